@@ -24,7 +24,7 @@ from traced_ui.import_form import (
     element,
 )  # fmt: skip
 from traced_ui.jobs import starting
-from traced_ui.messages import QUIET, guarded
+from traced_ui.messages import QUIET, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
@@ -165,8 +165,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         start = starting(jobs.starting("measure", measure=name))
         button.click(start, [dataset], scoring_job, **QUIET)
     updated = [report, status, timer, dataset, model, importing.unusual]
-    timer.tick(guarded(jobs.watch), [job_id, model], updated, **QUIET)
-    gr.on(None, guarded(divided), [dataset], [scoring.claims_found, scoring.fields[-1]], **QUIET)
+    timer.tick(**wired(jobs.watch, [job_id, model], updated, status))
+    gr.on(None, divided, [dataset], [scoring.claims_found, scoring.fields[-1]], **QUIET)
     gr.on(None, shown, [dataset, page], [problems, page, scoring.start], **QUIET)
     return jobs.models, [dataset, model], [model]
 

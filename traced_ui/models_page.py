@@ -19,8 +19,8 @@ from backend.jobs.detect import copies_of
 from backend.jobs.model_manager import ModelView, Removal
 from backend.progress import duration
 from backend.workspace import Workspace
-from traced_ui.jobs import Started, followed, job_html
-from traced_ui.messages import QUIET, guarded, note
+from traced_ui.jobs import Started, followed, job_html, starting
+from traced_ui.messages import QUIET, note, wired
 from traced_ui.templates import counted, render
 
 _OWN = "the dataset's own model"
@@ -63,15 +63,14 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         name = chosen_by(workspace, model, request)
         return followed(workspace, workspace.jobs.start(kind, None, model=name))
 
-    @guarded
+    @starting
     def download(model: str | None, request: gr.Request) -> Started:
         return begin("download", model, request)
 
-    @guarded
+    @starting
     def probe(model: str | None, request: gr.Request) -> Started:
         return begin("probe", model, request)
 
-    @guarded
     def watch(started: int | None, model: str | None) -> tuple[Any, Any, Any]:
         if started is None:
             return gr.skip(), gr.Timer(active=False), gr.skip()
@@ -83,31 +82,28 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
             message = note(done_message(job.kind, job.result), "good")
         return message, gr.Timer(active=False), draw(model)[0]
 
-    @guarded
     def make_default(model: str | None, request: gr.Request) -> tuple[str, str]:
         name = chosen_by(workspace, model, request)
         workspace.models.set_default(name)
         text = f"From now on, datasets without a model are scored with '{name}'."
         return note(text, "good"), draw(model)[0]
 
-    @guarded
     def ask(model: str | None, request: gr.Request) -> tuple[str, Any, str, str]:
         """Describe what removing the model would do, and show the confirmation buttons."""
         name = chosen_by(workspace, model, request)
         question = removal_question(workspace.models.deletion_preview(name))
         return name, gr.Column(visible=True), note(question, "warning"), ""
 
-    @guarded
     def remove(name: str, request: gr.Request) -> tuple[str, Any, str, Any]:
         removal = workspace.models.remove(chosen_by(workspace, name, request))
         return note(removed_message(removal), "good"), gr.Column(visible=False), *draw(None)
 
     get.click(download, [model], [job_id, message, timer], **QUIET)
     measure.click(probe, [model], [job_id, message, timer], **QUIET)
-    timer.tick(watch, [job_id, model], [message, timer, table], **QUIET)
-    choose.click(make_default, [model], [message, table], **QUIET)
-    drop.click(ask, [model], [going, removal, deletion_preview, message], **QUIET)
-    sure.click(remove, [going], [message, removal, table, model], **QUIET)
+    timer.tick(**wired(watch, [job_id, model], [message, timer, table], message))
+    choose.click(**wired(make_default, [model], [message, table], message))
+    drop.click(**wired(ask, [model], [going, removal, deletion_preview, message], message))
+    sure.click(**wired(remove, [going], [message, removal, table, model], message))
     gr.on([keep.click, model.input], lambda: gr.Column(visible=False), None, [removal], **QUIET)
     return draw, [model], [table, model]
 
