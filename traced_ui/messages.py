@@ -46,9 +46,9 @@ def wired(
         try:
             answer = handler(*arguments)
         except Exception as error:
-            said = note(explained(error), "error")
-            answers = [said if component is place else gr.skip() for component in changed]
-            return answers if len(answers) > 1 else said
+            problem = note(explained(error), "error")
+            answers = [problem if component is place else gr.skip() for component in changed]
+            return answers if len(answers) > 1 else problem
         if is_output:
             return answer
         return (*(answer if len(outputs) > 1 else (answer,)), "")

@@ -9,21 +9,17 @@ from backend.engine import threads
 from backend.engine.presets import (
     CAPTIONER,
     CAPTIONER_CORE_SECONDS,
-    EMBEDDED_NAME,
     Recommendation,
     recommended,
     rough_seconds,
 )
 from backend.errors import SettingsError
-from backend.jobs.detect import copies_of
 from backend.jobs.model_manager import ModelView, Removal
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, followed, job_html, starting
 from traced_ui.messages import QUIET, note, wired
-from traced_ui.templates import counted, render
-
-_OWN = "the dataset's own model"
+from traced_ui.templates import render
 
 
 def build(workspace: Workspace) -> tuple[Any, ...]:
@@ -153,15 +149,6 @@ def done_message(kind: str, result: dict[str, Any]) -> str:
     return f"On this machine now: {names}."
 
 
-def suggested(views: Sequence[ModelView]) -> str:
-    """A model for pictures that the embedded model does not know: the first one of this
-    machine, else the first to download.
-
-    `views`: as in `Models.listed`, presets first."""
-    others = [view for view in views if view.name != EMBEDDED_NAME]
-    return next((view.name for view in others if view.is_here), others[0].name)
-
-
 def removal_question(removal: Removal) -> str:
     """A preview of a model's removal."""
     text = f"Remove '{removal.model}' from this machine? That frees {size(removal.freed)}."
@@ -192,33 +179,6 @@ def captioner_offer(workspace: Workspace) -> str:
         f"new descriptions, in English. {CAPTIONER.name}: {download}roughly {more} more for 1,000 "
         "pairs."
     )
-
-
-def choices(
-    workspace: Workspace, pairs: int, recommended: str | None = None, is_new: bool = False
-) -> list[tuple[str, str]]:
-    """Dropdown entries (label, model) for scoring `pairs` pairs: the dataset's own model first,
-    then each model with its download and its time, measured ("about") or not ("roughly").
-    `recommended`: one of them; `is_new`: the dataset's own model is the default one."""
-    views = workspace.models.listed()
-    default = next((view for view in views if view.is_default and is_new), None)
-    own_label = _OWN if default is None else _offer(default, pairs, _OWN)
-    entries = [(own_label, ""), *((_offer(view, pairs), view.name) for view in views)]
-    return [
-        (f"{label} · recommended" if name == recommended else label, name)
-        for label, name in entries
-    ]
-
-
-def _offer(view: ModelView, pairs: int, name: str = "") -> str:
-    """A model's cost, with the noisy copies that the first detector is trained on."""
-    parts = [name or view.name]
-    if not view.is_here:
-        parts.append(f"{size(view.download)} to download" if view.download else "to download")
-    if view.seconds is not None and pairs:
-        seconds = view.seconds * (pairs + copies_of(pairs)) / 1000
-        parts.append(f"{about(view)} {duration(seconds)} for {counted(pairs)}")
-    return " · ".join(parts)
 
 
 def about(view: ModelView) -> str:

@@ -13,7 +13,7 @@ from backend.jobs import (
     known_pictures,
     retrain,
 )
-from backend.jobs.dataset_models import DatasetEngines
+from backend.jobs.dataset_models import DatasetEngines, model_name
 from backend.jobs.model_manager import Models
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ImportReport
 from backend.progress import Progress, no_progress
@@ -83,6 +83,20 @@ class Context:
             return known_pictures.recognise(self.store, engine, dataset_id).refusal
         except TracedError:
             return ""
+
+    def model_of(self, dataset_id: int) -> str:
+        """The model that would score the dataset."""
+        return model_name(self.engines.of_dataset(dataset_id).settings.model)
+
+    def recognition(self, dataset_id: int, model: str) -> known_pictures.Recognition | None:
+        """How many of a sample of the dataset's pictures the model knows; None if it has no test of
+        that, as general-purpose models, or if it or the pictures cannot be opened."""
+        try:
+            engine = self.engines.of_dataset(dataset_id, model)
+            recognition = known_pictures.examine(self.store, engine, dataset_id)
+        except TracedError:
+            return None
+        return recognition if recognition.sampled else None
 
     def classifiers(self, dataset_id: int) -> list[ClassifierRow]:
         """All classifiers of a dataset, newest first."""

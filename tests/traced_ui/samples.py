@@ -60,6 +60,7 @@ from traced_ui import (
     jobs,
     keyboard,
     login,
+    model_cards,
     models_page,
     near_duplicates,
     plane,
@@ -73,6 +74,7 @@ from traced_ui import (
 from traced_ui.differences import difference
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.messages import note
+from traced_ui.model_cards import ModelCard
 from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
 from traced_ui.support import enrichments, phrases_section, specificity_line
@@ -338,6 +340,18 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "duplicates/groups.html": duplicate_groups,
     "export/written.html": lambda text: render(
         "export/written.html", job=replace(job(text), result={"written": 3, "out": text})
+    ),
+    "datasets/models.html": lambda text: model_cards.cards_html(
+        [
+            ModelCard(
+                text,
+                ModelView(text, text, None, text, None, None, None, "", "", False, False, None),
+                False,
+                text,
+                text,
+            )
+        ],
+        text,
     ),
     "datasets/upload.html": lambda text: render(
         "datasets/upload.html", limit=20.0, fields={"name": "import-name"}
