@@ -68,7 +68,7 @@ MOST_CHARACTERS = 100_000
 #: Pairs that one request goes on or back by.
 MOST_PASSED = 1000
 #: URL parameters of this page other than those of the queue.
-_OTHER_PARAMETERS = ("dataset", "pair")
+_OTHER_PARAMETERS = ("dataset", "pair", "grid")
 #: The filter set by "more like this": the field and, for searches, what is compared.
 _SIMILAR = {
     "same-word": ("suspect_word", ""),
@@ -215,7 +215,8 @@ class OpenPage:
         named = id_in(address.get("dataset", ""))
         wishes = (named, act.dataset, state.dataset, *known_ids[:1])
         wanted = next((id for id in wishes if id in known_ids), None)
-        state.dataset, state.grid, state.came_from = wanted, False, None
+        state.dataset, state.came_from = wanted, None
+        state.grid, state.is_table = address.get("grid") == "yes", False
         self._follow(address)
         pair = id_in(address.get("pair", ""))
         if pair is None and wanted is not None and state.filter == START and not self.is_team:

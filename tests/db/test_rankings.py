@@ -31,8 +31,7 @@ def everything_shown(store: Store, dataset_id: int) -> list[object]:
         shown += [
             listed,
             pairs.most_likely_wrong(session, dataset_id, 0.3, 3),
-            plots.grid(session, dataset_id, 4),
-            plots.sample(session, dataset_id, 9),
+            list(plots.by_scores(session, dataset_id)),
             list(plots.decided(session, dataset_id)),
             plots.reached(session, dataset_id),
             list(plots.points(session, dataset_id)),

@@ -219,7 +219,7 @@ def team_view(text: str) -> TeamView:
 
 def plane_view() -> PlaneView:
     line = ThresholdView(0.9, 0.7, 0.95, 0.9, 0.99, 40, 0.6, 1200)
-    return PlaneView((), 10, (), (line, line), ())
+    return PlaneView((line, line), ())
 
 
 def regions(text: str) -> str:
@@ -322,12 +322,12 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
     "team/accounts.html": accounts,
     "team/page.html": lambda text: team.page_html(team_view(text)),
-    "plane/hint.html": lambda text: render("plane/hint.html"),
-    "plane/link.html": lambda text: render("plane/link.html", address=f"?text={text}", count=text),
     "plane/thresholds.html": lambda text: plane.thresholds_html(plane_view(), 3),
     "plane/regions.html": regions,
-    "map/hint.html": lambda text: render("map/hint.html", pairs=7, dataset_id=3, run_id=1),
-    "map/tiles.html": lambda text: render("map/tiles.html", tiles=[(7, 12.5, 40.0)], frame=text),
+    "map/hint.html": lambda text: render(
+        "map/hint.html", pairs=7, dataset_id=3, run_id=1, layout="alike", alike="alike"
+    ),
+    "map/tiles.html": lambda text: render("map/tiles.html"),
     "map/card.html": lambda text: render("map/card.html", pair=pair(text), text=text),
     "map/region.html": lambda text: render(
         "map/region.html",
