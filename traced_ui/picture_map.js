@@ -133,13 +133,16 @@
     });
     let from = null, fingers = null;  // where the pointer went down; two fingers: their distance and middle
     chart.addEventListener("pointerdown", (event) => { from = event.target.closest(".nsewdrag") ? event : null; }, true);
-    chart.addEventListener("pointermove", (event) => { pointer = { x: event.clientX, y: event.clientY }; point(event.buttons ? null : pairAt(chart, event)); }, true);
+    addEventListener("pointermove", (event) => {
+      if (from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) > 4) from = null;  // a drag
+      if (!chart.contains(event.target)) return;
+      pointer = { x: event.clientX, y: event.clientY };
+      point(event.buttons ? null : pairAt(chart, event));
+    }, true);
     chart.addEventListener("pointerleave", () => point(null));
     addEventListener("pointerup", (event) => {
-      const start = from;
+      const pair = from && pairAt(chart, event);
       from = null;
-      if (!start || Math.hypot(event.clientX - start.clientX, event.clientY - start.clientY) > 4) return;
-      const pair = pairAt(chart, event);
       if (pair !== null) document.dispatchEvent(new CustomEvent("traced-visit", { detail: `?dataset=${facts().mapDataset}&pair=${pair}&review=all` }));
     });
     const spread = ([one, other]) => {

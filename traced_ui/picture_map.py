@@ -163,7 +163,8 @@ def region_html(
     inside = counted(counts[0]) if counts[0] <= MOST_COUNTED else f"{most} pairs"
     undecided = f"{counts[1]:,}" if counts[1] <= MOST_COUNTED else most
     return render("map/region.html", address=address, inside=inside, undecided=undecided, rows=rows,
-                  dataset_id=dataset_id)  # fmt: skip
+                  dataset_id=dataset_id, is_unfamiliar=workspace.review.is_unfamiliar(dataset_id),
+    )  # fmt: skip
 
 
 def box_of(corners: Sequence[tuple[float, float]], up: str) -> dict[str, str]:

@@ -336,6 +336,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         undecided=text,
         rows=[row(text, 1, None), row(text, 2, "drop")],
         dataset_id=3,
+        is_unfamiliar=False,
     ),
     "duplicates/groups.html": duplicate_groups,
     "export/written.html": lambda text: render(
