@@ -74,13 +74,13 @@ def by_scores(
     p_error, verdict = p_error_of(session, dataset_id), verdict_seen(session, dataset_id)
     upwards = Pair.specificity if up == "specificity" else Pair.icc
     rows = session.execute(
-        select(Pair.id, p_error, upwards, p_error, Pair.icc, judged(verdict))
+        select(Pair.id, p_error, upwards, Pair.icc, judged(verdict))
         .where(in_dataset(dataset_id), p_error.is_not(None), upwards.is_not(None))
         .order_by(Pair.id)
         .execution_options(yield_per=5000)
     )
-    for row in rows:
-        yield row.tuple()
+    for pair, chance, height, icc, judgement in rows:
+        yield pair, chance or 0.0, height or 0.0, chance, icc, judgement
 
 
 def is_inside(corners: Corners) -> ColumnElement[bool]:

@@ -175,7 +175,7 @@ def test_a_box_is_a_queue_of_bounds(mapped: Workspace) -> None:
 def test_regions_of_the_map_are_named_by_what_is_said_there(workspace: Workspace) -> None:
     captions = [f"A dog runs on the {'beach' if n < 20 else 'street'}" for n in range(40)]
     rows = [NewPair(str(n), f"{n}.png", caption) for n, caption in enumerate(captions)]
-    _, ids = add_pairs(workspace.store, "places", rows)
+    _, ids = add_pairs(workspace.store, "places", rows)  # pyrefly: ignore[bad-argument-type]
     places = np.array([0.1 if n < 20 else 0.9 for n in range(40)], np.float32)
     nothing = np.full(40, NAN, np.float32)
     view = MapView(1, np.array(ids, np.int32), places, places, nothing, nothing, np.full(40, ""))
