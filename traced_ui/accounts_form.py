@@ -12,7 +12,7 @@ import gradio as gr
 from backend.accounts.team_accounts import ROLES, SCOPES
 from backend.errors import SettingsError
 from backend.workspace import Workspace
-from traced_ui.messages import QUIET, guarded, note
+from traced_ui.messages import QUIET, note, wired
 from traced_ui.templates import render
 
 #: Changes to an account, and their labels.
@@ -38,12 +38,10 @@ def build(workspace: Workspace, listing: gr.HTML, list_accounts: Any) -> None:
         do = gr.Button("Change it", elem_id="account-do")
         message = gr.HTML(elem_id="account-message")
 
-    @guarded
     def added(name: str, password: str, role: str, request: gr.Request) -> tuple[str, str, str]:
         confirmation = add_account(workspace, request.username, name or "", password or "", role)
         return note(confirmation, "good"), list_accounts(), ""
 
-    @guarded
     def changed(
         name: str, password: str, role: str, change: str, request: gr.Request
     ) -> tuple[str, str, str]:
@@ -53,8 +51,8 @@ def build(workspace: Workspace, listing: gr.HTML, list_accounts: Any) -> None:
         return note(confirmation, "good"), list_accounts(), ""
 
     outputs = [message, listing, password]  # the password field is cleared
-    add.click(added, [name, password, role], outputs, **QUIET)
-    do.click(changed, [name, password, role, change], outputs, **QUIET)
+    add.click(**wired(added, [name, password, role], outputs, message))
+    do.click(**wired(changed, [name, password, role, change], outputs, message))
 
 
 def add_account(workspace: Workspace, by: str | None, name: str, password: str, role: str) -> str:
@@ -109,23 +107,19 @@ def build_keys(workspace: Workspace) -> None:
     def listed(request: gr.Request) -> str:
         return keys_html(workspace, request.username)
 
-    @guarded
     def added(label: str, scope: str, request: gr.Request) -> tuple[str, str, str]:
         _, token = workspace.accounts.keys.add(_name_of(request), label or "", scope or "")
         text = f"Copy it now, it is not shown again: {token}"
         return note(text, "good"), keys_html(workspace, request.username), ""
 
-    @guarded
     def revoked(number: float | None, request: gr.Request) -> tuple[str, str]:
         workspace.accounts.keys.revoke(int(number or 0), _name_of(request))
         text = f"Key {int(number or 0)} is revoked."
         return note(text, "good"), keys_html(workspace, request.username)
 
     gr.on(None, listed, None, [listing], **QUIET)
-    make.click(
-        added, [label, scope], [message, listing, label], **QUIET,
-    )  # fmt: skip
-    end.click(revoked, [number], [message, listing], **QUIET)
+    make.click(**wired(added, [label, scope], [message, listing, label], message))
+    end.click(**wired(revoked, [number], [message, listing], message))
 
 
 def keys_html(workspace: Workspace, name: str | None) -> str:

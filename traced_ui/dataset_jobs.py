@@ -18,19 +18,29 @@ from traced_ui import models_page
 from traced_ui.import_form import FIELDS, import_options
 from traced_ui.jobs import Started, begin, followed, job_html
 from traced_ui.messages import event_value, note
+from traced_ui.model_cards import ModelCards, cards_html, chosen_for
 from traced_ui.templates import counted, percent
 
 
 class Update(NamedTuple):
-    """What following a job changes on the page; `gr.skip()` for what stays. `report`: what an
-    import says; `status`: what any other job says; `unusual`: the fold of an import's options."""
+    """What following a job changes on the page; `gr.skip()` for what stays. `reading`: the progress
+    of an import, or why it failed; `report`: what it found; `download`: of a model; `status`: what
+    any other job says; `options`: the fold of an import's options."""
 
+    reading: Any = gr.skip()
     report: Any = gr.skip()
+    download: Any = gr.skip()
     status: Any = gr.skip()
     timer: Any = gr.skip()
     dataset: Any = gr.skip()
-    model: Any = gr.skip()
-    unusual: Any = gr.skip()
+    cards: Any = gr.skip()
+    options: Any = gr.skip()
+
+
+#: A choice of the list of models.
+OWN = "the dataset's own model"
+#: Where the page says what a job does; of any other kind in its status.
+_PLACES = {"import": "reading", "download": "download"}
 
 
 class DatasetJobs:
@@ -38,6 +48,7 @@ class DatasetJobs:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+        self._cards = ModelCards(workspace)
 
     def begin_import(self, path: str | None, *values: str | bool | None) -> Started:
         """`values`: the import options, in the order of `FIELDS`."""
@@ -78,37 +89,43 @@ class DatasetJobs:
 
         return start
 
-    def models(self, dataset_id: int | None, model: str | None = None) -> gr.Dropdown:
-        """The models to score with. `chosen`: the choice on the page, which is kept; None: there
-        is none for this dataset yet."""
-        jobs = self.workspace.jobs
-        last = jobs.last_scoring(dataset_id) if dataset_id is not None else None
-        asks = last is not None and last.asks_for_model
-        return models_offered(self.workspace, dataset_id, asks and model is None, model or "")
+    def offer(self, dataset_id: int | None) -> tuple[str, gr.Dropdown]:
+        """The models to score the dataset with, one of them chosen: as cards, and all by name."""
+        cards = self._cards.of(dataset_id)
+        choice = chosen_for(cards)
+        names = [(view.name, view.name) for view in self.workspace.models.listed()]
+        return cards_html(cards, choice), gr.Dropdown([(OWN, ""), *names], value=choice)
 
-    def watch(self, started: int | None, model: str | None = "") -> Update:
-        """The state of the job that the page follows. `chosen`: as for `models_offered`."""
+    def cards_html(self, dataset_id: int | None, model: str | None) -> str:
+        """The cards. `model`: the one that is chosen, on a card or not."""
+        return cards_html(self._cards.of(dataset_id), model or "")
+
+    def choose(self, event: gr.EventData, model: str | None) -> str:
+        """The model of the chosen card."""
+        return str(event_value(event, "model", model or ""))
+
+    def download(self, event: gr.EventData, request: gr.Request) -> Started:
+        """Download the model of a card."""
+        name = models_page.chosen_by(self.workspace, event_value(event, "model", ""), request)
+        return followed(self.workspace, self.workspace.jobs.start("download", None, model=name))
+
+    def watch(self, started: int | None, dataset_id: int | None, model: str | None) -> Update:
+        """The state of the job that the page follows. `model`: the one that is chosen."""
         if started is None:
             return Update(timer=gr.Timer(active=False))
         job = self.workspace.jobs.job(started)
-        place = "report" if job.kind == "import" else "status"
+        place = _PLACES.get(job.kind, "status")
         if not job.has_ended:
             return Update(**{place: job_html(job)})
-        dataset_id, asks, selected = job.dataset_id, job.asks_for_model, None
-        if job.status == "done" and job.kind == "import":
-            dataset_id, asks = job.result["dataset_id"], bool(job.result.get("asks_for_model"))
-            selected = dataset_id
-        return Update(
-            **{place: ended_html(job)},
-            timer=gr.Timer(active=False),
-            dataset=selected or gr.skip(),
-            model=models_offered(self.workspace, dataset_id, asks, model or "")
-            if asks or selected
-            else gr.skip(),
-            unusual=gr.Accordion(open=True)
-            if job.kind == "import" and job.status == "failed"
-            else gr.skip(),
-        )
+        over = Update(**{place: ended_html(job)}, timer=gr.Timer(active=False))
+        if job.kind == "download":
+            return over._replace(cards=self.cards_html(dataset_id, model))
+        if job.kind == "import":
+            over = over._replace(options=gr.Accordion(open=job.status != "done"))
+        if job.kind == "import" and job.status == "done":
+            dataset, report = job.result["dataset_id"], imported_note(job.result)
+            over = over._replace(reading="", report=report, dataset=dataset)
+        return over
 
 
 def choices(workspace: Workspace) -> list[tuple[str, int]]:
@@ -117,18 +134,6 @@ def choices(workspace: Workspace) -> list[tuple[str, int]]:
         (f"{summary.name} ({counted(summary.total)})", summary.id)
         for summary in workspace.datasets()
     ]
-
-
-def models_offered(
-    workspace: Workspace, dataset_id: int | None, asks: bool, model: str = ""
-) -> gr.Dropdown:
-    """The models to score the dataset with. `asks`: its model does not know its pictures, so
-    another one is selected unless `model` is one."""
-    summary = workspace.summary(dataset_id) if dataset_id is not None else None
-    pairs, is_new = (summary.total, not summary.scored) if summary is not None else (0, True)
-    recommended = models_page.suggested(workspace.models.listed()) if asks else ""
-    entries = models_page.choices(workspace, pairs, recommended, is_new)
-    return gr.Dropdown(choices=entries, value=model or recommended)
 
 
 def ended_html(job: JobView) -> Markup:
@@ -185,12 +190,8 @@ def claims_message(form: ClaimsFound) -> str:
 def imported_note(imported: dict[str, Any]) -> Markup:
     """The result of an import, including what it decided automatically (encoding, ids)."""
     message = imported.get("in_words", f"'{imported['name']}' is imported.")
-    message += " Find its errors next." if imported["added"] else ""
     notes = [*imported["notes"], *_advice(imported)]
-    if imported.get("asks_for_model"):
-        notes.append(
-            f"{imported['asks_for_model']} Choose another under 'Model', then find errors."
-        )
+    notes += filter(None, [imported.get("asks_for_model")])
     return note(" ".join((message, *notes)), "warning" if imported["problems"] or notes else "good")
 
 

@@ -10,7 +10,7 @@ from backend.workspace import Workspace
 from traced_ui.jobs import table
 from traced_ui.login import seen_by
 from traced_ui.markdown import from_markdown
-from traced_ui.messages import QUIET, guarded, note
+from traced_ui.messages import QUIET, note, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
@@ -30,12 +30,11 @@ def build_guidelines(workspace: Workspace, dataset: PageDataset) -> None:
         # Nothing that is typed before is overwritten.
         return gr.Textbox(current, interactive=dataset_id is not None), preview(current), ""
 
-    @guarded
     def save(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[str, str]:
         workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
         return preview(typed or ""), note("The guidelines are saved.", "good")
 
-    keep.click(save, [dataset, text], [shown_guidelines, message], **QUIET)
+    keep.click(**wired(save, [dataset, text], [shown_guidelines, message], message))
     gr.on(None, opened, [dataset], [text, shown_guidelines, message], **QUIET)
 
 
@@ -77,7 +76,6 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             gr.Textbox("", interactive=True),
         )
 
-    @guarded
     def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[str, str]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         workspace.rename_dataset(chosen_id, new or "")
@@ -87,7 +85,6 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             note(f"The dataset is now called '{what.name}'.", "good"),
         )
 
-    @guarded
     def relocated(dataset_id: int | None, place: str, request: gr.Request) -> tuple[str, str]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         if not (place or "").strip():
@@ -99,7 +96,6 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         )
         return deletion_preview_html(workspace.deletion_preview(chosen_id)), note(text, "good")
 
-    @guarded
     def deleted(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[int | None, str]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         what = workspace.deletion_preview(chosen_id)
@@ -117,13 +113,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             note(f"'{deletion.name}' is deleted.{where_kept}", "good"),
         )
 
-    relocate.click(relocated, [dataset, folder], [going, message], **QUIET)
+    relocate.click(**wired(relocated, [dataset, folder], [going, message], message))
     # For each dataset: what was typed for one must not apply to the next.
     gr.on(None, opened, [dataset], [name, going, typed], **QUIET)
     drawn = (draw_overview, None, [overview])
     for change in (
-        rename.click(renamed, [dataset, name], [going, message], **QUIET),
-        delete.click(deleted, [dataset, typed], [dataset, message], **QUIET),
+        rename.click(**wired(renamed, [dataset, name], [going, message], message)),
+        delete.click(**wired(deleted, [dataset, typed], [dataset, message], message)),
     ):
         # In a request of its own, because the page may still be waiting for an earlier list.
         change.then(*drawn, **QUIET)

@@ -1,5 +1,7 @@
-"""Add data: choose it, check what was found, find its errors."""
+"""Add data: choose it, see what was found, choose a model, find its errors."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,15 +26,14 @@ from traced_ui.import_form import (
     element,
 )  # fmt: skip
 from traced_ui.jobs import starting
-from traced_ui.messages import QUIET, guarded
+from traced_ui.messages import QUIET, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
 PAGE = 50
 SCRIPT = Path(__file__).with_name("uploads.js")
-_NOTHING_CHOSEN = (
-    "What was found is listed here: pairs, and rows that cannot be read, with the reason."
-)
+CARDS_SCRIPT = Path(__file__).with_name("model_cards.js")
+_BEING_TESTED = "Which models know these pictures is being tested …"
 #: In the browser: a result, or the progress of what was started, is scrolled into view.
 _IN_VIEW = """let said = "";
 watch("value", () => {
@@ -72,74 +73,84 @@ CLAIMS = {
 
 
 class ImportForm(NamedTuple):
-    """`fields`: the path, then the options in the order of `FIELDS`. `unusual`: the fold with the
-    options that an import that failed may ask for."""
+    """`fields`: the path, then the options in the order of `FIELDS`. `reading`: the progress of an
+    import, or why it failed. `options`: the fold with what one that failed may ask for."""
 
     upload: gr.HTML
     fields: list[Any]
-    unusual: gr.Accordion
     start: gr.Button
+    reading: gr.HTML
+    options: gr.Accordion
 
 
 class ScoringForm(NamedTuple):
-    """`fields`: model, which trajectories, whether to score unfamiliar images too, whether to add
-    a captioner, what is a claim. `claims_found`: what the captions consist of."""
+    """`fields`: which trajectories, whether to score unfamiliar images too, whether to add a
+    captioner, what is a claim."""
 
     fields: list[Any]
     estimate: gr.Button
     start: gr.Button
-    claims_found: gr.HTML
 
 
-def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
-    """Build the page; return what lists the models to score with: (function, inputs, outputs)."""
+def build(workspace: Workspace, dataset: PageDataset) -> None:
+    """Build the page: a column of steps, each with its result; those below the first are there once
+    there is a dataset."""
     jobs = DatasetJobs(workspace)
-    with gr.Row(elem_id="add-data"):
-        with gr.Column(min_width=320, elem_classes="step"):
-            gr.Markdown("### 1 · Choose")
+    with gr.Column(elem_id="add-data"):
+        with _step("1 · Choose"):
             importing = _import_form(workspace)
-        with gr.Column(min_width=320, elem_classes="step"):
-            gr.Markdown("### 2 · Check")
-            report = gr.HTML(
-                part("plain", _NOTHING_CHOSEN), elem_id="import-status", js_on_load=_IN_VIEW
-            )
+        with _step("2 · What was found"), _locked() as contents_step:
+            contents = gr.HTML(elem_id="dataset-found", padding=False)
+            report = gr.HTML(elem_id="import-report", js_on_load=_IN_VIEW)
             problems = gr.HTML(elem_id="problems")
             page = gr.Number(
                 1, label="Page", precision=0, minimum=1, elem_id="problems-page", visible=False
             )
-        with gr.Column(min_width=320, elem_classes="step"):
-            gr.Markdown("### 3 · Find errors")
+        with _step("3 · Which model"), _locked() as model_step:
+            cards = gr.HTML(
+                part("plain", _BEING_TESTED), elem_id="model-cards",
+                js_on_load=CARDS_SCRIPT.read_text(encoding="utf-8"),
+            )  # fmt: skip
+            download = gr.HTML(elem_id="model-status", js_on_load=_IN_VIEW)
+            model = gr.Dropdown(
+                [], value="", label="Or another one", allow_custom_value=True,
+                elem_id="score-model",
+                info="The page Model lists them; a Hugging Face name or a folder is one too.",
+            )  # fmt: skip
+        with _step("4 · Find errors"), _locked() as scoring_step:
             scoring = _scoring_form(workspace)
-            job_id = gr.State(None)
             status = gr.HTML(elem_id="job-status", js_on_load=_IN_VIEW + OPENS_REVIEW)
-            timer = gr.Timer(1.0, active=False)
-            measurements = {
-                kind: gr.Button(operation.button, elem_id=f"{kind}-start", size="sm")
-                for kind, operation in OPERATIONS.items()
-                if operation.button
-            }
-            of_plugins = {
-                each.name: gr.Button(
-                    f"Measure: {each.title}", elem_id=f"{each.name}-start", size="sm"
-                )
-                for each in computed_measures()
-            }
+            with gr.Accordion("Measure more", open=False, elem_id="measure-more"), gr.Row():
+                measurements = {
+                    kind: gr.Button(operation.button, elem_id=f"{kind}-start", size="sm")
+                    for kind, operation in OPERATIONS.items()
+                    if operation.button
+                }
+                of_plugins = {
+                    each.name: gr.Button(
+                        f"Measure: {each.title}", elem_id=f"{each.name}-start", size="sm"
+                    )
+                    for each in computed_measures()
+                }
+    job_id = gr.State(None)
+    timer = gr.Timer(1.0, active=False)
+    locked = [contents_step, model_step, scoring_step]
 
-    def divided(dataset_id: int | None) -> tuple[str, gr.Dropdown]:
-        """What the captions consist of, and how they were divided when they were scored."""
+    def opened(dataset_id: int | None) -> tuple[Any, ...]:
+        """What was found in the dataset; the steps that follow."""
+        steps = [gr.Column(visible=dataset_id is not None)] * len(locked)
         if dataset_id is None:
-            return "", gr.Dropdown(value="")
-        found_claims = workspace.review.claims_found(dataset_id)
-        message = part("plain", f"{claims_message(found_claims)}.")
-        return message, gr.Dropdown(value=found_claims.division)
+            return "", gr.skip(), gr.skip(), *steps
+        summary, claims = workspace.summary(dataset_id), workspace.review.claims_found(dataset_id)
+        text = part("plain", f"'{summary.name}': {claims_message(claims)}.")
+        start = gr.Button(f"Find errors in {summary.name}")
+        return text, start, gr.Dropdown(value=claims.division), *steps
 
-    def shown(dataset_id: int | None, number: float | None) -> tuple[str, Any, gr.Button]:
-        """A page of the rows left out; and of which dataset errors are found."""
-        summary = workspace.summary(dataset_id) if dataset_id is not None else None
-        label = "Find errors" if summary is None else f"Find errors in {summary.name}"
-        find, count = gr.Button(label), summary.problems if summary is not None else 0
+    def left_out(dataset_id: int | None, number: float | None) -> tuple[str, Any]:
+        """A page of the rows left out."""
+        count = workspace.summary(dataset_id).problems if dataset_id is not None else 0
         if dataset_id is None or not count:
-            return "", gr.Number(visible=False), find
+            return "", gr.Number(visible=False)
         page_shown = max(1, int(number or 1))
         rows = [
             [problem.file, "" if problem.row is None else str(problem.row), problem.kind,
@@ -150,13 +161,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             "problems.html", count=count, page=page_shown, pages=(count + PAGE - 1) // PAGE,
             rows=rows, dataset_id=dataset_id,
         )  # fmt: skip
-        return html, gr.Number(visible=count > PAGE), find
+        return html, gr.Number(visible=count > PAGE)
 
-    reading, scoring_job = [job_id, report, timer], [job_id, status, timer]
-    model = scoring.fields[0]
-    importing.upload.select(starting(jobs.uploaded), None, reading, **QUIET)
-    importing.start.click(starting(jobs.begin_import), importing.fields, reading, **QUIET)
-    scoring_inputs = [dataset, *scoring.fields]
+    reading_job = [job_id, importing.reading, timer]
+    importing.upload.select(starting(jobs.uploaded), None, reading_job, **QUIET)
+    importing.start.click(starting(jobs.begin_import), importing.fields, reading_job, **QUIET)
+    cards.select(jobs.choose, [model], [model], **QUIET)
+    cards.download(starting(jobs.download), None, [job_id, download, timer], **QUIET)
+    scoring_inputs, scoring_job = [dataset, model, *scoring.fields], [job_id, status, timer]
     scoring.estimate.click(starting(jobs.scoring("estimate")), scoring_inputs, scoring_job, **QUIET)
     scoring.start.click(starting(jobs.scoring("score")), scoring_inputs, scoring_job, **QUIET)
     for kind, button in measurements.items():
@@ -164,11 +176,28 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     for name, button in of_plugins.items():
         start = starting(jobs.starting("measure", measure=name))
         button.click(start, [dataset], scoring_job, **QUIET)
-    updated = [report, status, timer, dataset, model, importing.unusual]
-    timer.tick(guarded(jobs.watch), [job_id, model], updated, **QUIET)
-    gr.on(None, guarded(divided), [dataset], [scoring.claims_found, scoring.fields[-1]], **QUIET)
-    gr.on(None, shown, [dataset, page], [problems, page, scoring.start], **QUIET)
-    return jobs.models, [dataset, model], [model]
+    followed = [importing.reading, report, download, status, timer, dataset, cards]
+    tick = wired(jobs.watch, [job_id, dataset, model], [*followed, importing.options], status)
+    timer.tick(**tick)
+    drawn = [contents, scoring.start, scoring.fields[-1], *locked]
+    gr.on(None, opened, [dataset], drawn, **QUIET)
+    gr.on(None, left_out, [dataset, page], [problems, page], **QUIET)
+    report.change(opened, [dataset], drawn, **QUIET)
+    report.change(left_out, [dataset, page], [problems, page], **QUIET)
+    gr.on(None, jobs.offer, [dataset], [cards, model], **QUIET)
+    model.change(jobs.cards_html, [dataset, model], [cards], **QUIET)
+
+
+@contextmanager
+def _step(title: str) -> Iterator[None]:
+    with gr.Column(elem_classes="step"):
+        gr.Markdown(f"### {title}")
+        yield
+
+
+def _locked() -> gr.Column:
+    """The content of a step that follows once there is a dataset."""
+    return gr.Column(visible=False, elem_classes="unlocked")
 
 
 def _import_form(workspace: Workspace) -> ImportForm:
@@ -182,46 +211,44 @@ def _import_form(workspace: Workspace) -> ImportForm:
         js_on_load=SCRIPT.read_text(encoding="utf-8"),
     )
     path = gr.Textbox(
-        label="Folder or file on this machine",
+        label="Or a folder or file on this machine",
         placeholder="/data/my-images  or  /data/captions.csv",
-        info="A folder of images with metadata.jsonl or metadata.csv, or a CSV, TSV, JSONL "
-        "or Parquet file with an image path and a caption per row.",
+        info="A folder of images with metadata.jsonl or metadata.csv, or with a .txt beside each; "
+        "or a CSV, TSV, JSONL or Parquet file with an image path and a caption per row.",
         elem_id="import-path",
     )
-    with gr.Accordion("Names and columns (detected automatically if left empty)", open=False):
-        usual = [
-            _field(name)
-            for name in ("name", "image_column", "caption_column", "id_column",
-                         "split_column", "image_root")
-        ]  # fmt: skip
-    with gr.Accordion("If the file is unusual", open=False, elem_id="import-unusual") as fold:
-        unusual = [
-            _field("encoding", "Of a CSV, TSV or JSONL file that is not UTF-8.", "cp1252"),
-            _field("delimiter", "Of a CSV file: type it, or tab, comma, semicolon.", ";"),
-            _field("subset", "Of a Hugging Face dataset that has several.", "en"),
-            _field("language", "Where captions are in several languages.", "en"),
+    start = gr.Button("Read it", variant="primary", elem_id="import-start")
+    reading = gr.HTML(elem_id="import-status", js_on_load=_IN_VIEW, padding=False)
+    with gr.Accordion("Options", open=False, elem_id="import-options") as options:
+        with gr.Row():
+            names = [
+                _field(name)
+                for name in ("name", "image_column", "caption_column", "id_column",
+                             "split_column", "image_root")
+            ]  # fmt: skip
+        with gr.Row():
+            unusual = [
+                _field("encoding", "Of a CSV, TSV or JSONL file that is not UTF-8.", "cp1252"),
+                _field("delimiter", "Of a CSV file: type it, or tab, comma, semicolon.", ";"),
+                _field("subset", "Of a Hugging Face dataset that has several.", "en"),
+                _field("language", "Where captions are in several languages.", "en"),
+            ]
+        ticks = [
             _tick(NO_IDS, "Ids are derived from image and caption."),
             _tick(INSIDE, "Of a folder of images: XMP, IPTC, EXIF or PNG text."),
             _tick(UNCAPTIONED, "Scoring suggests one; it is exported once somebody accepts it."),
             _tick(PER_LINE, "Of a .txt beside an image, or in a tar. Otherwise the text is one."),
+            _tick(TAKE, "Of a dataset imported before: captions and splits as they are now; they "
+                        "are scored again, and verdicts stay. Otherwise changes are counted."),
+            _tick(HIDE, "Of a dataset imported before: from queue and export, until their rows "
+                        "come back. Nothing is deleted."),
         ]  # fmt: skip
-    with gr.Accordion("If the dataset was imported before", open=False, elem_id="import-again"):
-        again = [
-            _tick(TAKE, "Captions and splits as they are now; they are scored again, and verdicts "
-                        "stay. Otherwise pairs stay as they are, and changes are counted."),
-            _tick(HIDE, "From queue and export, until their rows come back. Nothing is deleted."),
-        ]  # fmt: skip
-    start = gr.Button("Read it", variant="primary", elem_id="import-start")
-    by_id = {field.elem_id: field for field in (*usual, *unusual, *again)}
-    return ImportForm(upload, [path, *(by_id[element(name)] for name in FIELDS)], fold, start)
+    by_id = {field.elem_id: field for field in (*names, *unusual, *ticks)}
+    fields = [path, *(by_id[element(name)] for name in FIELDS)]
+    return ImportForm(upload, fields, start, reading, options)
 
 
 def _scoring_form(workspace: Workspace) -> ScoringForm:
-    model = gr.Dropdown(
-        models_page.choices(workspace, 0), value="", elem_id="score-model",
-        label="Model", allow_custom_value=True,
-    )  # fmt: skip
-    claims_found = gr.HTML(elem_id="score-claims-found", padding=False)
     start = gr.Button("Find errors", variant="primary", elem_id="score-start")
     with gr.Accordion("Options", open=False, elem_id="score-options"):
         trajectories = gr.Dropdown(
@@ -246,8 +273,7 @@ def _scoring_form(workspace: Workspace) -> ScoringForm:
                  "form of each caption.",
         )  # fmt: skip
         estimate = gr.Button("How long will it take?", elem_id="estimate-start")
-    fields = [model, trajectories, anyway, captioner, claims]
-    return ScoringForm(fields, estimate, start, claims_found)
+    return ScoringForm([trajectories, anyway, captioner, claims], estimate, start)
 
 
 def _field(name: str, info: str | None = None, placeholder: str = "") -> gr.Textbox:

@@ -13,9 +13,9 @@ from backend.jobs.two_stage_selection import CRITERIA
 from backend.operations.export import ExportOptions
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
-from traced_ui.jobs import Started, begin, job_html, table
+from traced_ui.jobs import Started, begin, job_html, starting, table
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, explained, guarded, note
+from traced_ui.messages import QUIET, explained, note, wired
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
@@ -78,8 +78,8 @@ def build(
     gr.on(changes, page.selection, [dataset, *fields], [selection], **QUIET)
     fields.view.focus(page.views, [dataset], [fields.view], **QUIET)
     inputs = [dataset, format, out, overwrite, *fields]
-    start.click(guarded(page.begin), inputs, [job_id, status, timer], **QUIET)
-    timer.tick(guarded(page.watch), [job_id], [status, timer, card], **QUIET)
+    start.click(starting(page.begin), inputs, [job_id, status, timer], **QUIET)
+    timer.tick(**wired(page.watch, [job_id], [status, timer, card], status))
     return page.counts, [dataset, *fields], [counts]
 
 

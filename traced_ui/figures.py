@@ -44,16 +44,29 @@ def quiet(figure: Any, x: str, y: str) -> Any:
     return figure
 
 
-def map_layout(has_legend: bool) -> dict[str, Any]:
-    """Layout of a map: without axes, because they have no meaning, and with equal scales."""
-    axis = {"visible": False, "range": [-0.01, 1.01], "fixedrange": False}
+def map_layout(has_legend: bool, up: str | None = None) -> dict[str, Any]:
+    """Layout of a map. `up`: the title of the axis upwards, the chance of error is across; None:
+    axes have no meaning, are not shown, and have equal scales."""
+    room = 26 if has_legend else 4
+    axis = {**_AXIS, "range": [-0.02, 1.02], "fixedrange": False}
+    axes: dict[str, Any] = {
+        "xaxis": {**axis, "visible": False},
+        "yaxis": {**axis, "visible": False, "scaleanchor": "x"},
+    }
+    margin = {"l": 4, "r": 4, "t": 40, "b": room}
+    if up is not None:
+        axes = {
+            "xaxis": {**axis, "title": "chance of error", "tickformat": ".0%"},
+            "yaxis": {**axis, "title": up},
+        }
+        margin |= {"l": 56, "b": 44 + room}
     return {
-        **_look(0, {"l": 4, "r": 4, "t": 40, "b": 26 if has_legend else 4}, 0),
+        **_look(0, margin, 0),
         "height": None,  # fills the height of the page, see styles.css
         "autosize": True,
         "legend": {
             "orientation": "h",
-            "y": 0,
+            "y": 0 if up is None else -0.1,
             "yanchor": "top",
             "x": 0,
             "itemsizing": "constant",
@@ -63,11 +76,10 @@ def map_layout(has_legend: bool) -> dict[str, Any]:
             "bgcolor": "rgba(0,0,0,0)",
             "color": MARK,
             "activecolor": C_COLOUR,
-            "remove": ["toImage", "autoScale2d"],
+            "remove": ["toImage", "autoScale2d", *(["lasso2d"] if up else [])],
         },
         "showlegend": has_legend,
-        "dragmode": "lasso",
-        "hovermode": "closest",
-        "xaxis": axis,
-        "yaxis": {**axis, "scaleanchor": "x"},
+        "dragmode": "lasso" if up is None else "select",
+        "hovermode": False,
+        **axes,
     }

@@ -29,6 +29,7 @@ def highlighted_caption(
     expected: Sequence[str] = (),
     claims: Sequence[ClaimView] = (),
     selected: int | None = None,
+    is_unfamiliar: bool = False,
 ) -> Markup:
     """The caption as a paragraph; the most suspect words are shaded (of each claim, if there are
     several), and hovering shows the suspicion of any.
@@ -39,7 +40,7 @@ def highlighted_caption(
     words that a curator marked as wrong; None disables marking. `expected`: what a captioner
     expected in place of each word ("cat 0.61, dog 0.20"), shown on hover. `claims`: of a caption
     that has several; `gains`, `removal` and `expected` are those of the words of the `selected`
-    one.
+    one. `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
     """
     score: dict[tuple[int, int], float] = {}
     for suspect in suspects:  # several words of a question may stand for one pronoun
@@ -83,7 +84,10 @@ def highlighted_caption(
         pieces.append(
             {"claim": claim, "place": place, "words": words, "rest": caption[position:last]}
         )
-    return render("caption.html", pieces=pieces, selected=selected, number_of_claims=len(claims))
+    return render(
+        "caption.html", pieces=pieces, selected=selected, number_of_claims=len(claims),
+        is_unfamiliar=is_unfamiliar,
+    )  # fmt: skip
 
 
 def _pieces(caption: str, claims: Sequence[ClaimView]) -> Iterator[tuple[int, int, int | None]]:

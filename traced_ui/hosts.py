@@ -93,8 +93,8 @@ class BelowPath:
 
 
 class EarlierAddresses:
-    """Sends the addresses of earlier versions (`/?tab=map&…`) and those with a slash at their end
-    (`/map/`) to the page. `root`: the path under which a proxy shows this server."""
+    """Sends the addresses of earlier versions (`/?tab=map&…`, `/plane`) and those with a slash at
+    their end (`/map/`) to the page. `root`: the path under which a proxy shows this server."""
 
     def __init__(self, app: ASGIApp, root: str) -> None:
         self._app, self._root = app, root
@@ -108,9 +108,12 @@ class EarlierAddresses:
                 path = EARLIER.get(tab, "") if tab is not None else None
             elif scope["path"].endswith("/") and scope["path"][:-1] in PATHS:
                 path = scope["path"][1:-1]
+            elif scope["path"] not in PATHS:
+                path = EARLIER.get(scope["path"][1:])
             if path is not None:
                 query = urlencode([(key, value) for key, value in fields if key != "tab"])
-                address = f"{self._root}/{path}" + (f"?{query}" if query else "")
+                joint = "&" if "?" in path else "?"
+                address = f"{self._root}/{path}" + (f"{joint}{query}" if query else "")
                 await RedirectResponse(address, 308)(scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -15,7 +15,7 @@ from backend.jobs.reports import JobView
 from backend.operations.registry import OPERATIONS
 from backend.progress import duration
 from backend.workspace import Workspace
-from traced_ui.messages import QUIET, explained, guarded, note
+from traced_ui.messages import QUIET, explained, note, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import counted, part, render
 
@@ -208,7 +208,6 @@ def start_by(
                  if value is not None}  # fmt: skip
         return begin(workspace, kind, dataset_id, **named)
 
-    @guarded
     def watch(started: int | None, count: int) -> tuple[Any, Any, int]:
         if started is None:
             return gr.skip(), gr.Timer(active=False), count
@@ -221,5 +220,5 @@ def start_by(
 
     inputs = [dataset, *arguments.values()]
     button.click(start_job, inputs, [job_id, status, timer], **QUIET)
-    timer.tick(watch, [job_id, done], [status, timer, done], **QUIET)
+    timer.tick(**wired(watch, [job_id, done], [status, timer, done], status))
     done.change(*redraw, **QUIET)

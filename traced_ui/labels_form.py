@@ -9,7 +9,7 @@ from backend.review.labels import apply_labels, report_lines, undo_labels
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, guarded, note
+from traced_ui.messages import note, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import counted, render
 
@@ -51,17 +51,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             )
         return render("labels.html", lines=report_lines(report))
 
-    @guarded
     def previewed(dataset_id: int | None, pasted: str, at_random: bool, request: gr.Request) -> str:
         return apply(dataset_id, pasted or "", at_random, True, request)
 
-    @guarded
     def give_verdicts(
         dataset_id: int | None, pasted: str, at_random: bool, request: gr.Request
     ) -> str:
         return apply(dataset_id, pasted or "", at_random, False, request)
 
-    @guarded
     def undone(dataset_id: int | None, request: gr.Request) -> str:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         act = undo_labels(workspace.store, chosen_id, _file(workspace, request))
@@ -69,9 +66,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             return note("No pasted label is in effect.")
         return note(f"{counted(act.together, 'verdict')} taken back.", "good")
 
-    look.click(previewed, [dataset, text, drawn], [message], **QUIET)
-    give.click(give_verdicts, [dataset, text, drawn], [message], **QUIET)
-    undo.click(undone, [dataset], [message], **QUIET)
+    look.click(**wired(previewed, [dataset, text, drawn], [message], message))
+    give.click(**wired(give_verdicts, [dataset, text, drawn], [message], message))
+    undo.click(**wired(undone, [dataset], [message], message))
 
 
 def ending_of(text: str) -> str:

@@ -17,7 +17,6 @@ from traced_ui import (
     near_duplicates,
     page_dataset,
     picture_map,
-    plane,
     playground,
     progress,
     retrain,
@@ -39,7 +38,6 @@ _FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto San
 #: The pages but Review, by name: each builds itself, and returns what draws it when it is opened.
 _PAGES: dict[str, Callable[[Workspace, PageDataset], tuple[Any, ...] | None]] = {
     "map": picture_map.build,
-    "plane": plane.build,
     "duplicates": near_duplicates.build,
     "progress": progress.build,
     "retrain": retrain.build,

@@ -2,16 +2,14 @@
 
 import functools
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import gradio as gr
 from markupsafe import Markup
 
 from backend.errors import SettingsError, TracedError, explain
 from traced_ui.templates import part
-
-T = TypeVar("T")
 
 log = logging.getLogger(f"traced.{__name__}")
 
@@ -34,31 +32,28 @@ def explained(error: BaseException) -> str:
     return explain(error, "page")
 
 
-def guarded(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a handler so that errors become warnings that leave the page unchanged."""
+def wired(
+    handler: Callable[..., Any], inputs: Any, outputs: Sequence[Any], place: Any
+) -> dict[str, Any]:
+    """The arguments of an event whose errors are said in `place`, a `gr.HTML` beside what caused
+    them, and leave the rest of the page as it is. What works empties it, unless the handler writes
+    there itself."""
+    is_output = place in outputs
+    changed = [*outputs] if is_output else [*outputs, place]
 
     @functools.wraps(handler)
     def wrapped(*arguments: Any) -> Any:
         try:
-            return handler(*arguments)
-        except gr.Error:  # of a handler that this one calls: a warning already
-            raise
+            answer = handler(*arguments)
         except Exception as error:
-            raise _warning(error) from None
+            problem = note(explained(error), "error")
+            answers = [problem if component is place else gr.skip() for component in changed]
+            return answers if len(answers) > 1 else problem
+        if is_output:
+            return answer
+        return (*(answer if len(outputs) > 1 else (answer,)), "")
 
-    return wrapped
-
-
-def guarded_steps(steps: Iterator[T]) -> Iterator[T]:
-    """The same for a handler that yields intermediate states of the page."""
-    try:
-        yield from steps
-    except Exception as error:
-        raise _warning(error) from None
-
-
-def _warning(error: Exception) -> gr.Error:
-    return gr.Error(part("plain", explained(error)), duration=12, print_exception=False)
+    return {"fn": wrapped, "inputs": inputs, "outputs": changed, **QUIET}
 
 
 def event_value(event: gr.EventData, name: str, default: Any) -> Any:

@@ -9,21 +9,17 @@ from backend.engine import threads
 from backend.engine.presets import (
     CAPTIONER,
     CAPTIONER_CORE_SECONDS,
-    EMBEDDED_NAME,
     Recommendation,
     recommended,
     rough_seconds,
 )
 from backend.errors import SettingsError
 from backend.jobs.model_manager import ModelView, Removal
-from backend.jobs.scoring.detect import copies_of
 from backend.progress import duration
 from backend.workspace import Workspace
-from traced_ui.jobs import Started, followed, job_html
-from traced_ui.messages import QUIET, guarded, note
-from traced_ui.templates import counted, render
-
-_OWN = "the dataset's own model"
+from traced_ui.jobs import Started, followed, job_html, starting
+from traced_ui.messages import QUIET, note, wired
+from traced_ui.templates import render
 
 
 def build(workspace: Workspace) -> tuple[Any, ...]:
@@ -63,15 +59,14 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         name = chosen_by(workspace, model, request)
         return followed(workspace, workspace.jobs.start(kind, None, model=name))
 
-    @guarded
+    @starting
     def download(model: str | None, request: gr.Request) -> Started:
         return begin("download", model, request)
 
-    @guarded
+    @starting
     def probe(model: str | None, request: gr.Request) -> Started:
         return begin("probe", model, request)
 
-    @guarded
     def watch(started: int | None, model: str | None) -> tuple[Any, Any, Any]:
         if started is None:
             return gr.skip(), gr.Timer(active=False), gr.skip()
@@ -83,31 +78,28 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
             message = note(done_message(job.kind, job.result), "good")
         return message, gr.Timer(active=False), draw(model)[0]
 
-    @guarded
     def make_default(model: str | None, request: gr.Request) -> tuple[str, str]:
         name = chosen_by(workspace, model, request)
         workspace.models.set_default(name)
         text = f"From now on, datasets without a model are scored with '{name}'."
         return note(text, "good"), draw(model)[0]
 
-    @guarded
     def ask(model: str | None, request: gr.Request) -> tuple[str, Any, str, str]:
         """Describe what removing the model would do, and show the confirmation buttons."""
         name = chosen_by(workspace, model, request)
         question = removal_question(workspace.models.deletion_preview(name))
         return name, gr.Column(visible=True), note(question, "warning"), ""
 
-    @guarded
     def remove(name: str, request: gr.Request) -> tuple[str, Any, str, Any]:
         removal = workspace.models.remove(chosen_by(workspace, name, request))
         return note(removed_message(removal), "good"), gr.Column(visible=False), *draw(None)
 
     get.click(download, [model], [job_id, message, timer], **QUIET)
     measure.click(probe, [model], [job_id, message, timer], **QUIET)
-    timer.tick(watch, [job_id, model], [message, timer, table], **QUIET)
-    choose.click(make_default, [model], [message, table], **QUIET)
-    drop.click(ask, [model], [going, removal, deletion_preview, message], **QUIET)
-    sure.click(remove, [going], [message, removal, table, model], **QUIET)
+    timer.tick(**wired(watch, [job_id, model], [message, timer, table], message))
+    choose.click(**wired(make_default, [model], [message, table], message))
+    drop.click(**wired(ask, [model], [going, removal, deletion_preview, message], message))
+    sure.click(**wired(remove, [going], [message, removal, table, model], message))
     gr.on([keep.click, model.input], lambda: gr.Column(visible=False), None, [removal], **QUIET)
     return draw, [model], [table, model]
 
@@ -157,15 +149,6 @@ def done_message(kind: str, result: dict[str, Any]) -> str:
     return f"On this machine now: {names}."
 
 
-def suggested(views: Sequence[ModelView]) -> str:
-    """A model for pictures that the embedded model does not know: the first one of this
-    machine, else the first to download.
-
-    `views`: as in `Models.listed`, presets first."""
-    others = [view for view in views if view.name != EMBEDDED_NAME]
-    return next((view.name for view in others if view.is_here), others[0].name)
-
-
 def removal_question(removal: Removal) -> str:
     """A preview of a model's removal."""
     text = f"Remove '{removal.model}' from this machine? That frees {size(removal.freed)}."
@@ -196,33 +179,6 @@ def captioner_offer(workspace: Workspace) -> str:
         f"new descriptions, in English. {CAPTIONER.name}: {download}roughly {more} more for 1,000 "
         "pairs."
     )
-
-
-def choices(
-    workspace: Workspace, pairs: int, recommended: str | None = None, is_new: bool = False
-) -> list[tuple[str, str]]:
-    """Dropdown entries (label, model) for scoring `pairs` pairs: the dataset's own model first,
-    then each model with its download and its time, measured ("about") or not ("roughly").
-    `recommended`: one of them; `is_new`: the dataset's own model is the default one."""
-    views = workspace.models.listed()
-    default = next((view for view in views if view.is_default and is_new), None)
-    own_label = _OWN if default is None else _offer(default, pairs, _OWN)
-    entries = [(own_label, ""), *((_offer(view, pairs), view.name) for view in views)]
-    return [
-        (f"{label} · recommended" if name == recommended else label, name)
-        for label, name in entries
-    ]
-
-
-def _offer(view: ModelView, pairs: int, name: str = "") -> str:
-    """A model's cost, with the noisy copies that the first detector is trained on."""
-    parts = [name or view.name]
-    if not view.is_here:
-        parts.append(f"{size(view.download)} to download" if view.download else "to download")
-    if view.seconds is not None and pairs:
-        seconds = view.seconds * (pairs + copies_of(pairs)) / 1000
-        parts.append(f"{about(view)} {duration(seconds)} for {counted(pairs)}")
-    return " · ".join(parts)
 
 
 def about(view: ModelView) -> str:

@@ -142,10 +142,13 @@ def page_html(
         if view.group_count:
             text = f"All {view.group_count:,} groups are decided."
         return part("empty", "Nothing to choose from", text)
-    return groups_html(view, dataset_id, is_first_page=after is None)
+    is_unfamiliar = workspace.review.is_unfamiliar(dataset_id)
+    return groups_html(view, dataset_id, after is None, is_unfamiliar)
 
 
-def groups_html(view: DuplicatesView, dataset_id: int, is_first_page: bool) -> str:
+def groups_html(
+    view: DuplicatesView, dataset_id: int, is_first_page: bool, is_unfamiliar: bool = False
+) -> str:
     """Groups as rows of pictures."""
     versions = {
         group.id: [
@@ -156,5 +159,5 @@ def groups_html(view: DuplicatesView, dataset_id: int, is_first_page: bool) -> s
     }  # fmt: skip
     return render(
         "duplicates/groups.html", view=view, dataset_id=dataset_id, seen=versions, shown=SHOWN,
-        short=LISTED, is_first_page=is_first_page,
+        short=LISTED, is_first_page=is_first_page, is_unfamiliar=is_unfamiliar,
     )  # fmt: skip

@@ -256,6 +256,7 @@ class PageActions:
             if not self._hold(view.pair_id):
                 self._say(OPEN_ELSEWHERE)
             state.limits, state.waiting = view.limits[:2000], view.p_error is None
+            state.is_unfamiliar = view.is_unfamiliar
         left, page, counts = self.draw_queue()
         parts: Parts = {"chart": "", "steps": ""}
         if view is None:
@@ -275,11 +276,14 @@ class PageActions:
                     state.filter["order"], view=f"{as_query(state.filter)} {state.after}",
                     has_more=page.next_cursor is not None and state.rows < MOST_ROWS,
                     leading=self.review.leading_claims(page.rows),
+                    is_unfamiliar=state.is_unfamiliar,
                 )  # fmt: skip
             else:
                 suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
                 leading = self.review.leading_claims(page.rows)
-                parts["stage"] = review_page.grid(page.rows, suspects, tags, leading)
+                parts["stage"] = review_page.grid(
+                    page.rows, suspects, tags, leading, state.is_unfamiliar
+                )
             parts["steps"] = review_page.guidelines(view)
         else:
             is_sampled = view.pair_id in state.sampled
@@ -306,7 +310,7 @@ class PageActions:
             page.next_cursor is not None, state.after is None, self._views(), like,
             state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
             self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
-            self.review.leading_claims(page.rows[:PAGE]),
+            self.review.leading_claims(page.rows[:PAGE]), state.is_unfamiliar,
         )  # fmt: skip
         return left, page, counts
 

@@ -89,6 +89,8 @@ class PageState(BaseModel):
     is_mixed: bool = True
     #: Limitations of the dataset's scores.
     limits: str = Field("", max_length=2000)
+    #: The dataset's model does not know such pictures, and was told to score them.
+    is_unfamiliar: bool = False
 
     @property
     def place(self) -> int | None:

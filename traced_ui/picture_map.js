@@ -1,26 +1,89 @@
-// The map: a line drawn around points becomes a region, the point under the mouse shows its picture,
-// and a close look shows pictures above their points.
-// `trigger` is Gradio's; a MutationObserver waits for Plotly's chart, which is drawn after the page.
+// The contact sheet: pictures over the points of Plotly's chart, one for each cell of a grid that is
+// fixed to the map. Enlarging the map doubles the size of cells until they divide, and more pictures
+// are shown. A line drawn around pictures is a region. `trigger` is Gradio's; a MutationObserver
+// waits for the chart, which is drawn after the page.
 {
-  const HOVER = 90;  // ms on one point before its picture is requested
+  const HOVER = 90;  // ms on one picture before its caption is requested
   const MOST = 2000;  // maximum number of points of a line to send
+  const CELL = 56;  // px, smallest side of a cell: a picture needs so much room
+  const STEP = 0.15, NEARER = 1.3;  // of what is in view: a move by key, an enlargement by key
+  const HOME = [-0.02, 1.02];
+  const box = () => document.getElementById("map-tiles");
   const card = () => document.querySelector("#map-card .map-card");
-  let wanted = null, waiting = null, pointer = { x: 0, y: 0 }, frame = "";
+  const facts = () => document.querySelector("[data-map-run]")?.dataset ?? {};
+  const ground = (chart) => chart.querySelector(".nsewdrag")?.getBoundingClientRect();
+  let wanted = null, waiting = null, pointer = { x: 0, y: 0 }, tiles = [];
 
-  const run = () => Number(document.querySelector("[data-map-run]")?.dataset.mapRun);
-  const dataset = () => document.querySelector("[data-map-dataset]")?.dataset.mapDataset;
+  const region = (line) => trigger("keypress", { action: "region", run: Number(facts().mapRun), layout: facts().mapLayout, line });
 
   function lineOf(event) {
     let xs, ys;
     if (event?.lassoPoints) ({ x: xs, y: ys } = event.lassoPoints);
-    else if (event?.range?.x) {
-      const [left, right] = event.range.x, [low, high] = event.range.y;
-      xs = [left, right, right, left];
-      ys = [low, low, high, high];
-    } else return null;
+    else if (event?.range?.x) return around(event.range);
+    else return null;
     const step = Math.ceil(xs.length / MOST), line = [];
     for (let at = 0; at < xs.length; at += step) line.push(xs[at], ys[at]);
     return line;
+  }
+  const around = ({ x: [left, right], y: [low, high] }) => [left, low, right, low, right, high, left, high];
+
+  // The colour of a point's border is that of its marker.
+  function colourOf({ color, colorscale }, place) {
+    if (typeof color === "string") return color;
+    const at = color[place], next = Math.max(1, colorscale.findIndex(([end]) => at <= end));
+    const [from, calm] = colorscale[next - 1], [to, loud] = colorscale[next];
+    return `color-mix(in oklab, ${loud} ${Math.round(100 * (at - from) / (to - from))}%, ${calm})`;
+  }
+
+  // For each cell in view the picture that needs attention most: it is the last of its points.
+  function lay(chart) {
+    const { xaxis, yaxis } = chart.layout, area = ground(chart);
+    if (!area?.width || !xaxis.range || !yaxis.range) return;
+    const outer = box().parentElement.getBoundingClientRect();
+    Object.assign(box().style, { left: `${area.left - outer.left}px`, top: `${area.top - outer.top}px`, width: `${area.width}px`, height: `${area.height}px` });
+    const [left, right] = xaxis.range, [low, high] = yaxis.range;
+    const across = area.width / (right - left), up = area.height / (high - low);
+    const [wide, tall] = [across, up].map((scale) => 2 ** Math.ceil(Math.log2(CELL / scale)));
+    const cells = new Map();
+    for (const { x, y, customdata, marker } of chart.data) {
+      for (let n = 0; n < x.length; n += 1) {
+        if (x[n] < left || x[n] > right || y[n] < low || y[n] > high) continue;
+        const column = Math.max(0, Math.ceil(x[n] / wide) - 1), row = Math.max(0, Math.ceil(y[n] / tall) - 1), key = `${column} ${row}`;
+        cells.set(key, { column, row, pair: customdata[n], colour: colourOf(marker, n), count: (cells.get(key)?.count ?? 0) + 1 });
+      }
+    }
+    const side = Math.min(wide * across, tall * up) - 4;
+    const old = new Map([...box().querySelectorAll("div")].map((tile) => [tile.dataset.pair, tile]));
+    tiles = [...cells.values()].map(({ column, row, pair, colour, count }) => {
+      const middle = { x: ((column + 0.5) * wide - left) * across, y: (high - (row + 0.5) * tall) * up };
+      const tile = old.get(String(pair)) ?? tileOf(pair);
+      old.delete(String(pair));
+      Object.assign(tile.style, { width: `${side}px`, height: `${side}px`, borderColor: colour, transform: `translate(${middle.x - side / 2}px, ${middle.y - side / 2}px)` });
+      tile.dataset.more = count > 1 ? count : "";
+      if (!tile.parentElement) box().append(tile);
+      return { pair, side, ...middle };
+    });
+    old.forEach((tile) => tile.remove());
+    const names = (chart.layout.meta?.labels ?? []).filter(([x, y]) => x >= left && x <= right && y >= low && y <= high);
+    box().querySelectorAll("span").forEach((name) => name.remove());
+    box().append(...names.map(([x, y, text]) => {
+      const name = document.createElement("span");
+      name.textContent = text;
+      Object.assign(name.style, { left: `${(x - left) * across}px`, top: `${(high - y) * up}px` });
+      return name;
+    }));
+  }
+  function tileOf(pair) {
+    const tile = document.createElement("div"), image = new Image();
+    tile.dataset.pair = pair;
+    image.alt = "";
+    image.src = `pictures/${pair}?size=104`;
+    tile.append(image);
+    return tile;
+  }
+  function pairAt(chart, { clientX, clientY }) {
+    const area = ground(chart), x = clientX - area.left, y = clientY - area.top;
+    return tiles.find((tile) => Math.max(Math.abs(tile.x - x), Math.abs(tile.y - y)) <= tile.side / 2)?.pair ?? null;
   }
 
   // Next to the mouse and within the screen, whatever the size of the picture.
@@ -35,58 +98,94 @@
     shown.style.left = `${left}px`;
     shown.style.top = `${Math.max(4, Math.min(pointer.y - height / 2, innerHeight - height - 4))}px`;
   }
-
-  // Ask for the pictures of the part of the map that is in view; those of an earlier view are hidden.
-  function look(chart) {
-    const { xaxis, yaxis } = chart.layout, area = chart.querySelector(".nsewdrag")?.getBoundingClientRect();
-    if (!area?.width || !xaxis.range || !yaxis.range) return;
-    const view = [...xaxis.range, ...yaxis.range, Math.round(area.width), Math.round(area.height)];
-    frame = [run(), ...view].join(" ");
-    tile(area);
-    trigger("keypress", { action: "look", run: run(), view, frame });
+  function point(pair) {
+    if (pair !== wanted) {
+      clearTimeout(waiting);
+      wanted = pair;
+      if (pair !== null) waiting = setTimeout(() => trigger("keypress", { action: "hover", pair }), HOVER);
+    }
+    place();
   }
 
-  function tile(area) {
-    const box = document.getElementById("map-tiles"), outer = box?.parentElement.getBoundingClientRect();
-    if (box && area) Object.assign(box.style, {
-      left: `${area.left - outer.left}px`, top: `${area.top - outer.top}px`,
-      width: `${area.width}px`, height: `${area.height}px`,
+  // Show another part: `by` times as much around a place, in shares of what is in view, moved by others.
+  function show(chart, by, { x = 0.5, y = 0.5, right = 0, up = 0 } = {}) {
+    const range = ([from, to], at, move) => {
+      const size = to - from, start = from + size * (at * (1 - by) + move);
+      return [start, start + size * by];
+    };
+    Plotly.relayout(chart, { "xaxis.range": range(chart.layout.xaxis.range, x, right), "yaxis.range": range(chart.layout.yaxis.range, y, up) });
+  }
+  const KEYS = {
+    "+": [1 / NEARER], "=": [1 / NEARER], "-": [NEARER],
+    ArrowLeft: [1, { right: -STEP }], ArrowRight: [1, { right: STEP }], ArrowUp: [1, { up: STEP }], ArrowDown: [1, { up: -STEP }],
+  };
+
+  function follow(chart) {
+    chart.tabIndex = 0;
+    chart.setAttribute("role", "group");
+    chart.setAttribute("aria-label", document.querySelector("#map-hint")?.textContent.trim() ?? "");
+    chart.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "0") Plotly.relayout(chart, { "xaxis.range": HOME, "yaxis.range": HOME });
+      else if (KEYS[event.key]) show(chart, ...KEYS[event.key]);
+      else return;
+      event.preventDefault();
     });
-    const tiles = box?.querySelector("[data-frame]");
-    if (tiles) tiles.hidden = tiles.dataset.frame !== frame;
+    let from = null, fingers = null;  // where the pointer went down; two fingers: their distance and middle
+    chart.addEventListener("pointerdown", (event) => { from = event.target.closest(".nsewdrag") ? event : null; }, true);
+    addEventListener("pointermove", (event) => {
+      if (from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) > 4) from = null;  // a drag
+      if (!chart.contains(event.target)) return;
+      pointer = { x: event.clientX, y: event.clientY };
+      point(event.buttons ? null : pairAt(chart, event));
+    }, true);
+    chart.addEventListener("pointerleave", () => point(null));
+    addEventListener("pointerup", (event) => {
+      const pair = from && pairAt(chart, event);
+      from = null;
+      if (pair !== null) document.dispatchEvent(new CustomEvent("traced-visit", { detail: `?dataset=${facts().mapDataset}&pair=${pair}&review=all` }));
+    });
+    const spread = ([one, other]) => {
+      const area = ground(chart), x = (one.clientX + other.clientX) / 2 - area.left, y = (one.clientY + other.clientY) / 2 - area.top;
+      return { size: Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY), x: x / area.width, y: 1 - y / area.height };
+    };
+    for (const kind of ["touchstart", "touchmove", "touchend"]) {
+      chart.addEventListener(kind, (event) => {
+        if (event.touches.length !== 2) { fingers = null; return; }
+        event.preventDefault();
+        event.stopPropagation();
+        from = null;
+        const now = spread(event.touches);
+        if (kind === "touchmove" && fingers) show(chart, fingers.size / now.size, { x: now.x, y: now.y, right: fingers.x - now.x, up: fingers.y - now.y });
+        fingers = now;
+      }, { capture: true, passive: false });
+    }
   }
 
   function listen() {
     place();
-    tile();
     document.querySelectorAll("#map-chart .js-plotly-plot").forEach((chart) => {
       if (chart.dataset.listens || !chart.on) return;
       chart.dataset.listens = "yes";
       // The wheel enlarges the map; Gradio draws its charts without that.
-      Plotly.setPlotConfig({ scrollZoom: true });
+      Plotly.setPlotConfig({ scrollZoom: true, displaylogo: false });
       Plotly.react(chart, chart.data, chart.layout, { responsive: true });
-      new ResizeObserver(() => look(chart)).observe(chart);
+      follow(chart);
+      const again = () => requestAnimationFrame(() => lay(chart));
+      new ResizeObserver(again).observe(chart);
       chart.on("plotly_selected", (event) => {
         const line = lineOf(event);
-        if (line) trigger("keypress", { action: "region", run: run(), line });
+        if (line) region(line);
       });
-      chart.on("plotly_relayouting", () => { frame = ""; tile(); });
-      chart.on("plotly_relayout", () => look(chart));
+      for (const kind of ["plotly_relayouting", "plotly_relayout", "plotly_afterplot"]) chart.on(kind, again);
       chart.on("plotly_deselect", () => trigger("keypress", { action: "leave" }));
-      chart.on("plotly_hover", ({ points, event }) => {
-        wanted = points[0].customdata;
-        pointer = { x: event.clientX, y: event.clientY };
-        clearTimeout(waiting);
-        waiting = setTimeout(() => trigger("keypress", { action: "hover", pair: wanted }), HOVER);
-        place();
-      });
-      chart.on("plotly_unhover", () => { wanted = null; clearTimeout(waiting); place(); });
-      chart.on("plotly_click", ({ points }) => {
-        const address = `?dataset=${dataset()}&pair=${points[0].customdata}&review=all`;
-        document.dispatchEvent(new CustomEvent("traced-visit", { detail: address }));
-      });
     });
+    if (!document.querySelector("#map-chart .js-plotly-plot")) box()?.replaceChildren();
   }
+  document.addEventListener("click", ({ target }) => {
+    const chart = target.closest("[data-take-view]") && document.querySelector("#map-chart .js-plotly-plot");
+    if (chart) region(around({ x: chart.layout.xaxis.range, y: chart.layout.yaxis.range }));
+  });
   new MutationObserver(listen).observe(document.body, { childList: true, subtree: true });
   listen();
 }

@@ -1,10 +1,12 @@
-"""Map page: all pictures of a dataset, similar ones close together; a drawn region is a queue.
+"""Map page: all pictures of a dataset as one contact sheet, alike ones near each other or by two
+numbers; a drawn region is a queue.
 
-Pairs, up to a hundred thousand, are sent to the browser as numeric arrays; a picture and its
-caption are fetched only for the point under the mouse, and pictures above their points where the
-map is enlarged until few are in view.
+Pairs, up to a hundred thousand, are sent to the browser as arrays. It lays pictures over them, one
+for each cell of a grid, which become more where the map is enlarged (picture_map.js); a caption is
+fetched only for the picture under the mouse.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,9 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from backend.errors import SettingsError
-from backend.review.charts import map_of, region_of
+from backend.measures import ABSTRACT_THRESHOLD
+from backend.review.charts import ALIKE, map_of, plane_of, region_of
+from backend.review.map_labels import Label, labels_of
 from backend.review.queue_form import as_query, cleaned
 from backend.review.views import MapView
 from backend.workspace import MOST_COUNTED, Workspace
@@ -25,20 +29,38 @@ from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, explained, note
 from traced_ui.page_dataset import PageDataset
+from traced_ui.plane import TITLES, regions_html, thresholds_html
 from traced_ui.templates import counted, part, render
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
+LAYOUTS = {"alike": ALIKE, "wrong or vague": "icc", "wrong or generic": "specificity"}
 COLOURS = {"chance of error": "p_error", "concrete to vague": "icc", "verdict": "verdict"}
+#: What is up in a layout by numbers, its regions, each where its name stands, and their border.
+UPWARDS = {
+    "icc": "vague below, concrete above",
+    "specificity": "generic below, specific above",
+}
+_CORNERS = {
+    "icc": {"wrong": (0.75, 1), "abstract": (0.25, 0), "good": (0.25, 1)},
+    "specificity": {"wrong": (0.75, 1), "generic": (0.25, 0), "good": (0.25, 1)},
+}
+_LINES = {"icc": ABSTRACT_THRESHOLD, "specificity": 0.5}
 #: Number of pictures shown of a region.
 SHOWN = 12
-#: Pictures are shown above their points if at most so many points are in view; so many pixels lie
-#: between two.
-NEAR, TILE = 200, 52
 #: Maximum number of points in a line sent by the browser.
 _LONGEST_LINE = 5000
 #: Points that need attention are orange: likely wrong, or abstract.
 _CALM_TO_LOUD: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S_COLOUR)]
 _UNKNOWN = "#9aa0a8"
+_IN_ADDRESS = f"""() => {{
+  const wanted = new URL(location.href).searchParams.get("layout");
+  return {list(LAYOUTS.values())}.includes(wanted) ? wanted : "{ALIKE}";
+}}"""
+_EMPTY = {
+    ALIKE: ("No map yet", "It is drawn from the vectors stored by scoring; no picture is opened."),
+    "icc": ("Not scored yet", "Find the dataset's errors first: Add data."),
+    "specificity": ("Specificity has not been measured", "Measure it under Add data."),
+}
 
 
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
@@ -47,63 +69,66 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         with gr.Column(scale=3, elem_id="map-left"):
             empty = gr.HTML(elem_id="map-empty")
             chart = gr.Plot(elem_id="map-chart", show_label=False, container=False, visible=False)
-            tiles = gr.HTML(elem_id="map-tiles")
+            gr.HTML(render("map/tiles.html"), padding=False)
         with gr.Column(scale=1, min_width=330, elem_id="map-right"):
-            colour = gr.Radio(list(COLOURS), value="chance of error", label="Colour",
+            layout = gr.Radio([*LAYOUTS.items()], value=ALIKE, label="Lay out",
+                              elem_id="map-layout")  # fmt: skip
+            colour = gr.Radio(list(COLOURS), value="chance of error", label="Border",
                               elem_id="map-colour")  # fmt: skip
             hint = gr.HTML(elem_id="map-hint")
             region = gr.HTML(elem_id="map-region")
+            regions = gr.HTML(elem_id="plane-regions")
+            tables = gr.HTML(elem_id="plane-thresholds")
             start = gr.Button("Draw the map", elem_id="map-start")
             status = gr.HTML(elem_id="map-status")
     card = gr.HTML(elem_id="map-card")
     bus = gr.HTML("", elem_id="map-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
 
     def draw(
-        dataset_id: int | None, colours: str, request: gr.Request | None = None
-    ) -> tuple[Any, str, str, str]:
+        dataset_id: int | None, layout: str, colours: str, request: gr.Request | None = None
+    ) -> tuple[Any, ...]:
+        drawing = gr.Button(visible=layout == ALIKE)
         if dataset_id is None:
-            return gr.Plot(visible=False), part("empty", "No dataset yet"), "", ""
-        view = map_of(seen_by(workspace, request).store, dataset_id)
+            return gr.Plot(visible=False), part("empty", "No dataset yet"), "", "", "", "", drawing
+        store = seen_by(workspace, request).store
+        view = map_of(store, dataset_id, layout)
         if view is None:
-            message = part(
-                "empty", "No map yet",
-                "It is drawn from the vectors stored by scoring; no picture is opened.",
-            )  # fmt: skip
-            return gr.Plot(visible=False), message, "", ""
-        figure = map_figure(view, COLOURS.get(colours, "p_error"))
+            message = part("empty", *_EMPTY[layout])
+            return gr.Plot(visible=False), message, "", "", "", "", drawing
+        labels = labels_of(store, view) if layout == ALIKE else []
+        figure = map_figure(view, COLOURS.get(colours, "p_error"), labels)
         below = render("map/hint.html", pairs=len(view.pairs), dataset_id=dataset_id,
-                       run_id=view.run_id)  # fmt: skip
-        return gr.Plot(figure, visible=True), "", below, ""
+                       run_id=view.run_id, layout=layout, alike=ALIKE)  # fmt: skip
+        queues, thresholds = "", ""
+        if layout != ALIKE:
+            plane = plane_of(store, dataset_id)
+            queues, thresholds = regions_html(plane, dataset_id), thresholds_html(plane, dataset_id)
+        return gr.Plot(figure, visible=True), "", below, "", queues, thresholds, drawing
 
-    def act(
-        event: gr.EventData, dataset_id: int | None, request: gr.Request
-    ) -> tuple[Any, Any, Any]:
-        """Handle hovering over a point, a drawn line, or another part of the map in view."""
+    def act(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> tuple[Any, Any]:
+        """Handle hovering over a picture, or a drawn line."""
         if dataset_id is None:
-            return "", "", ""
+            return "", ""
         visible_workspace = seen_by(workspace, request)
         try:
             action = event_value(event, "action", "")
             if action == "hover":
                 pair = int(event_value(event, "pair", 0))
-                return gr.skip(), card_html(visible_workspace, dataset_id, pair), gr.skip()
-            if action == "look":
-                run, view = int(event_value(event, "run", 0)), event_value(event, "view", None)
-                pictures = tiles_html(visible_workspace, dataset_id, run, view,
-                                   str(event_value(event, "frame", "")))  # fmt: skip
-                return gr.skip(), gr.skip(), pictures
+                return gr.skip(), card_html(visible_workspace, dataset_id, pair)
             if action == "region":
                 run, line = int(event_value(event, "run", 0)), event_value(event, "line", None)
-                return region_html(visible_workspace, dataset_id, run, line), gr.skip(), gr.skip()
+                layout = str(event_value(event, "layout", ALIKE))
+                return region_html(visible_workspace, dataset_id, run, line, layout), gr.skip()
         except Exception as error:
-            return note(explained(error), "warning"), "", ""
-        return "", "", ""
+            return note(explained(error), "error"), ""
+        return "", ""
 
-    bus.keypress(
-        act, [dataset], [region, card, tiles], queue=False, trigger_mode="multiple", **QUIET
-    )
-    redraw = (draw, [dataset, colour], [chart, empty, hint, region])
-    colour.change(*redraw, trigger_mode="always_last", **QUIET)
+    bus.keypress(act, [dataset], [region, card], queue=False, trigger_mode="multiple", **QUIET)
+    drawn = [chart, empty, hint, region, regions, tables, start]
+    redraw = (draw, [dataset, layout, colour], drawn)
+    gr.on(None, None, None, [layout], js=_IN_ADDRESS, api_visibility="private")
+    for control in (layout, colour):
+        control.change(*redraw, trigger_mode="always_last", **QUIET)
     start_by(start, status, workspace, dataset, "map", redraw)
     return redraw
 
@@ -117,9 +142,17 @@ def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
     return render("map/card.html", pair=view, text=excerpt(view.caption, span, 300)[0])
 
 
-def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -> str:
+def region_html(
+    workspace: Workspace, dataset_id: int, run: int, line: object, layout: str = ALIKE
+) -> str:
     """The queue of the drawn region, with its first pictures. Raises SettingsError."""
-    fields = cleaned({"map": region_of(run, _line(line))})
+    corners = _line(line)
+    if layout == ALIKE:
+        fields = cleaned({"map": region_of(run, corners)})
+    elif layout in UPWARDS:
+        fields = cleaned(box_of(corners, layout))
+    else:
+        raise SettingsError(f"There is no layout '{layout[:40]}'.")
     every = workspace.review.filter_of(dataset_id, {**fields, "review": "all"})
     waiting = workspace.review.filter_of(dataset_id, fields)
     counts = [workspace.review.queue_count(filter, MOST_COUNTED + 1) for filter in (every, waiting)]
@@ -130,57 +163,54 @@ def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -
     inside = counted(counts[0]) if counts[0] <= MOST_COUNTED else f"{most} pairs"
     undecided = f"{counts[1]:,}" if counts[1] <= MOST_COUNTED else most
     return render("map/region.html", address=address, inside=inside, undecided=undecided, rows=rows,
-                  dataset_id=dataset_id)  # fmt: skip
+                  dataset_id=dataset_id, is_unfamiliar=workspace.review.is_unfamiliar(dataset_id),
+    )  # fmt: skip
 
 
-def tiles_html(workspace: Workspace, dataset_id: int, run: int, view: Any, frame: str) -> str:
-    """Pictures above their points, in pixels of the view (left, right, low, high, width and height
-    in pixels); none if more than `NEAR` points are in view. Raises SettingsError."""
-    left, right, low, high, width, height = _numbers(view, "That is no part of the map.", 6)
-    points = map_of(workspace.store, dataset_id)
-    if points is None or points.run_id != run or left == right or low == high:
-        return ""
-    across, down = (points.x - left) / (right - left), (high - points.y) / (high - low)
-    inside = np.flatnonzero((across >= 0) & (across <= 1) & (down >= 0) & (down <= 1))
-    if len(inside) > NEAR:
-        return ""
-    # Where pictures would overlap, the most suspicious one stands for the others.
-    tiles: list[tuple[int, float, float]] = []
-    for i in inside[np.argsort(-np.nan_to_num(points.p_error[inside]), kind="stable")]:
-        x, y = float(across[i]) * width, float(down[i]) * height
-        if all(max(abs(x - other_x), abs(y - other_y)) >= TILE for _, other_x, other_y in tiles):
-            tiles.append((int(points.pairs[i]), x, y))
-    return render("map/tiles.html", tiles=tiles, frame=frame)
+def box_of(corners: Sequence[tuple[float, float]], up: str) -> dict[str, str]:
+    """The bounds of a box around the corners, as queue fields; none at an end of the scale.
+
+    >>> box_of([(0.5, -0.1), (1.01, 0.25)], "icc")
+    {'p_error_from': '0.5', 'icc_to': '0.25'}
+    """
+    fields: dict[str, str] = {}
+    for name, values in (("p_error", [x for x, _ in corners]), (up, [y for _, y in corners])):
+        low, high = round(min(values), 3), round(max(values), 3)
+        if low > 0:
+            fields[f"{name}_from"] = _text(name, low)
+        if high < 1:
+            fields[f"{name}_to"] = _text(name, max(high, 0.0))
+    return fields
+
+
+def _text(name: str, value: float) -> str:
+    """A bound as a queue field; a share is stored as its logarithm."""
+    return f"{value:g}" if name != "specificity" else f"{math.log(max(1e-9, value)):.4f}"
 
 
 def _line(corners: Any) -> list[tuple[float, float]]:
     """Parse the corners sent by the browser, alternating x and y. Raises SettingsError."""
-    numbers = _numbers(corners, "That is not a region of the map.")
+    problem = SettingsError("That is not a region of the map.")
+    is_list = isinstance(corners, Sequence) and not isinstance(corners, str)
+    if not is_list or not 6 <= len(corners) <= 2 * _LONGEST_LINE:
+        raise problem
+    try:
+        numbers = [float(number) for number in corners]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise problem from error
+    if not np.isfinite(numbers).all():
+        raise problem
     return list(zip(numbers[::2], numbers[1::2], strict=False))
 
 
-def _numbers(sent: Any, problem: str, count: int | None = None) -> list[float]:
-    """The finite numbers sent by the browser. Raises SettingsError(`problem`)."""
-    is_list = isinstance(sent, Sequence) and not isinstance(sent, str)
-    if not is_list or len(sent) > 2 * _LONGEST_LINE or count not in (None, len(sent)):
-        raise SettingsError(problem)
-    try:
-        numbers = [float(number) for number in sent]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise SettingsError(problem) from error
-    if not np.isfinite(numbers).all():
-        raise SettingsError(problem)
-    return numbers
-
-
-def map_figure(view: MapView, colour: str) -> go.Figure:
-    """One point per pair. `colour`: p_error, icc or verdict. Points needing attention are on
-    top."""
+def map_figure(view: MapView, colour: str, labels: Sequence[Label] = ()) -> go.Figure:
+    """One point per pair. `colour`: p_error, icc or verdict. Points needing attention are on top.
+    `labels`: of regions of the map; those of other layouts are their names."""
     size = 7 if len(view.pairs) < 3000 else 5 if len(view.pairs) < 30_000 else 3
     if colour == "verdict":
         traces = [
             _points(view, np.flatnonzero(view.verdicts == name), name,
-                    {"color": look, "symbol": mark, "size": size, "opacity": 0.8})
+                    {"color": look, "symbol": mark, "size": size, "opacity": 0.4})
             for name, (look, mark) in VERDICT_LOOKS.items()
         ]  # fmt: skip
     else:
@@ -193,11 +223,11 @@ def map_figure(view: MapView, colour: str) -> go.Figure:
             (1 - at, look) for at, look in reversed(_CALM_TO_LOUD)
         ]  # fmt: skip
         marker = {
-            "color": values[by_loudness], "cmin": 0, "cmax": 1, "colorscale": scale, "size": size,
-            "opacity": 0.85 if size > 3 else 0.5,  # transparency shows where points overlap
+            "color": _rounded(values[by_loudness]), "cmin": 0, "cmax": 1, "colorscale": scale,
+            "size": size, "opacity": 0.4,  # shows where points overlap
             "colorbar": {
                 "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 8,
-                "lenmode": "pixels", "len": 170, "x": 0, "xanchor": "left", "xpad": 4, "y": 1,
+                "lenmode": "pixels", "len": 170, "x": 0, "xanchor": "left", "xpad": 14, "y": 1,
                 "yanchor": "bottom", "ypad": 2, "outlinewidth": 0, "tickvals": [0, 0.5, 1],
                 "ticktext": ends,
             },
@@ -208,14 +238,38 @@ def map_figure(view: MapView, colour: str) -> go.Figure:
             _points(view, by_loudness, title, marker),
         ]
     data = [trace for trace in traces if len(trace["x"])]
-    return go.Figure({"data": data, "layout": map_layout(has_legend=len(data) > 1)})
+    layout = map_layout(has_legend=len(data) > 1, up=UPWARDS.get(view.layout))
+    names = [(x, y, TITLES[name]) for name, (x, y) in _CORNERS.get(view.layout, {}).items()]
+    layout["meta"] = {"labels": names or list(labels)}  # drawn by the script, above the pictures
+    layout["shapes"] = [
+        {"type": "line", "line": {"color": C_COLOUR, "dash": "dash", "width": 1}, **ends}
+        for ends in _lines(view.layout)
+    ]
+    return go.Figure({"data": data, "layout": layout})
+
+
+def _lines(layout: str) -> list[dict[str, Any]]:
+    """The borders between the regions of a layout by numbers."""
+    if layout not in _LINES:
+        return []
+    right, up = 0.5, _LINES[layout]
+    return [
+        {"x0": right, "x1": right, "y0": 0, "y1": 1},
+        {"x0": 0, "x1": right, "y0": up, "y1": up},
+    ]
 
 
 def _points(
     view: MapView, places: NDArray[np.intp], name: str, marker: dict[str, Any]
 ) -> dict[str, Any]:
+    """Lists, which the browser's script reads too; Plotly would encode arrays."""
     return {
         "type": "scattergl", "mode": "markers", "name": name, "marker": marker,
-        "x": view.x[places], "y": view.y[places], "customdata": view.pairs[places],
-        "hoverinfo": "none", "unselected": {"marker": {"opacity": 0.12}},
+        "x": _rounded(view.x[places]), "y": _rounded(view.y[places]),
+        "customdata": view.pairs[places].tolist(), "hoverinfo": "none",
+        "unselected": {"marker": {"opacity": 0.12}},
     }  # fmt: skip
+
+
+def _rounded(values: NDArray[np.float32]) -> list[float]:
+    return [round(value, 4) for value in values.tolist()]

@@ -20,7 +20,7 @@ from traced_ui import models_page
 from traced_ui.differences import parts_that_differ, readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
-from traced_ui.messages import event_value, explained, guarded, guarded_steps, note
+from traced_ui.messages import event_value, explained, note
 from traced_ui.models_page import about, size
 from traced_ui.page_dataset import PageDataset
 from traced_ui.support import phrase_chips
@@ -155,14 +155,14 @@ class Picture(gr.Image):
     is_template = True  # uses the frontend of gr.Image
 
     def preprocess(self, payload: ImageData | None) -> str | None:
-        """The path of an upload. Anything outside the upload folder is refused without a look at
-        it; `FileGuard` has refused the uploads of others."""
+        """The path of an upload; None for anything outside the upload folder, without a look at
+        it. `FileGuard` has refused the uploads of others."""
         if payload is None:
             return None
         # Links are resolved on both sides: the folder itself may lie behind one.
         folder = Path(self.GRADIO_CACHE).resolve()
         if payload.path is None or not Path(payload.path).resolve().is_relative_to(folder):
-            raise gr.Error("Upload a picture, or paste one.", print_exception=False)
+            return None
         return payload.path
 
 
@@ -220,8 +220,11 @@ def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
         request: gr.Request,
     ) -> Iterator[tuple[Any, ...]]:  # fmt: skip
         model = str(event_value(event, "model", ""))
-        if model not in models_here(workspace):
-            yield from guarded_steps(fetched(model, request))
+        try:
+            if model not in models_here(workspace):
+                yield from fetched(model, request)
+        except Exception as error:
+            yield note(explained(error), "error"), "", "", "", gr.skip()
         names = models_here(workspace)
         if model in names:
             entries = [DATASETS_OWN, *((name, name) for name in names)]
@@ -327,12 +330,14 @@ def _answering(
     name."""
     by_input = {(copies.get(Path(each.picture).name), each.caption): each for each in examples}
 
-    @guarded
     def answer(picture: str | None, text: str | None) -> tuple[str, str, str, str]:
         example = by_input.get((picture, text or ""))
-        if example is None:
-            raise SettingsError("This example is gone. Reload the page.")
-        return stored_answer(workspace, example)
+        try:
+            if example is None:
+                raise SettingsError("This example is gone. Reload the page.")
+            return stored_answer(workspace, example)
+        except Exception as problem:
+            return note(explained(problem), "error"), "", "", ""
 
     return answer
 

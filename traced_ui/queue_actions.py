@@ -10,7 +10,7 @@ from traced_ui.page_actions import PAGE, PageAction, PageActions, Parts, message
 from traced_ui.page_state import LONGEST_DRAFT, MOST_ROWS, ROWS, Return
 
 #: URL parameters of this page other than those of the queue.
-_OTHER_PARAMETERS = ("dataset", "pair")
+_OTHER_PARAMETERS = ("dataset", "pair", "grid")
 #: The filter set by "more like this": the field and, for searches, what is compared.
 _SIMILAR = {
     "same-word": ("suspect_word", ""),
@@ -36,7 +36,8 @@ class QueueActions(PageActions):
         named = id_in(address.get("dataset", ""))
         wishes = (named, act.dataset, state.dataset, *known_ids[:1])
         wanted = next((id for id in wishes if id in known_ids), None)
-        state.dataset, state.grid, state.came_from = wanted, False, None
+        state.dataset, state.came_from = wanted, None
+        state.grid, state.is_table = address.get("grid") == "yes", False
         self._follow(address)
         pair = id_in(address.get("pair", ""))
         if pair is None and wanted is not None and state.filter == START and not self.is_team:

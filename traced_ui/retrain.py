@@ -10,7 +10,7 @@ from backend.learning_texts import learnt_in_words
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui import labels_form
 from traced_ui.jobs import Started, begin, followed, job_html, starting, table, unfollowed
-from traced_ui.messages import QUIET, guarded, note
+from traced_ui.messages import QUIET, note, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
@@ -107,14 +107,12 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         rows = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
         return begin_adopting(dataset_id, rows[0].id if rows else None)
 
-    @guarded
     def decline(dataset_id: int | None) -> tuple[Any, ...]:
         rows = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
         if rows:
             workspace.jobs.decline(rows[0].id)
         return shown(dataset_id)
 
-    @guarded
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
         if started is None:
             return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in range(5))
@@ -132,8 +130,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     start.click(begin_training, [dataset], started, **QUIET)
     adopt.click(use_newest, [dataset], started, **QUIET)
     use.click(begin_adopting, [dataset, classifier], started, **QUIET)
-    keep.click(decline, [dataset], tables, **QUIET)
-    timer.tick(watch, [job_id, dataset], [status, timer, *tables], **QUIET)
+    keep.click(**wired(decline, [dataset], tables, status))
+    timer.tick(**wired(watch, [job_id, dataset], [status, timer, *tables], status))
     gr.on(None, under_way, [dataset], started, **QUIET)
     gr.on(None, shown, [dataset], tables, **QUIET)
 

@@ -52,7 +52,7 @@ from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
 from traced_ui.reasons import expectations_by_word, reasons_section
 from traced_ui.support import enrichments, phrases_section, specificity_line
-from traced_ui.templates import part, percent, render
+from traced_ui.templates import chance, part, percent, render
 from traced_ui.trajectory_chart import RISE
 
 #: Verdicts with a button: (key shown, button text, explanation).
@@ -169,12 +169,14 @@ def queue(
     values: QueueValues | None = None,
     draft: str = "",
     leading: Mapping[int, tuple[int, int]] | None = None,
+    is_unfamiliar: bool = False,
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
     scores. `left`: the errors that remain; `is_mixed`: whether random pairs are mixed in.
     `values`: what the queue contains, if the drawer is open. `draft`: groups that were refused.
-    `leading`: the characters of the most suspicious claim of captions that have several."""
+    `leading`: the characters of the most suspicious claim of captions that have several.
+    `is_unfamiliar`: the model does not know such pictures, and its chances are no figures."""
     order = filter.get("order", "")
     return render(
         "review/queue.html",
@@ -211,6 +213,7 @@ def queue(
         enough=ENOUGH,
         is_mixed=is_mixed,
         mixed_every=MIXED_EVERY,
+        is_unfamiliar=is_unfamiliar,
     )
 
 
@@ -334,7 +337,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
             view.caption, view.suspects, view.words_read, gains,
             removal, view.wrong_words,
             expectations_by_word(trajectory),
-            view.claims, view.selected if view.claims else None,
+            view.claims, view.selected if view.claims else None, view.is_unfamiliar,
         ),
         decisions=DECISIONS,
         correction=None if correction is None else _correction(view, correction),
@@ -447,10 +450,11 @@ def grid(
     suspects: Mapping[int, Sequence[SuspectWord]] | None = None,
     tags: Mapping[int, Sequence[str]] | None = None,
     leading: Mapping[int, tuple[int, int]] | None = None,
+    is_unfamiliar: bool = False,
 ) -> Markup:
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
-    pair id, shaded as on the pair's own page; `tags`: the pairs' tags by pair id; `leading`: as for
-    `queue`."""
+    pair id, shaded as on the pair's own page; `tags`: the pairs' tags by pair id; `leading`,
+    `is_unfamiliar`: as for `queue`."""
     suspects_by_pair = suspects or {}
     cards = []
     for row in rows:
@@ -471,7 +475,7 @@ def grid(
         cards.append((row, highlighted_caption(text, words), fingerprint))
     return render(
         "review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, tags=tags or {},
-        columns=None,
+        columns=None, is_unfamiliar=is_unfamiliar,
     )  # fmt: skip
 
 
@@ -495,10 +499,11 @@ def table(
     view: str = "",
     has_more: bool = False,
     leading: Mapping[int, tuple[int, int]] | None = None,
+    is_unfamiliar: bool = False,
 ) -> Markup:
     """A page of the queue as a table. `extras`: the columns of the source by pair id, and `tags`;
     `order`: of the queue. `view`: the scroll position stays as long as this does. `has_more`:
-    whether rows follow on this page. `leading`: as for `queue`."""
+    whether rows follow on this page. `leading`, `is_unfamiliar`: as for `queue`."""
     named = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
     columns = {**_TABLE, **_PLAIN, **{EXTRA + name: name for name in named[:MOST_COLUMNS]}}
     lines = []
@@ -513,6 +518,8 @@ def table(
         values["tag"] = "; ".join(tags.get(row.pair_id, ()))
         numbers = {name: row.numbers.get(name) for name in _PLAIN}
         values |= {name: "" if n is None else f"{n:.3f}" for name, n in numbers.items()}
+        if is_unfamiliar:
+            values["p_error"] = chance(row.p_error, is_unfamiliar)
         values["decision"] = LISTED[decision] if decision else ""
         if row.pair_id in (leading or {}):
             values["claim"] = shown_text(row, leading, LONGEST_ON_CARD)

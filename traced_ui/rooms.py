@@ -31,7 +31,7 @@ ROOMS = (
     Room("Review", (REVIEW,)),
     Room(
         "Explore",
-        (Page("map", "Map"), Page("plane", "Wrong or vague?"), Page("duplicates", "Duplicates")),
+        (Page("map", "Map"), Page("duplicates", "Duplicates")),
     ),
     Room("Improve", (Page("progress", "Progress"), Page("retrain", "Learn from my verdicts"))),
     Room("Export", (Page("export", "Export"),)),
@@ -47,8 +47,10 @@ DATASET = Room(
 PAGES = (*(page for room in (*ROOMS, DATASET) for page in room.pages), TRY)
 #: Addresses of pages, as in requests.
 PATHS = frozenset(f"/{page.path}" for page in PAGES)
-#: Names in the addresses of earlier versions (`/?tab=NAME`).
-EARLIER = {page.name: page.path for page in PAGES} | {"playground": TRY.path}
+#: Where the pages of earlier versions are now, by their names (`/?tab=NAME`, `/NAME`).
+EARLIER = {
+    **{page.name: page.path for page in PAGES}, "playground": TRY.path, "plane": "map?layout=icc",
+}  # fmt: skip
 
 
 def room_of(page: Page) -> Room | None:

@@ -35,6 +35,19 @@ def percent(value: float | None) -> str:
     return f"{value:.0%}".replace("%", " %")
 
 
+def chance(p_error: float | None, is_unfamiliar: bool, in_a_sentence: bool = False) -> str:
+    """How likely a caption is wrong; no figure if the model does not know such pictures.
+
+    >>> chance(0.72, False), chance(0.72, False, True)
+    ('72 %', '72 % likely wrong')
+    >>> chance(0.99, True), chance(0.99, True, True)
+    ('not known', 'the model does not know such pictures')
+    """
+    if is_unfamiliar:
+        return "the model does not know such pictures" if in_a_sentence else "not known"
+    return f"{percent(p_error)} likely wrong" if in_a_sentence else percent(p_error)
+
+
 def many(count: int) -> str:
     """A count for display; counts are capped at 1000."""
     return f"{count:,}+" if count >= 1000 else str(count)
@@ -86,8 +99,8 @@ def environment() -> Environment:
     """The Jinja environment, with the templates' filters."""
     environment_of_pages = template_environment(FOLDER)
     environment_of_pages.filters.update(
-        number=number, percent=percent, many=many, counted=counted, picture=picture_source,
-        rough=rough, duration=duration, signed=_signed,
+        number=number, percent=percent, chance=chance, many=many, counted=counted,
+        picture=picture_source, rough=rough, duration=duration, signed=_signed,
         width="{:.1%}".format,  # of CSS, unlike `percent`
     )  # fmt: skip
     return environment_of_pages

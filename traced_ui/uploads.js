@@ -1,9 +1,15 @@
 // Files are uploaded individually, a few in parallel, and imported when all have arrived.
 const AT_ONCE = 4;
 const box = element.querySelector(".upload"), texts = box.dataset;
-const bar = box.querySelector("progress"), state = box.querySelector("[data-state]"), cancel = box.querySelector("[data-cancel]");
+const bar = box.querySelector("progress"), state = box.querySelector("[data-state]"), problem = box.querySelector("[data-problem]"), cancel = box.querySelector("[data-cancel]");
 const size = (bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`);
 let running = null;  // the upload in progress: {requests, isCancelled}
+
+function refuse(text) {
+  state.textContent = "";
+  problem.firstElementChild.textContent = text;
+  problem.hidden = !text;
+}
 
 // The import options in the form: the same as for a path.
 function entered() {
@@ -49,13 +55,14 @@ async function upload(files) {
   let name = null;
   bar.hidden = cancel.hidden = false;
   bar.value = 0;
+  refuse("");
   state.textContent = texts.preparing;
   try {
     name = (await asked("uploads", "POST")).upload;
     const left = [...files];
     const worker = async () => {
       for (let file = left.shift(); file && !run.isCancelled; file = left.shift()) {
-        const path = encodeURIComponent(file.webkitRelativePath || file.name), one = file;
+        const path = encodeURIComponent(pathOf(file)), one = file;
         await put(`uploads/${name}?path=${path}`, file, run, (loaded) => {
           sent.set(one, loaded);
           const all = [...sent.values()].reduce((sum, bytes) => sum + bytes, 0);
@@ -69,10 +76,10 @@ async function upload(files) {
     const { job } = await asked(`uploads/${name}/import?${entered()}`, "POST");
     state.textContent = "";
     trigger("select", { job });
-  } catch (problem) {
+  } catch (error) {
     run.isCancelled = true;
     run.requests.forEach((request) => request.abort());
-    state.textContent = problem.message;
+    refuse(error.message);
     if (name) fetch(`uploads/${name}`, { method: "DELETE" });
   } finally {
     running = null;
@@ -80,14 +87,45 @@ async function upload(files) {
   }
 }
 
-element.addEventListener("change", ({ target }) => {
-  if (!target.matches("[data-files]") || running) return;
-  // Skip hidden files and thumbnails that operating systems leave in folders.
-  const files = [...target.files].filter((file) => !(file.webkitRelativePath || file.name).split("/").some((part) => part.startsWith(".")) && file.name !== "Thumbs.db");
-  target.value = "";
+// Skip hidden files and thumbnails that operating systems leave in folders.
+function take(all) {
+  if (running) return;
+  const files = all.filter((file) => !pathOf(file).split("/").some((part) => part.startsWith(".")) && file.name !== "Thumbs.db");
   if (files.length) upload(files);
-  else state.textContent = texts.empty;
+  else refuse(texts.empty);
+}
+element.addEventListener("change", ({ target }) => {
+  if (!target.matches("[data-files]")) return;
+  take([...target.files]);
+  target.value = "";
 });
+
+// Of what is dropped, folders are read to their end; a file does not know its path in them.
+const paths = new Map();
+const pathOf = (file) => paths.get(file) ?? (file.webkitRelativePath || file.name);
+async function filesIn(entry) {
+  if (entry.isFile) {
+    const file = await new Promise((done, fail) => entry.file(done, fail));
+    paths.set(file, entry.fullPath.slice(1));
+    return [file];
+  }
+  const reader = entry.createReader(), files = [];
+  for (;;) {  // a hundred at a time
+    const entries = await new Promise((done, fail) => reader.readEntries(done, fail));
+    if (!entries.length) return files;
+    for (const each of entries) files.push(...await filesIn(each));
+  }
+}
+for (const kind of ["dragenter", "dragover", "dragleave", "drop"]) {
+  element.addEventListener(kind, async (event) => {
+    event.preventDefault();
+    box.classList.toggle("over", kind === "dragenter" || kind === "dragover");
+    if (kind !== "drop") return;
+    const { items, files } = event.dataTransfer, loose = [...files];
+    const entries = [...items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
+    take(entries.length ? (await Promise.all(entries.map(filesIn))).flat() : loose);
+  });
+}
 cancel.addEventListener("click", () => {
   if (!running) return;
   running.isCancelled = true;

@@ -46,7 +46,7 @@ class ErrorsLeft:
 def errors_left(store: Store, dataset_id: int, split: str | None = None) -> ErrorsLeft:
     """`split`: only the pairs of this split."""
     with store.reading() as session:
-        reached = plots.reached(session, dataset_id, split=split)
+        reached = plots.review_progress(session, dataset_id, split=split)
         by_decision = plots.pairs_by_decision(session, dataset_id, split)
     total = sum(by_decision.values())
     pairs = total - by_decision.get("drop", 0) - by_decision.get("abstract", 0)

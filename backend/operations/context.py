@@ -11,7 +11,7 @@ from backend.jobs import dataset_versions, export_dataset, import_dataset, retra
 from backend.jobs.model_manager import Models
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ImportReport
 from backend.jobs.scoring import known_pictures
-from backend.jobs.scoring.dataset_models import DatasetEngines
+from backend.jobs.scoring.dataset_models import DatasetEngines, model_name
 from backend.progress import Progress, no_progress
 from backend.review.operations import Review
 from backend.settings import Settings
@@ -79,6 +79,20 @@ class Context:
             return known_pictures.recognise(self.store, engine, dataset_id).refusal
         except TracedError:
             return ""
+
+    def model_of(self, dataset_id: int) -> str:
+        """The model that would score the dataset."""
+        return model_name(self.engines.of_dataset(dataset_id).settings.model)
+
+    def recognition(self, dataset_id: int, model: str) -> known_pictures.Recognition | None:
+        """How many of a sample of the dataset's pictures the model knows; None if it has no test of
+        that, as general-purpose models, or if it or the pictures cannot be opened."""
+        try:
+            engine = self.engines.of_dataset(dataset_id, model)
+            recognition = known_pictures.examine(self.store, engine, dataset_id)
+        except TracedError:
+            return None
+        return recognition if recognition.sampled else None
 
     def classifiers(self, dataset_id: int) -> list[ClassifierRow]:
         """All classifiers of a dataset, newest first."""

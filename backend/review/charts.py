@@ -30,7 +30,6 @@ from backend.review.views import (
     ErrorsLeft,
     ExpectedErrors,
     MapView,
-    PlanePoint,
     PlaneView,
     ProgressView,
     RegionView,
@@ -187,22 +186,36 @@ def expected_errors(chances: Sequence[plot_queries.Chances]) -> tuple[ExpectedEr
     return tuple(splits)
 
 
-def map_of(store: Store, dataset_id: int) -> MapView | None:
-    """Every pair with a position, as arrays; None if the map has not been computed."""
+#: How pictures are laid out: alike ones near each other, or by two numbers: the chance of error
+#: across, and upwards how concrete or how specific the caption is.
+ALIKE, LAYOUTS = "alike", ("alike", "icc", "specificity")
+
+
+def map_of(store: Store, dataset_id: int, layout: str = ALIKE) -> MapView | None:
+    """Every pair with a position in the layout, as arrays; None if there is none: the map has not
+    been drawn, or nothing has been scored or measured."""
+    run_id = 0
     with store.reading(scanning=True) as session:
-        run = run_queries.latest_run(session, dataset_id, "map")
-        rows = list(map_queries.points(session, dataset_id)) if run is not None else []
-    if run is None or not rows:
+        if layout == ALIKE:
+            run = run_queries.latest_run(session, dataset_id, "map")
+            if run is None:
+                return None
+            run_id, rows = run.id, list(map_queries.points(session, dataset_id))
+        else:
+            rows = list(plot_queries.by_scores(session, dataset_id, layout))
+    if not rows:
         return None
     pairs, xs, ys, p_errors, iccs, judgements = zip(*rows, strict=True)
+    heights = np.array(ys, np.float32)
     return MapView(
-        run.id,
+        run_id,
         np.array(pairs, np.int32),
         np.array(xs, np.float32),
-        np.array(ys, np.float32),
+        np.exp(heights) if layout == "specificity" else heights,
         np.array(p_errors, np.float32),
         np.array(iccs, np.float32),
         np.array([about_caption(judgement) for judgement in judgements]),
+        layout,
     )
 
 
@@ -232,15 +245,9 @@ def check_region(store: Store, dataset_id: int, text: str) -> None:
         )
 
 
-#: Cells per side, and the number of pairs drawn as points.
-CELLS, POINTS = 40, 2000
-
-
-def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
-    """The plane of a dataset. `up`: the y axis, icc or specificity."""
+def plane_of(store: Store, dataset_id: int) -> PlaneView:
+    """The regions and thresholds of a dataset."""
     with store.reading() as session:
-        cells = plot_queries.grid(session, dataset_id, CELLS, up)
-        points = plot_queries.sample(session, dataset_id, POINTS)
         decided = list(plot_queries.decided_points(session, dataset_id))
         wrong = [
             (p, is_wrong(decision))
@@ -264,22 +271,13 @@ def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
             filter = QueueFilter(dataset_id, review="unreviewed", ranges=ranges)
             return queue_queries.count(session, filter)
 
-        measured = any(point[3] is not None for point in points)
+        measured = any(True for _ in plot_queries.by_scores(session, dataset_id, "specificity"))
 
         def generic_below(log: float) -> int:
             fields = {"order": "specificity", "specificity_to": f"{log:.4f}"}
             return beyond(*from_fields(dataset_id, fields).ranges)
 
         return PlaneView(
-            cells=tuple(cells),
-            size=CELLS,
-            points=tuple(
-                PlanePoint(
-                    pair, p, icc, None if log is None else math.exp(log), support, decision
-                )
-                for pair, p, icc, log, support, decision in points
-            ),
-            up=up,
             measured=measured,
             regions=tuple(
                 RegionView(

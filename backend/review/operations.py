@@ -10,7 +10,7 @@ from backend.datasets.containers import ImageFile
 from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from backend.jobs.scoring.dataset_models import DatasetEngines
+from backend.jobs.scoring.dataset_models import DatasetEngines, was_unfamiliar
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.progress import Progress, no_progress
 from backend.review import ask_models, pair_selection, queue_form, queue_rules
@@ -159,6 +159,10 @@ class Review(Queue, Verdicts, NearDuplicates):
         claims = self._store.read(claim_queries.of_several, numbers)
         leading = {pair_id: leading_claim(rows) for pair_id, rows in claims.items()}
         return {pair_id: (row.start, row.end) for pair_id, row in leading.items()}
+
+    def is_unfamiliar(self, dataset_id: int) -> bool:
+        """Whether the dataset's model was told to score pictures that it does not know."""
+        return self._store.read(was_unfamiliar, dataset_id)
 
     def claims_found(self, dataset_id: int) -> ClaimsFound:
         """What captions consist of by their form, whatever they are scored as."""

@@ -20,7 +20,6 @@ from backend.engine.trajectories.trajectory import Trajectory
 from db.measures import Measured
 from db.queries.duplicate_queries import MemberRow
 from db.queries.pair_queries import CaptionRow
-from db.queries.plot_queries import Cell
 from db.queries.suggestion_queries import SuggestionRow
 
 
@@ -445,8 +444,8 @@ class KeptView:
 
 @dataclass(frozen=True)
 class MapView:
-    """Pairs on the map of the run `run_id`, one element each: positions in the unit square, p and
-    ICC (NaN: unknown), and what the verdict says about the caption."""
+    """Pairs in a layout, one element each: positions in the unit square, p and ICC (NaN: unknown),
+    and what the verdict says about the caption. `run_id`: of the map; 0 in other layouts."""
 
     run_id: int
     pairs: NDArray[np.int32]
@@ -455,6 +454,7 @@ class MapView:
     p_error: NDArray[np.float32]
     icc: NDArray[np.float32]
     verdicts: NDArray[np.str_]
+    layout: str = "alike"
 
 
 @dataclass(frozen=True)
@@ -502,18 +502,6 @@ class PlaygroundResult:
 
 
 @dataclass(frozen=True)
-class PlanePoint:
-    pair_id: int
-    p_error: float
-    icc: float
-    #: The share of its own picture among similar ones, 0 to 1; None: not measured.
-    share: float | None
-    #: How strongly the image supports the caption's phrases (z-score); None: not measured.
-    support: float | None
-    decision: str | None
-
-
-@dataclass(frozen=True)
 class RegionView:
     """A named region of the plane: its queue, and the number of undecided pairs in it."""
 
@@ -533,18 +521,12 @@ class ThresholdView(Threshold):
 
 @dataclass(frozen=True)
 class PlaneView:
-    """`size` cells a side; `points`: pairs sampled at random; `wrong`, `abstract`: thresholds
-    chosen from verdicts, one for each attainable precision."""
+    """`wrong`, `abstract`: thresholds chosen from verdicts, one for each attainable precision."""
 
-    cells: tuple[Cell, ...]
-    size: int
-    points: tuple[PlanePoint, ...]
     wrong: tuple[ThresholdView, ...]
     abstract: tuple[ThresholdView, ...]
     #: `at`: the logarithm of the share; precise among accepted enrichments.
     generic: tuple[ThresholdView, ...] = ()
-    #: The y axis: icc or specificity.
-    up: str = "icc"
     regions: tuple[RegionView, ...] = ()
     #: Whether specificity has been measured.
     measured: bool = False

@@ -1,7 +1,6 @@
 """What charts show: pairs by two scores at once, and the progress of a review: by curator, by day,
 and along the queue."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +8,6 @@ from datetime import datetime
 from sqlalchemy import (
     ColumnElement,
     Date,
-    Integer,
     and_,
     case,
     cast,
@@ -19,7 +17,7 @@ from sqlalchemy import (
     select,
     true,
 )
-from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+from sqlalchemy.orm import Session, aliased
 
 from db.decisions import NOT_ABOUT_CAPTION, WRONG
 from db.models import Pair, Verdict
@@ -30,66 +28,21 @@ from db.queries.statements import (
 )
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Number of pairs in a grid cell; cell indices start at 0 in both directions."""
-
-    p_error: int
-    up: int
-    pairs: int
-    undecided: int
-
-
-def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list[Cell]:
-    """The non-empty cells of a `cells` x `cells` grid over the unit square.
-
-    `up`: the vertical axis, icc or specificity. Specificity, a log-probability, is shown as a
-    probability.
-    """
-
-    # A cast truncates on SQLite and rounds on PostgreSQL; only the latter always has floor().
-    cut = (lambda n: n) if session.get_bind().dialect.name == "sqlite" else func.floor
-
-    def cell_of(column: InstrumentedAttribute[float | None]) -> ColumnElement[int]:
-        number = cast(cut(column * cells), Integer)
-        return case((number >= cells, cells - 1), else_=number)
-
-    p_error = p_error_of(session, dataset_id)
-    across = cell_of(p_error)
-    column = Pair.specificity if up == "specificity" else Pair.icc
-    upwards = cell_of(column)
-    if up == "specificity":
-        # Not every SQLite has exp(): the cell borders are converted to logarithms instead.
-        borders = [(math.log(n / cells), n - 1) for n in range(1, cells)]
-        upwards = case(*((column < edge, cell) for edge, cell in borders), else_=cells - 1)
-    pairs = func.count(Pair.id)
-    decided_pairs = func.count(verdict_seen(session, dataset_id).decision)
-    conditions = (in_dataset(dataset_id), p_error.is_not(None), column.is_not(None))
-    # Grouped by position: PostgreSQL treats equal expressions with parameters as different.
-    rows = session.execute(
-        select(across, upwards, pairs, pairs - decided_pairs)
-        .where(*conditions)
-        .group_by(literal_column("1"), literal_column("2"))
-    )
-    return [Cell(*(int(value) for value in row)) for row in rows]
-
-
-def sample(
-    session: Session, dataset_id: int, limit: int
-) -> list[tuple[int, float, float, float | None, float | None, str | None]]:
-    """(pair, p_error, icc, specificity, support, judgement) of pairs sampled at random, the same
-    ones every time."""
+def by_scores(
+    session: Session, dataset_id: int, up: str = "icc"
+) -> Iterator[tuple[int, float, float, float | None, float | None, str | None]]:
+    """As `points`, of every pair that has both numbers: its p_error across, and upwards its icc or
+    its specificity (`up`), a logarithm."""
     p_error, verdict = p_error_of(session, dataset_id), verdict_seen(session, dataset_id)
+    upwards = Pair.specificity if up == "specificity" else Pair.icc
     rows = session.execute(
-        select(Pair.id, p_error, Pair.icc, Pair.specificity, Pair.support, judged(verdict))
-        .where(in_dataset(dataset_id), p_error.is_not(None), Pair.icc.is_not(None))
-        .order_by(Pair.random_key, Pair.id)
-        .limit(limit)
+        select(Pair.id, p_error, upwards, Pair.icc, judged(verdict))
+        .where(in_dataset(dataset_id), p_error.is_not(None), upwards.is_not(None))
+        .order_by(Pair.id)
+        .execution_options(yield_per=5000)
     )
-    return [
-        (pair, float(p or 0), float(icc or 0), specificity, support, decision)
-        for pair, p, icc, specificity, support, decision in rows
-    ]
+    for pair, chance, height, icc, judgement in rows:
+        yield pair, chance or 0.0, height or 0.0, chance, icc, judgement
 
 
 def decided_points(

@@ -118,7 +118,7 @@ def page(profile: BrowserContext, separate_site: Site) -> Iterator[Page]:
 def show(page: Page, name: str) -> None:
     """Open a page and wait until it is drawn: a chart first loads the chart library."""
     go_to(page, name)
-    charts = {"map": "map-chart", "plane": "plane-chart", "progress": "progress-left"}
+    charts = {"map": "map-chart", "progress": "progress-left"}
     if name in charts:
         chart = page.locator(f"#{charts[name]} .js-plotly-plot .main-svg").first
         expect(chart).to_be_visible()

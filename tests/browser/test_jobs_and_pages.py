@@ -58,6 +58,7 @@ def test_the_end_of_a_job_redraws_the_page_where_it_is(page: Page, site: Site) -
         page.evaluate("window.open('datasets?dataset=1')")
     other = opened.value
     with page.expect_request(lambda request: '"redraw":true' in (request.post_data or "")):
+        other.locator("#measure-more button").first.click()
         other.locator("#quality-start").click()
         expect(other.locator("#traced-jobs-button")).to_contain_text(": done")
     other.close()

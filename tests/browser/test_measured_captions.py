@@ -34,6 +34,7 @@ def order(page: Page, name: str) -> None:
 
 def test_phrases_are_measured_and_captions_with_little_support_come_first(page: Page) -> None:
     go_to(page, "datasets")
+    page.locator("#measure-more button").first.click()
     page.locator("#support-start").click()
     expect(page.locator("#job-status")).to_contain_text("measured now", timeout=JOB)
     order(page, "support")
@@ -63,6 +64,7 @@ def test_phrases_are_measured_and_captions_with_little_support_come_first(page: 
 
 def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page: Page) -> None:
     go_to(page, "datasets")
+    page.locator("#measure-more button").first.click()
     page.locator("#specificity-start").click()
     expect(page.locator("#job-status")).to_contain_text("is done", timeout=JOB)
     order(page, "specificity")
@@ -80,6 +82,7 @@ def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page:
 
 def test_pictures_are_checked(page: Page) -> None:
     go_to(page, "datasets")
+    page.locator("#measure-more button").first.click()
     page.locator("#quality-start").click()
     status = page.locator("#job-status")
     expect(status).to_contain_text(f"{PAIRS} pictures checked", timeout=JOB)

@@ -53,8 +53,10 @@ def test_five_clicks_to_the_first_verdict(page: Page, tmp_path: Path) -> None:
     click(path)
     path.fill(str(photos))
     click(page.locator("#import-start"))
-    # The installed model was not trained on such pictures, and the page asks for another one.
-    expect(page.locator("#import-status")).to_contain_text("Choose another")
+    # The installed model was not trained on such pictures; another one is chosen.
+    embedded = page.locator(".model-card", has_text="embedded")
+    expect(embedded.locator("b.bad")).to_have_text("no")
+    expect(page.locator(".model-card :checked")).not_to_have_value("embedded")
     chosen = page.locator("#score-model input")
     click(chosen)
     chosen.fill(str(model))

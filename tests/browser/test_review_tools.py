@@ -244,12 +244,13 @@ def test_an_edit_is_scored_and_shaded_while_it_is_typed(page: Page) -> None:
     expect(checked).to_have_count(0)
 
 
-def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
-    go_to(page, "plane")
-    chart = page.locator("#plane-chart .js-plotly-plot")
-    expect(chart).to_be_visible(timeout=20_000)
+def test_a_box_among_pairs_by_their_numbers_is_a_queue(page: Page, site: Site) -> None:
+    page.goto(f"{site.address}/plane?dataset=1")  # the address of an earlier version
+    expect(page).to_have_url(re.compile(r"/map\?layout=icc"))
+    expect(page.locator("#map-tiles img").first).to_be_visible()
+    expect(page.locator("#map-tiles span")).to_have_count(3)  # the names of the regions
     expect(page.locator("#plane-thresholds")).to_contain_text("For vague captions")
-    ground = chart.locator(".nsewdrag").first.bounding_box()
+    ground = page.locator("#map-chart .nsewdrag").first.bounding_box()
     assert ground is not None
     page.mouse.move(ground["x"] + ground["width"] * 0.5, ground["y"] + 5)
     page.mouse.down()
@@ -257,11 +258,12 @@ def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
         ground["x"] + ground["width"] * 0.98, ground["y"] + ground["height"] * 0.9, steps=5
     )
     page.mouse.up()
-    link = page.locator("#plane-link a")
+    link = page.locator("#map-region a.t-button").first
     expect(link).to_have_attribute("href", re.compile(r"p_error_from=0\.[45]"))
     expect(link).to_have_attribute("href", re.compile(r"icc_from=0\."))
     link.click()
-    page.wait_for_url(re.compile(r"p_error_from=0\.[45]"))
+    expect(page.locator("#traced-stage .grid-view")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"p_error_from=0\.[45]"))
     expect(page.locator("#traced-queue [data-filter=p_error_from]")).to_have_value(
         re.compile(r"0\.[45]")
     )

@@ -39,8 +39,7 @@ def everything_shown(store: Store, dataset_id: int) -> list[object]:
         shown += [
             listed,
             pair_queries.most_likely_wrong(session, dataset_id, 0.3, 3),
-            plot_queries.grid(session, dataset_id, 4),
-            plot_queries.sample(session, dataset_id, 9),
+            list(plot_queries.by_scores(session, dataset_id)),
             list(plot_queries.decided_points(session, dataset_id)),
             plot_queries.review_progress(session, dataset_id),
             list(map_queries.points(session, dataset_id)),

@@ -1,11 +1,11 @@
-"""The plane: the values behind its axes, colours and thresholds."""
+"""The layouts by numbers: the values behind their axes and thresholds."""
 
 import math
 
 import pytest
 
 import db
-from backend.review.charts import plane_of
+from backend.review.charts import map_of, plane_of
 from backend.review.queue_form import cleaned, from_fields
 from backend.store import Store
 from db.queries import (
@@ -18,7 +18,7 @@ from db.queries import (
 )
 from db.queries.specificity_queries import RetrievalRow
 from tests.db.building import add_dataset, set_probabilities, start_run
-from traced_ui.plane import plane_figure, thresholds_html
+from traced_ui.plane import thresholds_html
 
 PAIRS = 20
 
@@ -68,7 +68,7 @@ def test_accepted_enrichments_set_the_threshold_for_generic_captions(
     enriched: tuple[Store, int],
 ) -> None:
     store, dataset = enriched
-    view = plane_of(store, dataset, "specificity")
+    view = plane_of(store, dataset)
     assert view.wrong == view.abstract == ()
     lowest = view.generic[0]
     # Ten enriched pairs are lowest; with two correct ones above them precision is still 80 %.
@@ -84,12 +84,12 @@ def test_accepted_enrichments_set_the_threshold_for_generic_captions(
         assert queue_queries.count(session, from_fields(dataset, fields)) == lowest.waiting
 
 
-def test_the_plane_can_be_coloured_by_measured_values(enriched: tuple[Store, int]) -> None:
+def test_pairs_are_laid_out_by_their_numbers(enriched: tuple[Store, int]) -> None:
     store, dataset = enriched
-    view = plane_of(store, dataset)
-    by_support, by_share = (plane_figure(view, colour) for colour in ("support", "specificity"))
-    measured = [point for point in view.points if point.support is not None]
-    assert len(measured) == PAIRS - 1  # the first pair's phrases were not measured
-    assert list(by_support.data[0].marker.color) == [point.support for point in measured]
-    assert list(by_share.data[0].marker.color) == [point.share for point in view.points]
-    assert {trace.name for trace in plane_figure(view, "verdict").data} == {"right", "undecided"}
+    assert map_of(store, dataset) is None, "no map has been drawn"
+    by_icc, by_share = (map_of(store, dataset, layout) for layout in ("icc", "specificity"))
+    assert by_icc is not None
+    assert by_share is not None
+    assert by_icc.x.tolist() == by_share.x.tolist() == pytest.approx([0.1] * PAIRS)
+    assert by_icc.y.tolist() == pytest.approx([0.9] * PAIRS)
+    assert by_share.y.tolist() == pytest.approx([(n + 1) / (PAIRS + 1) for n in range(PAIRS)])

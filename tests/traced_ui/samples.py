@@ -60,6 +60,7 @@ from traced_ui import (
     jobs,
     keyboard,
     login,
+    model_cards,
     models_page,
     near_duplicates,
     plane,
@@ -73,6 +74,7 @@ from traced_ui import (
 from traced_ui.differences import difference
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.messages import note
+from traced_ui.model_cards import ModelCard
 from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
 from traced_ui.support import enrichments, phrases_section, specificity_line
@@ -217,7 +219,7 @@ def team_view(text: str) -> TeamView:
 
 def plane_view() -> PlaneView:
     line = ThresholdView(0.9, 0.7, 0.95, 0.9, 0.99, 40, 0.6, 1200)
-    return PlaneView((), 10, (), (line, line), ())
+    return PlaneView((line, line), ())
 
 
 def regions(text: str) -> str:
@@ -320,12 +322,12 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
     "team/accounts.html": accounts,
     "team/page.html": lambda text: team.page_html(team_view(text)),
-    "plane/hint.html": lambda text: render("plane/hint.html"),
-    "plane/link.html": lambda text: render("plane/link.html", address=f"?text={text}", count=text),
     "plane/thresholds.html": lambda text: plane.thresholds_html(plane_view(), 3),
     "plane/regions.html": regions,
-    "map/hint.html": lambda text: render("map/hint.html", pairs=7, dataset_id=3, run_id=1),
-    "map/tiles.html": lambda text: render("map/tiles.html", tiles=[(7, 12.5, 40.0)], frame=text),
+    "map/hint.html": lambda text: render(
+        "map/hint.html", pairs=7, dataset_id=3, run_id=1, layout="alike", alike="alike"
+    ),
+    "map/tiles.html": lambda text: render("map/tiles.html"),
     "map/card.html": lambda text: render("map/card.html", pair=pair(text), text=text),
     "map/region.html": lambda text: render(
         "map/region.html",
@@ -334,10 +336,23 @@ DRAWN: dict[str, Callable[[str], str]] = {
         undecided=text,
         rows=[row(text, 1, None), row(text, 2, "drop")],
         dataset_id=3,
+        is_unfamiliar=False,
     ),
     "duplicates/groups.html": duplicate_groups,
     "export/written.html": lambda text: render(
         "export/written.html", job=replace(job(text), result={"written": 3, "out": text})
+    ),
+    "datasets/models.html": lambda text: model_cards.cards_html(
+        [
+            ModelCard(
+                text,
+                ModelView(text, text, None, text, None, None, None, "", "", False, False, None),
+                False,
+                text,
+                text,
+            )
+        ],
+        text,
     ),
     "datasets/upload.html": lambda text: render(
         "datasets/upload.html", limit=20.0, fields={"name": "import-name"}

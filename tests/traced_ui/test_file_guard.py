@@ -320,9 +320,5 @@ def test_the_picture_field_takes_only_uploads(
     link.parent.mkdir(exist_ok=True)
     os.symlink(secret, link)
     tricks = (secret, link, folder, folder / "nothing", folder / "cache" / ".." / secret.name)
-    messages = set()
     for path in tricks:
-        with pytest.raises(gr.Error) as refused:
-            Picture().preprocess(ImageData(path=str(path)))
-        messages.add(str(refused.value))
-    assert len(messages) == 1
+        assert Picture().preprocess(ImageData(path=str(path))) is None

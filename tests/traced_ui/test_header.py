@@ -22,10 +22,11 @@ def test_each_page_has_its_own_address_and_components(client: TestClient) -> Non
         answer = client.get(f"/{page.path}")
         assert answer.status_code == 200, page
         assert "no-cache" in answer.headers["cache-control"]
-        is_there = {name for name in ("plane-up", "playground-run", "export-start", "traced-stage")
+        names = ("map-layout", "playground-run", "export-start", "traced-stage")
+        is_there = {name for name in names
                     if f'"{name}"' in answer.text or f"{name}\\u0022" in answer.text
                     or f'id=\\"{name}\\"' in answer.text}  # fmt: skip
-        wanted = {"plane": "plane-up", "try": "playground-run", "export": "export-start",
+        wanted = {"map": "map-layout", "try": "playground-run", "export": "export-start",
                   "review": "traced-stage"}  # fmt: skip
         assert is_there == ({wanted[page.name]} if page.name in wanted else set()), page
 
@@ -39,6 +40,8 @@ def test_each_page_has_its_own_address_and_components(client: TestClient) -> Non
         ("/?tab=nothing", "/"),
         ("/?tab=//evil.example/", "/"),
         ("/map/?dataset=2", "/map?dataset=2"),
+        ("/plane?dataset=2", "/map?layout=icc&dataset=2"),
+        ("/?tab=plane", "/map?layout=icc"),
     ],
 )
 def test_earlier_addresses_lead_to_their_page(client: TestClient, before: str, after: str) -> None:

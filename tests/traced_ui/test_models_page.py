@@ -8,14 +8,13 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from backend.errors import UnknownPictures, explain
+from backend.jobs.scoring.known_pictures import Recognition
 from backend.workspace import Workspace
-from db.queries import job_queries
 from tests.fixtures.hub_server import Hub
 from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
 from traced_ui import models_page
-from traced_ui.dataset_jobs import DatasetJobs, models_offered
-from traced_ui.models_page import done_message, models_html, suggested
+from traced_ui.model_cards import ModelCards, cards_html, chosen_for
+from traced_ui.models_page import done_message, models_html
 
 __all__ = ["checkpoint", "hub"]  # fixtures
 
@@ -28,34 +27,34 @@ def test_the_table_shows_costs_and_installed_models(workspace: Workspace) -> Non
     assert html.count(">yes</td>") == 1  # the embedded one
 
 
-def test_an_installed_model_is_suggested_before_one_to_download(workspace: Workspace) -> None:
-    views = workspace.models.listed()
-    assert suggested(views) == "fast"
-    local = replace(views[0], name="somebody/clip", is_here=True)
-    assert suggested([*views, local]) == "somebody/clip"
-
-
-def test_a_refused_scoring_chooses_another_model(workspace: Workspace) -> None:
-    def offered() -> Any:
-        last = workspace.jobs.last_scoring(1)
-        return models_offered(workspace, 1, last is not None and last.asks_for_model)
-
-    assert offered().value == ""
-    assert [name for label, name in offered().choices if "recommended" in label] == [""]
-    with workspace.store.writing() as session:
-        job = job_queries.create_job(session, "score", 1)
-        refusal = explain(UnknownPictures("12 of 12 pictures."), "page")
-        kind = UnknownPictures.__name__
-        job_queries.update_job(session, job.id, status="failed", message=refusal, failure=kind)
-    assert offered().value == "fast"
-    assert [name for label, name in offered().choices if "recommended" in label] == ["fast"]
-    assert ("embedded", "embedded") in offered().choices
-    jobs_of_page = DatasetJobs(workspace)
-    for choice in ("somebody/clip", ""):  # "": the dataset's own model, scored with anyway
-        assert jobs_of_page.models(1, choice).value == choice
-    refused = jobs_of_page.watch(job.id, "embedded")
-    assert refused.model.value == "embedded"
-    assert jobs_of_page.watch(job.id, "").model.value == "fast"
+def test_cards_say_which_models_know_the_pictures(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cards = ModelCards(workspace)
+    names = ["embedded", "fast", "thorough"]
+    assert [card.view.name for card in cards.of(None)] == names
+    assert [card.knows for card in cards.of(None)] == [None] * 3, "there are no pictures yet"
+    # The embedded model does not know these pictures: its card says so, and is the last.
+    photographs = cards.of(1)
+    assert [card.view.name for card in photographs] == ["fast", "thorough", "embedded"]
+    assert [card.knows for card in photographs] == [True, True, False]
+    assert chosen_for(photographs) == "fast"
+    local = photographs[1]._replace(view=replace(photographs[1].view, is_here=True))
+    assert chosen_for([photographs[0], local, photographs[2]]) == "thorough", "nothing to download"
+    html = cards_html(photographs, "fast")
+    assert html.count(" checked") == 1
+    assert 'value="fast" checked' in html
+    assert 'data-download="fast"' in html
+    assert 'data-download="embedded"' not in html
+    familiar = Recognition("embedded", 20, 1)
+    monkeypatch.setattr(
+        type(workspace.jobs), "recognition",
+        lambda self, dataset, model: familiar if model == "embedded" else None,
+    )  # fmt: skip
+    drawn = ModelCards(workspace).of(1)
+    assert [card.view.name for card in drawn] == names
+    assert "19 of 20" in drawn[0].why
+    assert chosen_for(drawn) == drawn[0].value == "", "the dataset's own model"
 
 
 class ModelsPage:
@@ -162,10 +161,9 @@ def test_each_button_requires_permission_and_a_model(workspace: Workspace) -> No
     workspace.accounts.add("bob", "a long password", "curator")
     page = ModelsPage(workspace)
     for button in ("download", "probe", "default", "remove"):
-        with pytest.raises(gr.Error, match="Only an adjudicator"):
-            page.click(button, "embedded", "bob")
-        with pytest.raises(gr.Error, match="Choose a model"):
-            page.click(button, " ")
+        refused = page.click(button, "embedded", "bob")
+        assert "Only an adjudicator" in refused["models-message"]
+        assert "Choose a model" in page.click(button, " ")["models-message"]
     assert workspace.jobs.recent() == []
 
 

@@ -12,11 +12,13 @@ from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.learning_texts import FEWEST_FOR_LEVEL
 from backend.review.views import VerdictView
-from tests.traced_ui.samples import NOW, classifiers, pair, suggestion, trajectory
+from backend.workspace import ReviewCounts
+from tests.traced_ui.samples import NOW, classifiers, pair, row, suggestion, trajectory
 from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import KEYS, key_table
+from traced_ui.templates import render
 from traced_ui.trajectory_chart import (
     BOTTOM,
     LEFT,
@@ -164,6 +166,27 @@ def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> N
     shown = review_page.stage(replace(pair("A dog"), is_unfamiliar=True))
     assert "likely wrong" not in shown
     assert "does not know such pictures" in shown
+    listed = row("A dog", 1, None)  # 70 %
+    filter = {"review": "all", "order": "p_error"}
+    counts = ReviewCounts(1, 1, 0, 0)
+    for is_unfamiliar in (False, True):
+        lists = {
+            "queue": review_page.queue(
+                [listed], 1, counts, filter, "1", False, True, {}, is_unfamiliar=is_unfamiliar
+            ),
+            "grid": review_page.grid([listed], is_unfamiliar=is_unfamiliar),
+            "table": review_page.table([listed], {}, {}, is_unfamiliar=is_unfamiliar),
+            "map": render(
+                "map/region.html", address="?", inside="1 pair", undecided="1", rows=[listed],
+                dataset_id=1, is_unfamiliar=is_unfamiliar,
+            ),
+            "card": render(
+                "map/card.html", pair=replace(pair("A"), is_unfamiliar=is_unfamiliar), text=""
+            ),
+        }  # fmt: skip
+        for name, markup in lists.items():
+            assert ("not know" in markup) == is_unfamiliar, name
+            assert bool(re.search(r"70 %|0\.700|% likely", markup)) != is_unfamiliar, name
 
 
 def test_suggestions_that_change_little_or_are_no_sentence_are_folded() -> None:

@@ -1,6 +1,7 @@
 """The map's colours by probability, ICC and verdict, including pairs without values."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -8,15 +9,20 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from backend.errors import SettingsError
+from backend.review.charts import ALIKE
+from backend.review.map_labels import labels_of
 from backend.review.views import MapView
 from backend.verdict_texts import UNDECIDED
 from backend.workspace import Workspace
 from db.queries import detection_queries, map_queries, run_queries, signal_queries
 from db.queries.detection_queries import DetectionRow
+from db.queries.pair_queries import NewPair
+from tests.db.building import add_pairs
 from traced_ui import picture_map
 from traced_ui.figures import C_COLOUR, S_COLOUR
 from traced_ui.page_dataset import PageDataset
-from traced_ui.picture_map import COLOURS, map_figure
+from traced_ui.picture_map import COLOURS, box_of, map_figure, region_html
 
 NAN = float("nan")
 #: Pairs 1 to 6, each at a different place.
@@ -83,7 +89,7 @@ def test_every_pair_is_a_point_at_its_coordinates(colour: str) -> None:
         for pair, x, y in zip(trace.customdata, trace.x, trace.y, strict=True)
     ]
     places = zip(view.pairs.tolist(), view.x.tolist(), view.y.tolist(), strict=True)
-    assert sorted(points) == sorted(places)
+    assert sorted(points) == [pytest.approx(place) for place in sorted(places)]
 
 
 @pytest.fixture
@@ -110,8 +116,8 @@ def drawn_by(page: gr.Blocks, colour: str) -> tuple[Any, Any]:
     blocks = page.blocks.values()
     (control,) = [b for b in blocks if getattr(b, "elem_id", "") == "map-colour"]
     (event,) = [e for e in page.fns.values() if (control._id, "change") in e.targets]
-    assert event.inputs[1:] == [control]
-    chart, empty, *_ = event.fn(1, colour)  # pyrefly: ignore[not-callable]
+    assert event.inputs[-1] == control
+    chart, empty, *_ = event.fn(1, ALIKE, colour)  # pyrefly: ignore[not-callable]
     return chart, empty
 
 
@@ -137,3 +143,40 @@ def test_a_dataset_without_a_map_says_so(page: gr.Blocks) -> None:
     chart, empty = drawn_by(page, "concrete to vague")
     assert not chart.visible
     assert "No map yet" in empty
+
+
+def test_layouts_by_numbers_have_titles_and_named_regions() -> None:
+    for layout, name in (("icc", "Vague"), ("specificity", "Generic")):
+        figure = map_figure(replace(view_of(), layout=layout), "p_error")
+        assert figure.layout.xaxis.title.text == "chance of error"
+        assert figure.layout.yaxis.title.text
+        labels = {text for _, _, text in figure.layout.meta["labels"]}
+        assert labels == {"Probably wrong", name, "Good"}
+    figure = map_figure(view_of(), "p_error", [(0.1, 0.2, "beach")])
+    assert not figure.layout.xaxis.visible
+    assert list(figure.layout.meta["labels"]) == [(0.1, 0.2, "beach")]
+
+
+def test_a_box_is_a_queue_of_bounds(mapped: Workspace) -> None:
+    line = [0.4, 0.1, 1.01, 0.1, 1.01, 0.9, 0.4, 0.9]
+    html = region_html(mapped, 1, 0, line, "icc")
+    assert "p_error_from=0.4&amp;icc_from=0.1&amp;icc_to=0.9" in html
+    assert "grid=yes" in html
+    assert "1 pair," in html, "the second pair has no icc"
+    assert box_of([(0, 0.5), (1, 1)], "specificity") == {"specificity_from": "-0.6931"}
+    for bad in (None, "abc", [1, 2], [0.1, float("nan")] * 3, ["x"] * 6):
+        with pytest.raises(SettingsError):
+            region_html(mapped, 1, 0, bad, "icc")
+    with pytest.raises(SettingsError, match="no layout"):
+        region_html(mapped, 1, 0, line, "magic")
+
+
+def test_regions_of_the_map_are_named_by_what_is_said_there(workspace: Workspace) -> None:
+    captions = [f"A dog runs on the {'beach' if n < 20 else 'street'}" for n in range(40)]
+    rows = [NewPair(str(n), f"{n}.png", caption) for n, caption in enumerate(captions)]
+    _, ids = add_pairs(workspace.store, "places", rows)  # pyrefly: ignore[bad-argument-type]
+    places = np.array([0.1 if n < 20 else 0.9 for n in range(40)], np.float32)
+    nothing = np.full(40, NAN, np.float32)
+    view = MapView(1, np.array(ids, np.int32), places, places, nothing, nothing, np.full(40, ""))
+    labels = labels_of(workspace.store, view)
+    assert {(round(x, 1), word) for x, _, word in labels} == {(0.1, "beach"), (0.9, "street")}

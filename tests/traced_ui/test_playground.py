@@ -76,8 +76,7 @@ def test_a_bad_upload_is_reported_with_a_message(
 def test_a_picture_given_by_url_is_not_opened(workspace: Workspace) -> None:
     picture = playground.Picture(label="Picture")
     assert picture.preprocess(None) is None
-    with pytest.raises(gr.Error, match="Upload"):
-        picture.preprocess(ImageData(url="data:image/png;base64,AAAA"))
+    assert picture.preprocess(ImageData(url="data:image/png;base64,AAAA")) is None
 
 
 @pytest.fixture
@@ -146,6 +145,5 @@ def test_a_failed_download_says_what_to_copy(
     message = html.unescape(clicked(NAME, workspace, unfamiliar)[-1][0])
     assert "models--somebody--tiny-clip" in message
     workspace.accounts.add("bob", "a long password", "curator")
-    with pytest.raises(gr.Error, match="Only an adjudicator"):
-        clicked(NAME, workspace, unfamiliar, "bob")
+    assert "Only an adjudicator" in clicked(NAME, workspace, unfamiliar, "bob")[-1][0]
     assert len(workspace.jobs.recent()) == 1

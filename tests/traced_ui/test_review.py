@@ -135,9 +135,11 @@ def test_visiting_an_address_opens_its_queue(workspace: Workspace) -> None:
     first = page.pair
     page.press("filter", filter={"review": "all", "order": "position"})
     page.press("next")
-    page.press("visit", address={"dataset": "1", "tab": "plane", "pair": str(first)})
+    page.press("visit", address={"dataset": "1", "grid": "yes", "pair": str(first)})
     assert (page.pair, page.state.filter) == (first, START)
+    assert page.state.grid, "many pairs at once"
     assert "was ignored" in page.press("visit", address={"order": "magic"})
+    assert not page.state.grid
     page.press("visit", address={"text": "zyzzyva", "pair": "no number"})
     assert page.state.pair is None
 

@@ -1,7 +1,9 @@
 """What the server serves, and what it does not."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import pytest
@@ -11,7 +13,7 @@ from PIL import Image
 from backend.errors import SettingsError
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
-from traced_ui.messages import guarded
+from traced_ui.messages import wired
 from traced_ui.server import create_app
 
 
@@ -135,11 +137,23 @@ def test_no_cache_between_may_keep_what_a_curator_sees(client: TestClient, path:
     assert kept in ("private, no-cache", "no-store")
 
 
-def test_a_handler_that_calls_another_shows_its_warning_unchanged() -> None:
-    def refuse() -> None:
-        raise SettingsError("Choose a dataset.")
+def test_an_error_is_said_in_its_place_and_what_works_empties_it() -> None:
+    with gr.Blocks():
+        place, first, second = gr.HTML(), gr.Textbox(), gr.Textbox()
 
-    with pytest.raises(gr.Error) as warning:
-        guarded(guarded(refuse))()
-    assert "Choose a dataset." in str(warning.value.message)
-    assert "Markup" not in str(warning.value.message)
+    def refuse() -> tuple[str, str]:
+        raise SettingsError("Choose <b>a</b> dataset.")
+
+    def call(handler: Callable[..., Any], *outputs: Any) -> Any:
+        event = wired(handler, None, outputs, place)
+        assert place in event["outputs"]
+        return event["fn"]()
+
+    for outputs, at in (((first, place, second), 1), ((first, second), 2)):
+        answer = call(refuse, *outputs)
+        assert "Choose &lt;b&gt;a&lt;/b&gt; dataset." in answer[at]
+        assert [value for n, value in enumerate(answer) if n != at] == [gr.skip()] * 2
+    assert "Choose" in call(refuse, place)
+    assert call(lambda: ("a", "b"), first, second) == ("a", "b", "")
+    assert call(lambda: "a", first) == ("a", "")
+    assert call(lambda: ("a", "said"), first, place) == ("a", "said")

@@ -21,8 +21,8 @@ function tell() {
   address.search = now.toString();
   keepReview(address.search);
   if (address.href === location.href) return;
-  // The first full URL replaces the bare one that led to it, without a history entry of its own.
-  const isBare = !before.has("dataset") || (!before.has("pair") && now.has("pair"));
+  // The first full URL replaces the one that led to it, without a history entry of its own.
+  const isBare = !before.has("dataset") || before.has("grid") || (!before.has("pair") && now.has("pair"));
   history[isBare ? "replaceState" : "pushState"](null, "", address);
 }
 // A page that is left at once is found again, too.

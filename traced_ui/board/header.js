@@ -30,7 +30,7 @@ async function look() {
   try {
     const response = await fetch(`header?${new URLSearchParams(inAddress() ? { dataset: inAddress() } : {})}`, { headers: { Accept: "application/json" } });
     if (response.ok) pace = show(await response.json());
-  } catch { /* asked again later */ }
+  } catch { tell({ summary: one("#traced-header").dataset.silent, share: "!", failed: true }); }
   clearTimeout(asking);
   asking = setTimeout(look, 1000 * pace);
 }
@@ -41,11 +41,7 @@ function show({ datasets, dataset, who, news, drawer: html, stages: now, pace })
   select().hidden = !options.length;
   one("#traced-who").hidden = !who;
   one("#traced-who span").textContent = who ?? "";
-  const button = one("#traced-jobs-button"), share = one("#traced-jobs-button .share"), status = one("#traced-jobs-button .unseen");
-  button.title = news.summary;
-  share.textContent = news.share;
-  share.classList.toggle("bad", news.failed);
-  if (status.textContent !== news.summary) status.textContent = news.summary;
+  tell(news);
   const job = document.activeElement?.dataset.job;  // redrawing takes the focus from its button
   drawer().innerHTML = html;
   if (job) drawer().querySelector(`[data-job="${job}"]`)?.focus();
@@ -54,6 +50,14 @@ function show({ datasets, dataset, who, news, drawer: html, stages: now, pace })
   if (stages !== null && stages !== now) document.dispatchEvent(new Event("traced-refresh"));
   stages = now;
   return pace;
+}
+
+function tell({ summary, share: text, failed }) {
+  const share = one("#traced-jobs-button .share"), status = one("#traced-jobs-button .unseen");
+  one("#traced-jobs-button").title = summary;
+  share.textContent = text;
+  share.classList.toggle("bad", failed);
+  if (status.textContent !== summary) status.textContent = summary;
 }
 
 /** Open another dataset: the page may do that itself, otherwise its address is opened. */

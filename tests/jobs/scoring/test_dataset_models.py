@@ -222,8 +222,15 @@ def test_a_decision_to_score_anyway_is_remembered(
     report = workspace.jobs.score(unknown, suggestions=False, anyway=True)
     assert report.scored == PHOTOGRAPHS
     assert workspace.review.check_caption(first, "A dog").s <= 1
+    # Its chances are no figures; those of pictures that it knows are, also if it was told to.
+    assert workspace.review.is_unfamiliar(unknown)
+    assert workspace.review.open_pair(first).is_unfamiliar
+    familiar = workspace.find_or_import(pairs)
+    workspace.jobs.score(familiar, suggestions=False, anyway=True)
+    assert not workspace.review.is_unfamiliar(familiar)
     again = open_workspace()
     assert again.jobs.score(unknown, suggestions=False).skipped == PHOTOGRAPHS
+    assert again.review.is_unfamiliar(unknown), "also after it was scored again"
     assert not recognise(again.store, again.engine, unknown).refusal
 
 
