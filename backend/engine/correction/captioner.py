@@ -147,9 +147,12 @@ class Captioner:
         log_p, best, likeliest = self._targets(steps, encodings)
         end = 0
         for _, spans in encodings:
-            own = slice(end, end := end + len(spans))
-            words = [self._whole_words(row, place == 0) for place, row in enumerate(likeliest[own])]
-            readings.append(TokenReading(spans, log_p[own], best[own], words))
+            of_caption = slice(end, end := end + len(spans))
+            words = [
+                self._whole_words(row, place == 0)
+                for place, row in enumerate(likeliest[of_caption])
+            ]
+            readings.append(TokenReading(spans, log_p[of_caption], best[of_caption], words))
         return readings
 
     def _targets(

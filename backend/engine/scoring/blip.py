@@ -98,10 +98,10 @@ class ItcSession(CosineSession):
 
         @torch.inference_mode()
         def compute(part: range) -> None:
-            own = texts[part.start : part.stop]
-            states = self._tower.read(own, around, self.work, self._table)
+            batch = texts[part.start : part.stop]
+            states = self._tower.read(batch, around, self.work, self._table)
             vectors = normalize(self._scorer.model.text_proj(states.float()), dim=-1)
-            vector_of.update(zip(own, vectors.cpu().numpy(), strict=True))
+            vector_of.update(zip(batch, vectors.cpu().numpy(), strict=True))
 
         self._budget.each([len(text) + 2 for text in texts], compute)
         return [

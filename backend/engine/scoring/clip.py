@@ -66,9 +66,9 @@ class CausalSession(CosineSession):
         vector_of: dict[Tokens, FloatArray] = {}
 
         def compute(part: range) -> None:
-            own = texts[part.start : part.stop]
-            vectors = self.tower.read(own, self._table, self.work).cpu().numpy()
-            vector_of.update(zip(own, vectors, strict=True))
+            batch = texts[part.start : part.stop]
+            vectors = self.tower.read(batch, self._table, self.work).cpu().numpy()
+            vector_of.update(zip(batch, vectors, strict=True))
 
         self._budget.each([len(text) + 2 for text in texts], compute)
         return [

@@ -15,9 +15,9 @@ class Deletions:
     def of_each(self, left: Sequence[int], queried: Sequence[int]) -> list[Tokens]:
         """The tokens of the words `left` without each of `queried`, which are among them."""
         if self._words is None:
-            removed = set(range(len(self._caption))).difference(left)
+            deleted_words = set(range(len(self._caption))).difference(left)
             return self._reader.tokenise(
-                [self._caption.without({*removed, word}) for word in queried]
+                [self._caption.without({*deleted_words, word}) for word in queried]
             )
         tokens, start_of = list[int](), dict[int, int]()
         for word in left:

@@ -172,8 +172,8 @@ class BlipText:
                 context = attention.within_texts(projected)
             states = layer.norm(layer.output(context) + states)
             if images is not None:
-                seen = attention.to_images(layer.image_query(states), number, of_first=last)
-                states = layer.image_norm(layer.image_output(seen) + states)
+                attended = attention.to_images(layer.image_query(states), number, of_first=last)
+                states = layer.image_norm(layer.image_output(attended) + states)
             states = layer.last_norm(layer.down(F.gelu(layer.up(states))) + states)
         self._count(work, packing, images.patches if images is not None else 0)
         return states

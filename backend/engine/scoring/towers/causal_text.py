@@ -103,8 +103,8 @@ class CausalText:
     def read(self, texts: Sequence[Tokens], table: ProjectionTable, work: Work) -> torch.Tensor:
         """Unit vectors of texts, [texts, out]."""
         width = self.width
-        own = [text[: self.context - 2] for text in texts]
-        packing = Packing.of(own, (self.begin, self.end))
+        cut_texts = [text[: self.context - 2] for text in texts]
+        packing = Packing.of(cut_texts, (self.begin, self.end))
         attention = PaddedAttention(packing, self.heads, self.device, is_causal=True)
         ends = torch.from_numpy(packing.offsets[1:] - 1).to(self.device)
         rows = table.rows(packing.ids, packing.positions, self.first_rows, work)
