@@ -108,9 +108,10 @@ def chosen_by(workspace: Workspace, model: str | None, request: gr.Request) -> s
     """The chosen model. Raises SettingsError if there is none or the user may not change models."""
     if request.username and not workspace.accounts.may_settle(request.username):
         raise SettingsError("Only an adjudicator may change the models of this machine.")
-    if not (model or "").strip():
+    name = model.strip() if isinstance(model, str) else ""
+    if not name:
         raise SettingsError("Choose a model first.")
-    return str(model).strip()
+    return name
 
 
 def models_html(views: list[ModelView], advice: Sequence[Recommendation] = ()) -> str:

@@ -150,7 +150,7 @@ def score_meanwhile(page: Page, folder: Path, pairs: int) -> Page:
     go_to(other, "datasets")
     other.locator("#import-path").locator("input, textarea").fill(str(folder / "drawn"))
     other.locator("#import-start").click()
-    expect(other.locator("#import-status")).to_contain_text("Find its errors next", timeout=120_000)
+    expect(other.locator("#import-report")).to_contain_text("added", timeout=120_000)
     other.locator("#score-start").click()
     expect(other.locator("#job-status")).to_contain_text("Comparing", timeout=60_000)
     page.bring_to_front()

@@ -145,8 +145,8 @@ def first_ranked_pair(page: Page, folder: Path) -> str:
             below.append(button)
         page.locator(button).click()
         if button == "#import-start":
-            import_report = page.locator("#import-status")
-            expect(import_report).to_contain_text("Find its errors next", timeout=120_000)
+            import_report = page.locator("#import-report")
+            expect(import_report).to_contain_text("added", timeout=120_000)
     # Review opens by itself.
     expect(page.locator("#traced-stage .chance")).to_be_visible(timeout=300_000)
     seconds = time.perf_counter() - began

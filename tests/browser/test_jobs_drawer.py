@@ -12,7 +12,7 @@ def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Pag
     page.locator("#upload [data-files]").first.set_input_files(
         {"name": "from-a-browser.zip", "mimeType": "application/zip", "buffer": zipped_pairs()}
     )
-    expect(page.locator("#import-status")).to_contain_text("'from-a-browser': 1 pair added")
+    expect(page.locator("#import-report")).to_contain_text("'from-a-browser': 1 pair added")
     with page.expect_download() as download:
         page.locator("#problems").get_by_role("link", name="Download as CSV").click()
     assert "2.png" in download.value.path().read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_an_unusual_table_is_uploaded_with_the_options_of_the_form(page: Page, s
     status = page.locator("#import-status")
     expect(status).to_contain_text("under “Encoding”")
     expect(status).not_to_contain_text("--encoding")
-    unusual = page.get_by_role("button", name="If the file is unusual")
+    unusual = page.locator("#import-options").get_by_role("button", name="Options")
     expect(page.get_by_label("Encoding")).to_be_visible()  # the failed import opened the group
     page.get_by_label("Encoding").fill("latin-1")
     page.get_by_label("Delimiter").fill("semicolon")
@@ -44,4 +44,4 @@ def test_an_unusual_table_is_uploaded_with_the_options_of_the_form(page: Page, s
     unusual.click()
     expect(page.get_by_label("Encoding")).to_be_hidden()
     folders.set_input_files(folder)
-    expect(status).to_contain_text("'windows': 2 pairs added")
+    expect(page.locator("#import-report")).to_contain_text("'windows': 2 pairs added")

@@ -91,7 +91,7 @@ def _frame(read: Callable[[Path], pd.DataFrame]) -> "Other":
 
 
 def _conversations(out: Path) -> Iterator[tuple[str, tuple[int, int, int], str]]:
-    for table in sorted(out.glob("*.json*")):
+    for table in sorted(set(out.glob("*.json*")) - {out / "croissant.json"}):
         for line in table.read_text("utf-8").split("\n"):
             if line:
                 row = json.loads(line)
