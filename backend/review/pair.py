@@ -174,7 +174,7 @@ def view_of(
         basis=basis_of(pair.p_error, classifier),
         scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
         limits=str(run.parameters.get("limits", "")) if run is not None else "",
-        is_unfamiliar=bool(dataset.models.get(dataset_queries.UNFAMILIAR)),
+        is_unfamiliar=dataset.is_unfamiliar,
         history=tuple(_verdict(pair.caption, act) for act in history),
         claims=claim_views,
         selected=selected,

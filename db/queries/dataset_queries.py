@@ -41,6 +41,11 @@ class DatasetRow:
     overlap_people: int
     models: dict[str, Any]
 
+    @property
+    def is_unfamiliar(self) -> bool:
+        """Whether the model did not know the pictures that it scored."""
+        return bool(self.models.get(UNFAMILIAR))
+
 
 @dataclass(frozen=True)
 class ProblemRow:

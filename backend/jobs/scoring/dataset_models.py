@@ -148,9 +148,10 @@ def remember(
         was_anyway = was_scored_anyway(session, dataset_id, engine.settings)
         if anyway or was_anyway:
             models[ANYWAY] = True
-        if is_unfamiliar or (was_anyway and was_unfamiliar(session, dataset_id)):
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        if is_unfamiliar or (was_anyway and dataset.is_unfamiliar):
             models[dataset_queries.UNFAMILIAR] = True
-        if dict(dataset_queries.get_dataset(session, dataset_id).models) != models:
+        if dict(dataset.models) != models:
             dataset_queries.remember_models(session, dataset_id, models)
 
 
@@ -164,13 +165,6 @@ def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> 
     """Whether the dataset was scored by this model with `anyway`: known pictures or not."""
     models = dataset_queries.get_dataset(session, dataset_id).models
     return bool(models.get(ANYWAY)) and models.get("model") == model_name(settings.model)
-
-
-def was_unfamiliar(session: Session, dataset_id: int) -> bool:
-    """Whether the model did not know the pictures that it scored."""
-    return bool(
-        dataset_queries.get_dataset(session, dataset_id).models.get(dataset_queries.UNFAMILIAR)
-    )
 
 
 def model_name(model: str) -> str:
