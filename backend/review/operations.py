@@ -10,7 +10,7 @@ from backend.datasets.containers import ImageFile
 from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from backend.jobs.scoring.dataset_models import DatasetEngines, was_unfamiliar
+from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.progress import Progress, no_progress
 from backend.review import ask_models, pair_selection, queue_form, queue_rules
@@ -162,7 +162,7 @@ class Review(Queue, Verdicts, NearDuplicates):
 
     def is_unfamiliar(self, dataset_id: int) -> bool:
         """Whether the dataset's model was told to score pictures that it does not know."""
-        return self._store.read(was_unfamiliar, dataset_id)
+        return self._store.read(dataset_queries.get_dataset, dataset_id).is_unfamiliar
 
     def claims_found(self, dataset_id: int) -> ClaimsFound:
         """What captions consist of by their form, whatever they are scored as."""
