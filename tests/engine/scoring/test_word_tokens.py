@@ -1,7 +1,5 @@
 """The tokens of a caption's words, put together, are those of the caption without the others."""
 
-from pathlib import Path
-
 import pytest
 
 from backend.engine.captions import Caption
