@@ -6,8 +6,10 @@ errors, which are stored with the job or shown to who caused them. Credentials t
 into a message are replaced.
 """
 
+import contextlib
 import json
 import logging
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,12 +54,30 @@ class JsonLines(_WithoutMessages):
         return json.dumps({key: without_credentials(text) for key, text in entry.items()})
 
 
+class _WithoutEntries(logging.Handler):
+    """Where an entry cannot be written (a full disk, a closed terminal), only that is said:
+    `logging` would print the entry and the messages of all errors that are being handled."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
+        with contextlib.suppress(Exception):
+            problem = type(sys.exception()).__name__
+            print(f"An entry of {record.name} could not be logged: {problem}.", file=sys.stderr)
+
+
+class _ToTerminal(_WithoutEntries, logging.StreamHandler[Any]):
+    pass
+
+
+class _ToFile(_WithoutEntries, logging.FileHandler):
+    pass
+
+
 def set_up(level: str = "warning", file: Path | None = None, as_json: bool = False) -> None:
     """Send entries to standard error, or to `file` alone. `level`: the lowest that this program
     logs. Raises SettingsError for a level that does not exist and a file that cannot be written."""
     if level.lower() not in LEVELS:
         raise SettingsError(f"There is no log level '{level}'. Choose one of {', '.join(LEVELS)}.")
-    handler: logging.Handler = logging.StreamHandler()
+    handler: logging.Handler = _ToTerminal()
     if file is not None:
         from backend.datasets.regular_files import open_regular, typed_path
 
@@ -66,7 +86,7 @@ def set_up(level: str = "warning", file: Path | None = None, as_json: bool = Fal
             file.parent.mkdir(parents=True, exist_ok=True)
             if file.is_file():
                 open_regular(file).close()  # raises DatabaseFile, an OSError, for a database
-            handler = logging.FileHandler(file, encoding="utf-8")
+            handler = _ToFile(file, encoding="utf-8")
         except OSError as problem:
             raise SettingsError(
                 f"The log file {file} cannot be written: {problem.strerror or problem}."

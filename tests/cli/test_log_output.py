@@ -1,5 +1,6 @@
 """One tree of loggers, in text or JSON, to the terminal or a file, without captions or secrets."""
 
+import io
 import json
 import logging
 import sqlite3
@@ -63,6 +64,30 @@ def test_no_credentials_are_logged(tmp_path: Path, secret: str, as_json: bool) -
     logging.getLogger("traced.x").warning("It failed: %s", secret)
     assert "hunter2" not in path.read_text(encoding="utf-8")
     assert "***" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("logging_as_before")
+@pytest.mark.parametrize("file", [None, Path("/dev/full")])
+def test_an_entry_that_cannot_be_written_is_not_printed_with_what_was_being_handled(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, file: Path | None
+) -> None:
+    """A disk that is full, and a terminal that is closed."""
+    closed = io.StringIO()
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", closed)
+        log_output.set_up()
+    closed.close()
+    if file is not None:
+        (handler,) = [each for each in logging.getLogger().handlers if each.name == "traced"]
+        handler.stream = file.open("w")  # type: ignore[attr-defined]
+    try:
+        raise ValueError("a caption of the dataset")
+    except ValueError:
+        logging.getLogger("traced.x").exception("pair %s failed", "\x1b[2J")
+    printed = "".join(capfd.readouterr())
+    assert printed.splitlines() == [
+        f"An entry of traced.x could not be logged: {'OSError' if file else 'ValueError'}."
+    ]
 
 
 def test_what_cannot_be_logged_to_is_refused(tmp_path: Path) -> None:
