@@ -29,7 +29,7 @@ from backend.progress import Progress, no_progress
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from research.benchmarks.benchmark import Item
-from research.benchmarks.figures import Judgement
+from research.benchmarks.benchmark_figures import Judgement
 from research.evaluation.evaluate import LEMON
 from research.evaluation.labelled import DIRECTORIES, LabelledPairs
 from research.evaluation.scored import prepare
@@ -167,10 +167,10 @@ def by_program(
         )
     rows = [by_id[str(row)] for row in range(len(items))]
     suspects = [_of_words(item, row["suspects"]) for item, row in zip(items, rows, strict=True)]
-    said = f"{_model_name(settings.model)}, {settings.kind or 'its own kind'}, "
-    said += f"captioner {_model_name(settings.captioner or 'auto')}, detector without labels"
+    about = f"{_model_name(settings.model)}, {settings.kind or 'its own kind'}, "
+    about += f"captioner {_model_name(settings.captioner or 'auto')}, detector without labels"
     scores = -np.array([row["p_error"] for row in rows], np.float64)
-    return Judgement("TRACED Curator", scores, said, suspects)
+    return Judgement("TRACED Curator", scores, about, suspects)
 
 
 def _p_error(row: Mapping[str, object] | None) -> object:

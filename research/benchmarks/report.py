@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from backend.errors import SettingsError
 from backend.version import VERSION
 from research.benchmarks.benchmark import Content, Published
-from research.benchmarks.figures import (
+from research.benchmarks.benchmark_figures import (
     FEW_GROUPS,
     REPETITIONS,
     Estimate,
@@ -172,7 +172,7 @@ def tables(report: BenchmarkReport) -> list[Table]:
     differences: Table = (
         f"Differences in {report.differences[0].figure}" if report.differences else "",
         ["judges", "difference", "told apart?"],
-        [[f"{d.first} − {d.second}", str(d.estimate), _telling(d)] for d in report.differences],
+        [[f"{d.first} − {d.second}", str(d.estimate), _separation(d)] for d in report.differences],
     )
     kinds: Table = (
         f"{report.kind_figure.capitalize()} by kind"
@@ -196,7 +196,7 @@ def tables(report: BenchmarkReport) -> list[Table]:
     return [t for t in (figures, published, differences, kinds, settings) if t[2]]
 
 
-def _telling(difference: Difference) -> str:
+def _separation(difference: Difference) -> str:
     if difference.more == 0:
         return "yes"
     if difference.more is None:

@@ -17,7 +17,8 @@ from db.authors import is_rule
 from db.decisions import AT_RANDOM, RIGHT_OR_WRONG, is_wrong
 from db.queries import dataset_queries, pair_queries
 from research.benchmarks.benchmark import Comparison, Content, Item, Pictures
-from research.benchmarks.figures import Judgement
+from research.benchmarks.benchmark_figures import Judgement
+from research.benchmarks.benchmark_registry import benchmark_named
 from research.benchmarks.judges import (
     by_captioner,
     by_file,
@@ -25,7 +26,6 @@ from research.benchmarks.judges import (
     by_scorer,
     load_named,
 )
-from research.benchmarks.registry import benchmark_named
 from research.benchmarks.report import BenchmarkReport, report_of
 
 #: Judged without being named: CLIPScore's cosine, and BLIP's match.

@@ -238,15 +238,15 @@ def evaluate(
             if file is not None and not file.absolute().parent.is_dir():
                 raise SettingsError(f"There is no folder {file.absolute().parent}.")
         if benchmark is not None or what == "verdicts":
-            from research.commands import benchmark as on_benchmark
+            from research.commands import published_benchmarks
 
             with progress("Evaluating") as update:
-                report = on_benchmark.evaluate(
+                report = published_benchmarks.evaluate(
                     benchmark, what, dataset, image_root, model, scorer, captioner, baseline or (),
                     scores or (), pairs, first_seed, skip_missing, items, db, device, precision,
                     update,
                 )  # fmt: skip
-            tables = on_benchmark.write(report, markdown, page)
+            tables = published_benchmarks.write(report, markdown, page)
             emit(report, as_json, tables)
             return
         if what not in EVALUATIONS or (what in ("detection", "steps") and (ratings or words)):

@@ -9,7 +9,7 @@ import pytest
 from backend.engine.captions import Caption
 from backend.errors import DatasetFormatError, SettingsError
 from research.benchmarks.benchmark import Content, Pictures
-from research.benchmarks.registry import BENCHMARKS, benchmark_named
+from research.benchmarks.benchmark_registry import BENCHMARKS, benchmark_named
 from tests.research.benchmarks.layouts import ENTRIES, LAYOUTS
 
 #: (captions, wrong ones, comparisons) of the files in `layouts`.

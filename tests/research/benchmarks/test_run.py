@@ -16,9 +16,9 @@ from backend.workspace import QueueFilter, Workspace
 from db.decisions import AT_RANDOM
 from research.benchmarks import run
 from research.benchmarks.benchmark import Content, Pictures
-from research.benchmarks.figures import Judgement
+from research.benchmarks.benchmark_figures import Judgement
+from research.benchmarks.benchmark_registry import benchmark_named
 from research.benchmarks.judges import by_captioner, by_file, by_scorer, load_named, picture_of
-from research.benchmarks.registry import benchmark_named
 from research.benchmarks.run import Judges, compare_on_verdicts, drawn, write_items
 from tests.checkpoints import drawn_folder
 from tests.datasets.folders import json_lines, write

@@ -250,8 +250,8 @@ def measures_by_kind(content: Content, scores: Numbers) -> dict[str, tuple[int, 
             def measure(weights: Numbers, rows: Mask = rows, of_kind: Measure = of_kind) -> float:
                 return of_kind(weights[rows])
 
-        own = of_item == kind
-        result[kind] = int(own.sum()), int((wrong & own).sum()), measure
+        is_kind = of_item == kind
+        result[kind] = int(is_kind.sum()), int((wrong & is_kind).sum()), measure
     return result
 
 

@@ -8,9 +8,9 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.metrics import f1_score as sklearn_f1
 
-from research.benchmarks import figures
+from research.benchmarks import benchmark_figures as figures
 from research.benchmarks.benchmark import Comparison, Content, Item
-from research.benchmarks.figures import Judgement, Sampling, measures_by_kind, measures_of
+from research.benchmarks.benchmark_figures import Judgement, Sampling, measures_by_kind, measures_of
 from research.benchmarks.report import report_of
 
 
