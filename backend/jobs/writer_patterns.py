@@ -14,6 +14,7 @@ from backend.engine.statistics.blind_spots import (
 )
 from backend.engine.statistics.stopping import exact_interval
 from backend.errors import NotScored, SettingsError
+from backend.jobs.reports import count_of
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -92,7 +93,7 @@ class PatternsReport:
 
     def in_words(self) -> str:
         lines = [spot.in_words() for spot in self.spots]
-        number = f"{len(lines):,} patterns" if lines else "No pattern"
+        number = count_of(len(lines), "pattern") if lines else "No pattern"
         lines.append(
             f"{number} in {self.captions:,} verdicts, {self.wrong:,} of them wrong; "
             f"{self.tested:,} words, kinds, phrases and positions were tested. At most about "

@@ -178,7 +178,7 @@ def tables(report: BenchmarkReport) -> list[Table]:
         f"{report.kind_figure.capitalize()} by kind"
         if report.kind_figure != "AUC" else "AUC by kind",
         ["kind", "captions", "wrong", *(judge.name for judge in report.judges)],
-        [[kind, captions, wrong, *(str(judge.by_kind[kind]) for judge in report.judges)]
+        [[kind, str(captions), str(wrong), *(str(judge.by_kind[kind]) for judge in report.judges)]
          for kind, (captions, wrong) in report.kinds.items()],
     )  # fmt: skip
     settings: Table = (

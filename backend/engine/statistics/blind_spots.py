@@ -6,8 +6,8 @@ that do not. All tests of a run together are held to a false discovery rate (Ben
 1995). What remains is told once: a pattern is dropped that says nothing new without the captions of
 a stronger one, as *is smiling* and *action* after *smiling*.
 
-Where people corrected a caption or marked words in it, it counts as wrong only for what they
-touched; a caption that was only called wrong counts for all that it says.
+Where people corrected captions or marked words in them, a pattern has to be what they touched in at
+least half of those that have it; a caption that was only called wrong counts for all that it says.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ class JudgedCaption:
 class Pattern:
     """What is wrong more often than elsewhere.
 
-    * `captions`, `wrong`: judged captions of the writer that have it, and those wrong in it; of a
+    * `captions`, `wrong`: judged captions of the writer that have it, and the wrong ones; of a
       position: captions whose wrong word is known, and those where it lies there;
     * `low`, `high`: exact 95 % interval of their ratio;
     * `elsewhere`: share of the writer's other captions that are wrong; of a position: its share of
@@ -80,7 +80,8 @@ class Pattern:
 
 @dataclass(frozen=True)
 class _Tested:
-    """`rows`: captions that have the feature; `hits`: those of them that are wrong in it."""
+    """`rows`: captions that have the feature; `hits`: those of them that are wrong. `is_touched`:
+    whether people changed or marked it where they said what was wrong."""
 
     writer: str
     feature: Feature
@@ -88,6 +89,7 @@ class _Tested:
     hits: frozenset[int]
     p: float
     elsewhere: float
+    is_touched: bool = True
 
 
 def occurrences(caption: str) -> Iterator[tuple[Feature, Span]]:
@@ -129,7 +131,11 @@ def find_patterns(
     if not tested:
         return [], 0
     adjusted = false_discovery_control([each.p for each in tested])
-    clear = [(each, float(q)) for each, q in zip(tested, adjusted, strict=True) if q <= rate]
+    clear = [
+        (each, float(q))
+        for each, q in zip(tested, adjusted, strict=True)
+        if q <= rate and each.is_touched
+    ]
     clear.sort(key=lambda each: (each[0].p, each[0].feature[0] != "word", each[0].feature))
     distinct: list[tuple[_Tested, float]] = []
     for each, q in clear:
@@ -143,26 +149,26 @@ def _test_features(
     judged: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
 ) -> list[_Tested]:
     having: dict[Feature, set[int]] = {}
-    hits: dict[Feature, set[int]] = {}
+    touched: dict[Feature, set[int]] = {}
     for row in rows:
-        each = judged[row]
-        for feature, (start, end) in occurrences(each.caption):
+        for feature, (start, end) in occurrences(judged[row].caption):
             having.setdefault(feature, set()).add(row)
-            touched = any(a < end and start < b for a, b in each.wrong_spans)
-            if each.is_wrong and (touched or not each.wrong_spans):
-                hits.setdefault(feature, set()).add(row)
+            if any(a < end and start < b for a, b in judged[row].wrong_spans):
+                touched.setdefault(feature, set()).add(row)
     wrong = {row for row in rows if judged[row].is_wrong}
+    located = {row for row in wrong if judged[row].wrong_spans}
     tested = []
     for feature, with_it in having.items():
         others = len(rows) - len(with_it)
         if len(with_it) < least or others < least:
             continue
-        of_feature = hits.get(feature, set())
+        hits = wrong & with_it
+        is_touched = 2 * len(touched.get(feature, ())) >= len(hits & located)
         wrong_elsewhere = len(wrong - with_it)
-        p = _fisher(len(of_feature), len(with_it), wrong_elsewhere, others)
+        p = _fisher(len(hits), len(with_it), wrong_elsewhere, others)
         tested.append(
-            _Tested(writer, feature, frozenset(with_it), frozenset(of_feature), p,
-                    wrong_elsewhere / others)
+            _Tested(writer, feature, frozenset(with_it), frozenset(hits), p,
+                    wrong_elsewhere / others, is_touched)
         )  # fmt: skip
     return tested
 
