@@ -84,7 +84,9 @@ _HINTS = {
     "pairs decided in this order without a gap.",
     "picture": "The captions of one picture follow each other.",
 }
-SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
+SHOWS = {
+    "unreviewed": UNDECIDED, "decided": "decided", "all": "all", "disputed": "disputed",
+}  # fmt: skip
 
 #: Display names of the measures with range filters.
 _PLAIN = {name: MEASURES[name].title for name in filter_names()}

@@ -448,13 +448,13 @@ class ExportChoice(Options):
     threshold and the selection."""
 
     drop_above: float | None = Field(None, ge=0, le=1)
-    """Leave out undecided pairs whose probability of error is above this."""
+    """Leave out undecided pairs whose chance of error is above this."""
     abstract: Literal["leave out", "tag", "keep"] = "leave out"
-    """Pairs decided 'abstract': 'leave out', 'tag' or 'keep'."""
+    """Vague pairs: 'leave out', 'tag' or 'keep'."""
     dropped: Literal["leave out", "tag"] = "leave out"
-    """Pairs decided 'wrong: drop': 'leave out' or 'tag'."""
+    """Removed pairs: 'leave out' or 'tag'."""
     unsure: Literal["keep", "leave out"] = "keep"
-    """Pairs decided 'unsure': 'keep' or 'leave out'."""
+    """Pairs that somebody is not sure of: 'keep' or 'leave out'."""
     specificity_below: float | None = Field(None, le=0)
     """Captions with a specificity below this are generic (see score --specificity)."""
     generic: Literal["tag", "leave out"] = "tag"
@@ -463,7 +463,7 @@ class ExportChoice(Options):
     """Claims decided wrong, in captions of several: 'keep' or 'leave out', which writes the caption
     without them."""
     drop_claims_above: float | None = Field(None, ge=0, le=1)
-    """Leave out claims of undecided captions of several whose probability of error is above
+    """Leave out claims of undecided captions of several whose chance of error is above
     this."""
     decided_only: Annotated[bool, switch("decided-only")] = False
     """Only pairs with a verdict."""

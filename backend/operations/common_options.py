@@ -154,7 +154,7 @@ Trajectories = Annotated[
     Field(
         description="Which pairs get whole trajectories instead of their first step, which is "
         "enough to rank them: all, first-step (those that get corrections, and any that is "
-        "opened), top:20% (of the pairs, the most suspicious) or above:0.7 (a probability of "
+        "opened), top:20% (of the pairs, the most suspicious) or above:0.7 (a chance of "
         "error). Remembered with the dataset. Default: all, first-step for more than 20,000 pairs."
     ),
     CommandLine(metavar="WHICH"),

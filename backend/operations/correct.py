@@ -36,7 +36,7 @@ class CorrectOptions(Options):
 
     queue: str = ""
     """Which pairs, as in a queue's address after the ?: 'p_error_from=0.5&split=train'. Default:
-    all unreviewed pairs, most likely wrong first."""
+    all undecided pairs, most likely wrong first."""
     view: str | None = None
     """Which pairs: a saved view, by name."""
     limit: int | None = Field(None, ge=1)
@@ -51,7 +51,7 @@ class CorrectOptions(Options):
     limits: Limits = Limits()
     """What the requests may cost."""
     accept_p: float | None = Field(None, ge=0, le=1)
-    """With --accept-gain: accept without review suggestions whose probability of error is at most
+    """With --accept-gain: accept without review suggestions whose chance of error is at most
     this. The verdict's author is the rule."""
     accept_gain: float | None = None
     """With --accept-p: minimum rise of s."""
@@ -67,7 +67,7 @@ class CorrectOptions(Options):
     def _has_a_whole_rule(self) -> Self:
         if (self.accept_p is None) != (self.accept_gain is None):
             raise SettingsError(
-                "A rule needs both a probability of error and a gain.",
+                "A rule needs both a chance of error and a gain.",
                 terminal="Options: --accept-p, --accept-gain.",
             )
         return self

@@ -266,7 +266,9 @@ class Verdicts:
         who = author or self._settings.author
         return in_parts(
             self._store,
-            lambda session, rest: verdict_queries.redo_last(session, dataset_id, who, rest, request_id),
+            lambda session, rest: verdict_queries.redo_last(
+                session, dataset_id, who, rest, request_id
+            ),
         )
 
 

@@ -230,7 +230,8 @@ def test_a_post_is_checked_before_anything_is_done(workspace: Workspace) -> None
     act = {"action": "drop", "pair": 1, "version": 0, "fingerprint": ""}
     post = {"state": {"dataset": 1, "pair": 1}, "verdicts": [act]}
     for wrong in (
-        {}, {**post, "verdicts": [act] * 51}, {**post, "acts": [{}]}, {**post, "acts": [act] * 51}, {**post, "state": {"pair": "x"}},
+        {}, {**post, "verdicts": [act] * 51}, {**post, "acts": [{}]}, {**post, "acts": [act] * 51},
+        {**post, "state": {"pair": "x"}},
         {**post, "state": {"visited": [1] * 201}}, {**post, "state": {"after": {"value": "x"}}},
     ):  # fmt: skip
         assert client.post("/review/acts", json=wrong).status_code == 422

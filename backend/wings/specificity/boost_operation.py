@@ -35,7 +35,7 @@ class BoostOptions(Options):
 
     queue: str = ""
     """Which pairs, as in a queue's address after the ?: 'specificity_to=-2'. Default: all
-    unreviewed ones. Unless it names an order, those that are neither likely wrong nor abstract, the
+    undecided ones. Unless it names an order, those that are neither likely wrong nor vague, the
     most generic first."""
     kinds: str = "blend,visual,holistic"
     """Which kinds, comma-separated: blend (joins the captions of a picture), visual (describes it),
