@@ -32,7 +32,7 @@ Evaluated = tuple[Any, str]
 #: The evaluations, the default first.
 EVALUATIONS = (
     "detection", "steps", "specificity", "support", "selection", "composition", "boosting",
-    "long-captions", "icc",
+    "long-captions", "cleaning", "icc",
 )  # fmt: skip
 
 
@@ -52,7 +52,8 @@ def evaluate(
                        "keeps of a synthetic mixture; composition: true captions against "
                        "minimally false ones; boosting: richer captions and their guard, with "
                        "answers by rule; long-captions: paragraphs and lists of tags, claim by "
-                       "claim."),
+                       "claim; cleaning: do verdicts pay for the models that are trained on the "
+                       "captions?"),
     ] = "detection",
     ratings: Annotated[
         list[Path] | None,
@@ -252,6 +253,11 @@ def evaluate(
                     progress=update,
                 )  # fmt: skip
                 tables = several_claims.markdown(report)
+            elif what == "cleaning":
+                from research.evaluation import cleaning_pays
+
+                report = cleaning_pays.evaluate_cleaning(pairs, seeds, first_seed, folders, update)
+                tables = cleaning_pays.markdown(report)
             elif what == "specificity":
                 from backend.wings.specificity.bags_operation import SIZES
 
