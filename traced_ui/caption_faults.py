@@ -26,7 +26,7 @@ _EXAMPLES, _SHOWN = 3, 200
 def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None:
     """Build this part of the page; called inside it. `imported`: what an import has found, after
     which the captions are checked."""
-    found = gr.HTML(elem_id="caption-faults", padding=False)
+    faults = gr.HTML(elem_id="caption-faults", padding=False)
     with gr.Row():
         check = gr.Button("Check the captions", elem_id="lint-start", size="sm")
         undo = gr.Button("Undo the last mend", elem_id="mend-undo", size="sm")
@@ -44,8 +44,8 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
         space = seen_by(workspace, request)
         html, names = findings(space, dataset_id)
         choices = [(FAULTS[name], name) for name in names]
-        chosen = names[0] if names else None
-        return html, gr.Dropdown(choices, value=chosen), gr.Row(visible=bool(names))
+        first = names[0] if names else None
+        return html, gr.Dropdown(choices, value=first), gr.Row(visible=bool(names))
 
     def edit(dataset_id: int | None, name: str | None, applies: bool, request: gr.Request) -> str:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
@@ -57,7 +57,9 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
             BulkEdit(mend=name or ""),
             author if applies else None,
         )
-        examples = [(one, difference(one.before, one.after)) for one in done.examples]
+        examples = [
+            (example, difference(example.before, example.after)) for example in done.examples
+        ]
         return render("datasets/mend.html", done=done, applied=applies, examples=examples)
 
     def preview(dataset_id: int | None, name: str | None, request: gr.Request) -> str:
@@ -74,7 +76,7 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
             return note("No edit of yours is in effect.")
         return note(f"{counted(act.together, 'caption')} as before.", "good")
 
-    redraw = (drawn, [dataset], [found, which, mending])
+    redraw = (drawn, [dataset], [faults, which, mending])
     start_by(check, status, workspace, dataset, "lint", redraw, after=imported)
     look.click(**wired(preview, [dataset, which], [message], message))
     mend.click(**wired(mended, [dataset, which], [message], message))

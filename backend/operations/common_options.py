@@ -190,8 +190,8 @@ class Limits(Options):
     budget_requests: int | None = Field(None, ge=0)
     """Stop after this many requests."""
 
-    def stated(self, listed: Sequence[str]) -> "tuple[PriceList, Budget]":
-        """`listed`: the setting `prices`. Raises SettingsError for a budget in money without any
+    def stated(self, entries: Sequence[str]) -> "tuple[PriceList, Budget]":
+        """`entries`: the setting `prices`. Raises SettingsError for a budget in money without any
         price."""
         from backend.engine.language_models.spending import (
             Budget,
@@ -201,9 +201,9 @@ class Limits(Options):
             parse_prices,
         )
 
-        prices = PriceList(parse_prices(listed))
+        prices = PriceList(parse_prices(entries))
         if self.price_in is not None or self.price_out is not None:
             prices = PriceList(of_others=Prices(self.price_in or 0.0, self.price_out or 0.0))
         if self.budget is not None and not (prices.by_model or prices.of_others):
-            raise no_price("none are known")
+            raise no_price("there are none")
         return prices, Budget(self.budget, self.budget_tokens, self.budget_requests)

@@ -72,13 +72,13 @@ class Found:
     """Of one rule: captions with its fault, those that it found of them, and what else."""
 
     put: int = 0
-    found: int = 0
+    hits: int = 0
     others: list[str] = field(default_factory=list)
 
     @property
     def precision(self) -> float:
         """If everything that nobody put there is right: the least that it can be."""
-        return self.found / max(1, self.found + len(self.others))
+        return self.hits / max(1, self.hits + len(self.others))
 
 
 def measured(captions: Sequence[str], seed: int = 0) -> dict[str, Found]:
@@ -101,7 +101,7 @@ def measured(captions: Sequence[str], seed: int = 0) -> dict[str, Found]:
             results[put].put += 1
         for name in (*faults_of(caption), *comparison.faults_of(caption)):
             if name == put:
-                results[name].found += 1
+                results[name].hits += 1
             elif put is None:  # what is spoilt may have other faults, too
                 results[name].others.append(caption)
     return dict(results)
@@ -112,7 +112,7 @@ def main() -> None:
     results = measured([caption for caption in captions if caption])
     for name, rule in sorted(results.items()):
         print(
-            f"{name:14} {rule.found:5} of {rule.put:5} found, {len(rule.others):5} others, "
+            f"{name:14} {rule.hits:5} of {rule.put:5} found, {len(rule.others):5} others, "
             f"precision {rule.precision:.3f} or more"
         )
     for name, rule in sorted(results.items()):

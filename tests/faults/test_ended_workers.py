@@ -158,7 +158,7 @@ def test_verdicts_beside_a_stopped_worker_are_kept(
         check_resumed(workspace, kept)
     with workspace.store.reading() as session:
         acts = session.execute(select(Verdict.pair_id, Verdict.decision).order_by(Verdict.id))
-        history: dict[int, list[str]] = {}
+        history: dict[int, list[str | None]] = {}
         for pair, decision in acts:
             history.setdefault(pair, []).append(decision)
     assert history == confirmed

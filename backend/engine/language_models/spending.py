@@ -42,14 +42,14 @@ class PriceList:
         return self.by_model.get(model, self.of_others)
 
 
-def parse_prices(listed: Sequence[str]) -> dict[str, Prices]:
+def parse_prices(entries: Sequence[str]) -> dict[str, Prices]:
     """The prices in the setting `prices`. Raises SettingsError.
 
     >>> parse_prices(["gpt-4o-mini=0.15/0.6"])
     {'gpt-4o-mini': Prices(tokens_in=0.15, tokens_out=0.6)}
     """
     prices: dict[str, Prices] = {}
-    for text in listed:
+    for text in entries:
         model, _, numbers = text.rpartition("=")
         try:
             tokens_in, tokens_out = map(float, numbers.split("/"))
@@ -104,7 +104,7 @@ class Spending:
 
     def check(self, model: str) -> None:
         """Raises BudgetSpent if no further question is allowed, SettingsError if the budget is in
-        money and the model has no price. A question's cost is known only afterwards, so a budget
+        money and the model has no price. A question's cost is amounts only afterwards, so a budget
         can be exceeded by at most one question."""
         if self.budget.cost is not None and self.prices.of(model) is None:
             raise no_price(f"'{model}' has none")
@@ -206,10 +206,10 @@ def _total(counted: Sequence[tuple[Questions, int]], prices: PriceList) -> _Tota
         else price.of(count * each.tokens_in, count * each.tokens_out)
         for each, count in counted
     ]
-    known = [cost for cost in costs if cost is not None]
+    amounts = [cost for cost in costs if cost is not None]
     return _Total(
         sum(count for _, count in counted),
         sum(count * each.tokens_in for each, count in counted),
         sum(count * each.tokens_out for each, count in counted),
-        sum(known) if len(known) == len(costs) else None,
+        sum(amounts) if len(amounts) == len(costs) else None,
     )

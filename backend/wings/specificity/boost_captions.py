@@ -87,7 +87,7 @@ def dry_run(
     """The exact first requests, without sending them, and what all will take. Holistic requests
     depend on the answers: they are counted like blends, and not shown."""
     work = BoostWork(store, engine, filter.dataset_id, booster)
-    shown: list[tuple[QueueRow, Question]] = []
+    examples: list[tuple[QueueRow, Question]] = []
     blends: list[Question] = []
     pictures: list[Question] = []
     kinds = set(booster.kinds)
@@ -97,24 +97,24 @@ def dry_run(
         captions = boosting.joinable(work.captions(row))
         if len(captions) > 1:
             blends.append(boosting.blend_question(captions))
-            shown.append((row, blends[-1]))
+            examples.append((row, blends[-1]))
         if booster.sees is not None and {"visual", "holistic"} & kinds:
             pictures.append(boosting.visual_question(context.image))
-            shown.append((row, pictures[-1]))
-        if len(shown) >= count:
+            examples.append((row, pictures[-1]))
+        if len(examples) >= count:
             break
     total = store.read(queue_queries.count, filter, limit)
     model = booster.blends or booster.sees
     expected = []
     if pictures and booster.sees is not None:
         expected.append(like(pictures, booster.sees.name, 0, total))
-    if shown and model is not None:
+    if examples and model is not None:
         # A picture with a single caption needs no blend.
         of_captions = ("blend" in kinds or "holistic" in kinds) + ("holistic" in kinds)
         expected.append(like(blends or pictures, model.name, 0, of_captions * total))
     return BoostDryRun(
         work.name, total, forecast(expected, prices),
-        tuple(dry_run_question(row, question) for row, question in shown[:count]),
+        tuple(dry_run_question(row, question) for row, question in examples[:count]),
         _server_of(booster.sees) if kinds & {"visual", "holistic"} else None,
         _server_of(model) if kinds & {"blend", "holistic"} else None,
     )  # fmt: skip

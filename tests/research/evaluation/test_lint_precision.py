@@ -17,7 +17,7 @@ def test_each_rule_finds_its_faults_and_nothing_else_in_a_mixed_file() -> None:
     assert results.keys() == SPOILS.keys()
     for name, rule in results.items():
         assert rule.precision >= 0.95, (name, rule.others[:3])
-        assert rule.found >= 0.9 * rule.put > 0, name
+        assert rule.hits >= 0.9 * rule.put > 0, name
 
 
 def test_a_fault_that_nobody_put_there_lowers_the_precision() -> None:
