@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from backend.bundled import leave_at_once
 from backend.cli.output import console
+from backend.errors import INTERRUPTED
 
 #: Seconds for which a command that is done waits for threads and processes.
 PATIENCE = 30.0
@@ -50,6 +51,9 @@ def bounded_end() -> Iterator[None]:
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
+    except KeyboardInterrupt:
+        status = INTERRUPTED
         raise
     finally:
         timer = threading.Timer(PATIENCE, give_up)
