@@ -197,7 +197,7 @@ def _figures(scorer: Scorer, name: str, seed: int, scenes: int) -> Iterator[Poin
             hits=_mean([is_hit(question, of_word) for question, of_word, _ in of_kind]),
             centre=_mean([_hits(of_thing, 0.5, 0.5) for of_thing in boxes]),
             area=_mean([_covered(of_thing).mean() for of_thing in boxes]),
-            absent=_mean([region_of(of_word) is None for _, of_word, _ in of_kind]),
+            absent=_mean([region_of(of_word).box is None for _, of_word, _ in of_kind]),
             seconds=_mean([seconds for _, _, seconds in of_kind]),
         )  # fmt: skip
 

@@ -1,15 +1,20 @@
 """The part of a picture that speaks most for some words, as a box."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from backend.engine.regions.part_maps import PartMap
-from backend.engine.scoring.protocol import BoolArray, Box
+from backend.engine.captions import Caption
+from backend.engine.regions.part_maps import PartMap, part_maps
+from backend.engine.scoring.protocol import BoolArray, Box, Scorer
 
 IntArray = NDArray[np.int64]
 
+#: Changes whenever regions do.
+VERSION = 1
 #: A word whose strongest patch weighs less than this (log-odds) has no region.
 LEAST = 0.5
 #: Share of the strongest patch's weight that the other patches of a region have at least.
@@ -18,22 +23,38 @@ SHARE = 0.6
 
 @dataclass(frozen=True)
 class Region:
-    """`box`: in pixels of the upright picture; `weight`: by how much the words' support falls
-    without the strongest part of it (log-odds)."""
+    """`box`: in pixels of the upright picture; None: nothing in the picture speaks for the words.
+    `weight`: by how much their support falls without the strongest part of it (log-odds)."""
 
-    box: Box
+    box: Box | None
     weight: float
 
 
-def region_of(of_words: PartMap) -> Region | None:
-    """The largest connected part of the map where weights reach SHARE of the strongest patch's.
+def regions_of(
+    scorer: Scorer, image: Image.Image, caption: str, spans: Sequence[tuple[int, int]]
+) -> dict[tuple[int, int], Region]:
+    """The regions of these spans, in characters of the caption; without those of which the model
+    reads no word. Raises ModelMismatch for a scorer that sees no parts."""
+    parsed = Caption.parse(caption)
+    readable = range(min(len(parsed), scorer.reader.words_read(caption)))
+    words_of = {
+        (start, end): [
+            i for i in readable if parsed.spans[i][0] < end and start < parsed.spans[i][1]
+        ]
+        for start, end in spans
+    }
+    words_of = {span: words for span, words in words_of.items() if words}
+    maps = part_maps(scorer, image, parsed, list(words_of.values()))
+    return {span: region_of(of_span) for span, of_span in zip(words_of, maps, strict=True)}
 
-    None if no patch weighs LEAST: nothing in the picture speaks for these words.
-    """
+
+def region_of(of_words: PartMap) -> Region:
+    """The largest connected part of the map where weights reach SHARE of the strongest patch's;
+    no box if no patch weighs LEAST."""
     weights = of_words.weights
     peak = float(weights.max())
-    if not peak >= LEAST:
-        return None
+    if peak < LEAST:
+        return Region(None, peak)
     rows, columns = _largest_part(weights >= SHARE * peak)
     left, top, right, bottom = of_words.field
     down, across = (bottom - top) / weights.shape[0], (right - left) / weights.shape[1]

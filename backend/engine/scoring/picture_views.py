@@ -42,10 +42,10 @@ class PatchScorer(HubImages, DualEncoder):
         for rows, patches in patches_of(views, self.tokens_before_patches):
 
             def see(part: range, rows: Any = rows, patches: torch.Tensor = patches) -> None:
-                chosen = patches[part.start : part.stop].to(pixels.device)
-                batch = pixels.expand(len(chosen), *pixels.shape[1:])
+                indices = patches[part.start : part.stop].to(pixels.device)
+                batch = pixels.expand(len(indices), *pixels.shape[1:])
                 embeddings = self.model.vision_model.embeddings
-                with self.precision(), _only(chosen, embeddings):
+                with self.precision(), _only(indices, embeddings):
                     states = self.encode_pixels(batch)
                 scores[rows[part.start : part.stop]] = session.score(
                     [(state, texts) for state in states]

@@ -9,7 +9,7 @@ from PIL import Image
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers' image processors)
 from backend.engine.captions import Caption
 from backend.engine.regions.part_maps import PartMap, part_maps, windows
-from backend.engine.regions.region import LEAST, Region, region_of
+from backend.engine.regions.region import LEAST, Region, region_of, regions_of
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.picture_views import field_of_view
 from backend.engine.scoring.protocol import Scorer
@@ -74,8 +74,16 @@ def test_a_region_is_the_largest_connected_part_in_pixels_of_the_picture() -> No
 
 
 def test_nothing_speaks_for_a_word_whose_map_is_flat() -> None:
-    assert region_of(_map([[LEAST - 0.01, 0], [0, -9]], (0, 0, 400, 300))) is None
-    assert region_of(_map([[np.nan, np.nan]], (0, 0, 400, 300))) is None
+    flat = region_of(_map([[LEAST / 2, 0], [0, -9]], (0, 0, 400, 300)))
+    assert flat == Region(None, LEAST / 2)
+
+
+def test_words_that_the_model_does_not_read_have_no_region(scorer: Scorer) -> None:
+    caption = "A dog and a cat. " + "It is a dog. " * 20
+    found = regions_of(
+        scorer, Image.new("RGB", (96, 96)), caption, [(2, 5), (len(caption) - 5, len(caption) - 2)]
+    )
+    assert list(found) == [(2, 5)]
 
 
 def test_what_the_image_processor_crops_is_out_of_view() -> None:
