@@ -136,7 +136,7 @@ class Region(Record):
         description="x0, y0, x1, y1 in pixels of the upright picture; null: nothing in it speaks "
         "for the word."
     )
-    weight: float = Field(description="By how much the word's support falls without that part.")
+    weight: float = Field(description="What the word adds to the match of its phrase (log-odds).")
 
 
 class Phrase(Record):

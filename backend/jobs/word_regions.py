@@ -118,15 +118,15 @@ def regions_of_pair(
         claims = known_claims(session, [pair]).get(pair_id, ())
     run_id = _run(store, engine, pair.dataset_id)
     wanted = [span] if span is not None else _top_suspects(store, [pair]).get(pair_id, [])
-    stored = store.read(region_queries.of_run, run_id, [pair_id]).get(pair_id, ())
-    of_span = {(region.start, region.end): region for region in stored}
+    rows = store.read(region_queries.of_run, run_id, [pair_id]).get(pair_id, ())
+    of_span = {(region.start, region.end): region for region in rows}
     if missing := [each for each in wanted if each not in of_span]:
         image = open_picture(Path(dataset.root), pair.image_path)
         if isinstance(image, str):
             raise ImageError(image)
-        rows = _look(engine, image, pair, claims, missing)
-        store.write(region_queries.add_regions, run_id, {pair_id: rows})
-        of_span |= {(region.start, region.end): region for region in rows}
+        new = _look(engine, image, pair, claims, missing)
+        store.write(region_queries.add_regions, run_id, {pair_id: new})
+        of_span |= {(region.start, region.end): region for region in new}
     return tuple(of_span[each] for each in wanted if each in of_span)
 
 
@@ -146,10 +146,10 @@ def _run(store: Store, engine: Engine, dataset_id: int) -> int:
 
 def _missing(store: Store, run_id: int, pairs: Sequence[PairRow]) -> dict[int, list[Span]]:
     """The top suspects without a region, of each pair that has some."""
-    stored = store.read(region_queries.of_run, run_id, [pair.id for pair in pairs])
+    of_run = store.read(region_queries.of_run, run_id, [pair.id for pair in pairs])
     missing: dict[int, list[Span]] = {}
     for pair_id, spans in _top_suspects(store, pairs).items():
-        present = {(region.start, region.end) for region in stored.get(pair_id, ())}
+        present = {(region.start, region.end) for region in of_run.get(pair_id, ())}
         if rest := [span for span in spans if span not in present]:
             missing[pair_id] = rest
     return missing

@@ -35,10 +35,10 @@ class RegionRow:
 def add_regions(session: Session, run_id: int, regions: Mapping[int, Sequence[RegionRow]]) -> None:
     """Add regions of words to those of their pairs; words that have one get the new one."""
     lock_pairs(session, list(regions))
-    stored = of_run(session, run_id, list(regions))
+    before = of_run(session, run_id, list(regions))
     rows = []
-    for pair_id, added in regions.items():
-        by_span = {(r.start, r.end): r for r in [*stored.get(pair_id, ()), *added]}
+    for pair_id, rows_of_pair in regions.items():
+        by_span = {(r.start, r.end): r for r in [*before.get(pair_id, ()), *rows_of_pair]}
         packed = _pack([by_span[span] for span in sorted(by_span)])
         rows.append({"pair_id": pair_id, "run_id": run_id, "regions": packed})
     save_rows(session, WordRegions, ("pair_id", "run_id"), rows)

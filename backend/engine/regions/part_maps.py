@@ -1,9 +1,10 @@
 """How much each part of a picture speaks for some words of its caption.
 
-With o the log-odds of s, *support* is o(x, y) − o(x without the words, y): what the words add to
-the match. A part of the picture speaks for them by as much as their support falls when the model
-does not see that part: a window of patches is left out, at every place in turn. A patch's weight
-is that of the window around it.
+The words are asked about in their phrase alone ("a red dog" of "A red dog next to a tree."): in the
+whole caption other words speak for the same parts. With o the log-odds of s, a part of the picture
+speaks for the phrase by as much as o falls when the model does not see that part. *Support* is what
+the words add to their phrase with the whole picture, o(phrase) − o(phrase without the words): it is
+low for a thing that is not there.
 """
 
 from collections.abc import Sequence
@@ -13,20 +14,21 @@ import numpy as np
 from PIL import Image
 
 from backend.engine.captions import Caption
+from backend.engine.english.phrases import whole_phrases
 from backend.engine.scoring.protocol import BoolArray, Box, FloatArray, Scorer, SeesParts
 from backend.errors import ModelMismatch
 
-#: Side of a window, in parts of the grid's.
-WINDOW = 3 / 8
+#: Rows and columns of a map, of whole patches; fewer where a model has fewer.
+SIDE = 8
 
 
 @dataclass(frozen=True)
 class PartMap:
-    """For one span of a caption; weights are falls of log-odds.
+    """For one span of a caption, in log-odds.
 
-    * `weights`: [rows, columns] of the grid of patches;
-    * `support`: what the span adds to the match with the whole picture;
-    * `field`: the part of the picture that the grid covers, in its pixels;
+    * `weights`: [rows, columns], the fall without each part;
+    * `support`: what the span adds to its phrase with the whole picture;
+    * `field`: the part of the picture that the map covers, in its pixels;
     * `size`: the picture's width and height in pixels.
     """
 
@@ -49,36 +51,51 @@ def check_sees_parts(scorer: Scorer) -> SeesParts:
 def part_maps(
     scorer: Scorer, image: Image.Image, caption: Caption, spans: Sequence[Sequence[int]]
 ) -> list[PartMap]:
-    """A map for each of `spans`, indices of words that the model reads, in one batch for all.
+    """A map for each of `spans`, ascending indices of words, in one batch for all.
 
     Raises ModelMismatch for a scorer that sees no parts.
     """
     parts = check_sees_parts(scorer)
     if not spans:
         return []
-    views = windows(parts.grid)
-    captions = [caption.text, *(caption.without(span) for span in spans)]
-    odds = parts.score_views(image, captions, views)
-    support = odds[:, :1] - odds[:, 1:]
-    falls = support[0] - support[1:]
+    views, shape = views_of(parts.grid)
+    texts = [text for span in spans for text in phrase_around(caption, span)]
+    odds = parts.score_views(image, texts, views)
+    phrases, without = odds[:, ::2], odds[0, 1::2]
+    falls = phrases[0] - phrases[1:]
     field = parts.field_of_view(image.size)
     return [
-        PartMap(falls[:, i].reshape(parts.grid), float(support[0, i]), field, image.size)
+        PartMap(
+            falls[:, i].reshape(shape), float(phrases[0, i] - without[i]), field, image.size
+        )
         for i in range(len(spans))
-    ]
+    ]  # fmt: skip
 
 
-def windows(grid: tuple[int, int], share: float = WINDOW) -> BoolArray:
-    """Views of a grid, [1 + rows * columns, rows, columns]: the whole, then without the window
-    around each patch, by rows. Windows end at the grid's edges.
+def phrase_around(caption: Caption, span: Sequence[int]) -> tuple[str, str]:
+    """The phrases that the words are in, and the same without them.
 
-    >>> windows((2, 2), 1 / 2)[1:].sum((1, 2)).tolist()
-    [3, 3, 3, 3]
+    >>> phrase_around(Caption.parse("A big red dog, next to a tree."), [2])
+    ('big red dog', 'big dog')
     """
-    rows, columns = np.indices(grid).reshape(2, -1)
-    views = [np.ones((1, *grid), np.bool_)]
-    reach = [max(1, round(share * side)) // 2 for side in grid]
-    down = np.abs(rows[:, None] - np.arange(grid[0])) <= reach[0]
-    across = np.abs(columns[:, None] - np.arange(grid[1])) <= reach[1]
-    views.append(~(down[:, :, None] & across[:, None, :]))
-    return np.concatenate(views)
+    first, last = caption.spans[span[0]][0], caption.spans[span[-1]][1]
+    ranges = [(a, b) for a, b in whole_phrases(caption.text) if a < last and first < b]
+    start, end = min([first, *(a for a, _ in ranges)]), max([last, *(b for _, b in ranges)])
+    words = [i for i, (a, b) in enumerate(caption.spans) if start <= a and b <= end]
+    phrase = Caption.parse(caption.text[start:end])
+    return phrase.text, phrase.without([i - words[0] for i in span])
+
+
+def views_of(grid: tuple[int, int]) -> tuple[BoolArray, tuple[int, int]]:
+    """Views of a grid of patches, [1 + parts, rows, columns]: the whole, then without each part, by
+    rows; and the rows and columns of parts.
+
+    >>> views, shape = views_of((2, 16))
+    >>> shape, views[:2, 0, :4].tolist()
+    ((2, 8), [[True, True, True, True], [False, False, True, True]])
+    """
+    shape = (min(SIDE, grid[0]), min(SIDE, grid[1]))
+    row_of, column_of = (np.arange(n) * parts // n for n, parts in zip(grid, shape, strict=True))
+    part_of = row_of[:, None] * shape[1] + column_of
+    parts = np.arange(shape[0] * shape[1])[:, None, None]
+    return np.concatenate([np.ones((1, *grid), np.bool_), part_of != parts]), shape

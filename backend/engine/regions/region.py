@@ -15,16 +15,16 @@ IntArray = NDArray[np.int64]
 
 #: Changes whenever regions do.
 VERSION = 1
-#: A word whose strongest patch weighs less than this (log-odds) has no region.
-LEAST = 0.5
-#: Share of the strongest patch's weight that the other patches of a region have at least.
-SHARE = 0.6
+#: Words whose support is less have no region: nothing in the picture speaks for them.
+LEAST = -0.5
+#: Share of the strongest part's weight that the other parts of a region have at least.
+SHARE = 0.2
 
 
 @dataclass(frozen=True)
 class Region:
     """`box`: in pixels of the upright picture; None: nothing in the picture speaks for the words.
-    `weight`: by how much their support falls without the strongest part of it (log-odds)."""
+    `weight`: what they add to the match of their phrase (log-odds)."""
 
     box: Box | None
     weight: float
@@ -49,12 +49,12 @@ def regions_of(
 
 
 def region_of(of_words: PartMap) -> Region:
-    """The largest connected part of the map where weights reach SHARE of the strongest patch's;
-    no box if no patch weighs LEAST."""
-    weights = of_words.weights
+    """The largest connected part of the map where weights reach SHARE of the largest; no box if the
+    words' support is less than LEAST, or no part speaks for them."""
+    weights, support = of_words.weights, of_words.support
     peak = float(weights.max())
-    if peak < LEAST:
-        return Region(None, peak)
+    if support < LEAST or peak <= 0:
+        return Region(None, support)
     rows, columns = _largest_part(weights >= SHARE * peak)
     left, top, right, bottom = of_words.field
     down, across = (bottom - top) / weights.shape[0], (right - left) / weights.shape[1]
@@ -65,7 +65,7 @@ def region_of(of_words: PartMap) -> Region:
         min(float(width), left + across * (int(columns.max()) + 1)),
         min(float(height), top + down * (int(rows.max()) + 1)),
     )
-    return Region(box, peak)
+    return Region(box, support)
 
 
 def _largest_part(mask: BoolArray) -> tuple[IntArray, IntArray]:

@@ -8,8 +8,8 @@ from PIL import Image
 
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers' image processors)
 from backend.engine.captions import Caption
-from backend.engine.regions.part_maps import PartMap, part_maps, windows
-from backend.engine.regions.region import LEAST, Region, region_of, regions_of
+from backend.engine.regions.part_maps import PartMap, part_maps, phrase_around, views_of
+from backend.engine.regions.region import LEAST, SHARE, Region, region_of, regions_of
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.picture_views import field_of_view
 from backend.engine.scoring.protocol import Scorer
@@ -35,7 +35,7 @@ def test_maps_point_at_the_things_that_nouns_name(scorer: Scorer) -> None:
         if nouns:
             maps = part_maps(scorer, image, nouns[0].caption, [[q.word] for q in nouns])
             hits += [is_hit(q, of_word) for q, of_word in zip(nouns, maps, strict=True)]
-    assert sum(hits) >= len(hits) / 2  # things cover a tenth of a picture
+    assert sum(hits) >= 0.6 * len(hits)  # things cover a tenth of a picture
 
 
 def test_spans_of_a_caption_do_not_depend_on_each_other(scorer: Scorer) -> None:
@@ -49,41 +49,52 @@ def test_spans_of_a_caption_do_not_depend_on_each_other(scorer: Scorer) -> None:
     assert part_maps(scorer, image, caption, []) == []
 
 
-def test_windows_go_over_the_whole_grid() -> None:
-    views = windows((4, 6), 1 / 2)
-    assert views.shape == (25, 4, 6)
-    assert views[0].all()
-    assert all(
-        not view[row, column]
-        for view, (row, column) in zip(views[1:], np.ndindex(4, 6), strict=True)
-    )
-    assert views.any((1, 2)).all(), "something is left to see"
+def test_parts_cover_the_whole_grid_once() -> None:
+    for grid, wanted in (((8, 8), (8, 8)), ((24, 24), (8, 8)), ((7, 14), (7, 8))):
+        views, shape = views_of(grid)
+        assert shape == wanted
+        assert views.shape == (1 + shape[0] * shape[1], *grid)
+        assert views[0].all()
+        assert ((~views[1:]).sum(0) == 1).all(), "each patch is left out once"
+        assert (~views[1:]).any((1, 2)).all()
 
 
-def _map(weights: list[list[float]], field: tuple[float, float, float, float]) -> PartMap:
-    return PartMap(np.array(weights, np.float32), 1.0, field, (400, 300))
+def test_words_are_asked_about_in_their_phrase() -> None:
+    caption = Caption.parse("Two small dogs, next to a red fire hydrant.")
+    assert phrase_around(caption, [2]) == ("Two small dogs", "Two small")
+    assert phrase_around(caption, [6]) == ("red fire hydrant", "fire hydrant")
+    assert phrase_around(caption, [5]) == ("a", "")
+    assert phrase_around(caption, [1, 2, 3, 4]) == ("Two small dogs, next to", "Two")
+    assert phrase_around(Caption.parse("犬が走る"), [0]) == ("犬", "")
+
+
+def _map(
+    weights: list[list[float]],
+    field: tuple[float, float, float, float] = (0, 0, 400, 300),
+    support: float = 1.0,
+) -> PartMap:
+    return PartMap(np.array(weights, np.float32), support, field, (400, 300))
 
 
 def test_a_region_is_the_largest_connected_part_in_pixels_of_the_picture() -> None:
-    top = LEAST + 1
-    weights = [[top, 0, 0, 0], [0, 0, top, top], [0, 0, top, 0], [top, 0, 0, 0]]
-    assert region_of(_map(weights, (0, 0, 400, 300))) == Region((200, 75, 400, 225), top)
-    assert region_of(_map(weights, (50, 0, 350, 300))) == Region((200, 75, 350, 225), top)
-    padded = region_of(_map([[top, top], [0, 0]], (-100, -50, 500, 350)))
-    assert padded == Region((0, 0, 400, 150), top)
+    weights = [[2, 0, 0, 0], [0, 0, 2, 2 * SHARE], [0, 0, 1, 0], [2, 0, 0, 0]]
+    assert region_of(_map(weights)) == Region((200, 75, 400, 225), 1.0)
+    assert region_of(_map(weights, (50, 0, 350, 300))) == Region((200, 75, 350, 225), 1.0)
+    padded = region_of(_map([[2, 2], [0, 0]], (-100, -50, 500, 350)))
+    assert padded == Region((0, 0, 400, 150), 1.0)
 
 
-def test_nothing_speaks_for_a_word_whose_map_is_flat() -> None:
-    flat = region_of(_map([[LEAST / 2, 0], [0, -9]], (0, 0, 400, 300)))
-    assert flat == Region(None, LEAST / 2)
+def test_nothing_speaks_for_words_that_add_nothing() -> None:
+    assert region_of(_map([[2, 0], [0, -9]], support=LEAST - 0.1)) == Region(None, LEAST - 0.1)
+    assert region_of(_map([[0, 0], [0, -9]])).box is None
 
 
 def test_words_that_the_model_does_not_read_have_no_region(scorer: Scorer) -> None:
     caption = "A dog and a cat. " + "It is a dog. " * 20
-    found = regions_of(
+    regions = regions_of(
         scorer, Image.new("RGB", (96, 96)), caption, [(2, 5), (len(caption) - 5, len(caption) - 2)]
     )
-    assert list(found) == [(2, 5)]
+    assert list(regions) == [(2, 5)]
 
 
 def test_what_the_image_processor_crops_is_out_of_view() -> None:
