@@ -32,7 +32,7 @@ Evaluated = tuple[Any, str]
 #: The evaluations, the default first.
 EVALUATIONS = (
     "detection", "steps", "specificity", "support", "selection", "composition", "boosting",
-    "long-captions", "icc",
+    "long-captions", "regions", "icc",
 )  # fmt: skip
 
 
@@ -52,7 +52,8 @@ def evaluate(
                        "keeps of a synthetic mixture; composition: true captions against "
                        "minimally false ones; boosting: richer captions and their guard, with "
                        "answers by rule; long-captions: paragraphs and lists of tags, claim by "
-                       "claim."),
+                       "claim; regions: do regions of words lie on the things that they "
+                       "are about?"),
     ] = "detection",
     ratings: Annotated[
         list[Path] | None,
@@ -252,6 +253,18 @@ def evaluate(
                     progress=update,
                 )  # fmt: skip
                 tables = several_claims.markdown(report)
+            elif what == "regions":
+                from research.evaluation import pointing
+
+                report = pointing.evaluate_pointing(
+                    pairs,
+                    seeds,
+                    first_seed,
+                    folders,
+                    scorer or ("blip-itm", "blip-itc", "clip"),
+                    update,
+                )
+                tables = pointing.markdown(report)
             elif what == "specificity":
                 from backend.wings.specificity.bags_operation import SIZES
 
