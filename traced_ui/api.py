@@ -25,7 +25,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
 from backend.datasets.cells import shown, text_problem
-from backend.errors import SettingsError
+from backend.errors import PairChanged, SettingsError
 from backend.jobs.reports import JobView
 from backend.jobs.word_regions import region_cells
 from backend.operations.export import ExportOptions
@@ -192,13 +192,15 @@ def claim_next(caller: Writer, dataset: Id, order: Text = "p_error") -> Pair | N
     return open_pair(caller, pair_id).model_copy(update={"sampling": sampling_of(filter, pair_id)})
 
 
-def open_pair(caller: Reader, pair: Id) -> Pair:
+def open_pair(caller: Reader, pair: Id, claim: Id | None = None) -> Pair:
     """Everything about one pair: scores, suspect words, trajectory, phrases, suggestions, verdict.
 
     Args:
         pair: The pair's id, as in the queue.
+        claim: Of a caption that has several claims, the `start` of the one whose suspect words and
+            trajectory are wanted; by default the most suspicious one.
     """
-    return Pair.of(caller.workspace.review.open_pair(pair))
+    return Pair.of(caller.workspace.review.open_pair(pair, claim))
 
 
 def decide(
@@ -238,6 +240,48 @@ def decide(
     return _verdict(decided, fingerprint)
 
 
+def judge_claim(
+    caller: Writer, pair: Id, claim: Id, etag: Text, judgement: Text, sampling: Text = ""
+) -> Verdict:
+    """Judge one claim of a caption that has several. It is saved when this returns.
+
+    One wrong claim makes the caption wrong; right ones decide nothing. If the pair was decided,
+    changed or divided into other claims since then, nothing is written and an error is returned.
+
+    Args:
+        pair: The pair's id.
+        claim: The `start` of one of the pair's `claims`.
+        etag: The `etag` of the pair that the judgement is based on.
+        judgement: right, wrong, undecided (takes that back), or left out (corrects the caption:
+            the claim goes with its separator, all else stays as it is).
+        sampling: As for `decide`.
+    """
+    if judgement not in _JUDGEMENTS:
+        raise SettingsError(
+            f"'{judgement}' is no judgement on a claim; use one of {', '.join(_JUDGEMENTS)}."
+        )
+    version, fingerprint = etag_parts(etag)
+    review = caller.workspace.review
+    end = next((c.end for c in review.open_pair(pair).claims if c.start == claim), None)
+    if end is None:
+        raise PairChanged(f"No claim of the caption starts at {claim}.")
+    span = (claim, end)
+    if judgement == "left out":
+        verdict = review.remove_claim(
+            pair, version, span, caller.author, fingerprint=fingerprint, sampling=sampling
+        )
+    else:
+        verdict = review.label_claim(
+            pair, version, span, _JUDGEMENTS[judgement], caller.author,
+            fingerprint=fingerprint, sampling=sampling,
+        )  # fmt: skip
+    return _verdict(verdict, fingerprint)
+
+
+#: What can be said of a claim: whether it is right.
+_JUDGEMENTS = {"right": True, "wrong": False, "undecided": None, "left out": None}
+
+
 def undo(caller: Writer, dataset: Id) -> Verdict | None:
     """Undo your latest verdict in a dataset; null if there was nothing to undo."""
     return _moved(caller, caller.workspace.review.undo(caller.find(dataset), caller.author))
@@ -248,9 +292,14 @@ def redo(caller: Writer, dataset: Id) -> Verdict | None:
     return _moved(caller, caller.workspace.review.redo(caller.find(dataset), caller.author))
 
 
-def suggest(caller: Writer, pair: Id) -> list[Suggestion]:
-    """Suggested corrections for a pair, best first; computed now if there are none yet."""
-    suggestions = caller.workspace.review.suggest(pair)
+def suggest(caller: Writer, pair: Id, claim: Id | None = None) -> list[Suggestion]:
+    """Suggested corrections for a pair, best first; computed now if there are none yet.
+
+    Args:
+        pair: The pair's id.
+        claim: The `start` of the claim to correct, by default the most suspicious one.
+    """
+    suggestions = caller.workspace.review.suggest(pair, claim)
     return [Suggestion.model_validate(suggestion) for suggestion in suggestions]
 
 
@@ -301,9 +350,9 @@ def regions(
 #: The tools of MCP, in listing order: name, function, and whether it may replace decisions.
 TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
     ("datasets", datasets, False), ("queue", queue, False), ("next", claim_next, False),
-    ("pair", open_pair, False), ("decide", decide, True), ("undo", undo, True),
-    ("redo", redo, True), ("suggest", suggest, False), ("check", check, False),
-    ("similar", similar, False), ("regions", regions, False),
+    ("pair", open_pair, False), ("decide", decide, True), ("judge_claim", judge_claim, True),
+    ("undo", undo, True), ("redo", redo, True), ("suggest", suggest, False),
+    ("check", check, False), ("similar", similar, False), ("regions", regions, False),
     ("progress", progress, False),
 )  # fmt: skip
 
@@ -315,6 +364,13 @@ class VerdictGiven(Options):
     corrected_caption: Text = ""
     suggestion: Id = 0
     note: Text = ""
+    sampling: Text = ""
+
+
+class ClaimJudged(Options):
+    """See `judge_claim` for the fields."""
+
+    judgement: Text
     sampling: Text = ""
 
 
@@ -363,21 +419,43 @@ def put_verdict(
     if_match: Annotated[Text | None, Header(description="The pair's `etag`.")] = None,
 ) -> Verdict:
     """Give a verdict on the pair named by `If-Match`: 412 if it is not that one any more."""
+    verdict = decide(caller, pair, _etag(caller, pair, if_match), **body.model_dump())
+    response.headers["ETag"] = f'"{verdict.etag}"'
+    return verdict
+
+
+def put_claim(
+    caller: Writer,
+    pair: Id,
+    claim: Id,
+    body: ClaimJudged,
+    response: Response,
+    if_match: Annotated[Text | None, Header(description="The pair's `etag`.")] = None,
+) -> Verdict:
+    """Judge a claim, by its `start`, of the pair named by `If-Match`: right, wrong, undecided or
+    left out; 412 if the pair is not that one any more."""
+    etag = _etag(caller, pair, if_match)
+    verdict = judge_claim(caller, pair, claim, etag, **body.model_dump())
+    response.headers["ETag"] = f'"{verdict.etag}"'
+    return verdict
+
+
+def _etag(caller: Caller, pair: int, if_match: str | None) -> str:
+    """The tag that the request is based on. Raises HTTPException if it names none."""
     if if_match is None:
         raise HTTPException(
             HTTPStatus.PRECONDITION_REQUIRED, "Send If-Match with the etag of the pair you judged."
         )
     # `*` and lists, as HTTP has them, need the tag that the pair has now.
     if "*" in if_match or "," in if_match:
-        if_match = matched_etag(if_match, open_pair(caller, pair).etag)
-    verdict = decide(caller, pair, if_match, **body.model_dump())
-    response.headers["ETag"] = f'"{verdict.etag}"'
-    return verdict
+        return matched_etag(if_match, open_pair(caller, pair).etag)
+    return if_match
 
 
-def get_pair(caller: Reader, pair: Id, response: Response) -> Pair:
-    """Everything about one pair; its `ETag` is what a verdict is based on."""
-    whole = open_pair(caller, pair)
+def get_pair(caller: Reader, pair: Id, response: Response, claim: Id | None = None) -> Pair:
+    """Everything about one pair; its `ETag` is what a verdict is based on. `claim`: the `start` of
+    the claim whose trajectory is wanted, by default the most suspicious one."""
+    whole = open_pair(caller, pair, claim)
     response.headers["ETag"] = f'"{whole.etag}"'
     return whole
 
@@ -493,6 +571,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
     ("POST", "/datasets/{dataset}/exports", start_export, HTTPStatus.ACCEPTED),
     ("GET", "/pairs/{pair}", get_pair, HTTPStatus.OK),
     ("PUT", "/pairs/{pair}/verdict", put_verdict, HTTPStatus.OK),
+    ("PUT", "/pairs/{pair}/claims/{claim}", put_claim, HTTPStatus.OK),
     ("POST", "/pairs/{pair}/suggestions", suggest, HTTPStatus.OK),
     ("POST", "/pairs/{pair}/check", check, HTTPStatus.OK),
     ("GET", "/pairs/{pair}/similar", similar, HTTPStatus.OK),

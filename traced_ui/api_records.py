@@ -195,6 +195,7 @@ class Claim(Record):
     is_vague: bool
     repeats: bool = Field(description="Whether it says again what an earlier claim says.")
     is_right: bool | None = Field(description="What a curator says of it; null: nothing.")
+    is_gone: bool = Field(description="Whether the corrected caption is without it.")
 
 
 class Pair(Scored):
@@ -205,7 +206,7 @@ class Pair(Scored):
     captions_of_picture: list[PictureCaption] = Field(description="Also of other pairs.")
     suspects: list[Suspect]
     claims: list[Claim] = Field(description="Of a caption that has several.")
-    trajectory: list[Step] = Field(description="Of its most suspicious claim, if it has several.")
+    trajectory: list[Step] = Field(description="Of its most suspicious claim, or another.")
     phrases: list[Phrase] | None
     specificity: Specificity | None
     suggestions: list[Suggestion]

@@ -729,15 +729,15 @@ def undo_last(
 
 
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:
-    """Make these pairs undecided, because they have another picture. The history stays. Does not
-    commit; lock the pairs first."""
+    """Make these pairs undecided, because they have another picture. The history stays, and nothing
+    in it comes back by a redo. Does not commit; lock the pairs first."""
     when = now()
     for part in chunks(pair_ids, _AT_ONCE):
-        decided = select(Pair.id, Pair.verdict_version, Pair.standing_version).where(
-            Pair.id.in_(part), Pair.standing_version > 0
+        with_history = select(Pair.id, Pair.verdict_version, Pair.standing_version).where(
+            Pair.id.in_(part), Pair.verdict_version > 0
         )
         changes = []
-        for pair_id, version, standing in session.execute(decided).tuples():
+        for pair_id, version, standing in session.execute(with_history).tuples():
             act = VerdictEvent(
                 pair_id=pair_id,
                 version=version + 1,
@@ -748,7 +748,7 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
                 created_at=when,
                 replaces=standing,
                 standing_version=0,
-                undoes=standing,
+                undoes=standing or None,
             )
             changes.append(_Change(act, None, None))
         _write_all(session, changes)

@@ -40,6 +40,9 @@ from db.queries.pair_queries import NewPair
 from db.queries.trajectory_queries import TrajectoryRow
 
 _BATCH = 5000
+#: Captions of several claims are put together from so many sentences: writing new ones for each
+#: would take longer than storing them.
+_SENTENCES = 50_000
 _NOUNS = [noun for nouns in word_lists.NOUNS.values() for noun in nouns]
 
 
@@ -92,6 +95,10 @@ def image_names() -> list[str]:
     return sorted(f"images/{path.name}" for path in (DEMO / "images").iterdir())
 
 
+#: A sentence's trajectory and chance of being wrong.
+_Sentence = tuple[Trajectory, float]
+
+
 class _Claim(NamedTuple):
     """A claim of a caption, by its first character."""
 
@@ -117,30 +124,38 @@ class _Generated(NamedTuple):
 def _batches(count: int, images: list[str], seed: int, claims: int) -> Iterator[list[_Generated]]:
     rng = random.Random(seed)
     numbers = np.random.default_rng(seed)
+    sentences: list[_Sentence] = []
+    if claims > 1:
+        sentences = [_sentence(rng, numbers) for _ in range(min(count * claims, _SENTENCES))]
+
+    def sentence() -> _Sentence:
+        return rng.choice(sentences) if sentences else _sentence(rng, numbers)
+
     for first in range(0, count, _BATCH):
         yield [
-            _generated(number, images[number % len(images)], rng, numbers, claims)
+            _generated(
+                number,
+                images[number % len(images)],
+                [sentence() for _ in range(claims)],
+                float(numbers.beta(5, 2)),
+            )
             for number in range(first, min(count, first + _BATCH))
         ]
 
 
-def _generated(
-    number: int, image: str, rng: random.Random, numbers: np.random.Generator, claims: int
-) -> _Generated:
-    texts: list[str] = []
-    of_caption: list[_Claim] = []
-    for _ in range(claims):
-        trajectory, p_error = _trajectory(rng, numbers)
-        start = sum(map(len, texts)) + len(texts)
-        of_caption.append(_Claim(start, trajectory, p_error))
-        texts.append(trajectory.caption.text)
+def _generated(number: int, image: str, sentences: list[_Sentence], icc: float) -> _Generated:
+    text = ""
+    claims: list[_Claim] = []
+    for trajectory, p_error in sentences:
+        text += " " * bool(text)
+        claims.append(_Claim(len(text), trajectory, p_error))
+        text += trajectory.caption.text
     split = "test" if number % 10 == 0 else "train"
-    pair = NewPair(f"pair-{number:09d}", image, " ".join(texts), split, "generated", number)
-    return _Generated(pair, of_caption, float(numbers.beta(5, 2)))
+    pair = NewPair(f"pair-{number:09d}", image, text, split, "generated", number)
+    return _Generated(pair, claims, icc)
 
 
-def _trajectory(rng: random.Random, numbers: np.random.Generator) -> tuple[Trajectory, float]:
-    """Of a sentence, with its chance of being wrong."""
+def _sentence(rng: random.Random, numbers: np.random.Generator) -> _Sentence:
     text = (
         f"A {rng.choice(word_lists.COLOURS)} {rng.choice(_NOUNS)} "
         f"{rng.choice(word_lists.RELATIONS)} {rng.choice(word_lists.NUMBERS)} "

@@ -32,7 +32,7 @@ Evaluated = tuple[Any, str]
 #: The evaluations, the default first.
 EVALUATIONS = (
     "detection", "steps", "specificity", "support", "selection", "composition", "boosting",
-    "long-captions", "regions", "icc",
+    "long-captions", "cleaning", "regions", "icc",
 )  # fmt: skip
 
 
@@ -52,8 +52,9 @@ def evaluate(
                        "keeps of a synthetic mixture; composition: true captions against "
                        "minimally false ones; boosting: richer captions and their guard, with "
                        "answers by rule; long-captions: paragraphs and lists of tags, claim by "
-                       "claim; regions: do regions of words lie on the things that they "
-                       "are about?"),
+                       "claim; cleaning: do verdicts pay for the models that are trained on the "
+                       "captions?; regions: do regions of words lie on the things that they are "
+                       "about?"),
     ] = "detection",
     ratings: Annotated[
         list[Path] | None,
@@ -265,6 +266,11 @@ def evaluate(
                     update,
                 )
                 tables = pointing.markdown(report)
+            elif what == "cleaning":
+                from research.evaluation import cleaning_pays
+
+                report = cleaning_pays.evaluate_cleaning(pairs, seeds, first_seed, folders, update)
+                tables = cleaning_pays.markdown(report)
             elif what == "specificity":
                 from backend.wings.specificity.bags_operation import SIZES
 

@@ -93,6 +93,21 @@ def test_a_verdict_on_a_picture_that_was_replaced_does_not_come_back(store: Stor
     assert decisions(store, [pair]) == [None]
 
 
+def test_a_verdict_that_was_undone_does_not_come_back_on_another_picture(store: Store) -> None:
+    dataset, (restored, redone) = add_dataset(store, 2)
+    decide(store, restored, "correct")
+    versions = take(store, dataset)
+    undo(store, dataset)
+    decide(store, redone, "correct")
+    undo(store, dataset)
+    with store.writing() as session:
+        verdict_queries.reopen(session, [restored, redone])
+        session.commit()
+    assert restore(store, versions) == ()
+    assert redo(store, dataset) is None
+    assert decisions(store, [restored, redone]) == [None, None]
+
+
 def test_a_name_is_taken_once_and_free_again_once_forgotten(store: Store) -> None:
     dataset, _ = add_dataset(store, 2)
     other, _ = add_pairs(store, "others", [NewPair("1", "1.png", "A dog.")])

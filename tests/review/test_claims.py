@@ -28,10 +28,16 @@ ICC = {DOG: 0.9, WONDER: 0.1, CAT: 0.8, RAIN: 0.7}
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = with_claims(tmp_path)
+    yield opened
+    opened.store.close()
+
+
+def with_claims(folder: Path) -> Workspace:
     """Two pairs with this caption, divided and scored, and one whose caption is one claim."""
-    opened = workspace_in(tmp_path)
-    (tmp_path / "pictures").mkdir()
-    Image.new("RGB", (32, 32)).save(tmp_path / "pictures" / "a.png")
+    opened = workspace_in(folder)
+    (folder / "pictures").mkdir()
+    Image.new("RGB", (32, 32)).save(folder / "pictures" / "a.png")
     texts = [TEXT, TEXT, "A horse."]
     dataset, ids = add_pairs(
         opened.store.opened,
@@ -50,8 +56,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
                  for span, icc in ICC.items()},
             )  # fmt: skip
         set_columns(session, {pair: {"vague_claims": 1} for pair in ids[:2]})
-    yield opened
-    opened.store.close()
+    return opened
 
 
 def text_of(workspace: Workspace, pair: int = 1) -> str | None:

@@ -13,6 +13,7 @@ from sqlalchemy import update
 from backend.workspace import Workspace
 from db.models import Pair
 from tests.fixtures.sizes import Sizes
+from tests.review import test_claims
 from traced_ui import api, transfers
 from traced_ui.server import create_app
 
@@ -94,6 +95,39 @@ def test_a_verdict_is_for_what_was_seen(client: TestClient, workspace: Workspace
     changed = decide(client, row, verdict="correct")
     assert (changed.status_code, changed.json()["type"]) == (412, "urn:traced-curator:pair-changed")
     assert workspace.review.open_pair(row["id"]).decision == "drop"
+
+
+def test_a_program_judges_claims(tmp_path: Path) -> None:
+    workspace = test_claims.with_claims(tmp_path)
+    (cat, end), (wonder, _) = test_claims.CAT, test_claims.WONDER
+    app = fastapi.FastAPI()
+    app.mount(api.PATH, api.create_api(workspace))
+    client = TestClient(app, base_url=START)
+
+    def judge(claim: int, judgement: str, etag: str | None) -> Any:
+        headers = {} if etag is None else {"If-Match": etag}
+        sent = {"judgement": judgement}
+        return client.put(f"pairs/1/claims/{claim}", json=sent, headers=headers)
+
+    pair = client.get("pairs/1").json()
+    assert pair["trajectory"][0]["caption"] == test_claims.TEXT[cat:end]
+    other = client.get("pairs/1", params={"claim": 0}).json()
+    assert other["trajectory"][0]["caption"] == "A dog runs."
+    refused = [
+        judge(cat, "wrong", None),
+        judge(cat, "maybe", pair["etag"]),
+        judge(1, "wrong", pair["etag"]),
+    ]
+    assert [answer.status_code for answer in refused] == [428, 422, 412]
+    wrong = judge(cat, "wrong", pair["etag"])
+    assert (wrong.status_code, wrong.json()["verdict"]) == (200, "wrong")
+    assert judge(0, "right", pair["etag"]).status_code == 412
+    shorter = judge(wonder, "left out", wrong.headers["ETag"].strip('"'))
+    assert shorter.json()["corrected_caption"] == "A dog runs.\n\nA cat sleeps. It rains."
+    claims = client.get("pairs/1").json()["claims"]
+    assert [claim["is_right"] for claim in claims] == [None, None, False, None]
+    assert [claim["is_gone"] for claim in claims] == [False, True, False, False]
+    workspace.store.close()
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,10 @@ def test_results_are_json_and_a_pair_includes_its_picture(workspace: Workspace) 
     hints = {tool.name: tool.annotations for tool in tools}
     assert list(hints) == [name for name, *_ in TOOLS]
     assert {name for name, hint in hints.items() if not hint.readOnlyHint} == {
-        "next", "decide", "undo", "redo", "suggest",
+        "next", "decide", "judge_claim", "undo", "redo", "suggest",
     }  # fmt: skip
     assert {name for name, hint in hints.items() if hint.destructiveHint} == {
-        "decide", "undo", "redo",
+        "decide", "judge_claim", "undo", "redo",
     }  # fmt: skip
     decide = next(tool for tool in tools if tool.name == "decide")
     assert {"pair", "etag", "verdict"} <= set(decide.inputSchema["properties"])

@@ -13,6 +13,7 @@ from backend.datasets.containers import locate
 from backend.datasets.daemon_pool import DaemonPool, result_of
 from backend.datasets.images import load_image
 from backend.engine.scoring.protocol import ImageState
+from backend.engine.threads import cores
 from backend.errors import ImageError, UnsafePath
 from backend.loaded_models import Engine
 
@@ -23,8 +24,9 @@ class HasImage(Protocol):
 
 
 Q = TypeVar("Q", bound=HasImage)
-#: Pictures decoded together; more would only cost memory.
-_WORKERS = 4
+#: Pictures decoded together: an accelerator waits for what few processors cannot deliver, and more
+#: than some would only cost memory.
+_WORKERS = min(16, max(4, cores()))
 
 
 def open_picture(root: Path, name: str) -> Image.Image | str:
