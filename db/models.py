@@ -388,6 +388,20 @@ class PhraseScore(Base):
 Index("ix_phrase_scores_run", PhraseScore.run_id, PhraseScore.pair_id)
 
 
+class WordRegions(Base):
+    """Where words of a pair's caption are in its picture under one run, packed; see
+    `queries/region_queries.py`."""
+
+    __tablename__ = "word_regions"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    regions: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+Index("ix_word_regions_run", WordRegions.run_id, WordRegions.pair_id)
+
+
 class Retrieval(Base):
     """How well a caption retrieves its own picture among similar ones; see
     `queries/specificity_queries.py`."""
@@ -559,6 +573,8 @@ class Verdict(Base):
     claim: Mapped[int | None] = mapped_column(Integer)
     #: The version whose state a snapshot's restoring brings back (0: undecided); NULL: another act.
     restores: Mapped[int | None] = mapped_column(Integer)
+    #: Of an undo or a redo that may be requested twice: the id that its page has given it.
+    request_id: Mapped[str | None] = mapped_column(String(32))
 
     __table_args__ = (
         UniqueConstraint("pair_id", "version"),
@@ -569,6 +585,7 @@ class Verdict(Base):
 
 
 Index("ix_verdicts_author", Verdict.author, Verdict.id)
+Index("ix_verdicts_request_id", Verdict.request_id, **_only_where(Verdict.request_id.is_not(None)))
 
 
 class Opinion(Base):

@@ -59,7 +59,12 @@ class Progress(Record):
 
 
 def _number(measure: Measure) -> Any:
-    return (float | None, Field(None, description=measure.explanation))
+    return (float | None, Field(None, title=measure.title, description=measure.explanation))
+
+
+def _required(name: str) -> Any:
+    measure = MEASURES[name]
+    return Field(title=measure.title, description=measure.explanation)
 
 
 #: A field for each measure that people filter by.
@@ -126,6 +131,19 @@ class Suspect(Record):
     suspicion: float = Field(description="0 to 1.")
 
 
+class Region(Record):
+    """Where words of a caption are in the picture."""
+
+    word: str
+    start: int
+    end: int
+    box: list[int] | None = Field(
+        description="x0, y0, x1, y1 in pixels of the upright picture; null: nothing in it speaks "
+        "for the word."
+    )
+    weight: float = Field(description="What the word adds to the match of its phrase (log-odds).")
+
+
 class Phrase(Record):
     phrase: str
     start: int
@@ -176,9 +194,9 @@ class Claim(Record):
     start: int = Field(description="Its first character in the caption.")
     end: int = Field(description="The character behind its last.")
     text: str
-    p_error: float | None = Field(description=MEASURES["p_error"].explanation)
-    s_0: float | None = Field(description=MEASURES["s_0"].explanation)
-    icc: float | None = Field(description=MEASURES["icc"].explanation)
+    p_error: float | None = _required("p_error")
+    s_0: float | None = _required("s_0")
+    icc: float | None = _required("icc")
     is_vague: bool
     repeats: bool = Field(description="Whether it says again what an earlier claim says.")
     is_right: bool | None = Field(description="What a curator says of it; null: nothing.")
@@ -193,9 +211,7 @@ class Pair(Scored):
     captions_of_picture: list[PictureCaption] = Field(description="Also of other pairs.")
     suspects: list[Suspect]
     claims: list[Claim] = Field(description="Of a caption that has several.")
-    trajectory: list[Step] = Field(
-        description="Of its most suspicious claim, or another."
-    )
+    trajectory: list[Step] = Field(description="Of its most suspicious claim, or another.")
     phrases: list[Phrase] | None
     specificity: Specificity | None
     suggestions: list[Suggestion]

@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -34,10 +34,12 @@ from backend.jobs.reports import (
 )
 from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.two_stage_selection import choose
+from backend.jobs.word_regions import REGIONS, region_cells
 from backend.learning_texts import level_caveat
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
 from backend.store import Store
+from backend.verdict_texts import word_of
 from backend.version import VERSION
 from db.decisions import ENRICHED
 from db.queries import (
@@ -46,6 +48,7 @@ from db.queries import (
     dataset_queries,
     issue_queries,
     pair_queries,
+    region_queries,
     run_queries,
     suggestion_queries,
     tag_queries,
@@ -95,14 +98,14 @@ def decide_export(
     that has several.
 
     >>> decide_export(ExportChoice(drop_above=0.9), "A dog", None, None, 0.95).left_out_because
-    'probability of error above 0.9'
+    'chance of error above 0.9'
     >>> decide_export(ExportChoice(drop_above=0.9), "A dog", "correct", None, 0.95).left_out_because
     ''
     >>> decide_export(ExportChoice(), "A dog", "wrong", None, 0.95)  # a label leaves nothing out
     ExportDecision(caption='A dog', kind='human', tags=('wrong',), left_out_because='')
     """
     if not caption and not edited and decision != "correction":
-        reason = "decided: wrong, drop" if decision == "drop" else "no caption accepted yet"
+        reason = _left_out("drop") if decision == "drop" else "no caption accepted yet"
         return ExportDecision(caption, left_out_because=reason)
     if edited is not None and decision != "correction":
         # Without enrichments: they are based on another text.
@@ -131,15 +134,15 @@ def decide_export(
     if decision == "drop":
         if choice.dropped == "tag":
             return ExportDecision(caption, tags=("wrong",))
-        return ExportDecision(caption, left_out_because="decided: wrong, drop")
+        return ExportDecision(caption, left_out_because=_left_out("drop"))
     if decision == "wrong":
         return ExportDecision(caption, tags=("wrong",))
     if decision == "abstract":
         if choice.abstract == "leave out":
-            return ExportDecision(caption, left_out_because="decided: abstract")
+            return ExportDecision(caption, left_out_because=_left_out("abstract"))
         return ExportDecision(caption, tags=("abstract",) if choice.abstract == "tag" else ())
     if decision == "unsure" and choice.unsure == "leave out":
-        return ExportDecision(caption, left_out_because="decided: unsure")
+        return ExportDecision(caption, left_out_because=_left_out("unsure"))
     if decision is None and choice.decided_only:
         return ExportDecision(caption, left_out_because="not decided yet")
     if (
@@ -149,7 +152,7 @@ def decide_export(
         and p_error > choice.drop_above
     ):
         return ExportDecision(
-            caption, left_out_because=f"probability of error above {choice.drop_above:g}"
+            caption, left_out_because=f"chance of error above {choice.drop_above:g}"
         )
     tagged = choice.two_stage is not None and choice.two_stage.tag
     if decision is None and not_selected and not tagged:
@@ -207,6 +210,11 @@ def _kept(
             caption, left_out_because=f"specificity below {choice.specificity_below:g}"
         )
     return ExportDecision(caption, tags=("generic",) if generic else ())
+
+
+def _left_out(decision: str) -> str:
+    """The reason of a pair that its verdict leaves out."""
+    return f"decided: {word_of(decision)}"
 
 
 #: The fact that says how many wrong captions an export still has.
@@ -295,6 +303,7 @@ def export(
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = issue_queries.all_issues(session, dataset_id)
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
+        run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
     _check_images(store, out)
     root = Path(dataset.root)
     tally, judges = _Tally(), Counter[str]()
@@ -312,7 +321,9 @@ def export(
             ]
             images = _open_images(root, image_paths)
             with store.reading() as session:
-                own_tags = tag_queries.of_pairs(session, [pair.id for pair, *_ in batch])
+                ids = [pair.id for pair, *_ in batch]
+                own_tags = tag_queries.of_pairs(session, ids)
+                regions = region_queries.of_run(session, run.id, ids) if run is not None else {}
             for pair, decided, claims in batch:
                 judges.update([pair.decided_by] if pair.decision and pair.decided_by else [])
                 if compared is not None and pair.id not in compared:
@@ -330,8 +341,12 @@ def export(
                 tally.add(pair.judgement, decided)
                 if not decided.left_out_because and not isinstance(image, str):
                     about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
-                    of_caption = claims if has_claims else None
-                    row = _row(pair, decided, image, *about, of_caption)
+                    lists = {}
+                    if has_claims:
+                        lists[CLAIMS] = [claim.cells() for claim in claims]
+                    if run is not None:
+                        lists[REGIONS] = region_cells(regions.get(pair.id, ()))
+                    row = _row(pair, decided, image, *about, lists)
                     yield row if compared is None else replace(row, pairs=compared[pair.id])
             progress(tally.kept, planned.kept, "Writing")
         if tally.kept + unreadable != planned.kept:
@@ -474,15 +489,13 @@ def _row(
     image: ImageFile,
     issues: Sequence[str],
     own_tags: Sequence[str],
-    claims: Sequence[KnownClaim] | None,
+    lists: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> ExportRow:
-    """`issues`: of the pair's picture; `claims`: None if no caption of the
-    dataset has several."""
-    extra = pair.extra
-    if claims is not None:
-        # As text: loaders infer no type from lists that are empty in the first rows.
-        extra = {new_name(name, frozenset({CLAIMS})): value for name, value in extra.items()}
-        extra[CLAIMS] = json.dumps([claim.cells() for claim in claims])
+    """`issues`: of the pair's picture; `lists`: columns of parts of the caption, if any caption of
+    the dataset has such parts."""
+    extra = {new_name(name, frozenset(lists)): value for name, value in pair.extra.items()}
+    # As text: loaders infer no type from lists that are empty in the first rows.
+    extra |= {name: json.dumps(list(cells)) for name, cells in lists.items()}
     return ExportRow(
         id=pair.external_id,
         image_path=image,
@@ -624,7 +637,7 @@ def _claims_in_words(choice: ExportChoice) -> dict[str, str]:
     if choice.wrong_claims != "keep":
         words["Claims decided wrong"] = choice.wrong_claims
     if choice.drop_claims_above is not None:
-        name = "Claims of undecided captions left out above a probability of error of"
+        name = "Claims of undecided captions left out above a chance of error of"
         words[name] = f"{choice.drop_claims_above:g}"
     return words
 
@@ -639,10 +652,10 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
     return {
         **only,
         **_selection_in_words(choice.two_stage),
-        "Undecided pairs left out above a probability of error of": threshold,
-        "Pairs decided abstract": choice.abstract,
-        "Pairs decided wrong (drop)": choice.dropped,
-        "Pairs decided unsure": choice.unsure,
+        "Undecided pairs left out above a chance of error of": threshold,
+        f"Pairs decided {word_of('abstract')}": choice.abstract,
+        f"Pairs decided {word_of('drop')}": choice.dropped,
+        f"Pairs decided {word_of('unsure')}": choice.unsure,
         **(
             {f"Generic captions (specificity below {choice.specificity_below:g})": choice.generic}
             if choice.specificity_below is not None

@@ -32,7 +32,7 @@ Evaluated = tuple[Any, str]
 #: The evaluations, the default first.
 EVALUATIONS = (
     "detection", "steps", "specificity", "support", "selection", "composition", "boosting",
-    "long-captions", "cleaning", "verdicts", "icc",
+    "long-captions", "cleaning", "regions", "verdicts", "icc",
 )  # fmt: skip
 
 
@@ -53,7 +53,8 @@ def evaluate(
                        "minimally false ones; boosting: richer captions and their guard, with "
                        "answers by rule; long-captions: paragraphs and lists of tags, claim by "
                        "claim; cleaning: do verdicts pay for the models that are trained on the "
-                       "captions?; verdicts: models on the verdicts in a --dataset of the store. "
+                       "captions?; regions: do regions of words lie on the things that they are "
+                       "about?; verdicts: models on the verdicts in a --dataset of the store. "
                        "With --benchmark: the benchmark's file or folder."),
     ] = "detection",
     ratings: Annotated[
@@ -285,6 +286,18 @@ def evaluate(
                     progress=update,
                 )  # fmt: skip
                 tables = several_claims.markdown(report)
+            elif what == "regions":
+                from research.evaluation import pointing
+
+                report = pointing.evaluate_pointing(
+                    pairs,
+                    seeds,
+                    first_seed,
+                    folders,
+                    scorer or ("blip-itm", "blip-itc", "clip"),
+                    update,
+                )
+                tables = pointing.markdown(report)
             elif what == "cleaning":
                 from research.evaluation import cleaning_pays
 

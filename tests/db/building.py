@@ -69,9 +69,9 @@ def undo(store: Store, dataset_id: int, author: str = "Ada", **more: Any) -> Ver
         return verdict_queries.undo_last(session, dataset_id, author, **more)
 
 
-def redo(store: Store, dataset_id: int, author: str = "Ada") -> VerdictRow | None:
+def redo(store: Store, dataset_id: int, author: str = "Ada", **more: Any) -> VerdictRow | None:
     with store.writing() as session:
-        return verdict_queries.redo_last(session, dataset_id, author)
+        return verdict_queries.redo_last(session, dataset_id, author, **more)
 
 
 def rows_of(store: Store, ids: Sequence[int]) -> list[PairRow]:
@@ -108,11 +108,11 @@ def set_probabilities(store: Store, ids: Sequence[int], values: Sequence[float |
         )
 
 
-def start_run(store: Store, dataset_id: int, revision: str = "1") -> int:
+def start_run(store: Store, dataset_id: int, revision: str = "1", kind: str = "score") -> int:
     with store.writing() as session:
         return run_queries.start_run(
             session,
-            kind="score",
+            kind=kind,
             dataset_id=dataset_id,
             scorer_kind="clip",
             model="some/model",
