@@ -58,6 +58,7 @@ from backend.operations.common_options import (
 )
 from backend.operations.correct import CORRECT
 from backend.operations.lint import LINT
+from backend.operations.patterns import PATTERNS
 from backend.operations.picture_map import MAP
 from backend.operations.plugin_measures import MEASURE
 from backend.operations.snapshot import DIFF, SNAPSHOT
@@ -209,6 +210,7 @@ for name, function in (
     ("tag", tag.tag),
     ("measure", command_of(MEASURE)),
     ("lint", command_of(LINT)),
+    ("patterns", command_of(PATTERNS)),
     ("duplicates", picture_commands.duplicates),
     ("map", command_of(MAP)),
     ("train", score.train),

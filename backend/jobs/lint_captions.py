@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from backend.engine.linting.comparison import COMPARED, Comparison
 from backend.engine.linting.faults import RULES, faults_of
+from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import pair_queries, tag_queries
+from db.queries import pair_queries
 from db.queries.pair_queries import CaptionInUse
-from db.queries.statements import chunks
 
 #: All faults by name, with what they are.
 FAULTS = {name: rule.about for name, rule in RULES.items()} | COMPARED
@@ -75,7 +75,7 @@ def lint(
             progress(total + done, 2 * total, "Reading captions")
     if author is not None:
         for name, of_fault in ids.items():
-            _tag(store, dataset_id, PREFIX + name, of_fault, author)
+            tag_exactly(store, dataset_id, PREFIX + name, of_fault, author)
     return LintReport(
         comparison.captions,
         tuple(
@@ -96,12 +96,3 @@ def _captions(store: Store, dataset_id: int) -> Iterator[CaptionInUse]:
     while batch := store.read(pair_queries.captions_in_use, dataset_id, after, _AT_ONCE):
         yield from batch
         after = batch[-1].id
-
-
-def _tag(store: Store, dataset_id: int, name: str, pair_ids: list[int], author: str) -> None:
-    """The tag on these pairs alone."""
-    before, now = set(store.read(tag_queries.ids_of, dataset_id, name)), set(pair_ids)
-    for part in chunks(sorted(before - now), _AT_ONCE):
-        store.write(tag_queries.remove, part, name)
-    for part in chunks(sorted(now - before), _AT_ONCE):
-        store.write(tag_queries.add, part, name, author)
