@@ -573,6 +573,8 @@ class Verdict(Base):
     claim: Mapped[int | None] = mapped_column(Integer)
     #: The version whose state a snapshot's restoring brings back (0: undecided); NULL: another act.
     restores: Mapped[int | None] = mapped_column(Integer)
+    #: Of an undo or a redo that may be requested twice: the id that its page has given it.
+    request_id: Mapped[str | None] = mapped_column(String(32))
 
     __table_args__ = (
         UniqueConstraint("pair_id", "version"),
@@ -583,6 +585,7 @@ class Verdict(Base):
 
 
 Index("ix_verdicts_author", Verdict.author, Verdict.id)
+Index("ix_verdicts_request_id", Verdict.request_id, **_only_where(Verdict.request_id.is_not(None)))
 
 
 class Opinion(Base):

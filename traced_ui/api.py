@@ -137,7 +137,7 @@ def queue(
 
     Args:
         dataset: The dataset's id.
-        review: unreviewed, decided, disputed or all.
+        review: 'unreviewed' (undecided), 'decided', 'disputed' or 'all'.
         order: A number of a pair such as p_error or s_0, or uncertainty, random, position, picture,
             external_id, caption, split, decision, note, tag, or a column of the source, as
             extra:width; with a - before it the other way round.
@@ -221,8 +221,8 @@ def decide(
     Args:
         pair: The pair's id.
         etag: The `etag` of the pair that the verdict is based on.
-        verdict: correct, drop (wrong, leave the pair out), correction (wrong, use another
-            caption), abstract or unsure.
+        verdict: 'correct' (right), 'drop' (removed), 'correction' (corrected), 'wrong', 'abstract'
+            (vague) or 'unsure' (not sure).
         corrected_caption: The new caption of a correction.
         suggestion: Alternatively, the id of one of the pair's suggestions or enrichments. With an
             enrichment, *correction* means that the caption was right and now says more.

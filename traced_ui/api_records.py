@@ -59,7 +59,12 @@ class Progress(Record):
 
 
 def _number(measure: Measure) -> Any:
-    return (float | None, Field(None, description=measure.explanation))
+    return (float | None, Field(None, title=measure.title, description=measure.explanation))
+
+
+def _required(name: str) -> Any:
+    measure = MEASURES[name]
+    return Field(title=measure.title, description=measure.explanation)
 
 
 #: A field for each measure that people filter by.
@@ -189,9 +194,9 @@ class Claim(Record):
     start: int = Field(description="Its first character in the caption.")
     end: int = Field(description="The character behind its last.")
     text: str
-    p_error: float | None = Field(description=MEASURES["p_error"].explanation)
-    s_0: float | None = Field(description=MEASURES["s_0"].explanation)
-    icc: float | None = Field(description=MEASURES["icc"].explanation)
+    p_error: float | None = _required("p_error")
+    s_0: float | None = _required("s_0")
+    icc: float | None = _required("icc")
     is_vague: bool
     repeats: bool = Field(description="Whether it says again what an earlier claim says.")
     is_right: bool | None = Field(description="What a curator says of it; null: nothing.")

@@ -39,6 +39,7 @@ from traced_ui.templates import render
 DEPTH, TEAM_DEPTH = 10, 5
 #: Maximum number of verdicts in one post; the browser sends more in the next one.
 MOST_VERDICTS = 50
+MOST_ACTS = 50
 _TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
 #: The page's scripts and its font, by file name.
 FILES = {
@@ -63,12 +64,13 @@ def preloaded(names: Iterable[str]) -> str:
 
 
 class Post(BaseModel):
-    """What a page sends: verdicts to save, then an action or (`redraw`) the wish to be drawn anew.
+    """What a page sends: verdicts to save, then actions or (`redraw`) the wish to be drawn anew.
+    An open page sends one action at a time; one that is left, those that are not confirmed.
     `have`: the marks (versions) of its prefetched pairs, by pair id."""
 
     state: PageState
     verdicts: list[PageAction] = Field(default_factory=list, max_length=MOST_VERDICTS)
-    act: PageAction | None = None
+    acts: list[PageAction] = Field(default_factory=list, max_length=MOST_ACTS)
     redraw: bool = False
     have: dict[int, str] = Field(default_factory=dict, max_length=100)
 
@@ -90,7 +92,7 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
 
 
 def answer(page: OpenPage, post: Post) -> dict[str, Any]:
-    """Save the verdicts, perform the action, and draw what follows.
+    """Save the verdicts, perform the actions, and draw what follows.
 
     In the result, `state` is the page's new state; `parts`: HTML by place; `saved`: the pairs whose
     verdicts are saved; `returned`: verdicts that are not, as HTML; `ahead`: the pairs after the one
@@ -115,12 +117,12 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
         page.toast = render("review/saved.html", saved=reports, is_last=False)
     parts: Parts = {"toast": page.toast}
     ahead = None
-    if post.act is not None:
+    for act in post.acts:
         before = page.state.pair
-        parts = page.perform(post.act)
-        is_given = is_verdict(post.act.action) and before != page.state.pair
+        parts = page.perform(act)
+        is_given = is_verdict(act.action) and before != page.state.pair
         saved += [(before, {})] if is_given else []
-    elif page.state.dataset is not None:
+    if not post.acts and page.state.dataset is not None:
         try:
             page.check_author(page.state.author)
             if post.redraw:

@@ -112,7 +112,7 @@ def _done(
 
 def kept_message(done: KeptView) -> str:
     """A report on the other pictures of a group."""
-    dropped_text = f"Kept. {counted(done.dropped)} dropped."
+    dropped_text = f"Kept. {counted(done.dropped)} removed."
     message = dropped_text if done.dropped else "Nothing was removed."
     if done.left_alone:
         message += f" {done.left_alone} with another verdict were not changed."

@@ -65,7 +65,8 @@ class PageAction(BaseModel):
     meant: bool = False
     #: The claim that the act is about: its characters.
     claim: tuple[int, int] | None = None
-    #: Of the other actions.
+    #: Of the other actions. With an id, a request that arrives twice is one.
+    request: str | None = Field(None, max_length=32)
     dataset: int | None = None
     address: dict[str, str] = Field(default_factory=dict)
     target: int | None = None

@@ -7,6 +7,8 @@
   const MOST = 2000;  // maximum number of points of a line to send
   const CELL = 56;  // px, smallest side of a cell: a picture needs so much room
   const STEP = 0.15, NEARER = 1.3;  // of what is in view: a move by key, an enlargement by key
+  const DOTS = 5000;  // points that Plotly draws below the pictures: it goes through all at each move
+  const HALF = 13;  // px, of the height of a name: it is not cut at the edge
   const HOME = [-0.02, 1.02];
   const box = () => document.getElementById("map-tiles");
   const card = () => document.querySelector("#map-card .map-card");
@@ -35,26 +37,56 @@
     return `color-mix(in oklab, ${loud} ${Math.round(100 * (at - from) / (to - from))}%, ${calm})`;
   }
 
-  // For each cell in view the picture that needs attention most: it is the last of its points.
+  const every = new WeakMap();  // all points, by those that are drawn
+  function thin(chart) {
+    const all = chart.data, total = all.reduce((sum, { x }) => sum + x.length, 0);
+    if (every.has(all) || total <= DOTS) return;
+    const step = Math.ceil(total / DOTS), some = (list) => (Array.isArray(list) ? list.filter((_, place) => place % step === 0) : list);
+    const few = all.map((trace) => ({ ...trace, x: some(trace.x), y: some(trace.y), customdata: some(trace.customdata), marker: { ...trace.marker, color: some(trace.marker.color) } }));
+    every.set(few, all);
+    Plotly.react(chart, few, chart.layout);
+  }
+
+  // All cells of this size, by column and row: how many points each has, and the last one, which needs
+  // attention most. They change with the points and the size, not while the map is moved.
+  let grid = {};
+  function gridOf(data, wide, tall) {
+    if (grid.data === data && grid.wide === wide && grid.tall === tall) return grid.cells;
+    const cells = new Map();
+    data.forEach(({ x, y }, trace) => {
+      for (let place = 0; place < x.length; place += 1) {
+        const column = Math.max(0, Math.ceil(x[place] / wide) - 1), row = Math.max(0, Math.ceil(y[place] / tall) - 1);
+        const key = `${column} ${row}`, cell = cells.get(key);
+        if (cell) { cell.trace = trace; cell.place = place; cell.count += 1; }
+        else cells.set(key, { trace, place, count: 1 });
+      }
+    });
+    grid = { data, wide, tall, cells };
+    return cells;
+  }
+  function* cellsIn(data, wide, tall, [left, right], [low, high]) {
+    const cells = gridOf(data, wide, tall), at = (value, size) => Math.max(0, Math.ceil(value / size) - 1);
+    for (let column = at(left, wide); column <= at(right, wide); column += 1) {
+      for (let row = at(low, tall); row <= at(high, tall); row += 1) {
+        const cell = cells.get(`${column} ${row}`);
+        if (cell) yield { column, row, ...cell };
+      }
+    }
+  }
+
+  // The pictures of the cells in view.
   function lay(chart) {
-    const { xaxis, yaxis } = chart.layout, area = ground(chart);
+    const { xaxis, yaxis } = chart.layout, area = ground(chart), data = every.get(chart.data) ?? chart.data;
     if (!area?.width || !xaxis.range || !yaxis.range) return;
     const outer = box().parentElement.getBoundingClientRect();
     Object.assign(box().style, { left: `${area.left - outer.left}px`, top: `${area.top - outer.top}px`, width: `${area.width}px`, height: `${area.height}px` });
     const [left, right] = xaxis.range, [low, high] = yaxis.range;
     const across = area.width / (right - left), up = area.height / (high - low);
     const [wide, tall] = [across, up].map((scale) => 2 ** Math.ceil(Math.log2(CELL / scale)));
-    const cells = new Map();
-    for (const { x, y, customdata, marker } of chart.data) {
-      for (let n = 0; n < x.length; n += 1) {
-        if (x[n] < left || x[n] > right || y[n] < low || y[n] > high) continue;
-        const column = Math.max(0, Math.ceil(x[n] / wide) - 1), row = Math.max(0, Math.ceil(y[n] / tall) - 1), key = `${column} ${row}`;
-        cells.set(key, { column, row, pair: customdata[n], colour: colourOf(marker, n), count: (cells.get(key)?.count ?? 0) + 1 });
-      }
-    }
     const side = Math.min(wide * across, tall * up) - 4;
     const old = new Map([...box().querySelectorAll("div")].map((tile) => [tile.dataset.pair, tile]));
-    tiles = [...cells.values()].map(({ column, row, pair, colour, count }) => {
+    tiles = [...cellsIn(data, wide, tall, xaxis.range, yaxis.range)].map(({ column, row, trace, place, count }) => {
+      const { customdata, marker } = data[trace], pair = customdata[place], colour = colourOf(marker, place);
       const middle = { x: ((column + 0.5) * wide - left) * across, y: (high - (row + 0.5) * tall) * up };
       const tile = old.get(String(pair)) ?? tileOf(pair);
       old.delete(String(pair));
@@ -69,7 +101,7 @@
     box().append(...names.map(([x, y, text]) => {
       const name = document.createElement("span");
       name.textContent = text;
-      Object.assign(name.style, { left: `${(x - left) * across}px`, top: `${(high - y) * up}px` });
+      Object.assign(name.style, { left: `${(x - left) * across}px`, top: `${Math.max(HALF, Math.min((high - y) * up, area.height - HALF))}px` });
       return name;
     }));
   }
@@ -171,7 +203,7 @@
       Plotly.setPlotConfig({ scrollZoom: true, displaylogo: false });
       Plotly.react(chart, chart.data, chart.layout, { responsive: true });
       follow(chart);
-      const again = () => requestAnimationFrame(() => lay(chart));
+      const again = () => requestAnimationFrame(() => { thin(chart); lay(chart); });
       new ResizeObserver(again).observe(chart);
       chart.on("plotly_selected", (event) => {
         const line = lineOf(event);

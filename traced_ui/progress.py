@@ -26,10 +26,10 @@ _CURATORS = (S_COLOUR, C_COLOUR, "#5a9b6b", "#9a6fb0", "#b0893a", MARK)
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     cards = gr.HTML(elem_id="progress-cards")
-    with gr.Row():
+    with gr.Row(elem_classes="charts"):
         left_plot = _plot("Errors left", "progress-left")
         pace = _plot("Pace", "progress-pace")
-    with gr.Row():
+    with gr.Row(elem_classes="charts"):
         calibration = _plot("Calibration", "progress-calibration")
         tables = gr.HTML(elem_id="progress-tables")
 
@@ -65,7 +65,7 @@ def cards_html(view: ProgressView) -> str:
     cards = render(
         "progress/cards.html", view=view, share=share, enough=ENOUGH, mixed_every=MIXED_EVERY
     )
-    return (finish(view, view.left) if is_done else "") + cards
+    return (finish(view, view.left, is_on_progress=True) if is_done else "") + cards
 
 
 def expected_html(view: ProgressView) -> str:

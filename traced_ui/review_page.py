@@ -84,7 +84,9 @@ _HINTS = {
     "pairs decided in this order without a gap.",
     "picture": "The captions of one picture follow each other.",
 }
-SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
+SHOWS = {
+    "unreviewed": UNDECIDED, "decided": "decided", "all": "all", "disputed": "disputed",
+}  # fmt: skip
 
 #: Display names of the measures with range filters.
 _PLAIN = {name: MEASURES[name].title for name in filter_names()}
@@ -706,14 +708,18 @@ def not_scored(job: JobView | None) -> Markup:
     return empty("Not scored", job.message, find)
 
 
-def finish(progress: DatasetSummary | ProgressView, left: ErrorsLeft | None) -> Markup:
-    """What a review has come to, and what comes next. `left`: the errors among the other pairs."""
+def finish(
+    progress: DatasetSummary | ProgressView, left: ErrorsLeft | None, is_on_progress: bool = False
+) -> Markup:
+    """What a review has come to, and what comes next. `left`: the errors among the other pairs.
+    `is_on_progress`: not on the review page but on that."""
     counts = progress.by_decision
     errors = [(word_of(name), n) for name, n in counts.items() if is_wrong(name) and n]
     return render(
         "review/finish.html", total=progress.total, reviewed=progress.reviewed,
         errors_found=progress.errors_found, found=sorted(errors), left=left,
         is_nearly=left is not None and left.is_few(progress.errors_found),
+        is_on_progress=is_on_progress,
     )  # fmt: skip
 
 

@@ -31,6 +31,9 @@ _IS_NOT_DESCRIBED = (
     "Nothing has suggested a caption yet: find errors under Add data, “With a captioner” ticked if "
     "the model has none of its own."
 )
+_IS_OF_ANOTHER_DATASET = (
+    "The undo of another dataset, which this page was leaving, may not be saved: look there."
+)
 _IS_LATE = "That was meant for the previous pair; nothing was written."
 
 
@@ -184,11 +187,13 @@ class VerdictActions(TagActions):
     @on("undo")
     def _undo(self, act: PageAction) -> Parts | None:
         state = self.state
+        if act.dataset not in (None, state.dataset):
+            return message_part(note(_IS_OF_ANOTHER_DATASET))
         last = state.done[-1] if state.done else Step()
         if last.tags:
             again = Step(tags=self._change_tags(last.tags, "Undone"), pair=state.pair)
         else:
-            verdict = self.review.undo(int(state.dataset or 0), author=self.author)
+            verdict = self.review.undo(int(state.dataset or 0), self.author, act.request)
             if verdict is None:
                 return message_part(note("There is nothing to undo."))
             again = Step(pair=state.pair)
@@ -202,6 +207,8 @@ class VerdictActions(TagActions):
         """Redo the verdict and return to where the curator was: if the page stayed on the decided
         pair, the next key would change its verdict."""
         state = self.state
+        if act.dataset not in (None, state.dataset):
+            return message_part(note(_IS_OF_ANOTHER_DATASET))
         last = state.undone[-1] if state.undone else Step()
         back = Step()
         if last.tags:
@@ -210,7 +217,7 @@ class VerdictActions(TagActions):
             is_tagged = not state.undone and bool(state.done) and bool(state.done[-1].tags)
             verdict = (
                 None if is_tagged
-                else self.review.redo(int(state.dataset or 0), author=self.author)
+                else self.review.redo(int(state.dataset or 0), self.author, act.request)
             )  # fmt: skip
             if verdict is None:
                 return message_part(note("There is nothing to redo."))

@@ -101,7 +101,7 @@ def summary(done: "EditView", dry_run: bool) -> str:
         f"{count:,} {what}"
         for count, what in (
             (done.unchanged, "have nothing to change"),
-            (done.left_alone, "are decided drop, abstract or unsure"),
+            (done.left_alone, "are removed, vague or not sure"),
             (done.refused, "would be empty, or identical to the caption that was judged wrong"),
             (done.passed_over, "were decided by others meanwhile"),
         )

@@ -18,7 +18,7 @@ SHOWN = 20
 
 class DuplicatesCommand(DuplicatesOptions):
     keep: str | None = None
-    """Keep one picture of each group and drop the undecided pairs of the others: first (imported
+    """Keep one picture of each group and remove the undecided pairs of the others: first (imported
     first), sharpest (needs `quality`), best (whose caption is least likely wrong)."""
     dry_run: bool = False
     """With --keep: count; change nothing."""
@@ -88,7 +88,7 @@ def summary(
         lines.append(f"… and {len(groups) - SHOWN:,} more groups: --json lists all.")
     lines.append(report.in_words())
     if outcome is not None:
-        verb = "would be dropped" if dry_run else "dropped"
+        verb = "would be removed" if dry_run else "removed"
         left = (
             f" {outcome.left_alone:,} decided ones were left alone." if outcome.left_alone else ""
         )

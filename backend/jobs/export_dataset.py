@@ -39,6 +39,7 @@ from backend.learning_texts import level_caveat
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
 from backend.store import Store
+from backend.verdict_texts import word_of
 from backend.version import VERSION
 from db.decisions import ENRICHED
 from db.queries import (
@@ -97,14 +98,14 @@ def decide_export(
     that has several.
 
     >>> decide_export(ExportChoice(drop_above=0.9), "A dog", None, None, 0.95).left_out_because
-    'probability of error above 0.9'
+    'chance of error above 0.9'
     >>> decide_export(ExportChoice(drop_above=0.9), "A dog", "correct", None, 0.95).left_out_because
     ''
     >>> decide_export(ExportChoice(), "A dog", "wrong", None, 0.95)  # a label leaves nothing out
     ExportDecision(caption='A dog', kind='human', tags=('wrong',), left_out_because='')
     """
     if not caption and not edited and decision != "correction":
-        reason = "decided: wrong, drop" if decision == "drop" else "no caption accepted yet"
+        reason = _left_out("drop") if decision == "drop" else "no caption accepted yet"
         return ExportDecision(caption, left_out_because=reason)
     if edited is not None and decision != "correction":
         # Without enrichments: they are based on another text.
@@ -133,15 +134,15 @@ def decide_export(
     if decision == "drop":
         if choice.dropped == "tag":
             return ExportDecision(caption, tags=("wrong",))
-        return ExportDecision(caption, left_out_because="decided: wrong, drop")
+        return ExportDecision(caption, left_out_because=_left_out("drop"))
     if decision == "wrong":
         return ExportDecision(caption, tags=("wrong",))
     if decision == "abstract":
         if choice.abstract == "leave out":
-            return ExportDecision(caption, left_out_because="decided: abstract")
+            return ExportDecision(caption, left_out_because=_left_out("abstract"))
         return ExportDecision(caption, tags=("abstract",) if choice.abstract == "tag" else ())
     if decision == "unsure" and choice.unsure == "leave out":
-        return ExportDecision(caption, left_out_because="decided: unsure")
+        return ExportDecision(caption, left_out_because=_left_out("unsure"))
     if decision is None and choice.decided_only:
         return ExportDecision(caption, left_out_because="not decided yet")
     if (
@@ -151,7 +152,7 @@ def decide_export(
         and p_error > choice.drop_above
     ):
         return ExportDecision(
-            caption, left_out_because=f"probability of error above {choice.drop_above:g}"
+            caption, left_out_because=f"chance of error above {choice.drop_above:g}"
         )
     tagged = choice.two_stage is not None and choice.two_stage.tag
     if decision is None and not_selected and not tagged:
@@ -209,6 +210,11 @@ def _kept(
             caption, left_out_because=f"specificity below {choice.specificity_below:g}"
         )
     return ExportDecision(caption, tags=("generic",) if generic else ())
+
+
+def _left_out(decision: str) -> str:
+    """The reason of a pair that its verdict leaves out."""
+    return f"decided: {word_of(decision)}"
 
 
 #: The fact that says how many wrong captions an export still has.
@@ -631,7 +637,7 @@ def _claims_in_words(choice: ExportChoice) -> dict[str, str]:
     if choice.wrong_claims != "keep":
         words["Claims decided wrong"] = choice.wrong_claims
     if choice.drop_claims_above is not None:
-        name = "Claims of undecided captions left out above a probability of error of"
+        name = "Claims of undecided captions left out above a chance of error of"
         words[name] = f"{choice.drop_claims_above:g}"
     return words
 
@@ -646,10 +652,10 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
     return {
         **only,
         **_selection_in_words(choice.two_stage),
-        "Undecided pairs left out above a probability of error of": threshold,
-        "Pairs decided abstract": choice.abstract,
-        "Pairs decided wrong (drop)": choice.dropped,
-        "Pairs decided unsure": choice.unsure,
+        "Undecided pairs left out above a chance of error of": threshold,
+        f"Pairs decided {word_of('abstract')}": choice.abstract,
+        f"Pairs decided {word_of('drop')}": choice.dropped,
+        f"Pairs decided {word_of('unsure')}": choice.unsure,
         **(
             {f"Generic captions (specificity below {choice.specificity_below:g})": choice.generic}
             if choice.specificity_below is not None

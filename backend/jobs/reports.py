@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from backend.engine.language_models.spending import Forecast
 from backend.engine.trajectories.depth import ALL
 from backend.errors import UnknownPictures
 from backend.learning_texts import learnt_in_words
@@ -271,11 +272,11 @@ class DryRunQuestion:
 
 @dataclass(frozen=True)
 class DryRun:
-    """`pairs`: in the queue; `tokens_each`: rough estimate of the tokens per request."""
+    """`pairs`: in the queue; `forecast`: what asking about all of them will take."""
 
     proposer: str
     pairs: int
-    tokens_each: int
+    forecast: Forecast
     questions: tuple[DryRunQuestion, ...]
 
     def in_words(self) -> str:
@@ -285,8 +286,8 @@ class DryRun:
             for question in self.questions
         ]
         counted = (
-            f"{self.proposer}: {self.pairs} pairs in this queue, roughly {self.tokens_each} tokens "
-            "a question. Nothing was sent."
+            f"{self.proposer}: {count_of(self.pairs, 'pair')} in this queue; "
+            f"{self.forecast.in_words()}. Nothing was sent."
         )
         return "\n".join([*parts, counted])
 
@@ -448,13 +449,13 @@ class ExportChoice(Options):
     threshold and the selection."""
 
     drop_above: float | None = Field(None, ge=0, le=1)
-    """Leave out undecided pairs whose probability of error is above this."""
+    """Leave out undecided pairs whose chance of error is above this."""
     abstract: Literal["leave out", "tag", "keep"] = "leave out"
-    """Pairs decided 'abstract': 'leave out', 'tag' or 'keep'."""
+    """Vague pairs: 'leave out', 'tag' or 'keep'."""
     dropped: Literal["leave out", "tag"] = "leave out"
-    """Pairs decided 'wrong: drop': 'leave out' or 'tag'."""
+    """Removed pairs: 'leave out' or 'tag'."""
     unsure: Literal["keep", "leave out"] = "keep"
-    """Pairs decided 'unsure': 'keep' or 'leave out'."""
+    """Pairs that somebody is not sure of: 'keep' or 'leave out'."""
     specificity_below: float | None = Field(None, le=0)
     """Captions with a specificity below this are generic (see score --specificity)."""
     generic: Literal["tag", "leave out"] = "tag"
@@ -463,7 +464,7 @@ class ExportChoice(Options):
     """Claims decided wrong, in captions of several: 'keep' or 'leave out', which writes the caption
     without them."""
     drop_claims_above: float | None = Field(None, ge=0, le=1)
-    """Leave out claims of undecided captions of several whose probability of error is above
+    """Leave out claims of undecided captions of several whose chance of error is above
     this."""
     decided_only: Annotated[bool, switch("decided-only")] = False
     """Only pairs with a verdict."""

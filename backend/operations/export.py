@@ -42,7 +42,7 @@ class ExportOptions(Options):
     )
     queue: str = ""
     """Only these pairs, as in a queue's address after the ?: 'p_error_to=0.5&review=all'. Without
-    review=…: unreviewed ones, as on the page."""
+    review=…: undecided ones, as on the page."""
     view: str | None = None
     """Only the pairs of a saved view, by name."""
     choice: ExportChoice = ExportChoice()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class DuplicatesOptions(Options):
     """Find groups of near duplicates in the whole dataset, by the vectors stored by scoring.
 
-    Every picture in a group is similar to the first one. Dropping a copy says nothing about its
+    Every picture in a group is similar to the first one. Removing a copy says nothing about its
     caption: it does not count towards precision and trains no classifier. Pairs that already have a
     verdict are left alone. All changes are one step: press Z on the page to undo them.
     """

@@ -33,7 +33,7 @@ class EstimateOptions(Options):
 
 
 class ScoreOptions(EstimateOptions):
-    """Compute trajectories, probability of error, suspect words and ICC of every pair.
+    """Compute trajectories, chance of error, suspect words and ICC of every pair.
 
     Stop it at any time: the same command resumes where it stopped.
     """

@@ -86,7 +86,7 @@ class NearDuplicates:
             raise SettingsError("That picture is no longer in this group. Look at the group again.")
         if not picture.stays:
             raise SettingsError(
-                "That picture was dropped: undo that first, or keep another picture."
+                "That picture was removed: undo that first, or keep another picture."
             )
         versions = dict(seen_versions)
         others = [row for row in rows if row.image_path != picture.image_path]

@@ -154,7 +154,7 @@ def select(
     dataset does not have."""
     selections: list[tuple[set[int], str]] = []
     if filter is not None:
-        query = as_query(fields or {}) or "all unreviewed pairs"
+        query = as_query(fields or {}) or "all undecided pairs"
         rows = chain.from_iterable(pages(store, filter, size=_PAGE))
         selections.append(({row.pair_id for row in rows}, f"the queue {query}"))
     if splits:

@@ -229,14 +229,18 @@ class Verdicts:
             who = author or self._settings.author
             return word_mark_queries.toggle(session, pair_id, *spans[word], who)
 
-    def undo(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
+    def undo(
+        self, dataset_id: int, author: str | None = None, request_id: str | None = None
+    ) -> VerdictRow | None:
         """Undo the author's newest verdict, with all that were given together with it
         (`together`), except those that were replaced since (`left_alone`); None if there is none
-        left."""
+        left. Repeated with the same `request_id` it undoes nothing more."""
         who = author or self._settings.author
         undone = in_parts(
             self._store,
-            lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, rest_of=rest),
+            lambda session, rest: verdict_queries.undo_last(
+                session, dataset_id, who, rest_of=rest, request_id=request_id
+            ),
         )
         if undone is None or undone.batch is None:
             return undone
@@ -255,12 +259,16 @@ class Verdicts:
             lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, kind, rest),
         )
 
-    def redo(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
-        """Redo the last undone verdict; None if there is none."""
+    def redo(
+        self, dataset_id: int, author: str | None = None, request_id: str | None = None
+    ) -> VerdictRow | None:
+        """Redo the last undone verdict; None if there is none. `request_id`: as for `undo`."""
         who = author or self._settings.author
         return in_parts(
             self._store,
-            lambda session, rest: verdict_queries.redo_last(session, dataset_id, who, rest),
+            lambda session, rest: verdict_queries.redo_last(
+                session, dataset_id, who, rest, request_id
+            ),
         )
 
 

@@ -106,6 +106,8 @@ class VerdictEvent:
     claim: int | None = None
     #: The version whose state a restored snapshot brings back (0: undecided).
     restores: int | None = None
+    #: Of an undo or a redo that may be requested twice: the id that its page has given it.
+    request_id: str | None = None
 
     @property
     def before(self) -> int:
@@ -703,11 +705,13 @@ def undo_last(
     author: str,
     only: str = "",
     rest_of: VerdictRow | None = None,
+    request_id: str | None = None,
 ) -> VerdictRow | None:
     """Undo the newest act of `author` still in effect: a verdict, a bulk edit or a choice among
     near duplicates. Repeated calls go further back. `only`: undo only acts of this kind, EDIT or
     RESTORE. `rest_of`: the answer of a call that left a rest of its batch (`rest_before`), which is
-    undone now.
+    undone now. `request_id`: a second call with the same one by the same author undoes nothing more
+    than the first was to undo, and returns its row: a page that got no answer asks again.
 
     The state before the act is restored. Acts that others have overridden are no longer in effect
     and are skipped: an undo never changes another curator's decision. Returns the undo's own row,
@@ -725,7 +729,7 @@ def undo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _revert_batch(session, standing, rest_of)
+    return _revert_batch(session, standing, author, rest_of, request_id)
 
 
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:
@@ -755,11 +759,15 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
 
 
 def redo_last(
-    session: Session, dataset_id: int, author: str, rest_of: VerdictRow | None = None
+    session: Session,
+    dataset_id: int,
+    author: str,
+    rest_of: VerdictRow | None = None,
+    request_id: str | None = None,
 ) -> VerdictRow | None:
     """Redo what `author` undid last, unless they have decided something new since then or someone
     else has changed the pair; repeated calls redo all that they undid of a pair. Returns None if
-    there is nothing to redo. Commits. `rest_of`: as for `undo_last`."""
+    there is nothing to redo. Commits. `rest_of`, `request_id`: as for `undo_last`."""
     later = aliased(Verdict)
     since = aliased(Verdict)
     # By somebody else, or another undo of the same act.
@@ -793,13 +801,15 @@ def redo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _revert_batch(session, undone, rest_of)
+    return _revert_batch(session, undone, author, rest_of, request_id)
 
 
 def _revert_batch(
     session: Session,
     newest_first: Select[*tuple[Any, ...]],
+    author: str,
     rest_of: VerdictRow | None,
+    request_id: str | None,
 ) -> VerdictRow | None:
     """Undo the newest act, or if that is an undo redo it, and the others of its batch, at most
     AT_ONCE, in one transaction.
@@ -811,7 +821,7 @@ def _revert_batch(
         if rest_of is None:
             newest = session.execute(newest_first.limit(1)).one_or_none()
             if newest is None:
-                return None
+                return _requested(session, author, request_id)
             wanted = newest_first.where(
                 Verdict.id == newest.id if newest.batch is None else Verdict.batch == newest.batch
             )
@@ -827,6 +837,9 @@ def _revert_batch(
         newest = acts[0]
         is_full = len(acts) == AT_ONCE
         lock_pairs(session, [act.pair_id for act in acts])
+        # Only now: the first of two equal requests may have been written since the act was read.
+        if rest_of is None and (earlier := _requested(session, author, request_id)) is not None:
+            return earlier
         oldest = min(act.id for act in acts)
         versions = _versions(session, [act.pair_id for act in acts])
         acts = [
@@ -838,13 +851,28 @@ def _revert_batch(
             continue
         states = _states(session, [act.pair_id for act in acts])
         when = now()
-        _write_all(session, [_reverted(states, act, when) for act in acts])
+        _write_all(session, [_reverted(states, act, when, request_id) for act in acts])
         session.commit()
         first = _version(session, acts[0].pair_id, acts[0].current_version + 1)
         assert first is not None, "it was written just now"
         return replace(first, together=len(acts), rest_before=oldest if is_full else None)
     assert newest is not None
     raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
+
+
+def _requested(session: Session, author: str, request_id: str | None) -> VerdictRow | None:
+    """The undo or redo that an earlier request with this id has written; None if there is none."""
+    if request_id is None:
+        return None
+    query = (
+        select(*_COLUMNS)
+        .where(Verdict.request_id == request_id, Verdict.author.in_(authors_of(author)))
+        .order_by(Verdict.id.desc())
+        .limit(1)
+    )
+    row = find_record(session, VerdictRow, query)
+    # Its batch may have a rest: the request may have been interrupted.
+    return row and replace(row, rest_before=None if row.batch is None else row.id)
 
 
 def _states(session: Session, pair_ids: Sequence[int]) -> dict[tuple[int, int], VerdictRow]:
@@ -868,7 +896,9 @@ def _decider(
     return (None, None) if act is None or act.decision is None else (act.author, act.created_at)
 
 
-def _reverted(states: dict[tuple[int, int], VerdictRow], act: Any, when: datetime) -> _Change:
+def _reverted(
+    states: dict[tuple[int, int], VerdictRow], act: Any, when: datetime, request_id: str | None
+) -> _Change:
     """An undo of the act or, if that is an undo, its redo. `states`: all acts on its pair, by pair
     and version."""
     if act.undoes is None:
@@ -892,6 +922,7 @@ def _reverted(states: dict[tuple[int, int], VerdictRow], act: Any, when: datetim
         sampling=state.sampling if state else "",
         claim_labels=state.claim_labels if state else None,
         claim=act.claim,
+        request_id=request_id,
         **versions,
     )
     return _Change(reverting, *_decider(states, state))

@@ -77,7 +77,7 @@ def captioner(
     ] = True,
     drop_above: Annotated[
         float | None,
-        typer.Option(help="Leave out undecided pairs whose probability of error is higher."),
+        typer.Option(help="Leave out undecided pairs whose chance of error is higher."),
     ] = None,
     enriched: Annotated[
         bool, typer.Option("--enriched", help="Also train on suggested enrichments, which have "

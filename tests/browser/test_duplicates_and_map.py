@@ -48,7 +48,7 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
     expect(copies.get_by_role("link", name="Open this pair")).to_have_count(3)
     # By mouse: the second picture is kept, two pairs are dropped.
     copies.locator("[data-keep]").nth(1).click()
-    expect(toast).to_contain_text("Kept. 2 pairs dropped. Press Z to undo.")
+    expect(toast).to_contain_text("Kept. 2 pairs removed. Press Z to undo.")
     expect(copies).to_have_count(0)
     expect(groups).to_have_count(before - 1)
     page.keyboard.press("z")
@@ -61,7 +61,7 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
         page.keyboard.press("j")
     expect(copies).to_be_focused()
     page.keyboard.press("3")
-    expect(toast).to_contain_text("Kept. 2 pairs dropped")
+    expect(toast).to_contain_text("Kept. 2 pairs removed")
     expect(groups).to_have_count(before - 1)
     page.locator("#duplicates-show").get_by_text("all groups").click()
     expect(groups).to_have_count(before)

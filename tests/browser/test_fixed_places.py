@@ -112,7 +112,12 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
         tint, match = page.locator("[data-hint=tint]"), page.locator("[data-hint=match]")
         expect(tint).to_be_visible()
         assert page.evaluate(OVERLAPS, ["[data-hint=match]", "#traced-chart", ".words"]) == []
-        assert page.evaluate(OVERLAPS, ["[data-hint=keys]", ".decide", "#traced-right"]) == []
+        assert (
+            page.evaluate(
+                OVERLAPS, ["[data-hint=keys]", ".decide", "#traced-right", "#traced-queue"]
+            )
+            == []
+        )
         tint.locator("button").click()
         expect(tint).to_be_hidden()
         page.reload()

@@ -92,7 +92,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     # Export.
     out = tmp_path / "clean"
     go_to(page, "export")
-    expect(page.locator("#export-counts")).to_contain_text("left out, decided: wrong, drop")
+    expect(page.locator("#export-counts")).to_contain_text("left out, decided: removed")
     page.locator("#export-out textarea, #export-out input").fill(str(out))
     page.locator("#export-start").click()
     expect(page.locator("#export-status")).to_contain_text("pairs written to")

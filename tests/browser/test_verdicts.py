@@ -22,6 +22,12 @@ SLOW = """(delay) => {
     : delay === null ? new Promise(() => {})
     : new Promise((go) => setTimeout(go, delay)).then(() => send(to, options));
 }"""
+#: Sends nothing but what a page sends when it is left.
+ONLY_WHEN_LEFT = """() => {
+  const send = window.fetch;
+  window.fetch = (to, options) => !String(to).includes("review/acts") || options?.keepalive
+    ? send(to, options) : new Promise(() => {});
+}"""
 #: Presses keys at an interval in milliseconds, and returns for each the pair that was on the stage,
 #: whether its verdict was accepted, and the message of the page.
 TYPE = """([keys, apart]) => new Promise((done) => {
@@ -101,6 +107,35 @@ def test_a_verdict_shows_the_next_pair_before_the_server_answers(page: Page, sit
     page.wait_for_selector(STAGE)
     wait_until_saved(page)
     assert decisions(site) == {**before, pair: "unsure"}
+    take_back(page, site, before)
+
+
+def test_an_undo_is_not_lost_when_the_page_is_left_at_once(page: Page, site: Site) -> None:
+    before = decisions(site)
+    wait_until_ready(page)
+    first = pair_of(page)
+    press(page, "d")
+    second = pair_of(page)
+    press(page, "u")
+    wait_until_saved(page)
+    assert decisions(site) == {**before, first: "drop", second: "unsure"}
+    # The server is slow, and the tab goes to another page: what was pressed is sent on the way.
+    page.evaluate(ONLY_WHEN_LEFT)
+    for _ in range(2):
+        page.keyboard.press("z")
+    page.goto(f"{site.address}/progress")
+    for _ in range(100):
+        if decisions(site) == before:
+            break
+        page.wait_for_timeout(100)
+    assert decisions(site) == before
+    # Back on the page, which had no answer, it is sent again: nothing else is taken back.
+    with site.workspace() as workspace:
+        workspace.review.decide(int(first), workspace.review.open_pair(int(first)).version, "drop")
+    page.goto(site.address)
+    page.wait_for_selector(STAGE)
+    page.wait_for_function("sessionStorage.getItem('traced-unsent-acts') === '[]'")
+    assert decisions(site) == {**before, first: "drop"}
     take_back(page, site, before)
 
 

@@ -182,8 +182,8 @@ def test_no_page_logs_a_caption(
             {"action": "save-edit", "pair": 1, "version": 0, "text": f"A {MARK}"},
             {"action": "check", "pair": 1, "text": f"A {MARK}"}, {"action": MARK},
         ):  # fmt: skip
-            client.post("/review/acts", json={"state": {"dataset": 1, "pair": 1}, "act": act})
-        client.post("/review/acts", json={"state": MARK, "act": MARK})
+            client.post("/review/acts", json={"state": {"dataset": 1, "pair": 1}, "acts": [act]})
+        client.post("/review/acts", json={"state": MARK, "acts": MARK})
         client.post("/gradio_api/run/check", json={"data": [1, MARK]})
         client.post("/gradio_api/run/queue", json={"data": ["pairs", MARK]})
         for name in ("open_pair", "thumbnail", "queue_page", "decide"):

@@ -21,7 +21,7 @@ from backend.jobs.reports import ExportCounts
 from tests.datasets.folders import picture, write
 from tests.fixtures.sizes import Sizes
 
-COUNTS = ExportCounts(10, 7, 2, 1, {"decided: wrong, drop": 3}, {"drop": 3, "undecided": 7})
+COUNTS = ExportCounts(10, 7, 2, 1, {"decided: removed": 3}, {"drop": 3, "undecided": 7})
 CREATED = datetime(2026, 1, 2, tzinfo=UTC)
 HOSTILE = ["A dog.", '=1+1, "quoted"\nnew line', "<b>bold</b> 🐕", "-dash", "犬 كلب"]
 
@@ -235,7 +235,7 @@ def test_the_card_says_what_was_removed_and_why() -> None:
         facts={"Model": "scenes-blip-itm"}, counts=COUNTS,
     )  # fmt: skip
     assert "7 of 10" in card
-    assert "left out, decided: wrong, drop | 3" in card
+    assert "left out, decided: removed | 3" in card
     assert "- Model: scenes-blip-itm" in card
     assert "<b>" not in card
 

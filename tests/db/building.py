@@ -69,9 +69,9 @@ def undo(store: Store, dataset_id: int, author: str = "Ada", **more: Any) -> Ver
         return verdict_queries.undo_last(session, dataset_id, author, **more)
 
 
-def redo(store: Store, dataset_id: int, author: str = "Ada") -> VerdictRow | None:
+def redo(store: Store, dataset_id: int, author: str = "Ada", **more: Any) -> VerdictRow | None:
     with store.writing() as session:
-        return verdict_queries.redo_last(session, dataset_id, author)
+        return verdict_queries.redo_last(session, dataset_id, author, **more)
 
 
 def rows_of(store: Store, ids: Sequence[int]) -> list[PairRow]:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from db import Store
 from db.errors import VersionConflict
 from db.queries import pair_queries, verdict_queries
-from tests.db.building import add_dataset, decide, decided_pairs
+from tests.db.building import add_dataset, decide, decided_pairs, undo
 from tests.fixtures import programs
 from tests.fixtures.programs import Program
 
@@ -62,6 +62,16 @@ def test_the_same_verdict_sent_concurrently_is_stored_once(store: Store) -> None
         acts = list(pool.map(lambda i: decide(store, i, "unsure", version=0), ids * 8))
     assert len({act.id for act in acts}) == 10
     assert check_consistent(store, dataset_id, ids) == 10
+
+
+def test_the_same_undo_sent_concurrently_is_done_once(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 8)
+    for pair_id in ids:
+        decide(store, pair_id)
+    with ThreadPoolExecutor(8) as pool:
+        acts = list(pool.map(lambda n: undo(store, dataset_id, request_id=str(n % 2)), range(8)))
+    assert len({act.id for act in acts if act is not None}) == 2
+    assert check_consistent(store, dataset_id, ids) == 8 + 2
 
 
 def test_concurrent_undo_and_verdicts_stay_consistent(store: Store) -> None:

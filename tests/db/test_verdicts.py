@@ -231,6 +231,29 @@ def test_many_pairs_are_decided_together_and_undone_at_once(store: Store) -> Non
     assert decisions(store, ids) == [None, "abstract", None, None, None, "unsure"]
 
 
+def test_an_undo_and_a_redo_that_are_requested_twice_are_done_once(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 3)
+    for pair_id in ids:
+        decide(store, pair_id, "drop")
+    first = undo(store, dataset_id, request_id="a")
+    again = undo(store, dataset_id, request_id="a")
+    assert first is not None
+    assert (first.request_id, again) == ("a", first)
+    assert decisions(store, ids) == ["drop", "drop", None]
+    assert undo(store, dataset_id, "Ben", request_id="a") is None, "another author's id"
+    undo(store, dataset_id, request_id="b")
+    assert decisions(store, ids) == ["drop", None, None]
+    redone = redo(store, dataset_id, request_id="c")
+    assert redone is not None
+    assert redo(store, dataset_id, request_id="c") == redone
+    assert decisions(store, ids) == ["drop", "drop", None]
+    for name in ("d", "e"):
+        undo(store, dataset_id, request_id=name)
+    last = undo(store, dataset_id, request_id="e")
+    assert last is not None, "nothing is left to undo, and it was this request that undid it"
+    assert last.request_id == "e"
+
+
 def test_nothing_is_written_of_an_invalid_batch(store: Store) -> None:
     _, ids = add_dataset(store, 2)
     with pytest.raises(MissingRow), store.writing() as session:

@@ -78,7 +78,7 @@ def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
     assert dropped.decision == "drop"
     assert workspace.summary(1).errors_found == 0
     assert ["2.png", "same.png", "copy.jpg"] not in pictures(workspace, only_open=True)
-    with pytest.raises(SettingsError, match="was dropped"):
+    with pytest.raises(SettingsError, match="was removed"):
         workspace.review.keep_one(1, group.id, first.rows[0].pair_id, seen)
     with pytest.raises(SettingsError, match="no longer in this group"):
         workspace.review.keep_one(1, group.id, 9999, seen)

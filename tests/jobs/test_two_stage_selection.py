@@ -162,8 +162,8 @@ def test_verdicts_override_the_selection_and_do_not_count_in_quotas(workspace: W
     assert counts.left_out == {
         "match in the lowest 30%": 96 - 67,
         "hollow: support in the lowest 29% of the rest": 67 - 48,
-        "decided: wrong, drop": 1,
-        "decided: abstract": 1,
+        "decided: removed": 1,
+        "decided: vague": 1,
     }
 
 

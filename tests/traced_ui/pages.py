@@ -29,7 +29,7 @@ class Page:
 
     def send(self, action: str, **more: Any) -> str:
         """Let the server perform an action; returns the message on the page afterwards."""
-        return str(self.request(act={"action": action, **more})["parts"].get("toast", ""))
+        return str(self.request(acts=[{"action": action, **more}])["parts"].get("toast", ""))
 
     def press(self, action: str, **more: Any) -> str:
         """The same for a key on the pair that is shown, as it is now."""

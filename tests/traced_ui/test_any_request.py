@@ -44,7 +44,7 @@ TEXT = st.text(max_size=20) | st.sampled_from(
 )
 NUMBER = st.integers() | st.sampled_from([0, 1, 2, -1, 2**31, 2**63, 2**70])
 NAMES = st.sampled_from(
-    ["state", "verdicts", "act", "action", "pair", "pair_id", "dataset", "version", "verdict",
+    ["state", "verdicts", "acts", "action", "pair", "pair_id", "dataset", "version", "verdict",
      "fingerprint", "caption", "note", "suggestion", "limit", "after", "filter", "data", "text"]
 )  # fmt: skip
 VALUE = st.recursive(

@@ -176,7 +176,7 @@ def asked_by(asker: Asker, events: Sequence[str] = DRAWN) -> dict[str, str]:
     answers["verdicts"] = plain(answer.text)
     state = answer.json()["state"]  # with what is claimed
     for place, act in enumerate(ACTS):
-        answer = asker.http.post("review/acts", json={"state": state, "act": act})
+        answer = asker.http.post("review/acts", json={"state": state, "acts": [act]})
         state = answer.json()["state"]
         answers[f"act {place} {act['action']}"] = plain(answer.text)
     # One's own opinion, and back: Ada's verdict is in effect again, and hidden again.

@@ -69,6 +69,25 @@ def test_verdicts_go_to_the_pairs_that_were_seen(page: Page) -> None:
     assert page.view(order[0]).decision is None
 
 
+def test_a_page_that_is_left_undoes_after_its_verdicts_and_once(page: Page) -> None:
+    first, order = page.pair, following(page)
+    given = [page.verdict(first, "correct"), page.verdict(order[0], "drop")]
+    before = page.state.model_copy(deep=True)
+    undo = {"action": "undo", "request": "a" * 32, "dataset": 1}
+    again = {**undo, "request": "b" * 32}
+    page.post(*given, shown=order[1], acts=[undo, again])
+    assert [page.view(pair).decision for pair in (first, order[0])] == [None, None]
+    # No answer came: the next page sends them again, with the history that this one had.
+    page.state = before
+    page.post(*given, shown=order[1])
+    redo = page.request(acts=[undo, again, {"action": "redo", "request": "c" * 32, "dataset": 1}])
+    assert redo["state"]["undone"] == [{"tags": [], "pair": order[1]}]
+    assert [page.view(pair).decision for pair in (first, order[0])] == ["correct", None]
+    # It is of another dataset by now: nothing else is taken back.
+    page.post(acts=[{**undo, "request": "d" * 32, "dataset": 2}])
+    assert page.view(first).decision == "correct"
+
+
 def test_a_verdict_that_cannot_be_saved_is_returned_with_its_pair(page: Page) -> None:
     first, order = page.pair, following(page)
     late = page.verdict(first, "drop")
@@ -211,13 +230,14 @@ def test_a_post_is_checked_before_anything_is_done(workspace: Workspace) -> None
     act = {"action": "drop", "pair": 1, "version": 0, "fingerprint": ""}
     post = {"state": {"dataset": 1, "pair": 1}, "verdicts": [act]}
     for wrong in (
-        {}, {**post, "verdicts": [act] * 51}, {**post, "act": {}}, {**post, "state": {"pair": "x"}},
+        {}, {**post, "verdicts": [act] * 51}, {**post, "acts": [{}]}, {**post, "acts": [act] * 51},
+        {**post, "state": {"pair": "x"}},
         {**post, "state": {"visited": [1] * 201}}, {**post, "state": {"after": {"value": "x"}}},
     ):  # fmt: skip
         assert client.post("/review/acts", json=wrong).status_code == 422
     foreign = {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}
     assert client.post("/review/acts", json=post, headers=foreign).status_code == 403
-    form = client.post("/review/acts", data={"act": "undo"})
+    form = client.post("/review/acts", data={"acts": "undo"})
     assert form.status_code == 422
     assert "no longer in the database" in client.post("/review/acts", json=post).json()["returned"]
     assert decisions(workspace).count("drop") == 0

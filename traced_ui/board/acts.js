@@ -8,6 +8,7 @@ import { isSeen } from "./seen.js";
 
 const PATIENT = 30_000, SLOW = 180_000;  // ms; an act may have to load a model
 const LONGEST = 2000;  // characters of a typed caption that is saved in the background
+const MOST_STEPS = 50;  // as in page_state.py
 const HISTORY = "traced-history";  // what Z and Y go through, over a reload
 const UNMIXED = "traced-unmixed";  // pairs drawn at random are not mixed in
 const NOTE = "#traced-steps details.note textarea";
@@ -49,8 +50,10 @@ const outbox = new Outbox({
 });
 // What is not confirmed when the page is left is sent once more; it is kept until then.
 addEventListener("pagehide", () => {
-  if (!outbox.verdicts.length) return;
-  const body = JSON.stringify({ verdicts: outbox.verdicts.slice(0, AT_ONCE), act: null, redraw: false, have: {}, state: asShown() });
+  const { verdicts, lasting } = outbox;
+  if (!verdicts.length && !lasting.length) return;
+  const acts = verdicts.length > AT_ONCE ? [] : lasting.slice(0, AT_ONCE);  // they follow all verdicts
+  const body = JSON.stringify({ verdicts: verdicts.slice(0, AT_ONCE), acts, redraw: false, have: {}, state: asShown() });
   fetch("review/acts", { method: "POST", headers: { "Content-Type": "application/json" }, body, keepalive: true }).catch(() => {});
 });
 addEventListener("beforeunload", (event) => { if (outbox.isOffline && outbox.verdicts.length) event.preventDefault(); });
@@ -73,7 +76,7 @@ const asShown = () => ({ ...state, waiting: "unscored" in (stage()?.dataset ?? {
 function post(request) {
   Object.assign(request, { of: state.pair, drawing });
   board().ariaBusy = String(Boolean(request.act));
-  return fetched({ verdicts: request.verdicts, act: request.act, redraw: request.redraw, state: asShown(), have: request.redraw ? {} : ahead.marks }, request.act ? SLOW : PATIENT);
+  return fetched({ verdicts: request.verdicts, acts: request.act ? [request.act] : [], redraw: request.redraw, state: asShown(), have: request.redraw ? {} : ahead.marks }, request.act ? SLOW : PATIENT);
 }
 
 function take(answer, request) {
@@ -113,7 +116,9 @@ function recall(next) {
 }
 addEventListener("pagehide", () => {
   const { author, dataset, done, undone, visited, sampled } = state;
-  if (dataset !== null) sessionStorage.setItem(HISTORY, JSON.stringify({ author, dataset, done, undone, visited, sampled }));
+  if (dataset === null) return;
+  const all = [...done, ...outbox.verdicts.map(() => ({}))].slice(-MOST_STEPS);  // as the server will count
+  sessionStorage.setItem(HISTORY, JSON.stringify({ author, dataset, done: all, undone, visited, sampled }));
 });
 
 /** The pair on the screen, as an act names it. */
@@ -124,14 +129,19 @@ function seen() {
 
 /** @param {string[]} actions */
 export const isUnderWay = (actions) => outbox.acts.some(({ action }) => actions.includes(action));
-/** Let the server do something and show the result. */
-export function send(action, more = {}) { outbox.send({ action, ...seen(), ...more }); }
+/** Let the server do something and show the result. Undo and redo get an id, so that they can be sent
+ * again without being done twice. */
+export function send(action, more = {}) {
+  const id = ["undo", "redo"].includes(action) ? { request: newId(), dataset: state.dataset } : {};
+  outbox.send({ action, ...seen(), ...id, ...more });
+}
+const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** Ask the models about the pair on the screen: no key waits for the answer, which is null if the page
  * shows another pair by then. */
 export async function ask(action, more = {}) {
   const act = { action, ...seen(), ...more };
-  const { answer } = await fetched({ state: asShown(), verdicts: [], act, have: {}, redraw: false }, SLOW);
+  const { answer } = await fetched({ state: asShown(), verdicts: [], acts: [act], have: {}, redraw: false }, SLOW);
   return answer && Number(stage()?.dataset.pair) === act.pair ? answer.parts : null;
 }
 
@@ -274,4 +284,5 @@ onPaint("stage", () => { if (isAdvancing) stage()?.classList.add("leaving"); });
 export function open(dataset) {
   if (outbox.verdicts.length) outbox.run();  // from before a reload
   outbox.send({ action: "visit", dataset, address: Object.fromEntries(new URL(location.href).searchParams) });
+  outbox.resume();
 }

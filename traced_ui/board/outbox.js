@@ -1,14 +1,14 @@
-// What a page sends, in order, one request at a time. Verdicts stay in the browser's storage until the
-// server has confirmed them, and are sent again if an answer is lost: the server writes each once.
-// Other acts are sent again only if repeating them changes nothing.
+// What a page sends, in order, one request at a time. Verdicts, and acts with an id, stay in the
+// browser's storage until the server has confirmed them, and are sent again if an answer is lost: the
+// server writes each once. Other acts are sent again only if repeating them changes nothing.
 
-/** @typedef {{action: string, pair?: number | null, [more: string]: any}} Act */
+/** @typedef {{action: string, pair?: number | null, request?: string, [more: string]: any}} Act */
 /** @typedef {{verdicts: Act[], act: Act | null, redraw: boolean}} Request */
 
 export const AT_ONCE = 50;
-const KEPT = "traced-unsent", AGAIN = 2000;
+const KEPT = "traced-unsent", KEPT_ACTS = "traced-unsent-acts", AGAIN = 2000;
 /** Acts whose repetition would do something else. */
-const ONCE = ["undo", "redo", "mark-word"];
+const ONCE = ["mark-word"];
 
 export class Outbox {
   #way;
@@ -35,18 +35,27 @@ export class Outbox {
     this.verdicts = JSON.parse(way.storage.getItem(KEPT) ?? "[]");
   }
 
+  /** The acts with an id that are not confirmed yet. */
+  get lasting() { return this.acts.filter(({ request }) => request); }
+
+  /** Send the acts that a page before this one left unconfirmed, after what it has sent itself. */
+  resume() { for (const act of JSON.parse(this.#way.storage.getItem(KEPT_ACTS) ?? "[]")) this.send(act); }
+
   /** Whether an act is under way that may show another pair. */
   get isBusy() { return this.acts.length > 0; }
 
   /** Keep a verdict; `run` sends it. */
   push(verdict) { this.verdicts.push(verdict); this.#keep(); }
 
-  send(act) { this.acts.push(act); return this.run(); }
+  send(act) { this.acts.push(act); if (act.request) this.#keep(); return this.run(); }
 
   /** Ask for the pairs that follow; `redraw`: and for the page as it is now. */
   want(redraw = false) { this.#isWanted = true; this.#redraw ||= redraw; return this.run(); }
 
-  #keep() { this.#way.storage.setItem(KEPT, JSON.stringify(this.verdicts)); }
+  #keep() {
+    this.#way.storage.setItem(KEPT, JSON.stringify(this.verdicts));
+    this.#way.storage.setItem(KEPT_ACTS, JSON.stringify(this.lasting));
+  }
 
   async run() {
     if (this.#isRunning) return;
@@ -66,15 +75,15 @@ export class Outbox {
     this.isRefused = status >= 400 && status < 500;
     if (answer) {
       this.verdicts.splice(0, verdicts.length);
-      this.#keep();
       if (act) this.acts.shift();
+      this.#keep();
       this.#way.tell();
       this.#way.take(answer, request);
       return;
     }
     this.#isWanted ||= !act;
     this.#redraw ||= request.redraw;
-    if (act && (status || ONCE.includes(act.action))) { this.acts.shift(); this.#way.lose(act); }
+    if (act && (status || ONCE.includes(act.action))) { this.acts.shift(); this.#keep(); this.#way.lose(act); }
     this.#way.tell();
     await this.#way.wait(AGAIN);
   }

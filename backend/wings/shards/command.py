@@ -116,7 +116,7 @@ class _Import(Options):
     """PATH is what score --out has written: import only its N most suspicious pairs, with their
     scores."""
     above: float | None = Field(None, ge=0, le=1)
-    """The same: those with at least this probability of error."""
+    """The same: those with at least this chance of error."""
     sample: Annotated[str | None, CommandLine(metavar="SHARE")] = None
     """The same: a random share of all, such as 1%, to estimate how many errors remain (see
     progress)."""
@@ -182,7 +182,7 @@ class _Select(Options):
     """With --out: the table of export --decisions, or your own with the columns id and keep (and
     shard, caption)."""
     drop_above: float | None = Field(None, ge=0, le=1)
-    """With --out: pairs without a decision leave above this probability of error."""
+    """With --out: pairs without a decision leave above this chance of error."""
 
 
 def _select(command: Command, arguments: Arguments, options: _Select) -> int | None:

@@ -76,7 +76,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Draw:
-    """One of: the `top` most suspicious pairs; those with a probability of error of at least
+    """One of: the `top` most suspicious pairs; those with a chance of error of at least
     `above`; a random `share` of all."""
 
     top: int | None = None

@@ -70,7 +70,7 @@ def test_they_are_described_and_exported_once_accepted(
     counts = workspace.review.counts(dataset)
     assert (counts.reviewed, counts.errors_found) == (3, 0)
     left_out = workspace.jobs.export_counts(dataset, ExportChoice()).left_out
-    assert left_out == {"decided: wrong, drop": 1}
+    assert left_out == {"decided: removed": 1}
     out = tmp_path / "clean"
     workspace.jobs.export(dataset, ExportChoice(), out, format="jsonl")
     rows = [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]

@@ -1,11 +1,11 @@
-// Verdicts are sent in order and until they are confirmed; other acts once.
+// Verdicts and acts with an id are sent in order and until they are confirmed; others perhaps once.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Outbox } from "../../../traced_ui/board/outbox.js";
 
 /** An outbox whose server gives the answers in turn: true, or the status of a failure (0: none). */
-function opened(answers, kept = "[]") {
-  const store = { "traced-unsent": kept }, requests = [], taken = [], lost = [];
+function opened(answers, kept = "[]", keptActs = "[]") {
+  const store = { "traced-unsent": kept, "traced-unsent-acts": keptActs }, requests = [], taken = [], lost = [];
   const outbox = new Outbox({
     post: async (request) => {
       requests.push([...request.verdicts.map(({ action }) => action), ...(request.act ? [request.act.action] : []), ...(request.redraw ? ["redraw"] : [])]);
@@ -18,7 +18,8 @@ function opened(answers, kept = "[]") {
     storage: { getItem: (key) => store[key], setItem: (key, value) => { store[key] = value; } },
     wait: async () => {},
   });
-  return { outbox, requests, taken, lost, unsent: () => JSON.parse(store["traced-unsent"]).map(({ action }) => action) };
+  const unsent = (name) => JSON.parse(store[name]).map(({ action }) => action);
+  return { outbox, requests, taken, lost, unsent: () => unsent("traced-unsent"), unsentActs: () => unsent("traced-unsent-acts") };
 }
 
 test("a verdict is kept until it is confirmed, however often an answer is lost", async () => {
@@ -50,8 +51,26 @@ test("an act follows the verdicts that were given before it", async () => {
 
 test("an act that does something else when repeated is sent once", async () => {
   const { outbox, requests, lost } = opened([0]);
-  await outbox.send({ action: "undo" });
-  assert.deepEqual([requests, lost], [[["undo"]], ["undo"]]);
+  await outbox.send({ action: "mark-word" });
+  assert.deepEqual([requests, lost], [[["mark-word"]], ["mark-word"]]);
+});
+
+test("an undo has an id: it is kept until it is confirmed, also when the page is left", async () => {
+  const { outbox, requests, lost, unsentActs } = opened([0, 0]);
+  const sent = outbox.send({ action: "undo", request: "a" });
+  outbox.send({ action: "next" });
+  assert.deepEqual([unsentActs(), outbox.lasting], [["undo"], [{ action: "undo", request: "a" }]]);
+  await sent;
+  assert.deepEqual([requests, lost, unsentActs()], [[["undo"], ["undo"], ["undo"], ["next"]], [], []]);
+});
+
+test("what a page left unconfirmed is sent after the page is opened again", async () => {
+  const { outbox, requests, unsentActs } = opened([], "[]", JSON.stringify([{ action: "undo", request: "a" }, { action: "redo", request: "b" }]));
+  const sent = outbox.send({ action: "visit" });
+  outbox.resume();
+  assert.deepEqual(unsentActs(), ["undo", "redo"]);
+  await sent;
+  assert.deepEqual([requests, unsentActs()], [[["visit"], ["undo"], ["redo"]], []]);
 });
 
 test("a queue is asked for until it is there, unless the server refuses", async () => {
