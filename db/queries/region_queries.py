@@ -69,11 +69,10 @@ def _pack(regions: Sequence[RegionRow]) -> bytes:
 
 
 def _unpack(blob: bytes) -> tuple[RegionRow, ...]:
-    return tuple(
-        RegionRow(
-            int(record["start"]), int(record["end"]),
-            None if np.isnan(record["box"]).any() else tuple(map(float, record["box"])),
-            float(record["weight"]),
-        )
-        for record in np.frombuffer(blob, _RECORD)
-    )  # fmt: skip
+    rows = []
+    for record in np.frombuffer(blob, _RECORD):
+        x0, y0, x1, y1 = map(float, record["box"])
+        box = None if np.isnan(x0) else (x0, y0, x1, y1)
+        row = RegionRow(int(record["start"]), int(record["end"]), box, float(record["weight"]))
+        rows.append(row)
+    return tuple(rows)

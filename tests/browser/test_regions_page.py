@@ -1,7 +1,7 @@
 """A suspect word that has the focus or the mouse lights its region on the picture."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from tests.browser.conftest import Site
 from tests.browser.test_main_job import pair_of, press
@@ -20,9 +20,12 @@ def box_of(page: Page, selector: str) -> tuple[float, float, float, float]:
 
 def test_the_region_of_a_suspect_word_is_lit_on_the_picture(page: Page, site: Site) -> None:
     requests: list[str] = []
-    page.on(
-        "request", lambda request: requests.append(request.url) if "regions" in request.url else 0
-    )
+
+    def note(request: Request) -> None:
+        if "/regions?" in request.url:
+            requests.append(request.url)
+
+    page.on("request", note)
     wait_until_ready(page)
     assert not requests, "opening a pair asks for none"
     for _ in range(12):

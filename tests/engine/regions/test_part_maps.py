@@ -1,6 +1,7 @@
 """Where the words of a caption are in drawn pictures, whose things have boxes."""
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_words_are_asked_about_in_their_phrase() -> None:
 
 
 def _map(
-    weights: list[list[float]],
+    weights: Sequence[Sequence[float]],
     field: tuple[float, float, float, float] = (0, 0, 400, 300),
     support: float = 1.0,
 ) -> PartMap:
