@@ -198,9 +198,7 @@ class Pair(Scored):
     captions_of_picture: list[PictureCaption] = Field(description="Also of other pairs.")
     suspects: list[Suspect]
     claims: list[Claim] = Field(description="Of a caption that has several.")
-    trajectory: list[Step] = Field(
-        description="Of its most suspicious claim, or another."
-    )
+    trajectory: list[Step] = Field(description="Of its most suspicious claim, or another.")
     phrases: list[Phrase] | None
     specificity: Specificity | None
     suggestions: list[Suggestion]
