@@ -4,13 +4,8 @@ Results go to standard output, everything else (progress, warnings, errors) to s
 that `--json` can be piped. Exit statuses: `backend.errors.EXIT_STATUSES`, shown by `--help`.
 """
 
-import atexit
-import contextlib
-import multiprocessing
 import os
-import sys
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +19,7 @@ import typer
 from rich.markup import escape
 
 from backend import plugins
-from backend.bundled import keep_private, leave_at_once
+from backend.bundled import keep_private
 from backend.cli import (
     check_command,
     curator_commands,
@@ -39,6 +34,7 @@ from backend.cli import (
     tag,
 )
 from backend.cli.commands import CommandVariant, as_command, command_of
+from backend.cli.ending import bounded_end
 from backend.cli.output import (
     console,
     open_workspace,
@@ -47,7 +43,7 @@ from backend.cli.output import (
     show_any_text,
     shown_database,
 )
-from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
+from backend.errors import EXIT_STATUSES, SettingsError
 from backend.operations.common_options import (
     Captioner,
     Concreteness,
@@ -62,6 +58,7 @@ from backend.operations.common_options import (
 )
 from backend.operations.correct import CORRECT
 from backend.operations.lint import LINT
+from backend.operations.patterns import PATTERNS
 from backend.operations.picture_map import MAP
 from backend.operations.plugin_measures import MEASURE
 from backend.operations.snapshot import DIFF, SNAPSHOT
@@ -111,44 +108,6 @@ def main(
         log_output.set_up(log_level, log_file, log_json)
     if context.invoked_subcommand is None:
         as_command(serve)()
-
-
-#: Seconds for which a command that is done waits for threads and processes.
-PATIENCE = 30.0
-
-
-def _end_soon() -> None:
-    """A command is done, and its results are on disk: it may not wait for ever for a library's
-    threads or a process. After a while it says what it waits for, and ends."""
-    error = sys.exc_info()[1]
-    status = getattr(error, "exit_code", getattr(error, "code", 1)) if error is not None else 0
-
-    def end() -> None:
-        names = [
-            thread.name
-            for thread in threading.enumerate()
-            if not thread.daemon and thread is not threading.main_thread()
-        ]
-        names += [f"the process {child.pid}" for child in multiprocessing.active_children()]
-        console.print(
-            f"Done, but waiting for {', '.join(names) or 'a library'} for {PATIENCE:.0f} s: ends."
-        )
-        leave_at_once(status if isinstance(status, int) else 1)
-
-    timer = threading.Timer(PATIENCE, end)
-    timer.daemon = True
-    timer.start()
-
-
-@contextlib.contextmanager
-def _leaving_at_once() -> Iterator[None]:
-    """After Ctrl-C, exit without waiting for threads: a normal exit would abort if the thread of a
-    job is inside a library."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        atexit.register(leave_at_once, INTERRUPTED)
-        raise
 
 
 class ServeOptions(Options):
@@ -202,40 +161,39 @@ class ServeOptions(Options):
 
 
 def serve(options: ServeOptions) -> None:
-    with _leaving_at_once():
-        settings = load_settings(options.settings())
-        # Imported here: the other commands need no web server.
-        from backend.jobs import scored_demo
-        from traced_ui.listening import listen
+    settings = load_settings(options.settings())
+    # Imported here: the other commands need no web server.
+    from backend.jobs import scored_demo
+    from traced_ui.listening import listen
 
-        listening = listen(settings.host, settings.port)
-        if options.data is None:
-            scored_demo.unpack(settings)
-        # Models given here apply only to datasets without a model of their own.
-        workspace = open_workspace(settings.for_datasets_without_models())
-        login = not settings.no_login and workspace.accounts.has_accounts()
-        is_open = not login and not settings.no_login
-        if is_open and settings.host not in ("127.0.0.1", "localhost", "::1"):
-            raise SettingsError(
-                f"{settings.host} can be reached from other machines and there are no accounts "
-                "yet. Add one (python app.py curators add NAME), or use --host 127.0.0.1, or "
-                "--no-login if anyone who can reach the port may give verdicts."
-            )
-        console.print(f"Database:  {escape(shown_database(settings))}")
-        console.print(f"Caches:    {escape(str(settings.data_directory))}")
-        console.print(f"Model:     {escape(workspace.settings.model)}")
-        if login:
-            workspace.confine()
-        for message in workspace.jobs.resume():
-            console.print(escape(message))
-        start_dataset = workspace.prepare(options.data) if options.data else workspace.start()
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        port = listening.getsockname()[1]
-        console.print(f"Open       http://{host}:{port}{settings.root_path}/   (stop with Ctrl-C)")
-        # Import Gradio last: the socket already listens, so early requests wait for the page.
-        from traced_ui.server import serve as serve_app
+    listening = listen(settings.host, settings.port)
+    if options.data is None:
+        scored_demo.unpack(settings)
+    # Models given here apply only to datasets without a model of their own.
+    workspace = open_workspace(settings.for_datasets_without_models())
+    login = not settings.no_login and workspace.accounts.has_accounts()
+    is_open = not login and not settings.no_login
+    if is_open and settings.host not in ("127.0.0.1", "localhost", "::1"):
+        raise SettingsError(
+            f"{settings.host} can be reached from other machines and there are no accounts "
+            "yet. Add one (python app.py curators add NAME), or use --host 127.0.0.1, or "
+            "--no-login if anyone who can reach the port may give verdicts."
+        )
+    console.print(f"Database:  {escape(shown_database(settings))}")
+    console.print(f"Caches:    {escape(str(settings.data_directory))}")
+    console.print(f"Model:     {escape(workspace.settings.model)}")
+    if login:
+        workspace.confine()
+    for message in workspace.jobs.resume():
+        console.print(escape(message))
+    start_dataset = workspace.prepare(options.data) if options.data else workspace.start()
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    port = listening.getsockname()[1]
+    console.print(f"Open       http://{host}:{port}{settings.root_path}/   (stop with Ctrl-C)")
+    # Import Gradio last: the socket already listens, so early requests wait for the page.
+    from traced_ui.server import serve as serve_app
 
-        serve_app(workspace, listening, dataset_id=start_dataset, login=login, mcp=options.mcp)
+    serve_app(workspace, listening, dataset_id=start_dataset, login=login, mcp=options.mcp)
 
 
 app.add_typer(curator_commands.curators)
@@ -252,6 +210,7 @@ for name, function in (
     ("tag", tag.tag),
     ("measure", command_of(MEASURE)),
     ("lint", command_of(LINT)),
+    ("patterns", command_of(PATTERNS)),
     ("duplicates", picture_commands.duplicates),
     ("map", command_of(MAP)),
     ("train", score.train),
@@ -276,10 +235,8 @@ def run() -> None:
     """The program: a command in a process of its own."""
     keep_private()
     show_any_text()
-    try:
+    with bounded_end():
         app()
-    finally:
-        _end_soon()
 
 
 if __name__ == "__main__":

@@ -12,9 +12,15 @@ from typing import NoReturn
 
 def leave_at_once(status: int = 0) -> NoReturn:
     """End this process without waiting for the threads of libraries, inside which a normal exit
-    would abort. What the store confirmed is on disk."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    would abort. What the store confirmed is on disk. Where what was printed cannot be written, that
+    is said, and is a failure."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError as problem:
+            status = status or 1
+            if not isinstance(problem, BrokenPipeError):  # whoever reads it wants no more
+                os.write(2, f"Error: what was printed is not whole: {problem.strerror}.\n".encode())
     os._exit(status)
 
 

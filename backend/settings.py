@@ -25,6 +25,7 @@ from backend.datasets.regular_files import read_regular, typed_path
 from backend.engine.claims.division import parse_division
 from backend.engine.correction.modes import mode_named
 from backend.engine.detection.types import DETECTORS
+from backend.engine.language_models.spending import parse_prices
 from backend.engine.presets import BY_NAME, EMBEDDED, captioner_for
 from backend.engine.presets import EMBEDDED_CAPTIONER as EMBEDDED_CAPTIONER
 from backend.engine.trajectories.depth import parse_depth
@@ -46,7 +47,10 @@ _ORIGIN = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
 _ROOT_PATH = re.compile(r"(/[\w.~-]+)*", re.ASCII)
 _DECIMALS = {"corrector_timeout", "model_memory", "upload_limit"}
 #: Settings with several values, and their separator.
-_LISTS = {"allow_host": ",", "frame": ",", "export_root": os.pathsep, "import_root": os.pathsep}
+_LISTS = {
+    "allow_host": ",", "frame": ",", "prices": ",", "export_root": os.pathsep,
+    "import_root": os.pathsep,
+}  # fmt: skip
 
 
 log = logging.getLogger(f"traced.{__name__}")
@@ -88,6 +92,7 @@ class Settings:
     corrector_url: str | None = None  #: OpenAI-compatible server of that model; None: local
     corrector_mode: str = "words"  #: unguided, words, reasoning or trajectory
     corrector_timeout: float = 60.0  #: seconds to wait for that server
+    prices: tuple[str, ...] = ()  #: of a million tokens in and out: MODEL=0.15/0.6, comma-separated
     quantise: str | None = None  #: 4bit or 8bit, for a local corrector on an accelerator
     device: str | None = None  #: cuda, mps or cpu; None: the best available
     precision: str | None = None  #: float32, bfloat16, 8bit or 4bit; None: depends on the device
@@ -295,6 +300,7 @@ def load_settings(
     settings = replace(Settings(data_directory=default_data_directory()), **values, origins=origins)
     settings = settings.chosen(settings.model)
     mode_named(settings.corrector_mode)
+    parse_prices(settings.prices)
     if settings.quantise not in (None, "4bit", "8bit"):
         raise SettingsError(f"quantise must be '4bit' or '8bit', not '{settings.quantise}'.")
     if settings.corrector_url and not settings.corrector:

@@ -57,7 +57,7 @@ def translated() -> Iterator[None]:
         yield
     except tuple(theirs for theirs, _ in _TRANSLATIONS) as error:
         ours = next(ours for theirs, ours in _TRANSLATIONS if isinstance(error, theirs))
-        raise ours(str(error)) from error
+        raise ours(str(error), terminal=getattr(error, "terminal", "")) from error
 
 
 class Store:

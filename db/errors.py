@@ -15,7 +15,12 @@ from datetime import datetime
 
 
 class StoreProblem(Exception):
-    """The database cannot be opened, read or written."""
+    """The database cannot be opened, read or written. `terminal`: what to do on the command line,
+    where the message does not say it."""
+
+    def __init__(self, *args: object, terminal: str = "") -> None:
+        super().__init__(*args)
+        self.terminal = terminal
 
 
 class NewerDatabase(StoreProblem):

@@ -130,7 +130,9 @@ def _bring_up_to_date(connection: Connection, address: str) -> str | None:
         raise StoreProblem(
             f"The database {address} is older than this program can upgrade (schema '{revision}', "
             f"at least '{revisions[-1]}'). Nothing was changed. Open it once with the program of "
-            f"commit {OLDER_PROGRAM}, then with this one."
+            f"commit {OLDER_PROGRAM}, then with this one.",
+            terminal=f"In a checkout: git checkout {OLDER_PROGRAM}; python app.py datasets list "
+            "with the same --db; then the newest program again.",
         )
     if revision is not None and revision not in revisions:
         raise NewerDatabase(

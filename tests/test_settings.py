@@ -33,6 +33,10 @@ def test_options_override_the_environment_and_the_defaults() -> None:
         ({"TRACED_MODEL_MEMORY": "nan"}, "model_memory"),
         ({"TRACED_CORRECTOR_TIMEOUT": "-1"}, "corrector_timeout"),
         ({"TRACED_LEMON": "half"}, "'fix', 'opt' or 'auc'"),
+        ({"TRACED_PRICES": "gpt-4o-mini=0.15"}, "'gpt-4o-mini=0.15'.*prices"),
+        ({"TRACED_PRICES": "=1/2"}, "prices"),
+        ({"TRACED_PRICES": "a=1/nan"}, "prices"),
+        ({"TRACED_PRICES": "a=-1/2"}, "prices"),
     ],
 )
 def test_invalid_values_are_refused_by_name(environment: dict[str, str], message: str) -> None:

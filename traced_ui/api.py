@@ -27,6 +27,7 @@ from starlette.requests import HTTPConnection
 from backend.datasets.cells import shown, text_problem
 from backend.errors import PairChanged, SettingsError
 from backend.jobs.reports import JobView
+from backend.jobs.word_regions import region_cells
 from backend.operations.export import ExportOptions
 from backend.operations.import_ import ImportOptions
 from backend.operations.registry import OPERATIONS
@@ -44,6 +45,7 @@ from traced_ui.api_records import (
     Pair,
     Progress,
     QueueRow,
+    Region,
     RulePreview,
     RuleReport,
     Suggestion,
@@ -321,12 +323,37 @@ def similar(caller: Reader, pair: Id, way: Text = "image") -> list[int]:
     return list(pair_ids or ())
 
 
+def regions(
+    caller: Reader,
+    pair: Id,
+    start: Annotated[int | None, Field(ge=0)] = None,
+    end: Annotated[int | None, Field(ge=1)] = None,
+) -> list[Region]:
+    """Where in the picture words of a pair's caption are, computed now if they are not yet.
+
+    Args:
+        pair: The pair's id.
+        start: The words' first character in the caption; without it, those of the most suspect
+            words.
+        end: The character behind their last.
+    """
+    if (start is None) != (end is None):
+        raise SettingsError("The place of words has both a start and an end.")
+    span = (start, end) if start is not None and end is not None else None
+    caption = caller.workspace.review.open_pair(pair).caption
+    return [
+        Region.model_validate({**cells, "word": caption[cells["start"] : cells["end"]]})
+        for cells in region_cells(caller.workspace.review.regions(pair, span))
+    ]
+
+
 #: The tools of MCP, in listing order: name, function, and whether it may replace decisions.
 TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
     ("datasets", datasets, False), ("queue", queue, False), ("next", claim_next, False),
     ("pair", open_pair, False), ("decide", decide, True), ("judge_claim", judge_claim, True),
     ("undo", undo, True), ("redo", redo, True), ("suggest", suggest, False),
-    ("check", check, False), ("similar", similar, False), ("progress", progress, False),
+    ("check", check, False), ("similar", similar, False), ("regions", regions, False),
+    ("progress", progress, False),
 )  # fmt: skip
 
 
@@ -548,6 +575,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
     ("POST", "/pairs/{pair}/suggestions", suggest, HTTPStatus.OK),
     ("POST", "/pairs/{pair}/check", check, HTTPStatus.OK),
     ("GET", "/pairs/{pair}/similar", similar, HTTPStatus.OK),
+    ("GET", "/pairs/{pair}/regions", regions, HTTPStatus.OK),
     ("GET", "/jobs", jobs, HTTPStatus.OK),
     ("GET", "/jobs/{job}", job, HTTPStatus.OK),
     ("DELETE", "/jobs/{job}", cancel, HTTPStatus.NO_CONTENT),

@@ -131,6 +131,19 @@ class Suspect(Record):
     suspicion: float = Field(description="0 to 1.")
 
 
+class Region(Record):
+    """Where words of a caption are in the picture."""
+
+    word: str
+    start: int
+    end: int
+    box: list[int] | None = Field(
+        description="x0, y0, x1, y1 in pixels of the upright picture; null: nothing in it speaks "
+        "for the word."
+    )
+    weight: float = Field(description="What the word adds to the match of its phrase (log-odds).")
+
+
 class Phrase(Record):
     phrase: str
     start: int

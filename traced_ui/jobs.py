@@ -194,11 +194,12 @@ def start_by(
     dataset: PageDataset,
     kind: str,
     redraw: tuple[Any, ...],
+    after: gr.HTML | None = None,
     **arguments: Any,
 ) -> None:
     """Make the button start the job and `status` show its progress. `redraw`: draws the page when
-    the job is done: (function, inputs, outputs). `arguments`: further inputs, by the names of the
-    job's parameters."""
+    the job is done: (function, inputs, outputs). `after`: a change of this starts the job too.
+    `arguments`: further inputs, by the names of the job's parameters."""
     job_id, done = gr.State(None), gr.State(0)
     timer = gr.Timer(1.0, active=False)
 
@@ -220,5 +221,7 @@ def start_by(
 
     inputs = [dataset, *arguments.values()]
     button.click(start_job, inputs, [job_id, status, timer], **QUIET)
+    if after is not None:
+        after.change(start_job, inputs, [job_id, status, timer], **QUIET)
     timer.tick(**wired(watch, [job_id, done], [status, timer, done], status))
     done.change(*redraw, **QUIET)

@@ -26,7 +26,11 @@ KEYS = (
     _key("2", "suggestion-2", "wrong: use the second suggestion"),
     _key("3", "suggestion-3", "wrong: use the third suggestion"),
     _key("e", "edit", "write your own correction (Ctrl+Enter saves, Esc cancels)"),
-    _key("w", "words", "select words: ← → move, Enter marks a word as wrong, Esc leaves"),
+    _key(
+        "w",
+        "words",
+        "select words, see where suspect ones are: ← → move, Enter marks as wrong, Esc leaves",
+    ),
     Key(("[",), "claim-previous", "[", "the claim before this one, in a caption of several"),
     Key(("]",), "claim-next", "]", "the next claim"),
     Key(("+", "="), "claim-right", "+", "this claim is right (again: take that back)"),

@@ -1,6 +1,5 @@
 """The web server: the app at /, pictures by id at /pictures/{pair_id}."""
 
-import atexit
 import hashlib
 import logging
 import os
@@ -175,8 +174,6 @@ def serve(
     workspace.jobs.background.stop(SECONDS_TO_END / 4)
     workspace.store.close()
     if server.ended_by == signal.SIGINT:
-        # Normal interpreter exit would abort if a job's thread is still inside a library.
-        atexit.register(leave_at_once, INTERRUPTED)
         raise KeyboardInterrupt
     if server.ended_by is not None:
         leave_at_once()

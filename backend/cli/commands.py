@@ -40,17 +40,25 @@ Continuation = Callable[[Progress], Any]
 
 
 @dataclass(frozen=True)
+class Instead:
+    """Nothing is scored: the command prints this report."""
+
+    report: Any
+
+
+@dataclass(frozen=True)
 class ScoreStep:
     """What the command `score` does after scoring, if its options say so.
 
     `name`: of its report in --json. `begin(workspace, dataset, options)`: before scoring, checks
-    what can be checked by then; returns the rest of the work, None if the options ask for none.
+    what can be checked by then; returns the rest of the work, None if the options ask for none, or
+    what to print instead of scoring.
     """
 
     name: str
     title: str
     options: type[Options]
-    begin: Callable[["Workspace", int, Any], Continuation | None]
+    begin: Callable[["Workspace", int, Any], Continuation | Instead | None]
 
 
 def as_command(

@@ -139,11 +139,17 @@ def show_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+#: The workspaces of the command that runs; `reported` closes them.
+_open: "list[Workspace]" = []
+
+
 def open_workspace(settings: Settings) -> "Workspace":
+    """A workspace that is closed when the command is done."""
     # Imported late, so that `--help` does not load torch.
     from backend.workspace import Workspace
 
-    return Workspace(settings)
+    _open.append(Workspace(settings))
+    return _open[-1]
 
 
 def open_dataset(name: str, **options: Any) -> "tuple[Workspace, int]":
@@ -234,7 +240,8 @@ class Lines:
 
 @contextlib.contextmanager
 def reported(as_json: bool) -> Iterator[None]:
-    """Turn errors into a one-line message and a documented exit status."""
+    """The body of a command: errors become a one-line message and a documented exit status, and
+    the databases that it opened are closed."""
     try:
         yield
     except TracedError as error:
@@ -252,6 +259,9 @@ def reported(as_json: bool) -> Iterator[None]:
             fail(error, OutOfMemory.exit_status, as_json)
         log_unexpected(error)
         fail(error, 1, as_json)
+    finally:
+        while _open:
+            _open.pop().store.close()
 
 
 def log_unexpected(error: BaseException) -> None:
@@ -277,7 +287,8 @@ def fail(error: BaseException, status: int, as_json: bool) -> None:
     text = explain(error, "terminal")
     errors.print(f"[red]Error:[/] {escape(text)}", soft_wrap=True)
     if as_json:
-        print_json({"error": text, "exit_status": status})
+        with contextlib.suppress(OSError):  # the error may be that nothing can be printed
+            print_json({"error": text, "exit_status": status})
     raise typer.Exit(status) from error
 
 

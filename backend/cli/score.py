@@ -7,7 +7,7 @@ from pydantic import Field, create_model
 from rich.markup import escape
 
 from backend import plugins
-from backend.cli.commands import Continuation, ScoreStep
+from backend.cli.commands import Continuation, Instead, ScoreStep
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress
 from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
@@ -141,7 +141,14 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
         if file is not None:
             export_scores.check(file)
     dataset_id = workspace.find_or_import(dataset)
-    begun = [(s, s.begin(workspace, dataset_id, getattr(further, s.name))) for s in _STEPS]
+    begun: list[tuple[ScoreStep, Continuation]] = []
+    for step in _STEPS:
+        rest = step.begin(workspace, dataset_id, getattr(further, step.name))
+        if isinstance(rest, Instead):
+            emit(rest.report, common.as_json, rest.report.in_words())
+            return 0
+        if rest is not None:
+            begun.append((step, rest))
     if options.estimate:
         with progress(ESTIMATE.title) as update:
             planned = workspace.jobs.estimate(
@@ -158,8 +165,6 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
         )  # fmt: skip
     results: dict[str, Any] = dict.fromkeys(step.name for step in _STEPS)
     for step, run in begun:
-        if run is None:
-            continue
         with progress(step.title) as update:
             results[step.name] = run(update)
         for message in getattr(results[step.name], "notes", ()):

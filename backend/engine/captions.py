@@ -122,6 +122,21 @@ def kept_words(old: Sequence[str], new: Sequence[str]) -> frozenset[int]:
     return frozenset(i for run in aligned(old, new) if run.kept for i in run.old)
 
 
+def replaced_spans(caption: str, correction: str) -> set[tuple[int, int]]:
+    """The characters of the words that a correction replaces or leaves out; none without one, and
+    none if it is another caption.
+
+    >>> replaced_spans("A red dog runs", "A brown dog runs")
+    {(2, 5)}
+    """
+    parsed, same = Caption.parse(caption), frozenset[int]()
+    if correction:
+        same = kept_words(parsed.words, Caption.parse(correction).words)
+    if 2 * len(same) < len(parsed):
+        return set()
+    return {span for word, span in enumerate(parsed.spans) if word not in same}
+
+
 def lower_words(text: str) -> list[str]:
     """The words of a caption in lower case."""
     return [word.lower() for word in Caption.parse(text).words]

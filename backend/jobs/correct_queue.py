@@ -20,9 +20,9 @@ from backend.engine.correction import judge, prompting
 from backend.engine.correction.language_model_suggestions import Corrector, Proposal, propose
 from backend.engine.correction.suggestion import SMALLEST_GAIN, CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
-from backend.engine.language_models.chat_model import Question
+from backend.engine.language_models.chat_model import Question, like
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.spending import Spending
+from backend.engine.language_models.spending import PriceList, Spending, forecast
 from backend.errors import BudgetSpent, ModelUnavailable, SettingsError
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
 from backend.jobs.scoring.classifiers import (
@@ -59,8 +59,6 @@ from db.queries.suggestion_queries import Attempt
 MODEL_FREE = "model-free v1"
 #: A server that refuses so many questions in a row refuses all.
 _REFUSED_IN_A_ROW = 5
-#: Rough estimates for dry runs: characters of English per token, tokens per picture.
-_CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
 
 
 @dataclass(frozen=True)
@@ -131,9 +129,16 @@ def correct(
     )  # fmt: skip
 
 
-def dry_run(store: Store, engine: Engine, filter: QueueFilter, count: int = 3) -> DryRun:
-    """The exact requests for the first pairs, without sending them. Raises SettingsError without a
-    corrector."""
+def dry_run(
+    store: Store,
+    engine: Engine,
+    filter: QueueFilter,
+    prices: PriceList,
+    limit: int | None = None,
+    count: int = 3,
+) -> DryRun:
+    """The exact requests for the first pairs, without sending them, and what all will take. Raises
+    SettingsError without a corrector."""
     corrector = engine.corrector
     if corrector is None:
         raise SettingsError(
@@ -144,30 +149,28 @@ def dry_run(store: Store, engine: Engine, filter: QueueFilter, count: int = 3) -
     work = PairCorrector(store, engine, filter.dataset_id, corrector, is_prompted=True)
     contexts = (
         (row, context)
-        for rows in pages(store, filter)
+        for rows in pages(store, filter, limit)
         for row, context in work.contexts(work.not_yet(rows))
         if isinstance(context, CorrectionContext)
     )
-    questions = tuple(
-        dry_run_question(row, prompting.question(context, corrector.mode))
+    questions = [
+        (row, prompting.question(context, corrector.mode))
         for row, context in islice(contexts, count)
-    )
-    total = store.read(queue_queries.count, filter)
-    return DryRun(corrector.proposer, total, tokens_each(questions), questions)
+    ]
+    total = store.read(queue_queries.count, filter, limit)
+    # Pairs that were asked about before are asked no more, and an unreadable answer once more.
+    most = total if questions else 0
+    expected = like([question for _, question in questions], corrector.model.name, 0, most)
+    return DryRun(
+        corrector.proposer, total, forecast([expected], prices),
+        tuple(dry_run_question(row, question) for row, question in questions),
+    )  # fmt: skip
 
 
 def dry_run_question(row: QueueRow, question: Question) -> DryRunQuestion:
     return DryRunQuestion(
         row.pair_id, row.external_id, question.system, question.user, len(question.image or b"")
     )
-
-
-def tokens_each(questions: Sequence[DryRunQuestion]) -> int:
-    """A rough estimate of the input tokens of one of these questions."""
-    characters = sum(len(question.system) + len(question.user) for question in questions)
-    pictures = sum(question.image_bytes > 0 for question in questions)
-    tokens = characters / _CHARACTERS_A_TOKEN + pictures * _TOKENS_A_PICTURE
-    return round(tokens / max(1, len(questions)))
 
 
 # --------------------------------------------------------------------------------------- the work

@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -34,6 +34,7 @@ from backend.jobs.reports import (
 )
 from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.two_stage_selection import choose
+from backend.jobs.word_regions import REGIONS, region_cells
 from backend.learning_texts import level_caveat
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
@@ -47,6 +48,7 @@ from db.queries import (
     dataset_queries,
     issue_queries,
     pair_queries,
+    region_queries,
     run_queries,
     suggestion_queries,
     tag_queries,
@@ -301,6 +303,7 @@ def export(
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = issue_queries.all_issues(session, dataset_id)
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
+        run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
     _check_images(store, out)
     root = Path(dataset.root)
     tally, judges = _Tally(), Counter[str]()
@@ -318,7 +321,9 @@ def export(
             ]
             images = _open_images(root, image_paths)
             with store.reading() as session:
-                own_tags = tag_queries.of_pairs(session, [pair.id for pair, *_ in batch])
+                ids = [pair.id for pair, *_ in batch]
+                own_tags = tag_queries.of_pairs(session, ids)
+                regions = region_queries.of_run(session, run.id, ids) if run is not None else {}
             for pair, decided, claims in batch:
                 judges.update([pair.decided_by] if pair.decision and pair.decided_by else [])
                 if compared is not None and pair.id not in compared:
@@ -336,8 +341,12 @@ def export(
                 tally.add(pair.judgement, decided)
                 if not decided.left_out_because and not isinstance(image, str):
                     about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
-                    of_caption = claims if has_claims else None
-                    row = _row(pair, decided, image, *about, of_caption)
+                    lists = {}
+                    if has_claims:
+                        lists[CLAIMS] = [claim.cells() for claim in claims]
+                    if run is not None:
+                        lists[REGIONS] = region_cells(regions.get(pair.id, ()))
+                    row = _row(pair, decided, image, *about, lists)
                     yield row if compared is None else replace(row, pairs=compared[pair.id])
             progress(tally.kept, planned.kept, "Writing")
         if tally.kept + unreadable != planned.kept:
@@ -480,15 +489,13 @@ def _row(
     image: ImageFile,
     issues: Sequence[str],
     own_tags: Sequence[str],
-    claims: Sequence[KnownClaim] | None,
+    lists: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> ExportRow:
-    """`issues`: of the pair's picture; `claims`: None if no caption of the
-    dataset has several."""
-    extra = pair.extra
-    if claims is not None:
-        # As text: loaders infer no type from lists that are empty in the first rows.
-        extra = {new_name(name, frozenset({CLAIMS})): value for name, value in extra.items()}
-        extra[CLAIMS] = json.dumps([claim.cells() for claim in claims])
+    """`issues`: of the pair's picture; `lists`: columns of parts of the caption, if any caption of
+    the dataset has such parts."""
+    extra = {new_name(name, frozenset(lists)): value for name, value in pair.extra.items()}
+    # As text: loaders infer no type from lists that are empty in the first rows.
+    extra |= {name: json.dumps(list(cells)) for name, cells in lists.items()}
     return ExportRow(
         id=pair.external_id,
         image_path=image,

@@ -13,7 +13,9 @@ Columns of `--out`: `id` (the dataset's own), `caption`, the measures that are e
 (`backend.measures`), `suspects` (a list of [start, end, score] in characters of the caption; higher
 is more suspect; in Parquet a list of records),
 `phrases` (a list of start, end, kind and pas: the drop in s if the phrase is replaced by nonsense),
-and if any caption has several, `claims` (a list: see `KnownClaim.cells`). Unknown values are null.
+and if any caption has several, `claims` (a list: see `KnownClaim.cells`); if words were looked for
+in pictures, `regions` (a list: see `region_cells`; null for a pair that has none). Unknown values
+are null.
 
 The result of a shard has `id`, `caption`, `split`, `model`; `p_error`, `s_0`, `icc`, `suspects`,
 `claims` as above; `picture`: where the pair's picture is, relative to the shard's folder (see
@@ -47,10 +49,18 @@ from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
 from backend.jobs.scoring.stored_claims import CLAIMS, claim_names, known_claims
 from backend.jobs.scoring.stored_rows import latest_batches
+from backend.jobs.word_regions import REGIONS, region_cells
 from backend.measures import export_names
 from backend.store import Store
 from db.decisions import RIGHT_OR_WRONG, is_wrong
-from db.queries import claim_queries, detection_queries, pair_queries, phrase_queries
+from db.queries import (
+    claim_queries,
+    detection_queries,
+    pair_queries,
+    phrase_queries,
+    region_queries,
+    run_queries,
+)
 from db.queries.detection_queries import DetectionRow
 from db.queries.phrase_queries import PhraseRow
 
@@ -64,6 +74,14 @@ _CLAIMS = pa.list_(
         ]
     )
 )
+_REGIONS = pa.list_(
+    pa.struct(
+        [
+            ("start", pa.int32()), ("end", pa.int32()),
+            ("box", pa.list_(pa.int32())), ("weight", pa.float32()),
+        ]
+    )
+)  # fmt: skip
 _SUSPECTS = "suspects"
 _SUSPECT = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("score", pa.float32())])
 _SCHEMA = pa.schema(
@@ -116,7 +134,9 @@ def check(out: Path) -> None:
 def write(store: Store, dataset_id: int, out: Path) -> int:
     """Write the scores of all pairs; the file is written atomically. Returns the number of rows."""
     has_claims = store.read(claim_queries.count_claims, dataset_id).several > 0
+    has_regions = store.read(run_queries.latest_run, dataset_id, region_queries.KIND) is not None
     schema = _SCHEMA.append(pa.field(CLAIMS, _CLAIMS)) if has_claims else _SCHEMA
+    schema = schema.append(pa.field(REGIONS, _REGIONS)) if has_regions else schema
     rows = ({name: row[name] for name in schema.names} for row in score_rows(store, dataset_id))
     return write_rows(rows, schema, out)
 
@@ -142,13 +162,16 @@ def write_rows(rows: Iterator[dict[str, Any]], schema: pa.Schema, out: Path) -> 
 def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
     """All pairs in order of import, as dictionaries of the columns above."""
     with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
         after = 0
         while pairs := pair_queries.pairs_after(session, dataset_id, after, _AT_ONCE):
             ids = [pair.id for pair in pairs]
             detections = detection_queries.detections_of(session, ids)
             phrases = phrase_queries.phrases_of_many(session, dataset_id, ids)
             claims = known_claims(session, pairs)
+            regions = region_queries.of_run(session, run.id, ids) if run is not None else {}
             for pair in pairs:
+                of_words = regions.get(pair.id)
                 detection = detections.get(pair.id)
                 yield {
                     "id": pair.external_id,
@@ -157,6 +180,7 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
                     "suspects": suspect_cells(detection),
                     "phrases": _phrases(phrases.get(pair.id)),
                     CLAIMS: [claim.cells() for claim in claims.get(pair.id, ())],
+                    REGIONS: None if of_words is None else region_cells(of_words),
                 }
             after = pairs[-1].id
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from backend.engine.linting.comparison import COMPARED, Comparison
 from backend.engine.linting.faults import RULES, faults_of
+from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import pair_queries, tag_queries
+from db.queries import pair_queries
 from db.queries.pair_queries import CaptionInUse
-from db.queries.statements import chunks
 
+#: All faults by name, with what they are.
+FAULTS = {name: rule.about for name, rule in RULES.items()} | COMPARED
 #: Captions of each fault that the report shows.
 EXAMPLES = 3
 #: What the tags of faults begin with.
@@ -43,7 +45,7 @@ class LintReport:
     def in_words(self) -> str:
         lines = []
         for fault in self.faults:
-            mend = " It can be mended (edit)." if fault.can_be_mended else ""
+            mend = " It can be mended." if fault.can_be_mended else ""
             lines.append(f"{fault.pairs:,} × {fault.name}: {fault.about}.{mend}")
             lines += [f"    {name}: {caption}" for name, caption in fault.examples]
         lines += [f"Most captions {end} with “{words}”." for end, words in self.shared_words]
@@ -62,7 +64,7 @@ def lint(
         comparison.learn(row.caption, row.image_path)
         if done % _AT_ONCE == 0:
             progress(done, 2 * total, "Reading captions")
-    ids: dict[str, list[int]] = {name: [] for name in (*RULES, *COMPARED)}
+    ids: dict[str, list[int]] = {name: [] for name in FAULTS}
     examples: dict[str, list[tuple[str, str]]] = {name: [] for name in ids}
     for done, row in enumerate(_captions(store, dataset_id), start=1):
         for name in (*faults_of(row.caption), *comparison.faults_of(row.caption)):
@@ -73,13 +75,12 @@ def lint(
             progress(total + done, 2 * total, "Reading captions")
     if author is not None:
         for name, of_fault in ids.items():
-            _tag(store, dataset_id, PREFIX + name, of_fault, author)
-    about = {name: rule.about for name, rule in RULES.items()} | COMPARED
+            tag_exactly(store, dataset_id, PREFIX + name, of_fault, author)
     return LintReport(
         comparison.captions,
         tuple(
             Fault(
-                name, about[name], len(of_fault), tuple(examples[name]),
+                name, FAULTS[name], len(of_fault), tuple(examples[name]),
                 name in RULES and RULES[name].mend is not None,
                 PREFIX + name if author is not None else "",
             )
@@ -95,12 +96,3 @@ def _captions(store: Store, dataset_id: int) -> Iterator[CaptionInUse]:
     while batch := store.read(pair_queries.captions_in_use, dataset_id, after, _AT_ONCE):
         yield from batch
         after = batch[-1].id
-
-
-def _tag(store: Store, dataset_id: int, name: str, pair_ids: list[int], author: str) -> None:
-    """The tag on these pairs alone."""
-    before, now = set(store.read(tag_queries.ids_of, dataset_id, name)), set(pair_ids)
-    for part in chunks(sorted(before - now), _AT_ONCE):
-        store.write(tag_queries.remove, part, name)
-    for part in chunks(sorted(now - before), _AT_ONCE):
-        store.write(tag_queries.add, part, name, author)

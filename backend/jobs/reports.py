@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from backend.engine.language_models.spending import Forecast
 from backend.engine.trajectories.depth import ALL
 from backend.errors import UnknownPictures
 from backend.learning_texts import learnt_in_words
@@ -271,11 +272,11 @@ class DryRunQuestion:
 
 @dataclass(frozen=True)
 class DryRun:
-    """`pairs`: in the queue; `tokens_each`: rough estimate of the tokens per request."""
+    """`pairs`: in the queue; `forecast`: what asking about all of them will take."""
 
     proposer: str
     pairs: int
-    tokens_each: int
+    forecast: Forecast
     questions: tuple[DryRunQuestion, ...]
 
     def in_words(self) -> str:
@@ -285,8 +286,8 @@ class DryRun:
             for question in self.questions
         ]
         counted = (
-            f"{self.proposer}: {self.pairs} pairs in this queue, roughly {self.tokens_each} tokens "
-            "a question. Nothing was sent."
+            f"{self.proposer}: {count_of(self.pairs, 'pair')} in this queue; "
+            f"{self.forecast.in_words()}. Nothing was sent."
         )
         return "\n".join([*parts, counted])
 

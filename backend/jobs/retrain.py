@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.engine.captions import Caption, kept_words
+from backend.engine.captions import replaced_spans
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.judged_captions import judge_captions
@@ -292,7 +292,7 @@ def _marked(
     for pair, caption in zip(*scored_pairs(store, run, sorted(decided)), strict=True):
         if is_rule(pair.decided_by) or LABELS.get(pair.judgement or "") != 1:
             continue
-        spans = marks.get(pair.id) or _replaced(pair.caption, pair.corrected_caption or "")
+        spans = marks.get(pair.id) or replaced_spans(pair.caption, pair.corrected_caption or "")
         for scored in caption.claims:
             places = (scored.claim.in_question(pair.caption, *span) for span in spans)
             trajectory = scored.trajectory
@@ -303,16 +303,6 @@ def _marked(
                 marked.append(words)
                 at_random.append(pair.sampling == AT_RANDOM)
     return marked, at_random
-
-
-def _replaced(caption: str, correction: str) -> set[tuple[int, int]]:
-    """The characters of the words that a correction replaces; none if it is another caption."""
-    parsed, same = Caption.parse(caption), frozenset[int]()
-    if correction:
-        same = kept_words(parsed.words, Caption.parse(correction).words)
-    if 2 * len(same) < len(parsed):
-        return set()
-    return {span for word, span in enumerate(parsed.spans) if word not in same}
 
 
 def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:

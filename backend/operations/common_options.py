@@ -1,15 +1,15 @@
 """Options that several operations have, and those of the command line that override a setting."""
 
-from typing import TYPE_CHECKING, Annotated, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from backend.engine.detection.types import DETECTORS
-from backend.errors import SettingsError
 from backend.options import ARGUMENT, CommandLine, Options, Setting
 
 if TYPE_CHECKING:
-    from backend.engine.language_models.spending import Budget, Prices
+    from backend.engine.language_models.spending import Budget, PriceList
 
 Database = Annotated[
     str | None,
@@ -179,10 +179,10 @@ class Common(Options):
 class Limits(Options):
     """What requests to a model may cost."""
 
-    price_in: float = Field(0.0, ge=0)
-    """Price per million input tokens."""
-    price_out: float = Field(0.0, ge=0)
-    """Price per million output tokens."""
+    price_in: float | None = Field(None, ge=0)
+    """Price per million input tokens. Default: as listed in the setting prices."""
+    price_out: float | None = Field(None, ge=0)
+    """Price per million output tokens. Default: as listed in the setting prices."""
     budget: float | None = Field(None, ge=0)
     """Stop when this much is spent, at those prices."""
     budget_tokens: int | None = Field(None, ge=0)
@@ -190,16 +190,20 @@ class Limits(Options):
     budget_requests: int | None = Field(None, ge=0)
     """Stop after this many requests."""
 
-    @model_validator(mode="after")
-    def _has_prices(self) -> Self:
-        if self.budget is not None and not (self.price_in or self.price_out):
-            raise SettingsError(
-                "A budget in money needs prices.", terminal="Options: --price-in, --price-out."
-            )
-        return self
+    def stated(self, entries: Sequence[str]) -> "tuple[PriceList, Budget]":
+        """`entries`: the setting `prices`. Raises SettingsError for a budget in money without any
+        price."""
+        from backend.engine.language_models.spending import (
+            Budget,
+            PriceList,
+            Prices,
+            no_price,
+            parse_prices,
+        )
 
-    def stated(self) -> "tuple[Prices, Budget]":
-        from backend.engine.language_models.spending import Budget, Prices
-
-        budget = Budget(self.budget, self.budget_tokens, self.budget_requests)
-        return Prices(self.price_in, self.price_out), budget
+        prices = PriceList(parse_prices(entries))
+        if self.price_in is not None or self.price_out is not None:
+            prices = PriceList(of_others=Prices(self.price_in or 0.0, self.price_out or 0.0))
+        if self.budget is not None and not (prices.by_model or prices.of_others):
+            raise no_price("there are none")
+        return prices, Budget(self.budget, self.budget_tokens, self.budget_requests)

@@ -56,7 +56,8 @@ class CorrectOptions(Options):
     accept_gain: float | None = None
     """With --accept-p: minimum rise of s."""
     dry_run: bool = False
-    """Show what would be sent for the first pairs; send nothing."""
+    """Show what would be sent for the first pairs, and what all will take: requests, tokens, and
+    money by your prices; send nothing."""
     model: Model = None
     scorer: Kind = None
     captioner: Captioner = None
@@ -82,17 +83,25 @@ def run(
     rule = None
     if options.accept_p is not None and options.accept_gain is not None:
         rule = correct_queue.Rule(options.accept_p, options.accept_gain)
-    limits = options.limits.stated()
+    limits = options.limits.stated(context.settings.prices)
     fields = context.review.queue_fields(dataset_id, options.queue, options.view) or START
     filter = context.review.filter_of(dataset_id, fields)
     context.engines.of_session.spending.limit(*limits)
     engine = context.engines.of_dataset(dataset_id)
     if options.dry_run:
-        return correct_queue.dry_run(context.store, engine, filter)
+        return correct_queue.dry_run(context.store, engine, filter, limits[0], options.limit)
     at_once = options.at_once if options.vlm_url else 1
     return correct_queue.correct(
         context.store, engine, filter, rule, options.limit, at_once, progress
     )
 
 
-CORRECT = Operation("correct", "Correcting", CorrectOptions, run, is_started_by_kind=False)
+def prepare(context: "Context", dataset_id: int, options: CorrectOptions) -> CorrectOptions:
+    """Refuses a budget that cannot be counted."""
+    options.limits.stated(context.settings.prices)
+    return options
+
+
+CORRECT = Operation(
+    "correct", "Correcting", CorrectOptions, run, prepare=prepare, is_started_by_kind=False
+)

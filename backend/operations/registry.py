@@ -13,8 +13,10 @@ from backend.operations.lint import LINT
 from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
+from backend.operations.patterns import PATTERNS
 from backend.operations.picture_map import MAP
 from backend.operations.plugin_measures import MEASURE
+from backend.operations.regions import REGIONS
 from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE
 from backend.operations.score import ESTIMATE, SCORE
@@ -24,8 +26,8 @@ from backend.operations.snapshot import DIFF, RESTORE, SNAPSHOT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, LINT, SCORE, ESTIMATE, MEASURE, DUPLICATES, MAP, TRAIN, ADOPT, CORRECT,
-        SELECT, EXPORT, CHECK, SNAPSHOT, DIFF, RESTORE, RULE, DOWNLOAD, PROBE,
+        IMPORT, LINT, PATTERNS, SCORE, ESTIMATE, MEASURE, DUPLICATES, MAP, REGIONS, TRAIN, ADOPT,
+        CORRECT, SELECT, EXPORT, CHECK, SNAPSHOT, DIFF, RESTORE, RULE, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )
 }  # fmt: skip

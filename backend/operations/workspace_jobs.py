@@ -101,11 +101,15 @@ class Jobs(Context):
         with self.store.reading() as session:
             return self._views([job_queries.get_job(session, job_id)], session)[0]
 
+    def last(self, kind: str, dataset_id: int) -> JobView | None:
+        """The newest background job of this kind for the dataset, whatever its status."""
+        with self.store.reading() as session:
+            job = job_queries.latest_job(session, kind, dataset_id)
+            return self._views([job], session)[0] if job is not None else None
+
     def last_scoring(self, dataset_id: int) -> JobView | None:
         """The newest background job that scores the dataset, whatever its status."""
-        with self.store.reading() as session:
-            job = job_queries.latest_job(session, "score", dataset_id)
-            return self._views([job], session)[0] if job is not None else None
+        return self.last("score", dataset_id)
 
     def running(self) -> list[JobView]:
         """Background jobs queued or running, of all servers on this database, oldest first."""

@@ -10,6 +10,7 @@ from backend.datasets.containers import ImageFile
 from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
+from backend.jobs import word_regions
 from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.progress import Progress, no_progress
@@ -40,6 +41,7 @@ from db.queries import (
 )
 from db.queries.claim_queries import ClaimCounts
 from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.region_queries import RegionRow
 from db.queries.suggestion_queries import SuggestionRow
 from db.texts import is_blank
 
@@ -76,6 +78,11 @@ class Review(Queue, Verdicts, NearDuplicates):
             raise SettingsError("The caption is empty.")
         engine = self._engines.of_pair(pair_id)
         return ask_models.check_caption(self._store, engine, pair_id, caption)
+
+    def regions(self, pair_id: int, span: tuple[int, int] | None = None) -> tuple[RegionRow, ...]:
+        """See `word_regions.regions_of_pair`."""
+        engine = self._engines.of_pair(pair_id)
+        return word_regions.regions_of_pair(self._store, engine, pair_id, span)
 
     def why_abstract(self, pair_id: int) -> Abstractness | None:
         """See `ask_models.why_abstract`."""

@@ -32,7 +32,7 @@ Evaluated = tuple[Any, str]
 #: The evaluations, the default first.
 EVALUATIONS = (
     "detection", "steps", "specificity", "support", "selection", "composition", "boosting",
-    "long-captions", "cleaning", "icc",
+    "long-captions", "cleaning", "regions", "verdicts", "icc",
 )  # fmt: skip
 
 
@@ -53,7 +53,9 @@ def evaluate(
                        "minimally false ones; boosting: richer captions and their guard, with "
                        "answers by rule; long-captions: paragraphs and lists of tags, claim by "
                        "claim; cleaning: do verdicts pay for the models that are trained on the "
-                       "captions?"),
+                       "captions?; regions: do regions of words lie on the things that they are "
+                       "about?; verdicts: models on the verdicts in a --dataset of the store. "
+                       "With --benchmark: the benchmark's file or folder."),
     ] = "detection",
     ratings: Annotated[
         list[Path] | None,
@@ -161,9 +163,9 @@ def evaluate(
     ] = False,
     scores: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="With --noise recorded: another program's scores, a "
-                     "table with an id and a score, or its suspects, one id per line: compared on "
-                     "the same held-out pairs; may be given several times."),
+        typer.Option(metavar="FILE", help="With --noise recorded, --benchmark and verdicts: "
+                     "another program's scores, a table with an id and a score, or its suspects, "
+                     "one id per line: compared on the same pairs; may be given several times."),
     ] = None,
     vlm: Vlm = None,
     vlm_url: VlmUrl = None,
@@ -193,10 +195,28 @@ def evaluate(
                      "and caption."),
     ] = None,
     image_root: ImageRoot = None,
-    sugarcrepe: Annotated[
+    benchmark: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A published benchmark in its own files: foil, "
+                     "sugarcrepe, sugarcrepe++, winoground, aro, hat, nocaps-foil, mhaldetect, "
+                     "detailverifybench or seetrue; its pictures are under --image-root. --pairs "
+                     "draws so many of its pictures or examples. Nothing is downloaded."),
+    ] = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND=NAME_OR_DIR", help="With --benchmark and verdicts: a single "
+                     "score to compare with, such as clip=openai/clip-vit-base-patch32 "
+                     "(CLIPScore), lemon-fix, or vqa:NAME_OR_DIR (P(yes)); may be given several "
+                     "times. Default with --benchmark: the embedded clip and blip-itm."),
+    ] = None,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="With --benchmark: leave out the entries whose "
+                           "pictures are missing; the report says how many.")
+    ] = False,
+    items: Annotated[
         Path | None,
-        typer.Option(help="With composition: the folder of SugarCrepe's JSON files, beside "
-                     "--image-root val2017. Default: drawn scenes."),
+        typer.Option(metavar="FILE", help="With --benchmark: also write the ids, pictures and "
+                     "captions to this JSONL, for others to score (--scores)."),
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Also write all tables to this Markdown file.")
@@ -207,21 +227,35 @@ def evaluate(
     cache: Annotated[
         Path, typer.Option(help="Where trajectories are cached for the next evaluation.")
     ] = Path("data/evaluation"),
+    db: Database = None,
     device: Device = None,
     precision: Precision = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Evaluate how well errors are detected: known errors are injected, and the results on held-out
     pairs are reported alongside control baselines. The argument selects another evaluation."""
+    report: Any
     with reported(as_json):
-        for file in (markdown, page):  # before hours of computing
+        for file in (markdown, page, items):  # before hours of computing
             if file is not None and not file.absolute().parent.is_dir():
                 raise SettingsError(f"There is no folder {file.absolute().parent}.")
+        if benchmark is not None or what == "verdicts":
+            from research.commands import published_benchmarks
+
+            with progress("Evaluating") as update:
+                report = published_benchmarks.evaluate(
+                    benchmark, what, dataset, image_root, model, scorer, captioner, baseline or (),
+                    scores or (), pairs, first_seed, skip_missing, items, db, device, precision,
+                    update,
+                )  # fmt: skip
+            tables = published_benchmarks.write(report, markdown, page)
+            emit(report, as_json, tables)
+            return
         if what not in EVALUATIONS or (what in ("detection", "steps") and (ratings or words)):
             others = ", ".join(f"'{name}'" for name in EVALUATIONS[1:-1])
             raise SettingsError(
                 f"Evaluate '{EVALUATIONS[0]}' (the default), {others}, or '{EVALUATIONS[-1]}' with "
-                "--ratings FILE or --words FILE."
+                "--ratings FILE or --words FILE. A published benchmark: --benchmark NAME PATH."
             )
         if published:
             from research.evaluation.papers_setting import PAIRS, TEST_PAIRS
@@ -230,7 +264,6 @@ def evaluate(
             test_pairs = min(TEST_PAIRS, pairs // 2) if test_pairs is None else test_pairs
         pairs = 400 if pairs is None else pairs
         folders = embedded or [MODELS]
-        report: Any
         with progress("Evaluating") as update:
             if what == "icc":
                 from research.evaluation import icc
@@ -253,6 +286,18 @@ def evaluate(
                     progress=update,
                 )  # fmt: skip
                 tables = several_claims.markdown(report)
+            elif what == "regions":
+                from research.evaluation import pointing
+
+                report = pointing.evaluate_pointing(
+                    pairs,
+                    seeds,
+                    first_seed,
+                    folders,
+                    scorer or ("blip-itm", "blip-itc", "clip"),
+                    update,
+                )
+                tables = pointing.markdown(report)
             elif what == "cleaning":
                 from research.evaluation import cleaning_pays
 
@@ -267,8 +312,7 @@ def evaluate(
                 )  # fmt: skip
             elif what in ("support", "selection", "composition"):
                 report, tables = _phrases(
-                    what, pairs, seeds, first_seed, folders, scorer, model, sugarcrepe, image_root,
-                    device, update,
+                    what, pairs, seeds, first_seed, folders, scorer, model, device, update,
                 )  # fmt: skip
             else:
                 from backend.engine.trajectories.exploring import Exploring
@@ -321,8 +365,6 @@ def _phrases(
     folders: Sequence[Path],
     scorers: Sequence[str] | None,
     model: str | None,
-    sugarcrepe: Path | None,
-    image_root: Path | None,
     device: str | None,
     update: Progress,
 ) -> Evaluated:
@@ -345,12 +387,7 @@ def _phrases(
     from research.evaluation import composition
     from research.evaluation.labelled import DIRECTORIES
 
-    if sugarcrepe is None:
-        comparisons = composition.drawn_comparisons(pairs, first_seed)
-    elif image_root is None:
-        raise SettingsError("Give the folder of COCO's images: --image-root val2017")
-    else:
-        comparisons = composition.sugarcrepe(sugarcrepe, image_root)
+    comparisons = composition.drawn_comparisons(pairs, first_seed)
     kind = scorers[0] if scorers else None
     scorer = load_scorer(model or str(folders[0] / DIRECTORIES[kind or "clip"]), kind, device)
     report = composition.evaluate_composition(scorer, comparisons, update)

@@ -50,7 +50,7 @@ Floats = NDArray[np.float64]
 #: Share of the captions that is wrong, share that gets a verdict, and fewest pairs.
 WRONG, JUDGED, LEAST = 0.3, 0.15, 80
 EPOCHS, BATCH = 8, 48
-CLIP_RATE, CAPTIONER_RATE, PREFERENCE_RATE = 5e-5, 1e-4, 2e-5
+CLIP_RATE, CAPTIONER_RATE, PREFERENCE_RATE = 1e-4, 4e-4, 2e-5
 #: How far the captioner may move from where DPO begins (Rafailov et al., Section 6).
 BETA = 0.1
 _FRESH, _TOGETHER = 400, 64

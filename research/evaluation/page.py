@@ -10,7 +10,7 @@ from plotly.offline import get_plotlyjs
 from backend.templating import template_environment
 from research.evaluation.evaluate import EvaluationReport, by_setting
 from research.evaluation.result_figures import Figures
-from research.evaluation.result_tables import tables
+from research.evaluation.result_tables import Table, tables
 from research.markdown_tables import mean_of
 
 _COLOURS = ("#2563a6", "#d97b29", "#3f8f5b", "#a3476b", "#6b5fb5", "#7a7a7a")
@@ -25,16 +25,39 @@ def page(report: EvaluationReport, command: str = "") -> str:
         ("Calibration of the probabilities", _reliability(report)),
         ("Suspect words: is the highest score on a changed word?", _localisation(report)),
     ]
+    seeds = len({result.seed for result in report.results})
+    about = (
+        f"Dataset: {report.dataset}. {report.pairs} pairs per run, half for training and half for "
+        f"testing; {seeds} seed{'' if seeds == 1 else 's'}; error bars show one standard error."
+    )
+    return page_of(
+        f"Evaluation on {report.dataset}",
+        [about],
+        command,
+        [(title, figure) for title, figure in charts if figure is not None],
+        tables(report),
+    )
+
+
+def page_of(
+    title: str,
+    about: Sequence[str],
+    command: str,
+    charts: Sequence[tuple[str, go.Figure]],
+    tables_of_page: Sequence[Table],
+) -> str:
+    """Charts and tables with their titles, below sentences `about` them, as one HTML file that
+    needs no other."""
     return (
         template_environment(_TEMPLATES)
         .get_template("report.html")
         .render(
-            report=report,
+            title=title,
+            about=about,
             command=command,
-            seeds=len({result.seed for result in report.results}),
             plotly=Markup(get_plotlyjs()),
-            charts=[(title, _html(figure)) for title, figure in charts if figure is not None],
-            tables=tables(report),
+            charts=[(name, _html(figure)) for name, figure in charts],
+            tables=tables_of_page,
         )
     )
 

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 from backend.engine.captions import Caption
 from backend.engine.detection.localisation import DEFAULT, WordWeights, word_scores
-from backend.engine.english.phrases import phrases_of
+from backend.engine.english.phrases import whole_phrases
 from backend.engine.trajectories.trajectory import Trajectory
 from research.evaluation.labelled import LabelledPairs
 
@@ -109,25 +109,6 @@ def _in_its_phrase(caption: str, truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
         if (inside & truth).any():
             mask |= inside
     return mask
-
-
-def whole_phrases(caption: str) -> list[tuple[int, int]]:
-    """Character ranges of the phrases, an object together with the attributes right before it.
-
-    >>> text = "Two small dogs next to a red fire hydrant."
-    >>> [text[start:end] for start, end in whole_phrases(text)]
-    ['Two small dogs', 'next to', 'red fire hydrant']
-    """
-    ranges: list[tuple[int, int]] = []
-    is_open = False  # whether the last range ends with an attribute
-    for phrase in phrases_of(caption):
-        between = caption[ranges[-1][1] : phrase.start] if is_open else ""
-        if is_open and phrase.kind != "relation" and not between.strip(" ,"):
-            ranges[-1] = ranges[-1][0], phrase.end
-        else:
-            ranges.append((phrase.start, phrase.end))
-        is_open = phrase.kind == "attribute"
-    return ranges
 
 
 def _surprise(trajectory: Trajectory) -> WordScores:

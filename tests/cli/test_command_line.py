@@ -139,7 +139,6 @@ def test_a_malformed_dataset_is_reported_row_by_row(
         (["serve", "--host", "0.0.0.0", "--port", "0"], 2, "no accounts"),
         (["score", "--no-such-option", "x"], 2, ""),
         (["correct", "demo", "--accept-p", "0.1"], 2, "--accept-gain"),
-        (["correct", "demo", "--budget", "5"], 2, "--price-in"),
         (["correct", "demo", "--vlm-mode", "loud"], 2, "reasoning"),
         (["correct", "demo", "--vlm-url", "http://localhost:1/v1"], 2, "--vlm NAME"),
         (["evaluate", "icc"], 2, "--ratings"),

@@ -126,18 +126,43 @@ def test_the_package_runs_as_a_module() -> None:
     assert printed.strip() == VERSION
 
 
-def test_a_command_that_is_done_says_what_it_waits_for_and_ends(tmp_path: Path) -> None:
+def run_with(library: str, folder: Path) -> tuple[int, str, str]:
+    """Run a command in a process in which a library does this."""
     program = (
-        "import app, threading, time\n"
-        "app.PATIENCE = 0.1\n"
-        "threading.Thread(target=time.sleep, args=(500,), name='a library').start()\n"
-        "app.sys.argv = ['app.py', 'progress', 'nothing']\n"
+        "import app, sys, threading, time\n"
+        "from backend.cli import ending\n"
+        f"ending.PATIENCE = 0.1\n{library}\n"
+        "sys.argv = ['app.py', 'progress', 'nothing']\n"
         "app.run()\n"
     )
-    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path)}
-    status, _, reported = programs.run(["-c", program], environment)
+    return programs.run(["-c", program], {**os.environ, "TRACED_DATA_DIRECTORY": str(folder)})
+
+
+def test_a_command_that_is_done_says_what_it_waits_for_and_ends(tmp_path: Path) -> None:
+    thread = "threading.Thread(target=time.sleep, args=(5000,), name='a library').start()"
+    status, _, reported = run_with(thread, tmp_path)
     assert status == 3
     assert "a library" in reported
+
+
+def test_a_command_ends_whatever_libraries_do_when_they_are_taken_apart(tmp_path: Path) -> None:
+    """By then no thread of ours runs, which could end a wait."""
+    waits = (
+        "class Library:\n"
+        "    def __del__(self, sleep=time.sleep):\n"
+        "        sleep(5000)\n"
+        "sys.library = Library()"
+    )
+    assert run_with(waits, tmp_path)[0] == 3
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full disk")
+def test_results_that_cannot_be_written_at_the_end_are_a_failure(tmp_path: Path) -> None:
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path), "PYTHONUNBUFFERED": ""}
+    command = "import os, app; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); app.run()"
+    status, _, reported = programs.run(["-c", command, "datasets", "list", "--json"], environment)
+    assert status == 1
+    assert "No space left" in reported
 
 
 @pytest.mark.parametrize(("umask", "modes"), [(0o022, (0o700, 0o600)), (0o002, (0o770, 0o660))])
@@ -151,6 +176,7 @@ def test_what_is_written_is_nobody_elses(
         status, _, reported = programs.run(["-c", program, *command], environment)
         assert status == 0, reported
     places = [*(tmp_path / "state").rglob("*"), tmp_path / "o", *(tmp_path / "o").rglob("*")]
-    assert places
+    assert (tmp_path / "state" / "traced.db") in places
+    assert not (tmp_path / "state" / "traced.db-wal").exists(), "the database was closed"
     for place in places:
         assert place.stat().st_mode & 0o777 & ~modes[not place.is_dir()] == 0, place

@@ -108,11 +108,11 @@ def set_probabilities(store: Store, ids: Sequence[int], values: Sequence[float |
         )
 
 
-def start_run(store: Store, dataset_id: int, revision: str = "1") -> int:
+def start_run(store: Store, dataset_id: int, revision: str = "1", kind: str = "score") -> int:
     with store.writing() as session:
         return run_queries.start_run(
             session,
-            kind="score",
+            kind=kind,
             dataset_id=dataset_id,
             scorer_kind="clip",
             model="some/model",

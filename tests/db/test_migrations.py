@@ -13,6 +13,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, exc, inspect, text
 
+from backend.errors import StoreError
+from backend.store import open_database
 from db import Store, open_store, upgrade
 from db.caption_search import TABLES
 from db.errors import NewerDatabase, StoreProblem
@@ -217,8 +219,12 @@ def test_a_database_before_the_oldest_revision_is_told_how_to_open(url: str) -> 
     engine = create_engine(parse_url(url))
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0029'"))
-    with pytest.raises(StoreProblem, match=upgrade.OLDER_PROGRAM):
+    with pytest.raises(StoreProblem, match=upgrade.OLDER_PROGRAM) as refused:
         open_store(url)
+    assert f"git checkout {upgrade.OLDER_PROGRAM}" in refused.value.terminal
+    with pytest.raises(StoreError) as translated:
+        open_database(url)
+    assert translated.value.remedies["terminal"] == refused.value.terminal
     with engine.connect() as connection:
         version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     engine.dispose()

@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 import torch
+from sqlalchemy import select
 
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, explain
 from backend.jobs.scoring import score_dataset
@@ -20,6 +21,7 @@ from backend.jobs.scoring.workers import Devices, Opened, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
+from db.models import Verdict
 from db.queries.pair_queries import PairCaption
 from research.scenes import demo
 from tests.faults.stored_scores import stored
@@ -106,6 +108,62 @@ def test_a_job_that_waits_for_a_stopped_worker_can_be_cancelled(
     stopped[0].join(PATIENCE)
     assert stopped[0].exitcode == -signal.SIGKILL
     check_resumed(workspace, stored(workspace))
+
+
+def judge_all(workspace: Workspace, rounds: int) -> dict[int, list[str]]:
+    """Verdicts on every pair, as a curator gives them; returns those that were confirmed."""
+    confirmed: dict[int, list[str]] = {}
+    for number in range(rounds):
+        for pair in range(1, PAIRS + 1):
+            decision = ("correct", "wrong", "drop")[(number + pair) % 3]
+            view = workspace.review.open_pair(pair)
+            workspace.review.decide(pair, view.version, decision, author=f"curator {number % 3}")
+            confirmed.setdefault(pair, []).append(decision)
+    return confirmed
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_verdicts_beside_a_stopped_worker_are_kept(
+    workspace: Workspace, sizes: Sizes, monkeypatch: pytest.MonkeyPatch, goes_on: bool
+) -> None:
+    """Before it is stopped, meanwhile, and after it was continued or ended."""
+    sizes(MOST_LOOKS_AT_A_STOPPED=600 if goes_on else 3)
+    confirmed = judge_all(workspace, 1)
+    with monkeypatch.context() as patch:
+        stopped = after_the_first_batch(patch, psutil.Process.suspend)
+        job = workspace.jobs.background.start(
+            "score", 1,
+            lambda progress: {
+                "job": workspace.jobs.score(1, progress, ANOTHER, suggestions=False).scored
+            },
+        )  # fmt: skip
+        until = time.monotonic() + PATIENCE
+        while not stopped and time.monotonic() < until:
+            judge = judge_all(workspace, 1)
+            for pair, decisions in judge.items():
+                confirmed[pair] += decisions
+        for pair, decisions in judge_all(workspace, 5).items():
+            confirmed[pair] += decisions
+        if goes_on:
+            assert psutil.Process(stopped[0].ident).status() == psutil.STATUS_STOPPED
+            psutil.Process(stopped[0].ident).resume()
+        assert workspace.jobs.background.wait(PATIENCE)
+    ended = workspace.jobs.job(job)
+    kept = stored(workspace)
+    if goes_on:
+        assert (ended.status, len(kept)) == ("done", PAIRS)
+    else:
+        assert (ended.status, ended.failure) == ("failed", WorkerEnded.__name__)
+        check_resumed(workspace, kept)
+    with workspace.store.reading() as session:
+        acts = session.execute(select(Verdict.pair_id, Verdict.decision).order_by(Verdict.id))
+        history: dict[int, list[str | None]] = {}
+        for pair, decision in acts:
+            history.setdefault(pair, []).append(decision)
+    assert history == confirmed
+    for pair, decisions in confirmed.items():
+        assert workspace.review.open_pair(pair).decision == decisions[-1]
 
 
 def kill(process: psutil.Process) -> None:

@@ -146,7 +146,7 @@ def test_a_second_opinion_is_asked_for_each_claim(
     assert (report.agrees, report.doubts) == (wrong.count(False), wrong.count(True))
     assert set(texts) <= texts_sent
     assert VAGUE not in texts_sent
-    assert plan.fewest > COUNT
+    assert plan.forecast.requests[0] > COUNT
     rows = of(workspace, dataset)
     with workspace.store.reading() as session:
         opinions = signal_queries.latest_opinions(session, [row.id for row in rows])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from backend.engine.language_models.spending import Budget
+from backend.engine.language_models.spending import Budget, PriceList, Prices
 from backend.errors import ModelUnavailable, SettingsError
 from backend.jobs import correct_queue
 from backend.jobs.correct_queue import Rule, dry_run
@@ -195,17 +195,36 @@ def test_a_rule_without_meaning_is_refused(p: float, gain: float) -> None:
         Rule(p, gain)
 
 
+def test_a_budget_in_money_needs_a_price(opened: OpenWorkspace) -> None:
+    options = {"vlm": "vlm", "limits": {"budget": 5.0}}
+    with pytest.raises(SettingsError, match="needs prices") as refused:
+        opened(corrector="vlm", corrector_url="http://x/v1").jobs.start("correct", 1, **options)
+    assert "--price-in" in refused.value.remedies["terminal"]
+
+
 def test_a_dry_run_shows_all_and_sends_nothing(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
-        preview = dry_run(workspace.store, workspace.engine, everything(), count=2)
+        prices = PriceList(of_others=Prices(2.0, 10.0))
+        preview = dry_run(workspace.store, workspace.engine, everything(), prices, count=2)
+        few = dry_run(workspace.store, workspace.engine, everything(), prices, limit=3)
+        unpriced = dry_run(workspace.store, workspace.engine, everything(), PriceList())
         assert not served.requests
     assert (preview.pairs, len(preview.questions)) == (PAIRS, 2)
     assert "<suspects>" in preview.questions[0].user
     assert preview.questions[0].image_bytes > 500
+    forecast = preview.forecast
+    assert (forecast.requests, few.forecast.requests) == ((0, PAIRS), (0, 3))
+    tokens = sum(len(q.system) + len(q.user) for q in preview.questions) / 2 / 4 + 800
+    assert forecast.tokens_in[1] == pytest.approx(PAIRS * tokens, abs=PAIRS)
+    assert forecast.cost is not None
+    money = (forecast.tokens_in[1] * 2 + forecast.tokens_out[1] * 10) / 1e6
+    assert forecast.cost[1] == pytest.approx(money)
+    assert (unpriced.forecast.cost, unpriced.forecast.requests) == (None, (0, PAIRS))
+    assert "cost" not in unpriced.in_words()
     workspace = opened()
     with pytest.raises(SettingsError, match="none is set up"):
-        dry_run(workspace.store, workspace.engine, everything())
+        dry_run(workspace.store, workspace.engine, everything(), PriceList())
 
 
 def test_one_pair_can_be_corrected_on_the_page(opened: OpenWorkspace) -> None:

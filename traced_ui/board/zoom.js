@@ -1,7 +1,7 @@
 // Zooming into a picture: the wheel zooms at the mouse, dragging moves, a double click (or X) toggles
 // between whole and close. The next pair keeps the view, so that the same corner can be compared in
 // many pictures.
-import { listen, one, onPaint } from "./page.js";
+import { all, listen, one, onPaint } from "./page.js";
 
 const CLOSE = 2.5, MOST = 12, SHARP = 1.4;  // from SHARP on, a larger version of the picture is loaded
 const frameOf = (target) => target?.closest?.("#traced-stage .picture");
@@ -16,7 +16,8 @@ function apply() {
   const half = 0.5 / scale;
   x = Math.min(1 - half, Math.max(half, x));
   y = Math.min(1 - half, Math.max(half, y));
-  image.style.transform = scale > 1 ? `scale(${scale}) translate(${(0.5 - x) * 100}%, ${(0.5 - y) * 100}%)` : "";
+  const transform = scale > 1 ? `scale(${scale}) translate(${(0.5 - x) * 100}%, ${(0.5 - y) * 100}%)` : "";
+  for (const part of all("img, .where", view)) part.style.transform = transform;
   const sharp = image.getAttribute("src").replace("size=full", "size=close");
   if (scale > SHARP && image.getAttribute("src") !== sharp) {
     const loading = new Image();  // shown once it is loaded

@@ -183,6 +183,25 @@ def phrases_of(caption: str | Caption, words_read: int | None = None) -> tuple[P
     )
 
 
+def whole_phrases(caption: str) -> list[tuple[int, int]]:
+    """Character ranges of the phrases, an object together with the attributes right before it.
+
+    >>> text = "Two small dogs next to a red fire hydrant."
+    >>> [text[start:end] for start, end in whole_phrases(text)]
+    ['Two small dogs', 'next to', 'red fire hydrant']
+    """
+    ranges: list[tuple[int, int]] = []
+    is_open = False  # whether the last range ends with an attribute
+    for phrase in phrases_of(caption):
+        between = caption[ranges[-1][1] : phrase.start] if is_open else ""
+        if is_open and phrase.kind != "relation" and not between.strip(" ,"):
+            ranges[-1] = ranges[-1][0], phrase.end
+        else:
+            ranges.append((phrase.start, phrase.end))
+        is_open = phrase.kind == "attribute"
+    return ranges
+
+
 def is_spaced(text: str) -> bool:
     """Whether the text has spaces between its words: phrases are supported in English only."""
     return _UNSPACED.search(text) is None

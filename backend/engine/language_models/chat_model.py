@@ -6,12 +6,18 @@ import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.engine.language_models.spending import Spending
+from backend.engine.language_models.spending import (
+    CHARACTERS_A_TOKEN,
+    TOKENS_A_PICTURE,
+    TOKENS_AN_ANSWER,
+    Questions,
+    Spending,
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,16 @@ class Question:
     schema: dict[str, Any] | None = None
     alternatives: int = 0
 
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """About how many tokens it has, and its answer."""
+        characters = len(self.system) + len(self.user)
+        picture = TOKENS_A_PICTURE if self.image is not None else 0
+        return (
+            round(characters / CHARACTERS_A_TOKEN) + picture,
+            min(self.longest_answer, TOKENS_AN_ANSWER),
+        )
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -44,6 +60,15 @@ class Answer:
     tokens_out: int
     kept: bool = False
     likeliest: tuple[tuple[str, float], ...] = ()
+
+
+def like(questions: Sequence[Question], model: str, fewest: int, most: int) -> Questions:
+    """`fewest` to `most` questions to a model that are on average like these."""
+    tokens = [question.tokens for question in questions]
+    tokens_in, tokens_out = (
+        round(sum(each) / max(1, len(tokens))) for each in zip(*tokens or [(0, 0)], strict=True)
+    )
+    return Questions(model, fewest, most, tokens_in, tokens_out)
 
 
 def harmless(text: str) -> str:
@@ -107,9 +132,9 @@ class ChatModel(ABC):
         if cached_answer is not None:
             self.spending.kept += 1
             return cached_answer
-        self.spending.check()
+        self.spending.check(self.name)
         answer = self._answer(question)
-        self.spending.add(answer.tokens_in, answer.tokens_out)
+        self.spending.add(self.name, answer.tokens_in, answer.tokens_out)
         self.kept.write(question, answer)
         return answer
 

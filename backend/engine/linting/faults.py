@@ -48,7 +48,9 @@ _PHRASE_AGAIN = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[\w'’-]+")
-_EXCLAMATIONS = frozenset({"no", "ha", "very", "really", "so", "la", "oh", "bye", "go", "yeah"})
+_EXCLAMATIONS = frozenset(
+    {"no", "ha", "very", "really", "so", "la", "oh", "ok", "okay", "bye", "go", "yeah"}
+)
 _SENTENCE_END = re.compile(r"[.!?。！？]+\s*")
 #: Shorter sentences may be said twice.
 _FEWEST_WORDS = 3
@@ -106,11 +108,12 @@ def _without_loops(text: str) -> str:
 # ---------------------------------------------------------------- endings
 
 #: Words after which an English caption goes on; prepositions that also end one ("the lights are
-#: on", "a man to look at") are left out.
+#: on", "a cup to put change into") are left out.
 _GOES_ON = re.compile(
-    r"\b(?:a|an|the|of|with|and|or|from|into|near|between|their|which|while)\s*$", re.IGNORECASE
+    r"\b(?:a|an|the|of|with|and|or|from|near|between|their|which|while)\s*$", re.IGNORECASE
 )
-_ENDS_OPEN = re.compile(r"(?:[,:;(\[–—]|\w-|\.\.\.|…)\s*$")
+#: Not after a blank: there a comma is somebody's full stop, and dots are a pause. ":(" is a face.
+_ENDS_OPEN = re.compile(r"(?:\S(?:[,:;]|\.\.\.|…)|(?<![:;'-])[(\[]|[–—]|\w-)\s*$")
 #: More characters than the words and marks above have.
 _LONGEST_ENDING = 20
 _TAG_SEPARATOR = re.compile(r"[,;|]")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 from torch.nn.functional import normalize
 
 from backend.engine import hub
@@ -26,17 +27,25 @@ from backend.engine.scoring.checkpoints import (
     load_weights,
 )
 from backend.engine.scoring.cosine import CosineSession, gains_of
-from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
-from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens, Work
+from backend.engine.scoring.picture_views import PatchScorer, patches_of
+from backend.engine.scoring.protocol import (
+    BoolArray,
+    FloatArray,
+    ImageState,
+    Session,
+    Tokens,
+    Work,
+)
 from backend.engine.scoring.tokens import HubReader
 from backend.engine.scoring.towers.blip_text import BlipText
+from backend.engine.scoring.towers.image_memories import Memories
 
 #: The published models were trained and are evaluated on captions of at most 35 tokens.
 CONTEXT = 35
 
 
 @dataclass
-class BlipScorer(HubImages, DualEncoder):
+class BlipScorer(PatchScorer):
     """A `BlipForImageTextRetrieval`, scored by ITC or ITM according to `info.kind`.
 
     An image's state is its patch states [patches + 1, width] for ITM, its unit embedding [d] for
@@ -66,6 +75,19 @@ class BlipScorer(HubImages, DualEncoder):
             projections = self.model.vision_proj(first)
         vectors: FloatArray = normalize(projections.float(), dim=-1).cpu().numpy()
         return vectors
+
+    def score_views(
+        self, image: Image.Image, captions: Sequence[str], views: BoolArray
+    ) -> FloatArray:
+        """ITM's patches are left out of the image's memory: the image tower runs once."""
+        if not self.matching:
+            return super().score_views(image, captions, views)
+        (state,) = self.encode_images([image])
+        texts, session = self.reader.tokenise(captions), ItmSession(self)
+        scores = np.zeros((len(views), len(captions)), np.float32)
+        for rows, patches in patches_of(views, self.tokens_before_patches):
+            scores[rows] = session.score_views(state, texts, patches)
+        return scores
 
     def around(self, matching: bool) -> tuple[int, int]:
         """The special tokens before and after a text; the first is [ENC] for ITM, [CLS] for
@@ -160,21 +182,44 @@ class ItmSession:
                 row_of[text] = len(ordered)
                 ordered.append(text)
             images += [image] * len(row_of)
-        scores = np.zeros(len(ordered), np.float32)
+        logits = self._logits(ordered, self._images, images)
+        scores = logits.softmax(-1)[:, 1].numpy()
+        return [
+            scores[[texts_of[image][text] for text in texts]] if texts else np.zeros(0, np.float32)
+            for image, (_, texts) in zip(image_of, requests, strict=True)
+        ]
+
+    @torch.inference_mode()
+    def score_views(
+        self, state: ImageState, texts: Sequence[Tokens], patches: torch.Tensor
+    ) -> FloatArray:
+        """Log-odds of texts for views of an image, [views, texts]. `patches` [views, patches of a
+        view]: indices of the states that each view has."""
+        views = self._tower.open_views(state, patches)
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        ordered = [texts[i] for i in order] * len(patches)
+        numbers = [view for view in range(len(patches)) for _ in texts]
+        logits = self._logits(ordered, views, numbers)
+        odds = (logits[:, 1] - logits[:, 0]).view(len(patches), len(texts)).numpy()
+        return np.ascontiguousarray(odds[:, np.argsort(order)])
+
+    def _logits(
+        self, texts: Sequence[Tokens], images: Memories, image_of: Sequence[int]
+    ) -> torch.Tensor:
+        """ITM's two logits of each text, [texts, 2], on the CPU. Texts are sorted as for
+        `BlipText.read`."""
+        logits = torch.zeros(len(texts), 2)
         around = self._scorer.around(matching=True)
 
         def compute(part: range) -> None:
             rows = slice(part.start, part.stop)
             states = self._tower.read(
-                ordered[rows], around, self.work, self._table, self._images, images[rows]
+                texts[rows], around, self.work, self._table, images, image_of[rows]
             )
-            scores[rows] = self._probabilities(states).cpu().numpy()
+            logits[rows] = self._scorer.model.itm_head(states.float()).float().cpu()
 
-        self._budget.each([len(text) + 2 for text in ordered], compute)
-        return [
-            scores[[texts_of[image][text] for text in texts]] if texts else np.zeros(0, np.float32)
-            for image, (_, texts) in zip(image_of, requests, strict=True)
-        ]
+        self._budget.each([len(text) + 2 for text in texts], compute)
+        return logits
 
     def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
         image_of = self._remember([state for state, _ in requests])

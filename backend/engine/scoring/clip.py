@@ -14,7 +14,7 @@ from backend.engine.model_fit import check_image_processor, check_tokenizer
 from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request, info_of, load_weights
 from backend.engine.scoring.cosine import CosineSession
-from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
+from backend.engine.scoring.picture_views import PatchScorer
 from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
 from backend.engine.scoring.tokens import HubReader
 from backend.engine.scoring.towers.causal_text import CausalText, PrefixReader, from_clip
@@ -28,7 +28,7 @@ _OLD_END = 2
 
 
 @dataclass
-class ClipScorer(HubImages, DualEncoder):
+class ClipScorer(PatchScorer):
     """A `CLIPModel`. An image's state is its unit embedding, shape [d]."""
 
     image_processor: Any

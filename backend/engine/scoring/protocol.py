@@ -230,6 +230,33 @@ class Scorer(Protocol):
         ...
 
 
+#: (x0, y0, x1, y1) in pixels, from the upper left corner.
+Box = tuple[float, float, float, float]
+
+
+@runtime_checkable
+class SeesParts(Protocol):
+    """A scorer whose picture is a grid of patches, of which any can be left out. Vision-language
+    models and scorers that compare pairs are none."""
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        ...
+
+    def field_of_view(self, size: tuple[int, int]) -> Box:
+        """The part of a picture of `size` (width, height) that the grid covers, in its pixels."""
+        ...
+
+    def score_views(
+        self, image: Image.Image, captions: Sequence[str], views: BoolArray
+    ) -> FloatArray:
+        """Scores of the captions for each view of the image, [views, captions], as log-odds, which
+        do not saturate. `views` [views, rows, columns]: True where a patch is seen; not less than
+        one patch of each."""
+        ...
+
+
 class InSessions:
     """Captions are scored in a session of their own."""
 

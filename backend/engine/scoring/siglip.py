@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 from backend.engine import hub
 from backend.engine.model_fit import PROBES, check_ids, check_image_processor, check_tokenizer
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request, info_of, load_weights
-from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
+from backend.engine.scoring.picture_views import PatchScorer
 from backend.engine.scoring.protocol import ImageState, Session, Tokens
 from backend.engine.scoring.tokens import HubReader
 from backend.engine.scoring.towers.padded import PaddedSession, PaddedText, padded_to
@@ -24,7 +24,7 @@ from backend.errors import ModelMismatch
 
 
 @dataclass
-class SiglipScorer(HubImages, DualEncoder):
+class SiglipScorer(PatchScorer):
     """A `SiglipModel`. An image's state is its unit embedding, shape [d]."""
 
     image_processor: Any

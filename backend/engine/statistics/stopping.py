@@ -62,7 +62,7 @@ def remaining_errors(
         sample == below or undecided == 0
     ):  # everything below the point is decided: nothing to estimate
         return Remaining(point, below, sample, wrong_in_sample, errors_found, 0.0, 0.0, 0.0)
-    low, high = _interval(wrong_in_sample, sample, confidence)
+    low, high = exact_interval(wrong_in_sample, sample, confidence)
     undecided = below - errors_found
 
     def left(share: float) -> float:
@@ -74,7 +74,12 @@ def remaining_errors(
     )  # fmt: skip
 
 
-def _interval(wrong: int, sample: int, confidence: float) -> tuple[float, float]:
+def exact_interval(wrong: int, sample: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The exact interval of a share (Clopper and Pearson 1934).
+
+    >>> [round(end, 3) for end in exact_interval(14, 23)]
+    [0.385, 0.803]
+    """
     from scipy.stats import beta
 
     tail = (1 - confidence) / 2

@@ -108,17 +108,24 @@ class _Pool:
         ended, self._alive = context.Pipe(duplex=False)
         self.processes: list[SpawnProcess] = []
         self._idle: SimpleQueue[tuple[SpawnProcess, Connection]] = SimpleQueue()
+        self._threads = DaemonPool(len(names))
+        self._threads.__enter__()
         for name in names:
             connection, inner = context.Pipe()
-            arguments = inner, ended, replace(settings, device=name), root, prepared, polite
-            process = context.Process(target=_work_for, args=arguments)
+            process = context.Process(target=_work_for, args=(inner, ended, polite))
             process.start()
             inner.close()
             self.processes.append(process)
-            self._idle.put((process, connection))
+            # Not an argument: its size has no limit, and `start` would wait for ever for a process
+            # that ends before it has read it.
+            begin = ForkingPickler.dumps((replace(settings, device=name), root, prepared))
+            self._threads.submit(self._begin, process, connection, begin)
         ended.close()
-        self._threads = DaemonPool(len(names))
-        self._threads.__enter__()
+
+    def _begin(self, process: SpawnProcess, connection: Connection, begin: Any) -> None:
+        with suppress(OSError):  # it has ended, as the first batch will find
+            connection.send_bytes(begin)
+        self._idle.put((process, connection))
 
     def submit(self, task: Task[Q, R], batch: Sequence[Q]) -> "Future[R]":
         """The task's result; WorkerGone if its process ended, which ends the others too."""
@@ -145,6 +152,8 @@ class _Pool:
         self._alive.close()
         for process in self.processes:
             process.kill()  # also those that are stopped, and cannot notice
+        for process in self.processes:
+            process.join(_LOOK_EVERY)
         self._threads.__exit__()
 
 
@@ -333,16 +342,18 @@ def _opened(root: Path | None, batch: Sequence[Any]) -> Opened:
 def _work_for(
     connection: Connection,
     ended: Connection,
-    settings: Settings,
-    root: Path | None,
-    prepared: Any,
     polite: bool,
 ) -> None:
-    """Answer each (task, batch) with (result, None) or (None, what was raised)."""
+    """Answer each (task, batch) with (result, None) or (None, what was raised). First come the
+    settings, the folder of the pictures and what the scorer has prepared."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the calling process, which ends this
     threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
     if polite and hasattr(os, "nice"):
         os.nice(_NICENESS)
+    try:
+        settings, root, prepared = connection.recv()
+    except (EOFError, OSError):
+        return
     engine = Engine(settings)
     engine.scorer.take_over(prepared)
     with suppress(EOFError, OSError):

@@ -11,11 +11,11 @@ from typing import Any
 
 from backend.engine import memory
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
-from backend.engine.language_models.chat_model import ChatModel
+from backend.engine.language_models.chat_model import ChatModel, Question, like
 from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import PriceList, forecast
 from backend.errors import BudgetSpent, NotScored, SettingsError
-from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages, tokens_each
-from backend.jobs.reports import DryRunQuestion
+from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages
 from backend.jobs.scoring.stored_rows import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -76,30 +76,47 @@ def boost(
 
 
 def dry_run(
-    store: Store, engine: Engine, filter: QueueFilter, booster: Booster, count: int = 3
+    store: Store,
+    engine: Engine,
+    filter: QueueFilter,
+    booster: Booster,
+    prices: PriceList,
+    limit: int | None = None,
+    count: int = 3,
 ) -> BoostDryRun:
-    """The exact first requests, without sending them. Holistic requests depend on the answers and
-    are not shown."""
+    """The exact first requests, without sending them, and what all will take. Holistic requests
+    depend on the answers: they are counted like blends, and not shown."""
     work = BoostWork(store, engine, filter.dataset_id, booster)
-    questions: list[DryRunQuestion] = []
-    for row, context in work.waiting(filter, None):
+    examples: list[tuple[QueueRow, Question]] = []
+    blends: list[Question] = []
+    pictures: list[Question] = []
+    kinds = set(booster.kinds)
+    for row, context in work.waiting(filter, limit):
         if isinstance(context, str) or _looks_wrong(row):
             continue
-        previewed = []
         captions = boosting.joinable(work.captions(row))
         if len(captions) > 1:
-            previewed.append(boosting.blend_question(captions))
-        if booster.sees is not None and {"visual", "holistic"} & set(booster.kinds):
-            previewed.append(boosting.visual_question(context.image))
-        questions += [dry_run_question(row, question) for question in previewed]
-        if len(questions) >= count:
+            blends.append(boosting.blend_question(captions))
+            examples.append((row, blends[-1]))
+        if booster.sees is not None and {"visual", "holistic"} & kinds:
+            pictures.append(boosting.visual_question(context.image))
+            examples.append((row, pictures[-1]))
+        if len(examples) >= count:
             break
-    total = store.read(queue_queries.count, filter)
-    kinds = set(booster.kinds)
+    total = store.read(queue_queries.count, filter, limit)
+    model = booster.blends or booster.sees
+    expected = []
+    if pictures and booster.sees is not None:
+        expected.append(like(pictures, booster.sees.name, 0, total))
+    if examples and model is not None:
+        # A picture with a single caption needs no blend.
+        of_captions = ("blend" in kinds or "holistic" in kinds) + ("holistic" in kinds)
+        expected.append(like(blends or pictures, model.name, 0, of_captions * total))
     return BoostDryRun(
-        work.name, total, tokens_each(questions), tuple(questions[:count]),
+        work.name, total, forecast(expected, prices),
+        tuple(dry_run_question(row, question) for row, question in examples[:count]),
         _server_of(booster.sees) if kinds & {"visual", "holistic"} else None,
-        _server_of(booster.blends or booster.sees) if kinds & {"blend", "holistic"} else None,
+        _server_of(model) if kinds & {"blend", "holistic"} else None,
     )  # fmt: skip
 
 

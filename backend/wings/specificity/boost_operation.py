@@ -54,7 +54,8 @@ class BoostOptions(Options):
     limits: Limits = Limits()
     """What the requests may cost."""
     dry_run: bool = False
-    """Show what would be sent first; send nothing."""
+    """Show what would be sent first, and what all will take: requests, tokens, and money by your
+    prices; send nothing."""
     model: Model = None
     scorer: Kind = None
     device: Device = None
@@ -66,7 +67,7 @@ def run(
     from backend.review.queue_form import generic_first
     from backend.wings.specificity import boost_captions
 
-    limits = options.limits.stated()
+    limits = options.limits.stated(context.settings.prices)
     filter = context.review.filter_of(dataset_id, generic_first(options.queue))
     context.engines.of_session.spending.limit(*limits)
     kinds = [kind.strip() for kind in options.kinds.split(",")]
@@ -75,11 +76,21 @@ def run(
     )
     engine = context.engines.of_dataset(dataset_id)
     if options.dry_run:
-        return boost_captions.dry_run(context.store, engine, filter, booster)
+        return boost_captions.dry_run(
+            context.store, engine, filter, booster, limits[0], options.limit
+        )
     return boost_captions.boost(context.store, engine, filter, booster, options.limit, progress)
 
 
-BOOST = Operation("boost", "Enriching", BoostOptions, run, is_started_by_kind=False)
+def prepare(context: "Context", dataset_id: int, options: BoostOptions) -> BoostOptions:
+    """Refuses a budget that cannot be counted."""
+    options.limits.stated(context.settings.prices)
+    return options
+
+
+BOOST = Operation(
+    "boost", "Enriching", BoostOptions, run, prepare=prepare, is_started_by_kind=False
+)
 
 
 class EnrichOptions(Options):

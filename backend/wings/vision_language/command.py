@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field, model_validator
 from rich.markup import escape
 
-from backend.cli.commands import Continuation, ScoreStep
+from backend.cli.commands import Continuation, Instead, ScoreStep
 from backend.cli.output import console, progress
 from backend.errors import SettingsError
 from backend.operations.common_options import Limits, Timeout
@@ -14,7 +14,6 @@ from backend.options import CommandLine, Options, parse_share
 from backend.progress import duration
 
 if TYPE_CHECKING:
-    from backend.engine.language_models.spending import Spending
     from backend.wings.vision_language.reports import SecondOpinionPlan
     from backend.workspace import Workspace
 
@@ -36,6 +35,9 @@ class _Options(Options):
     """With --second-opinion: questions in flight."""
     timeout: Timeout = None
     limits: Limits = Limits()
+    dry_run: bool = False
+    """With --second-opinion: show the first question, and what all will take: requests, tokens, and
+    money by your prices; send nothing, and do not score."""
 
     @model_validator(mode="after")
     def _has_a_server(self) -> Self:
@@ -44,39 +46,48 @@ class _Options(Options):
                 "--top is the share of pairs for --second-opinion URL. (gcd's replacements per "
                 "position: --replacements.)"
             )
+        if self.second_opinion is None and self.dry_run:
+            raise SettingsError(
+                "A dry run shows what --second-opinion URL would send; --estimate tells what "
+                "scoring takes."
+            )
         parse_share(self.top or "20%")
         return self
 
 
-def _begin(workspace: "Workspace", dataset_id: int, options: _Options) -> Continuation | None:
+def _begin(
+    workspace: "Workspace", dataset_id: int, options: _Options
+) -> Continuation | Instead | None:
     """Ask about one pair, and say what the rest will take."""
     if options.second_opinion is None:
         return None
-    from backend.wings.vision_language.model_check import ask, open_server, plan
+    from backend.wings.vision_language.model_check import ask, dry_run, open_server, plan
 
     share = parse_share(options.top or "20%")
+    prices, budget = options.limits.stated(workspace.settings.prices)
+    if options.dry_run:
+        return Instead(
+            dry_run(
+                workspace.store, dataset_id, options.second_model, options.second_opinion, share,
+                prices,
+            )
+        )  # fmt: skip
     server = open_server(options.second_opinion, options.second_model, options.timeout)
-    server.spending.limit(*options.limits.stated())
+    server.spending.limit(prices, budget)
     with progress("Asking the server"):
         first = plan(workspace.store, dataset_id, server, share)
-    outlook = _outlook(first, options.at_once, server.spending)
-    console.print(f"[yellow]Note:[/] {escape(outlook)}")
+    console.print(f"[yellow]Note:[/] {escape(_outlook(first, options.at_once))}")
     return partial(ask, workspace.store, dataset_id, server, share, options.at_once)
 
 
-def _outlook(plan: "SecondOpinionPlan", at_once: int, spending: "Spending") -> str:
+def _outlook(plan: "SecondOpinionPlan", at_once: int) -> str:
     """What the second opinion will take, at least and at most."""
-    fewest, most = plan.fewest, plan.most
-    seconds = [count * plan.seconds_each / at_once for count in (fewest, most)]
-    text = (
+    seconds = [count * plan.seconds_each / at_once for count in plan.forecast.requests]
+    return (
         f"'{plan.model}' at {plan.server} will be asked about {plan.pairs:,} of {plan.total:,} "
-        f"pairs: {fewest:,} to {most:,} questions of about {plan.tokens_each:,} tokens, "
-        f"{duration(seconds[0])} to {duration(seconds[1])}"
+        f"pairs: {plan.forecast.in_words()}, {duration(seconds[0])} to {duration(seconds[1])}. "
+        "Pictures and captions are sent there."
     )
-    each = plan.tokens_each * spending.prices.tokens_in + spending.prices.tokens_out
-    if each:
-        text += f", cost {fewest * each / 1e6:.4f} to {most * each / 1e6:.4f}"
-    return f"{text}. Pictures and captions are sent there."
 
 
 SECOND_OPINION = ScoreStep("second_opinion", "Second opinion", _Options, _begin)

@@ -27,8 +27,9 @@ from backend.engine.detection.opinion_signs import (
     signs_of,
     with_opinions,
 )
-from backend.engine.language_models.chat_model import Question
+from backend.engine.language_models.chat_model import Question, like
 from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import PriceList, Questions, forecast
 from backend.errors import (
     BudgetSpent,
     ImageError,
@@ -38,6 +39,7 @@ from backend.errors import (
     SettingsError,
     TracedError,
 )
+from backend.jobs.reports import DryRunQuestion
 from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.detect import measure_disagreement, renew_suspects
 from backend.jobs.scoring.image_batches import open_picture
@@ -47,7 +49,11 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
 from backend.wings.vision_language.caption_question import CAPTION, one_line, read_prompt
-from backend.wings.vision_language.reports import SecondOpinionPlan, SecondOpinionReport
+from backend.wings.vision_language.reports import (
+    SecondOpinionDryRun,
+    SecondOpinionPlan,
+    SecondOpinionReport,
+)
 from db.queries import (
     claim_queries,
     classifier_queries,
@@ -57,7 +63,7 @@ from db.queries import (
     run_queries,
     signal_queries,
 )
-from db.queries.pair_queries import PairCaption
+from db.queries.pair_queries import PairCaption, PairRow
 from db.queries.run_queries import RunRow
 from db.queries.signal_queries import ModelAnswerRow
 
@@ -102,24 +108,31 @@ def question_about(image: Image.Image, caption: str) -> Question:
     )  # fmt: skip
 
 
+def dry_run(
+    store: Store, dataset_id: int, model: str | None, server: str, share: float, prices: PriceList
+) -> SecondOpinionDryRun:
+    """What a second opinion will take, without asking the server anything. Raises ImageError."""
+    pair, question = _first_question(store, dataset_id)
+    total, pairs, fewest, most = _extent(store, dataset_id, share, 0)
+    return SecondOpinionDryRun(
+        model or "", server, pairs, total,
+        forecast([like([question], model or "", fewest, most)], prices),
+        DryRunQuestion(
+            pair.id, pair.external_id, question.system, question.user,
+            len(question.image or b""),
+        ),
+    )  # fmt: skip
+
+
 def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) -> SecondOpinionPlan:
     """Ask about one pair, and say what the rest will take. The answer is not kept: it tells,
     before anything is computed, whether the server can be used at all.
 
     Raises ModelUnavailable with advice for one that is down, slow or reports no log-probabilities,
     ModelMismatch for a model that answers something else, ImageError."""
-    with store.reading() as session:
-        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
-        total = pair_queries.counts(session, dataset_id).total
-        first = pair_queries.pairs_after(session, dataset_id, 0, _TRIED)
-    for pair in first:
-        image = open_picture(root, pair.image_path)
-        if not isinstance(image, str):
-            break
-    else:
-        raise ImageError("None of the first pictures can be read, so the server was not asked.")
+    _, question = _first_question(store, dataset_id)
     began = time.monotonic()
-    answer = endpoint.ask(question_about(image, pair.caption))
+    answer = endpoint.ask(question)
     seconds = time.monotonic() - began
     if p_yes(answer.likeliest) is None:
         raise ModelMismatch(
@@ -128,17 +141,41 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
             "answers at once, without reasoning first."
         )
     run = _run(store, dataset_id, endpoint)
+    answered = len(store.read(signal_queries.opinions_of_run, run.id))
+    total, pairs, fewest, most = _extent(store, dataset_id, share, answered)
+    if answer.tokens_in:
+        measured = Questions(endpoint.name, fewest, most, answer.tokens_in, answer.tokens_out, True)
+    else:
+        measured = like([question], endpoint.name, fewest, most)
+    return SecondOpinionPlan(
+        endpoint.name, endpoint.base_url, pairs, total,
+        forecast([measured], endpoint.spending.prices), seconds,
+    )  # fmt: skip
+
+
+def _first_question(store: Store, dataset_id: int) -> tuple[PairRow, Question]:
+    """About the first pair whose picture can be read. Raises ImageError."""
     with store.reading() as session:
-        answered = len(signal_queries.opinions_of_run(session, run.id))
+        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        first = pair_queries.pairs_after(session, dataset_id, 0, _TRIED)
+    for pair in first:
+        image = open_picture(root, pair.image_path)
+        if not isinstance(image, str):
+            return pair, question_about(image, pair.caption)
+    raise ImageError("None of the first pictures can be read, so the server was not asked.")
+
+
+def _extent(
+    store: Store, dataset_id: int, share: float, answered: int
+) -> tuple[int, int, int, int]:
+    """Pairs of the dataset, those still to be asked about, and the questions, at least and at
+    most: one about each claim, and one without each of the most suspect words of a doubtful one."""
+    with store.reading() as session:
+        total = pair_queries.counts(session, dataset_id).total
         counts = claim_queries.count_claims(session, dataset_id)
     pairs = max(0, math.ceil(share * total) - answered)
-    # One question about each claim, and one without each of the most suspect words of a doubtful
-    # one.
     fewest = round(pairs * max(1.0, counts.claims / max(1, total)))
-    return SecondOpinionPlan(
-        endpoint.name, endpoint.base_url, pairs, total, fewest, fewest + WORDS * pairs,
-        answer.tokens_in, seconds,
-    )  # fmt: skip
+    return total, pairs, fewest, fewest + WORDS * pairs
 
 
 def ask(

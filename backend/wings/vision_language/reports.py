@@ -2,23 +2,42 @@
 
 from dataclasses import dataclass
 
-from backend.jobs.reports import count_of
+from backend.engine.language_models.spending import Forecast
+from backend.jobs.reports import DryRunQuestion, count_of
 
 
 @dataclass(frozen=True)
 class SecondOpinionPlan:
-    """What a second opinion will take: `model` at `server` about `pairs` of `total`: `fewest` to
-    `most` questions of `tokens_each` input tokens, measured on one pair of the dataset, which took
-    `seconds_each`."""
+    """What a second opinion will take: `model` at `server` about `pairs` of `total`, by one
+    question about a pair of the dataset, which took `seconds_each`."""
 
     model: str
     server: str
     pairs: int
     total: int
-    fewest: int
-    most: int
-    tokens_each: int
+    forecast: Forecast
     seconds_each: float
+
+
+@dataclass(frozen=True)
+class SecondOpinionDryRun:
+    """The same without asking, with the first question. `model` "": the only one of the server."""
+
+    model: str
+    server: str
+    pairs: int
+    total: int
+    forecast: Forecast
+    question: DryRunQuestion
+
+    def in_words(self) -> str:
+        first = self.question
+        name = f"'{self.model}' at {self.server}" if self.model else self.server
+        return (
+            f"--- pair {first.external_id}: a JPEG of {first.image_bytes} bytes, and\n"
+            f"{first.user}\n\n{name}: {self.pairs:,} of {count_of(self.total, 'pair')}; "
+            f"{self.forecast.in_words()}. Nothing was sent."
+        )
 
 
 @dataclass(frozen=True)

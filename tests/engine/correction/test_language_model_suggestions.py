@@ -10,8 +10,8 @@ import pytest
 
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.spending import Budget, Prices, Spending
-from backend.errors import BudgetSpent
+from backend.engine.language_models.spending import Budget, PriceList, Prices, Spending
+from backend.errors import BudgetSpent, SettingsError
 from research.chat_server import CUT, chat_server
 from tests.engine.correction.contexts import context
 
@@ -63,7 +63,8 @@ def test_without_a_correction_there_is_an_outcome(answers: list[str], outcome: s
 
 
 def test_a_spent_budget_stops_requests_and_cached_answers_cost_nothing(tmp_path: Path) -> None:
-    spending = Spending(Prices(1e6, 2e6), Budget(cost=20.0))  # a question of 7 and 3 tokens: 13
+    # A question of 7 and 3 tokens: 13.
+    spending = Spending(PriceList({"m": Prices(1e6, 2e6)}), Budget(cost=20.0))
     with chat_server(lambda body: (200, GOOD)) as served:
         corrector = Corrector(ChatEndpoint(served.url, "m", cache=tmp_path, spending=spending))
         for text in ("A red dog", "A red cat", "A red dog"):
@@ -77,8 +78,15 @@ def test_a_spent_budget_stops_requests_and_cached_answers_cost_nothing(tmp_path:
 
 @pytest.mark.parametrize("budget", [Budget(tokens=10), Budget(requests=1), Budget(cost=1e-5)])
 def test_every_kind_of_budget_is_enforced(budget: Budget) -> None:
-    spending = Spending(Prices(1.0, 1.0), budget)
-    spending.check()
-    spending.add(7, 3)
+    spending = Spending(PriceList({"m": Prices(1.0, 1.0)}), budget)
+    spending.check("m")
+    spending.add("m", 7, 3)
     with pytest.raises(BudgetSpent):
-        spending.check()
+        spending.check("m")
+
+
+def test_a_budget_in_money_is_refused_for_a_model_without_a_price() -> None:
+    spending = Spending(PriceList({"m": Prices(1.0, 1.0)}), Budget(cost=5.0))
+    spending.check("m")
+    with pytest.raises(SettingsError, match="'other' has none"):
+        spending.check("other")

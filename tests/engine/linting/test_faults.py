@@ -13,6 +13,7 @@ FAULTY = {
         "a cat and a dog and a cat and a dog and a cat and a dog",
         "A man rides a horse. The sky is blue. A man rides a horse.",
         "snow snow snow snow",
+        "close up of a close up of a donut sitting on a table",
         "a table with a table with a table with", "ha ha ha and the the the dog",
     ],
     "refusal": [
@@ -33,6 +34,8 @@ FAULTY = {
         "The image shows a kitchen, in which there are a table and",
         "A woman is holding a large umb-",
         "A view of the harbour, where several boats...",
+        "person riding a bike doing a while", "A Chinese Dragon at a", "actors on the set of",
+        "a man with something in his mouth . a",
     ],
     "placeholder": [
         "USER: <image> What is this?", "A photo of [NAME] at the beach", "<|im_start|>A dog",
@@ -81,6 +84,11 @@ FLAWLESS = [
     "#sunset #beach #love", "A jar labelled J.R.Smith", "node.js logo on a laptop", "He is 5'10\".",
     "Straße – ein Hund", "A dog's bowl (empty)", "A sign: NO ENTRY", "A happy couple…in love.",
     "The word ERROR in red letters", "man, woman, dog & cat", "A board with a + b = c",
+    # As in Flickr8k and Conceptual Captions.
+    "A man parasails in the waves ,", "Two girls wearing bikins are standing in the lake ,",
+    'A man holds a sign that reads " Ok Ok Ok , I need money "', "a red kitchen from magazine ...",
+    "A man in a wheelchair is holding a cup out for a man to put some change into",
+    "i wish that this had been out last year :(", "all the ice cream is on the floor :'(",
 ]  # fmt: skip
 
 

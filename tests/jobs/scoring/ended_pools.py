@@ -1,5 +1,5 @@
-"""A program that ends processes in the middle of large batches and results, and then ends itself:
-`python -m tests.jobs.scoring.ended_pools COUNT`.
+"""A program that ends processes in the middle of large batches and results, and then ends itself as
+a command does: `python -m tests.jobs.scoring.ended_pools SEED`.
 
 A separate module, because the process that runs a task has to import whatever its module imports.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from backend.cli.ending import bounded_end
 from backend.jobs.scoring.workers import Devices, Opened, Workers
 from backend.settings import MODELS, load_settings
 
@@ -50,22 +51,33 @@ def _written() -> int:
     return int(Path("/proc/self/io").read_text().split("wchar:")[1].split()[0])
 
 
-def main(count: int) -> None:
+class DeadlyToRead:
+    """Ends the process that reads it, as the system does when memory runs out."""
+
+    def __reduce__(self) -> Any:
+        return _end_this_process, ()
+
+
+def _end_this_process() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(seed: int) -> None:
     settings = load_settings({"model": str(MODELS / "scenes-clip")}, {})
     engine: Any = SimpleNamespace(settings=settings, scorer=SimpleNamespace(prepared=None))
     large = os.urandom(LARGE)
-    numbers = random.Random(count)
-    for number in range(count):
-        devices = Devices(("cpu", "cpu"), automatic=number % 2 == 0)
-        with Workers(engine, None, devices) as workers:
-            results = workers.map(return_much, ([large] for _ in itertools.count()))
-            while next(results)[1][0] == os.getpid():
-                pass
-            for _ in range(numbers.randint(0, 3)):
-                next(results)
-            time.sleep(numbers.random() / 10)
-    print("ended", flush=True)
+    numbers = random.Random(seed)
+    devices = Devices(("cpu", "cpu"), automatic=seed % 2 == 0)
+    with Workers(engine, None, devices) as workers:
+        results = workers.map(return_much, ([large] for _ in itertools.count()))
+        while next(results)[1][0] == os.getpid():
+            pass
+        for _ in range(numbers.randint(0, 3)):
+            next(results)
+        time.sleep(numbers.random() / 10)
+    print("ended")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    with bounded_end():
+        main(int(sys.argv[1]))

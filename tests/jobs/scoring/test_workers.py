@@ -162,21 +162,35 @@ def test_worker_processes_end_if_the_main_process_is_killed(tmp_path: Path) -> N
     assert not psutil.wait_procs([worker], timeout=200)[1]
 
 
-def end_pools(count: int) -> None:
-    """A program that ends so many pools in the middle of large batches, and itself, while another
-    wants the processor too."""
+def end_programs(count: int) -> None:
+    """So many programs, each of which ends its workers in the middle of large batches, and then
+    itself, while another program wants the processor too. None waits for anything."""
     busy = programs.start(["-c", "while True: pass"], os.environ)
     try:
-        command = ["-m", "tests.jobs.scoring.ended_pools", str(count)]
-        status, printed, reported = programs.run(command, os.environ)
+        for seed in range(count):
+            command = ["-m", "tests.jobs.scoring.ended_pools", str(seed)]
+            status, printed, reported = programs.run(command, os.environ)
+            assert (status, printed) == (0, "ended\n"), (seed, reported)
+            assert "waiting for" not in reported, (seed, reported)
     finally:
         busy.kill()
         busy.wait()
-    assert (status, printed) == (0, "ended\n"), reported
 
 
 def test_a_program_ends_whatever_its_workers_were_doing() -> None:
-    end_pools(2)
+    end_programs(2)
+
+
+def test_a_worker_that_dies_while_it_starts_is_noticed() -> None:
+    """What it is sent at its start is far more than fits into a pipe."""
+    engine = _without_models()
+    engine.scorer.prepared = (ended_pools.DeadlyToRead(), bytes(ended_pools.LARGE))
+    with (
+        Workers(engine, None, Devices(("cpu", "cpu"))) as several,
+        pytest.raises(OutOfMemory),
+    ):
+        for _ in several.map(ended_pools.return_much, ([b"much"] for _ in itertools.count())):
+            pass
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="tells what a process has written")
@@ -192,5 +206,5 @@ def test_a_worker_that_dies_while_it_sends_its_result_is_noticed() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
-def test_a_program_ends_two_hundred_pools() -> None:
-    end_pools(200)
+def test_two_hundred_programs_end() -> None:
+    end_programs(200)

@@ -1,21 +1,10 @@
 """The evaluations of phrases and selection, at a small size: they measure what they claim to."""
 
-import json
-from pathlib import Path
-
 import pytest
-from PIL import Image
-from typer.testing import CliRunner
 
-from app import app
 from backend.engine.scoring.loading import load_scorer
-from backend.errors import DatasetFormatError
 from backend.settings import MODELS
-from research.evaluation.composition import (
-    drawn_comparisons,
-    evaluate_composition,
-    sugarcrepe,
-)
+from research.evaluation.composition import drawn_comparisons, evaluate_composition
 from research.evaluation.selection import SHARES, evaluate_selection, make_mixture, markdown
 from research.evaluation.support import evaluate_support
 from research.scenes.caption_reading import claims_of
@@ -69,30 +58,3 @@ def test_drawn_comparisons_are_scored_by_kind() -> None:
     assert every.pairs == sum(kind.pairs for kind in kinds) >= 30
     assert every.low < every.accuracy < every.high
     assert every.accuracy > 0.6
-
-
-def test_sugarcrepe_files_are_read_and_checked(tmp_path: Path) -> None:
-    images = tmp_path / "val2017"
-    images.mkdir()
-    Image.new("RGB", (20, 20), "red").save(images / "1.jpg")
-    entry = {"filename": "1.jpg", "caption": "a dog", "negative_caption": "a cat"}
-    files = tmp_path / "sugarcrepe"
-    files.mkdir()
-    with pytest.raises(DatasetFormatError, match="There is no JSON file"):
-        sugarcrepe(files, images)
-    (files / "swap_obj.json").write_text(json.dumps({"0": entry, "1": entry}), encoding="utf-8")
-    (files / "add_att.json").write_text(json.dumps([entry]), encoding="utf-8")
-    arguments = ["evaluate", "composition", "--sugarcrepe", str(files), "--image-root", str(images),
-                 "--scorer", "clip", "--json"]  # fmt: skip
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    rows = json.loads(result.stdout)["rows"]
-    assert [(row["kind"], row["pairs"]) for row in rows] == [
-        ("add_att", 1), ("swap_obj", 2), ("all", 3),
-    ]  # fmt: skip
-    (files / "add_att.json").write_text('[{"caption": "a dog"}]', encoding="utf-8")
-    with pytest.raises(DatasetFormatError, match=r"add_att.json is not a file of SugarCrepe"):
-        sugarcrepe(files, images)
-    (files / "add_att.json").write_text(json.dumps([{**entry, "filename": "2.jpg"}]))
-    with pytest.raises(DatasetFormatError, match="entry 0: there is no image"):
-        sugarcrepe(files, images)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select, update
 
+from backend.engine.language_models.spending import PriceList
 from backend.errors import NotScored, SettingsError
 from backend.review.charts import progress_of
 from backend.review.queue_form import cleaned, from_fields
@@ -84,7 +85,7 @@ def boost(
 
 def requests_for(workspace: Workspace, filter: QueueFilter, booster: Booster) -> BoostDryRun:
     engine = workspace.engines.of_dataset(1)
-    return boost_captions.dry_run(workspace.store, engine, filter, booster)
+    return boost_captions.dry_run(workspace.store, engine, filter, booster, PriceList())
 
 
 def rule(body: dict[str, Any]) -> tuple[int, str]:
@@ -187,10 +188,11 @@ def test_boosting_keeps_measured_specificity(workspace: Workspace) -> None:
         assert session.execute(measured).all() == before
 
 
-def preview_of(workspace: Workspace, *arguments: str) -> Any:
+def preview_of(workspace: Workspace, *arguments: str, prices: str = "") -> Any:
     """What `boost --dry-run` prints."""
     environment = {"TRACED_DATA_DIRECTORY": str(workspace.settings.data_directory),
                    "TRACED_DETECTOR": "nine signs", "TRACED_KIND": "clip",
+                   "TRACED_PRICES": prices,
                    "TRACED_MODEL": QUICK_CLIP["model"], "COLUMNS": "200"}  # fmt: skip
     return as_json(environment, "boost", "pairs", "--dry-run", *arguments)
 
@@ -239,6 +241,12 @@ def test_a_dry_run_names_each_server_and_what_is_sent_to_it(workspace: Workspace
     for arguments, captions_to in ((visual, None), (holistic, JOINS)):
         preview = preview_of(workspace, *arguments)
         assert (preview["pictures_to"], preview["captions_to"]) == (SEES, captions_to)
+    priced = preview_of(workspace, *holistic, prices="v=0/1000, l=0/10")["forecast"]
+    requests = priced["requests"][1]
+    # One question about the picture, and two about captions, of at most 100 tokens an answer.
+    assert priced["cost"][1] == pytest.approx(requests / 3 * 100 * (1000 + 2 * 10) / 1e6)
+    only_one = preview_of(workspace, *holistic, prices="v=0/1000")["forecast"]
+    assert only_one["cost"] is None
 
 
 def blended(workspace: Workspace, served: Any, pair_id: int) -> tuple[str, list[str]]:

@@ -15,7 +15,7 @@ from PIL import Image
 from backend.datasets.cells import split_proof
 from backend.engine.detection.localisation import VISIBLE
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.spending import Budget, Prices
+from backend.engine.language_models.spending import Budget, PriceList, Prices
 from backend.errors import (
     ImageError,
     ModelMismatch,
@@ -32,7 +32,7 @@ from db.queries import pair_queries, signal_queries
 from db.queries.pair_queries import PairRow
 from research.chat_server import Respond, Served, chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
-from tests.cli.invoking import environment_of, invoked
+from tests.cli.invoking import as_json, environment_of, invoked
 from tests.jobs.opening import OpenWorkspace, score_pairs
 
 PAIRS = 12
@@ -184,8 +184,10 @@ def plan(workspace: Workspace, respond: Respond, timeout: float = 5) -> Any:
 def test_the_plan_tells_what_the_rest_takes(workspace: Workspace) -> None:
     planned = plan(workspace, lambda body: (200, YES))
     assert (planned.pairs, planned.total) == (6, PAIRS)
-    assert (planned.fewest, planned.most) == (planned.pairs, 4 * planned.pairs)
-    assert planned.tokens_each == 7
+    assert planned.forecast.requests == (planned.pairs, 4 * planned.pairs)
+    assert planned.forecast.tokens_in == (7 * planned.pairs, 28 * planned.pairs)
+    assert planned.forecast.assumed == ""
+    assert planned.forecast.cost is None
     assert planned.model == "small"
     assert all(pair.numbers["second_opinion"] is None for pair in pairs_of(workspace))
 
@@ -289,7 +291,7 @@ def test_an_unreadable_picture_is_left_out(
 def test_a_spent_budget_ends_the_questions_and_the_answers_count(workspace: Workspace) -> None:
     with chat_server(lambda body: (200, YES)) as served:
         endpoint = open_server(served.url, None)
-        endpoint.spending.limit(Prices(1.0, 1.0), Budget(requests=4))
+        endpoint.spending.limit(PriceList(of_others=Prices(1.0, 1.0)), Budget(requests=4))
         report = model_check.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
         assert "budget" in report.stopped
         assert (report.new_answers, report.requests) == (4, 4)
@@ -333,6 +335,26 @@ def test_a_dataset_without_scores_is_refused(open_workspace: OpenWorkspace, scor
         model_check.ask(workspace.store, dataset_id, open_server(served.url, None), 0.2)
 
 
+def test_a_dry_run_asks_no_server_and_scores_nothing(scored: Path, tmp_path: Path) -> None:
+    environment = environment_of(scored, tmp_path)
+    nowhere = ("--second-opinion", "http://127.0.0.1:9/v1", "--dry-run")
+    model = ("--second-model", "small", "--top", "25%")
+    for prices in ("", "small=0/100"):
+        planned = as_json(
+            environment | {"TRACED_PRICES": prices}, "score", "pairs", *nowhere, *model
+        )  # fmt: skip
+        assert (planned["pairs"], planned["total"]) == (3, 12)
+        assert planned["forecast"]["requests"] == [3, 12]
+        assert planned["forecast"]["tokens_out"] == [3, 12], "an answer is one token"
+        assert planned["question"]["image_bytes"] > 0
+        assert "scored" not in planned
+        cost = planned["forecast"]["cost"]
+        assert cost == (pytest.approx([3e-4, 1.2e-3]) if prices else None)
+    status, _, err = invoked(environment, "score", "pairs", "--dry-run")
+    assert status == SettingsError.exit_status
+    assert "--estimate" in err
+
+
 def test_the_command_tells_the_cost_before_it_scores(scored: Path, tmp_path: Path) -> None:
     environment = environment_of(scored, tmp_path)
     score = ("score", "pairs", "--detector", "nine signs", "--no-suggestions")
@@ -341,7 +363,7 @@ def test_the_command_tells_the_cost_before_it_scores(scored: Path, tmp_path: Pat
         status, out, err = invoked(environment, *score, *options, "--json")
         assert status == 0, err
         err = " ".join(err.split())  # a terminal breaks lines
-        outlook = err.index("3 of 12 pairs: 3 to 12 questions")
+        outlook = err.index("3 of 12 pairs: 3 to 12 requests")
         assert "cost 0.0021 to 0.0084" in err[outlook:]
         assert outlook < err.index("Second opinion")
         report = json.loads(out)["second_opinion"]

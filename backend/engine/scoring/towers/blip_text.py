@@ -23,8 +23,11 @@ from backend.engine.scoring.protocol import Work
 from backend.engine.scoring.towers.image_memories import (
     ImageMemories,
     KeysAndValues,
+    Memories,
+    Patches,
     SeparateMemories,
     StackedMemories,
+    Views,
 )
 from backend.engine.scoring.towers.packed_attention import (
     PackedAttention,
@@ -85,6 +88,10 @@ class BlipText:
     def open_memories(self) -> ImageMemories:
         return StackedMemories(self._remember) if self.pads else SeparateMemories(self._remember)
 
+    def open_views(self, state: Patches, patches: torch.Tensor) -> Views:
+        """An image without some of its patches; `patches`: as for `Views`."""
+        return Views(self._remember, state, patches)
+
     def open_table(self) -> ProjectionTable:
         positions = len(self.embeddings.position_embeddings.weight)
         return ProjectionTable(len(self.embeddings.word_embeddings.weight), positions)
@@ -112,7 +119,7 @@ class BlipText:
         around: tuple[int, int],
         work: Work,
         table: ProjectionTable,
-        images: ImageMemories | None = None,
+        images: Memories | None = None,
         image_of: Sequence[int] = (),
     ) -> torch.Tensor:
         """States of the first tokens, shape [texts, width].
@@ -130,7 +137,7 @@ class BlipText:
         words: torch.Tensor,
         texts: Sequence[Sequence[int]],
         around: tuple[int, int],
-        images: ImageMemories | None = None,
+        images: Memories | None = None,
         image_of: Sequence[int] = (),
     ) -> torch.Tensor:
         """`read` from the tokens' embeddings [tokens, width]; differentiable."""
@@ -154,7 +161,7 @@ class BlipText:
         projected: torch.Tensor,
         packing: Packing,
         work: Work,
-        images: ImageMemories | None,
+        images: Memories | None,
         image_of: Sequence[int],
     ) -> torch.Tensor:
         """Run all layers on the first layer's input states and projections (q, k and v)."""
@@ -179,7 +186,7 @@ class BlipText:
         return states
 
     def _attention(
-        self, packing: Packing, images: ImageMemories | None, image_of: Sequence[int]
+        self, packing: Packing, images: Memories | None, image_of: Sequence[int]
     ) -> PackedAttention:
         if self.pads:
             return PaddedAttention(packing, self.heads, self.device, image_of, images)

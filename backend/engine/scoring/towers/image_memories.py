@@ -2,7 +2,7 @@
 
 `SeparateMemories` keeps each image's own tensors, as suits a CPU. `StackedMemories` keeps those of
 all images in one tensor a layer, so that an accelerator attends to any number of consecutive images
-in one call without copying them together.
+in one call without copying them together. `Views` are of one image, each without some patches.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,12 +20,20 @@ Remember = Callable[[torch.Tensor], list[KeysAndValues]]
 _TOGETHER = 64
 
 
-class ImageMemories(Protocol):
-    """The memories of the images in use. States are recognised by identity and kept alive, so that
-    no identity is used twice."""
+class Memories(Protocol):
+    """Numbered images, or views of one image, that texts attend to."""
 
     #: Patches of an image.
     patches: int
+
+    def of(self, layer: int, first: int, stop: int) -> KeysAndValues:
+        """Of the images `first` … `stop - 1` in a layer. Those that are not in use have any."""
+        ...
+
+
+class ImageMemories(Memories, Protocol):
+    """The memories of the images in use. States are recognised by identity and kept alive, so that
+    no identity is used twice."""
 
     def update(self, states: Sequence[Patches]) -> int:
         """Remember these images, and no others. Returns how many are new."""
@@ -33,10 +41,6 @@ class ImageMemories(Protocol):
 
     def index(self, state: Patches) -> int:
         """Index of an image in use, by which texts are sorted."""
-        ...
-
-    def of(self, layer: int, first: int, stop: int) -> KeysAndValues:
-        """Of the images `first` … `stop - 1` in a layer. Those that are not in use have any."""
         ...
 
 
@@ -133,6 +137,21 @@ class StackedMemories:
     def of(self, layer: int, first: int, stop: int) -> KeysAndValues:
         keys, values = self._layers[layer]
         return keys[first:stop], values[first:stop]
+
+
+class Views:
+    """One image as if some of its patches had never been there; its keys and values are computed
+    once. `patches` [views, patches of a view]: the indices of those that each view has."""
+
+    def __init__(self, remember: Remember, state: Patches, patches: torch.Tensor) -> None:
+        self._memory = remember(state[None])
+        self._indices = patches.to(state.device)
+        self.patches = patches.shape[1]
+
+    def of(self, layer: int, first: int, stop: int) -> KeysAndValues:
+        keys, values = self._memory[layer]
+        indices = self._indices[first:stop]
+        return keys[0][:, indices].transpose(0, 1), values[0][:, indices].transpose(0, 1)
 
 
 def _longer(tensor: torch.Tensor, by: int) -> torch.Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from backend.engine.scoring.towers.image_memories import ImageMemories
+from backend.engine.scoring.towers.image_memories import Memories
 from backend.engine.scoring.towers.packing import IntArray, Packing, Run, on_device
 
 
@@ -43,7 +43,7 @@ class SeparateAttention:
     """`image_of`: index of each text's image; without images, any equal number."""
 
     def __init__(
-        self, packing: Packing, heads: int, image_of: Sequence[int], images: ImageMemories | None
+        self, packing: Packing, heads: int, image_of: Sequence[int], images: Memories | None
     ) -> None:
         self._heads = heads
         self._images = images
@@ -149,7 +149,7 @@ class PaddedAttention:
         heads: int,
         device: torch.device,
         image_of: Sequence[int] = (),
-        images: ImageMemories | None = None,
+        images: Memories | None = None,
         is_causal: bool = False,
     ) -> None:
         self._heads = heads

@@ -17,9 +17,11 @@ from PIL import Image
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers' image processors)
 from backend import plugins
 from backend.engine.captions import Caption
+from backend.engine.regions.part_maps import check_sees_parts
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.protocol import Scorer
+from backend.engine.scoring.protocol import Scorer, SeesParts
 from backend.engine.trajectories.exploring import EditedText
+from backend.errors import ModelMismatch
 from tests.checkpoints import (
     drawn_pairs,
     random_clip_with_byte_pairs,
@@ -291,6 +293,35 @@ def test_an_edited_caption_keeps_the_users_text(contract: Contract) -> None:
     for token in inside:
         edited.edit(token, "blue" if token == inside[0] else "")
     assert str(edited) == caption.text.replace("RED", "blue")
+
+
+def test_what_a_view_leaves_out_has_no_influence(contract: Contract) -> None:
+    """The whole view has the score itself, as log-odds. BLIP's image tower sees the picture before
+    ITM's memory loses parts of it: there the same states are left out by hand."""
+    scorer = contract.scorer
+    if not isinstance(scorer, SeesParts):
+        with pytest.raises(ModelMismatch):
+            check_sees_parts(scorer)
+        return
+    vision = scorer.model.config.vision_config  # pyrefly: ignore[missing-attribute]
+    side, patch = int(vision.image_size), int(vision.patch_size)
+    image = drawn_pairs(1)[0][0].resize((side, side))
+    views = np.ones((3, *scorer.grid), np.bool_)
+    views[1, 0, 1] = views[2, :2, :2] = False
+    whole, without_one, without_four = scorer.score_views(image, CAPTIONS, views)
+    state = scorer.encode_images([image])[0]
+    (scores,) = scorer.score([(state, CAPTIONS)])
+    if scorer.info.kind == "blip-itm":
+        np.testing.assert_allclose(1 / (1 + np.exp(-whole)), scores, atol=1e-5)
+        seen = [0, *(1 + np.flatnonzero(views[2]))]
+        (scores,) = scorer.score([(state[seen], CAPTIONS)])
+        np.testing.assert_allclose(1 / (1 + np.exp(-without_four)), scores, atol=1e-5)
+    else:
+        np.testing.assert_allclose(whole / whole[0], scores / scores[0], atol=1e-4)
+        image.paste((255, 0, 0), (patch, 0, 2 * patch, patch))
+        again, painted, _ = scorer.score_views(image, CAPTIONS, views)
+        np.testing.assert_allclose(painted, without_one, atol=1e-3)
+        assert np.abs(again - whole).max() > 10 * np.abs(painted - without_one).max()
 
 
 def folded(text: str) -> str:

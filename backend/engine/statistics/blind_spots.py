@@ -1,0 +1,252 @@
+"""Blind spots of a writer: what is wrong more often in captions that say it than in the others.
+
+"*smiling* is wrong in 61 % of 23 captions, of the others 8 % are wrong": for each word, kind of
+word and phrase, Fisher's exact test of the captions that have it against those of the same writer
+that do not. All tests of a run together are held to a false discovery rate (Benjamini and Hochberg
+1995). What remains is told once: a pattern is dropped that says nothing new without the captions of
+a stronger one, as *is smiling* and *action* after *smiling*.
+
+Where people corrected captions or marked words in them, a pattern has to be what they touched in at
+least half of those that have it; a caption that was only called wrong counts for all that it says.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from backend.engine.captions import Caption
+from backend.engine.english.word_kinds import kind_of
+from backend.engine.english.word_lists import FUNCTION_WORDS
+from backend.engine.statistics.stopping import exact_interval
+
+Span = tuple[int, int]
+PatternKind = Literal["word", "kind", "phrase", "position"]
+#: (kind, name).
+Feature = tuple[PatternKind, str]
+
+#: The parts of a caption whose share of the wrong words is compared with their share of all words.
+THIRDS = ("first third", "middle third", "last third")
+#: Words of the longest phrase.
+_LONGEST_PHRASE = 3
+#: A weaker pattern has to hold this clearly without the captions of stronger ones.
+_STILL_HOLDS = 0.05
+
+
+@dataclass(frozen=True)
+class JudgedCaption:
+    """`wrong_spans`: the characters of the words that people replaced or marked; empty: not known.
+    `writer`: who or what wrote the caption; `at_random`: whether it was drawn at random."""
+
+    caption: str
+    is_wrong: bool
+    wrong_spans: frozenset[Span] = frozenset()
+    writer: str = ""
+    at_random: bool = False
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What is wrong more often than elsewhere.
+
+    * `captions`, `wrong`: judged captions of the writer that have it, and the wrong ones; of a
+      position: captions whose wrong word is known, and those where it lies there;
+    * `low`, `high`: exact 95 % interval of their ratio;
+    * `elsewhere`: share of the writer's other captions that are wrong; of a position: its share of
+      all words; `others`: how many other captions;
+    * `p`, `q`: of the exact test, and adjusted for all tests of the run;
+    * `random`, `random_wrong`: of those drawn at random.
+    """
+
+    writer: str
+    kind: PatternKind
+    name: str
+    captions: int
+    wrong: int
+    low: float
+    high: float
+    elsewhere: float
+    others: int
+    p: float
+    q: float
+    random: int = 0
+    random_wrong: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.wrong / self.captions
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """`rows`: captions that have the feature; `hits`: those of them that are wrong. `is_touched`:
+    whether people changed or marked it where they said what was wrong."""
+
+    writer: str
+    feature: Feature
+    rows: frozenset[int]
+    hits: frozenset[int]
+    p: float
+    elsewhere: float
+    is_touched: bool = True
+
+
+def occurrences(caption: str) -> Iterator[tuple[Feature, Span]]:
+    """The words, kinds of words and phrases of a caption, with their characters. Phrases begin and
+    end with a word that says something.
+
+    >>> [f"{kind}: {name}" for (kind, name), _ in occurrences("A dog runs")]
+    ['word: dog', 'kind: object', 'phrase: dog runs', 'word: runs', 'kind: action']
+    """
+    parsed = Caption.parse(caption)
+    words = [word.lower() for word in parsed.words]
+    for first, (start, end) in enumerate(parsed.spans):
+        if words[first] in FUNCTION_WORDS:
+            continue
+        yield ("word", words[first]), (start, end)
+        if (kind := kind_of(words[first])) != "other":
+            yield ("kind", kind), (start, end)
+        for last in range(first + 1, min(first + _LONGEST_PHRASE, len(words))):
+            if words[last] not in FUNCTION_WORDS:
+                name = " ".join(words[first : last + 1])
+                yield ("phrase", name), (start, parsed.spans[last][1])
+
+
+def find_patterns(
+    judged: Sequence[JudgedCaption], least: int = 5, rate: float = 0.1
+) -> tuple[list[Pattern], int]:
+    """The patterns of all writers, the clearest first, and how many were tested.
+
+    `least`: captions that have a pattern, and that lack it; `rate`: the false discovery rate, the
+    expected share of the patterns that are none.
+    """
+    from scipy.stats import false_discovery_control
+
+    tested: list[_Tested] = []
+    for writer in sorted({each.writer for each in judged}):
+        rows = [row for row, each in enumerate(judged) if each.writer == writer]
+        tested += _test_features(judged, rows, writer, least)
+        tested += _test_positions(judged, rows, writer, least)
+    if not tested:
+        return [], 0
+    adjusted = false_discovery_control([each.p for each in tested])
+    clear = [
+        (each, float(q))
+        for each, q in zip(tested, adjusted, strict=True)
+        if q <= rate and each.is_touched
+    ]
+    clear.sort(key=lambda each: (each[0].p, each[0].feature[0] != "word", each[0].feature))
+    distinct: list[tuple[_Tested, float]] = []
+    for each, q in clear:
+        stronger = [other for other, _ in distinct if other.writer == each.writer]
+        if each.feature[0] == "position" or _holds_without(judged, each, stronger):
+            distinct.append((each, q))
+    return [_pattern(judged, each, q) for each, q in distinct], len(tested)
+
+
+def _test_features(
+    judged: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
+) -> list[_Tested]:
+    having: dict[Feature, set[int]] = {}
+    touched: dict[Feature, set[int]] = {}
+    for row in rows:
+        for feature, (start, end) in occurrences(judged[row].caption):
+            having.setdefault(feature, set()).add(row)
+            if any(a < end and start < b for a, b in judged[row].wrong_spans):
+                touched.setdefault(feature, set()).add(row)
+    wrong = {row for row in rows if judged[row].is_wrong}
+    located = {row for row in wrong if judged[row].wrong_spans}
+    tested = []
+    for feature, with_it in having.items():
+        others = len(rows) - len(with_it)
+        if len(with_it) < least or others < least:
+            continue
+        hits = wrong & with_it
+        is_touched = 2 * len(touched.get(feature, ())) >= len(hits & located)
+        wrong_elsewhere = len(wrong - with_it)
+        p = _fisher(len(hits), len(with_it), wrong_elsewhere, others)
+        tested.append(
+            _Tested(writer, feature, frozenset(with_it), frozenset(hits), p,
+                    wrong_elsewhere / others, is_touched)
+        )  # fmt: skip
+    return tested
+
+
+def _fisher(wrong: int, captions: int, wrong_elsewhere: int, others: int) -> float:
+    """One-sided: at least as many of the wrong captions among these, if both are alike.
+
+    >>> round(_fisher(5, 5, 0, 5), 4)
+    0.004
+    """
+    from scipy.stats import hypergeom
+
+    return float(hypergeom.sf(wrong - 1, captions + others, wrong + wrong_elsewhere, captions))
+
+
+def _test_positions(
+    judged: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
+) -> list[_Tested]:
+    """Whether the first wrong word of a caption lies in a third more often than words do: one word
+    of each caption, because those of one error stand together."""
+    from scipy.stats import binomtest
+
+    of_third: list[set[int]] = [set() for _ in THIRDS]
+    shares: list[list[float]] = []
+    located: set[int] = set()
+    for row in rows:
+        spans = Caption.parse(judged[row].caption).spans
+        wrong = [
+            word
+            for word, (start, end) in enumerate(spans)
+            if any(a < end and start < b for a, b in judged[row].wrong_spans)
+        ]
+        if not wrong or len(spans) < len(THIRDS) or not judged[row].is_wrong:
+            continue
+        thirds = [word * len(THIRDS) // len(spans) for word in range(len(spans))]
+        of_third[thirds[wrong[0]]].add(row)
+        shares.append([thirds.count(third) / len(spans) for third in range(len(THIRDS))])
+        located.add(row)
+    if len(located) < least:
+        return []
+    expected = np.mean(shares, axis=0)
+    return [
+        _Tested(
+            writer, ("position", name), frozenset(located), frozenset(hits),
+            float(binomtest(len(hits), len(located), float(share), "greater").pvalue), float(share),
+        )
+        for name, hits, share in zip(THIRDS, of_third, expected, strict=True)
+    ]  # fmt: skip
+
+
+def _holds_without(
+    judged: Sequence[JudgedCaption], each: _Tested, stronger: Sequence[_Tested]
+) -> bool:
+    """Whether a pattern says something beyond stronger ones: without the captions of these."""
+    explained = frozenset[int]().union(
+        *(other.rows for other in stronger if other.feature[0] != "position")
+    )
+    if not explained:
+        return True
+    rows = {
+        row
+        for row, caption in enumerate(judged)
+        if caption.writer == each.writer and row not in explained
+    }
+    with_it, others = rows & each.rows, rows - each.rows
+    wrong_elsewhere = sum(judged[row].is_wrong for row in others)
+    p = _fisher(len(with_it & each.hits), len(with_it), wrong_elsewhere, len(others))
+    return bool(with_it) and p <= _STILL_HOLDS
+
+
+def _pattern(judged: Sequence[JudgedCaption], each: _Tested, q: float) -> Pattern:
+    kind, name = each.feature
+    captions, wrong = len(each.rows), len(each.hits)
+    low, high = exact_interval(wrong, captions)
+    of_writer = sum(caption.writer == each.writer for caption in judged)
+    at_random = frozenset(row for row in each.rows if judged[row].at_random)
+    return Pattern(
+        each.writer, kind, name, captions, wrong, low, high, each.elsewhere,
+        0 if kind == "position" else of_writer - captions, each.p, q, len(at_random),
+        len(at_random & each.hits),
+    )  # fmt: skip

@@ -1,0 +1,197 @@
+"""Where the suspect words of captions are in their pictures: computed when they are wanted, stored.
+
+Regions are committed batch by batch under a run of the dataset's model, so that the same command
+resumes after a kill, and a page that needs another word adds it.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from backend.engine.detection.localisation import most_suspect
+from backend.engine.regions.part_maps import check_sees_parts
+from backend.engine.regions.region import VERSION as METHOD
+from backend.errors import ImageError, NotScored
+from backend.jobs.reports import count_of
+from backend.jobs.scoring.image_batches import open_ahead, open_picture, readable
+from backend.jobs.scoring.stored_claims import KnownClaim, known_claims
+from backend.jobs.scoring.stored_rows import to_suspects
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.version import VERSION
+from db.queries import (
+    dataset_queries,
+    detection_queries,
+    pair_queries,
+    region_queries,
+    run_queries,
+)
+from db.queries.pair_queries import PairRow
+from db.queries.region_queries import RegionRow
+
+#: Pairs whose regions are committed together: the most work that a kill can lose.
+BATCH: int = 48
+#: The column of exports and score files that has them.
+REGIONS = "regions"
+#: Where words are in a caption: their first character, and the one behind the last.
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class RegionsReport:
+    """The regions of `words` suspect words were computed now; for `absent` of them nothing in the
+    picture speaks. `unreadable`: pairs whose picture could not be read."""
+
+    dataset_id: int
+    words: int
+    absent: int
+    unreadable: int
+    seconds: float
+    run_id: int
+
+    def in_words(self) -> str:
+        words = (
+            f"Looked for {count_of(self.words, 'suspect word')} in the pictures: nothing speaks "
+            f"for {self.absent:,} of them; {self.seconds:.0f} s."
+        )
+        if self.unreadable:
+            words += f" {count_of(self.unreadable, 'picture')} could not be read."
+        return words
+
+
+def find_regions(
+    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+) -> RegionsReport:
+    """Compute the missing regions of each pair's top suspects (`most_suspect`).
+
+    Raises NotScored, ModelMismatch if the model cannot leave out parts of a picture,
+    ModelUnavailable.
+    """
+    started = time.monotonic()
+    with store.reading() as session:
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        _, scored = pair_queries.totals(session, dataset_id)
+    if not scored:
+        raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
+    run_id = _run(store, engine, dataset_id)
+    words = absent = unreadable = done = 0
+    spans_of: dict[int, list[Span]] = {}
+
+    def waiting() -> Iterator[Sequence[PairRow]]:
+        for pairs in store.batches(
+            lambda session, after: pair_queries.pairs_after(session, dataset_id, after, BATCH)
+        ):
+            spans_of.update(_missing(store, run_id, pairs))
+            yield [pair for pair in pairs if pair.id in spans_of]
+
+    for batch, opened in open_ahead(Path(dataset.root), waiting()):
+        pairs = readable(batch, opened)
+        claims = store.read(known_claims, [pair for pair, _ in pairs])
+        regions: dict[int, list[RegionRow]] = {}
+        for pair, image in pairs:
+            of_pair = claims.get(pair.id, ())
+            regions[pair.id] = _look(engine, image, pair, of_pair, spans_of[pair.id])
+        store.write(region_queries.add_regions, run_id, regions)
+        every = [region for rows in regions.values() for region in rows]
+        words += len(every)
+        absent += sum(region.box is None for region in every)
+        unreadable += len(batch) - len(pairs)
+        done += BATCH
+        progress(min(done, scored), scored, "Looking for words in pictures")
+    store.write(run_queries.finish_run, run_id)
+    return RegionsReport(dataset_id, words, absent, unreadable, time.monotonic() - started, run_id)
+
+
+def regions_of_pair(
+    store: Store, engine: Engine, pair_id: int, span: Span | None = None
+) -> tuple[RegionRow, ...]:
+    """The regions of the words at `span`, in characters of the pair's caption, or else of its top
+    suspects: those that are stored, and the others computed and stored now. None of words that the
+    model does not read. Raises as `find_regions`, and ImageError."""
+    with store.reading() as session:
+        pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
+        claims = known_claims(session, [pair]).get(pair_id, ())
+    run_id = _run(store, engine, pair.dataset_id)
+    wanted = [span] if span is not None else _top_suspects(store, [pair]).get(pair_id, [])
+    rows = store.read(region_queries.of_run, run_id, [pair_id]).get(pair_id, ())
+    of_span = {(region.start, region.end): region for region in rows}
+    if missing := [each for each in wanted if each not in of_span]:
+        image = open_picture(Path(dataset.root), pair.image_path)
+        if isinstance(image, str):
+            raise ImageError(image)
+        new = _look(engine, image, pair, claims, missing)
+        store.write(region_queries.add_regions, run_id, {pair_id: new})
+        of_span |= {(region.start, region.end): region for region in new}
+    return tuple(of_span[each] for each in wanted if each in of_span)
+
+
+def _run(store: Store, engine: Engine, dataset_id: int) -> int:
+    """The run that has the regions by the dataset's model."""
+    scorer = engine.scorer
+    check_sees_parts(scorer)
+    info = scorer.info
+    key = {
+        "kind": region_queries.KIND, "dataset_id": dataset_id, "scorer_kind": info.kind,
+        "model": info.model, "revision": info.revision, "explorer": "", "code_version": VERSION,
+        "parameters": {"method": METHOD, "precision": info.precision},
+    }  # fmt: skip
+    run = store.read(run_queries.find_run, **key) or store.write(run_queries.start_run, **key)
+    return run.id
+
+
+def _missing(store: Store, run_id: int, pairs: Sequence[PairRow]) -> dict[int, list[Span]]:
+    """The top suspects without a region, of each pair that has some."""
+    of_run = store.read(region_queries.of_run, run_id, [pair.id for pair in pairs])
+    missing: dict[int, list[Span]] = {}
+    for pair_id, spans in _top_suspects(store, pairs).items():
+        present = {(region.start, region.end) for region in of_run.get(pair_id, ())}
+        if rest := [span for span in spans if span not in present]:
+            missing[pair_id] = rest
+    return missing
+
+
+def _top_suspects(store: Store, pairs: Sequence[PairRow]) -> dict[int, list[Span]]:
+    detections = store.read(detection_queries.detections_of, [pair.id for pair in pairs])
+    return {
+        pair.id: [
+            (word.start, word.end)
+            for word in most_suspect(pair.caption, to_suspects(detections[pair.id]))
+        ]
+        for pair in pairs
+        if pair.id in detections
+    }
+
+
+def _look(
+    engine: Engine,
+    image: Image.Image,
+    pair: PairRow,
+    claims: Sequence[KnownClaim],
+    spans: Sequence[Span],
+) -> list[RegionRow]:
+    """Of a caption of several claims, words are looked for by the claim that they are in."""
+    rows = []
+    parts = [(each.claim.start, each.claim.end) for each in claims] or [(0, len(pair.caption))]
+    for first, last in parts:
+        inside = {(a - first, b - first): (a, b) for a, b in spans if first <= a < last}
+        regions = engine.regions(image, pair.caption[first:last], list(inside))
+        rows += [RegionRow(*inside[s], region.box, region.weight) for s, region in regions.items()]
+    return rows
+
+
+def region_cells(regions: Sequence[RegionRow]) -> list[dict[str, Any]]:
+    """As exports, files of scores and programs have them: whole pixels, null for no box."""
+    return [
+        {
+            "start": region.start,
+            "end": region.end,
+            "box": region.box and [round(edge) for edge in region.box],
+            "weight": round(region.weight, 4),
+        }
+        for region in regions
+    ]

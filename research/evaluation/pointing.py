@@ -1,0 +1,230 @@
+"""`evaluate regions`: do the regions of words lie on the things that the words are about?
+
+On drawn scenes, whose things have boxes. For nouns and colours of true captions, and for wrong
+ones, the thing meant is the one described; a map *hits* if its strongest patch lies in a box of the
+thing. A thing that is added to a caption and absent from the picture should have no region. Things
+that cover most of the picture are not counted: every map would hit them.
+"""
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from backend.engine.captions import Caption
+from backend.engine.regions.part_maps import PartMap, part_maps
+from backend.engine.regions.region import region_of
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.protocol import Scorer
+from backend.errors import SettingsError
+from backend.progress import Progress, no_progress
+from research.evaluation.labelled import DIRECTORIES
+from research.markdown_tables import table
+from research.scenes import phrasing
+from research.scenes.grammar import Description, Link, NounPhrase, describe
+from research.scenes.noise import fine_grained
+from research.scenes.renderer import PICTURE_SIZE, Region, render_with_regions
+from research.scenes.world import NOUNS, Scene, fits, make_scene
+
+#: Largest part of the picture that a thing may cover to be counted.
+_MOST_AREA = 0.4
+KINDS = ("noun", "colour", "wrong noun", "wrong colour", "absent noun")
+_TRUE = ("noun", "colour")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A word of a caption, and the boxes of the thing that it is about, as fractions of the
+    picture's sides; none for an absent thing."""
+
+    kind: str
+    caption: Caption
+    word: int
+    boxes: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Pointing:
+    """Figures of one kind of word, one scorer and seed. `hits`: share of maps whose strongest patch
+    lies on the thing; `centre`: the same of the picture's centre; `area`: mean share of the picture
+    that the boxes cover; `absent`: share of words that nothing in the picture is said to speak for;
+    `seconds`: processor time of a picture's maps, by the number of its words."""
+
+    scorer: str
+    seed: int
+    kind: str
+    words: int
+    hits: float
+    centre: float
+    area: float
+    absent: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PointingReport:
+    results: list[Pointing] = field(default_factory=list)
+
+
+def evaluate_pointing(
+    scenes: int,
+    seeds: int,
+    first_seed: int,
+    embedded: Sequence[Path],
+    scorers: Sequence[str] = ("blip-itm", "blip-itc", "clip"),
+    progress: Progress = no_progress,
+) -> PointingReport:
+    """Every scorer with every seed; seed k takes the k-th folder of models.
+
+    Raises SettingsError for a scorer without an embedded model, ModelUnavailable."""
+    if missing := set(scorers) - set(DIRECTORIES):
+        raise SettingsError(f"There is no embedded {', '.join(sorted(missing))}.")
+    report = PointingReport()
+    for seed in range(first_seed, first_seed + seeds):
+        folder = embedded[min(seed - first_seed, len(embedded) - 1)]
+        for number, name in enumerate(scorers):
+            done = (seed - first_seed) * len(scorers) + number
+            progress(done, seeds * len(scorers), f"{name}, seed {seed}")
+            scorer = load_scorer(str(folder / DIRECTORIES[name]), name)
+            report.results.extend(_figures(scorer, name, seed, scenes))
+    return report
+
+
+def answers(scorer: Scorer, scenes: int, seed: int) -> Iterator[tuple[Question, PartMap, float]]:
+    """The questions of that many scenes, their maps, and the processor time of each map."""
+    rng = random.Random(f"pointing {seed}")
+    for _ in range(scenes):
+        scene = make_scene(rng)
+        image, regions = render_with_regions(scene, PICTURE_SIZE)
+        for caption, questions in _by_caption(questions_of(scene, regions, rng)):
+            before = time.process_time()
+            maps = part_maps(scorer, image, caption, [[q.word] for q in questions])
+            seconds = (time.process_time() - before) / len(questions)
+            yield from ((q, m, seconds) for q, m in zip(questions, maps, strict=True))
+
+
+def questions_of(scene: Scene, regions: Sequence[Region], rng: random.Random) -> list[Question]:
+    """The nouns and colours of a true caption of the scene, one wrong noun, one wrong colour and
+    one absent thing, as far as the scene allows."""
+    description = describe(scene, rng)
+    questions = _about(description, description, scene, regions, _TRUE)
+    for change in ("noun", "colour"):
+        noise = fine_grained(description, scene, rng, (change,))
+        if noise is not None:
+            about = _about(noise.description, description, scene, regions, (change,))
+            wrong = [q for q in about if q.word in noise.changed]
+            questions += [replace(q, kind=f"wrong {change}") for q in wrong]
+    options = [n for n in NOUNS if scene.find(n) is None and fits(n, scene.setting)]
+    longer = replace(
+        description,
+        phrases=(*description.phrases, NounPhrase(rng.choice(options), 1)),
+        links=(*description.links, Link("and", 0, len(description.phrases))),
+        absent=None,
+    )
+    word = _noun_at(longer.words, longer.phrases[-1].noun)
+    questions.append(Question("absent noun", Caption.parse(longer.text), word, ()))
+    return questions
+
+
+def _about(
+    description: Description,
+    truth: Description,
+    scene: Scene,
+    regions: Sequence[Region],
+    kinds: Sequence[str],
+) -> list[Question]:
+    """Of each phrase its noun and colour, with the boxes of the thing that the same phrase of the
+    true description describes."""
+    caption, words = Caption.parse(description.text), description.words
+    questions = []
+    for phrase, meant in zip(description.phrases, truth.phrases, strict=True):
+        thing = next(i for i, thing in enumerate(scene.things) if thing.noun == meant.noun)
+        boxes = tuple(region.box for region in regions if region.thing == thing)
+        if not boxes or _covered(boxes).mean() > _MOST_AREA:
+            continue
+        noun = _noun_at(words, phrase.noun)
+        if "noun" in kinds:
+            questions.append(Question("noun", caption, noun, boxes))
+        if "colour" in kinds and phrase.colour:
+            place = words.index(phrase.colour, noun) if phrase.is_person else noun - 1
+            questions.append(Question("colour", caption, place, boxes))
+    return questions
+
+
+def _noun_at(words: Sequence[str], noun: str) -> int:
+    return next(i for i, word in enumerate(words) if phrasing.NOUN_OF.get(word) == noun)
+
+
+def _by_caption(questions: Sequence[Question]) -> Iterator[tuple[Caption, list[Question]]]:
+    groups: dict[Caption, list[Question]] = {}
+    for question in questions:
+        groups.setdefault(question.caption, []).append(question)
+    yield from groups.items()
+
+
+def _covered(boxes: Sequence[tuple[float, float, float, float]], side: int = 96) -> np.ndarray:
+    """Mask [side, side] of the cells whose centre is in a box."""
+    centres = (np.arange(side) + 0.5) / side
+    across, down = centres[None, :], centres[:, None]
+    inside = [(x0 <= across) & (across < x1) & (y0 <= down) & (down < y1)
+              for x0, y0, x1, y1 in boxes]  # fmt: skip
+    return np.any(inside, 0)
+
+
+def _hits(boxes: Sequence[tuple[float, float, float, float]], x: float, y: float) -> bool:
+    return any(x0 <= x < x1 and y0 <= y < y1 for x0, y0, x1, y1 in boxes)
+
+
+def is_hit(question: Question, of_word: PartMap) -> bool:
+    """Whether the centre of the strongest patch lies on the thing."""
+    rows, columns = of_word.weights.shape
+    row, column = np.unravel_index(int(of_word.weights.argmax()), (rows, columns))
+    return _hits(question.boxes, (column + 0.5) / columns, (row + 0.5) / rows)
+
+
+def _figures(scorer: Scorer, name: str, seed: int, scenes: int) -> Iterator[Pointing]:
+    every = list(answers(scorer, scenes, seed))
+    for kind in KINDS:
+        of_kind = [answer for answer in every if answer[0].kind == kind]
+        if not of_kind:
+            continue
+        boxes = [question.boxes for question, _, _ in of_kind if question.boxes]
+        yield Pointing(
+            name, seed, kind, len(of_kind),
+            hits=_mean([is_hit(question, of_word) for question, of_word, _ in of_kind]),
+            centre=_mean([_hits(of_thing, 0.5, 0.5) for of_thing in boxes]),
+            area=_mean([_covered(of_thing).mean() for of_thing in boxes]),
+            absent=_mean([region_of(of_word).box is None for _, of_word, _ in of_kind]),
+            seconds=_mean([seconds for _, _, seconds in of_kind]),
+        )  # fmt: skip
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else 0.0
+
+
+def markdown(report: PointingReport) -> str:
+    """Means ± standard errors over the seeds, by scorer and kind."""
+    rows = []
+    for scorer in dict.fromkeys(result.scorer for result in report.results):
+        for kind in KINDS:
+            of_kind = [r for r in report.results if (r.scorer, r.kind) == (scorer, kind)]
+            if of_kind:
+                rows.append([
+                    scorer, kind, str(sum(r.words for r in of_kind)),
+                    *(_with_error([getattr(r, name) for r in of_kind]) if kind != "absent noun"
+                      else "" for name in ("hits", "centre", "area")),
+                    _with_error([r.absent for r in of_kind]),
+                    f"{_mean([r.seconds for r in of_kind]):.2f}",
+                ])  # fmt: skip
+    header = ("scorer", "word", "words", "hits", "centre of the picture", "share of the area",
+              "nothing speaks for it", "seconds a map")  # fmt: skip
+    return table(header, rows)
+
+
+def _with_error(values: Sequence[float]) -> str:
+    error = f" ± {np.std(values, ddof=1) / len(values) ** 0.5:.3f}" if len(values) > 1 else ""
+    return f"{_mean(values):.3f}{error}"

@@ -1,0 +1,108 @@
+"""Where the words of a caption are in drawn pictures, whose things have boxes."""
+
+import random
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import backend.engine.torchvision_compat  # noqa: F401  (before transformers' image processors)
+from backend.engine.captions import Caption
+from backend.engine.regions.part_maps import PartMap, part_maps, phrase_around, views_of
+from backend.engine.regions.region import LEAST, SHARE, Region, region_of, regions_of
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.picture_views import field_of_view
+from backend.engine.scoring.protocol import Scorer
+from backend.settings import MODELS
+from research.evaluation.pointing import is_hit, questions_of
+from research.scenes.renderer import PICTURE_SIZE, render_with_regions
+from research.scenes.world import make_scene
+
+_MODELS = {"blip-itm": "scenes-blip-itm", "blip-itc": "scenes-blip-itm", "clip": "scenes-clip"}
+
+
+@pytest.fixture(scope="module", params=_MODELS)
+def scorer(request: pytest.FixtureRequest) -> Scorer:
+    return load_scorer(str(MODELS / _MODELS[request.param]), request.param, "cpu")
+
+
+def test_maps_point_at_the_things_that_nouns_name(scorer: Scorer) -> None:
+    rng, hits = random.Random(59), list[bool]()
+    while len(hits) < 12:
+        scene = make_scene(rng)
+        image, regions = render_with_regions(scene, PICTURE_SIZE)
+        nouns = [q for q in questions_of(scene, regions, rng) if q.kind == "noun"]
+        if nouns:
+            maps = part_maps(scorer, image, nouns[0].caption, [[q.word] for q in nouns])
+            hits += [is_hit(q, of_word) for q, of_word in zip(nouns, maps, strict=True)]
+    assert sum(hits) >= 0.6 * len(hits)  # things cover a tenth of a picture
+
+
+def test_spans_of_a_caption_do_not_depend_on_each_other(scorer: Scorer) -> None:
+    image = Image.effect_noise((90, 60), 80).convert("RGB")
+    caption = Caption.parse("A red dog, next to a tree.")
+    together = part_maps(scorer, image, caption, [[2], [6], [1, 2]])
+    for span, of_span in zip(([2], [6], [1, 2]), together, strict=True):
+        (alone,) = part_maps(scorer, image, caption, [span])
+        np.testing.assert_allclose(alone.weights, of_span.weights, atol=1e-3)
+        assert of_span.size == (90, 60)
+    assert part_maps(scorer, image, caption, []) == []
+
+
+def test_parts_cover_the_whole_grid_once() -> None:
+    for grid, wanted in (((8, 8), (8, 8)), ((24, 24), (8, 8)), ((7, 14), (7, 8))):
+        views, shape = views_of(grid)
+        assert shape == wanted
+        assert views.shape == (1 + shape[0] * shape[1], *grid)
+        assert views[0].all()
+        assert ((~views[1:]).sum(0) == 1).all(), "each patch is left out once"
+        assert (~views[1:]).any((1, 2)).all()
+
+
+def test_words_are_asked_about_in_their_phrase() -> None:
+    caption = Caption.parse("Two small dogs, next to a red fire hydrant.")
+    assert phrase_around(caption, [2]) == ("Two small dogs", "Two small")
+    assert phrase_around(caption, [6]) == ("red fire hydrant", "fire hydrant")
+    assert phrase_around(caption, [5]) == ("a", "")
+    assert phrase_around(caption, [1, 2, 3, 4]) == ("Two small dogs, next to", "Two")
+    assert phrase_around(Caption.parse("犬が走る"), [0]) == ("犬", "")
+
+
+def _map(
+    weights: list[list[float]],
+    field: tuple[float, float, float, float] = (0, 0, 400, 300),
+    support: float = 1.0,
+) -> PartMap:
+    return PartMap(np.array(weights, np.float32), support, field, (400, 300))
+
+
+def test_a_region_is_the_largest_connected_part_in_pixels_of_the_picture() -> None:
+    weights = [[2, 0, 0, 0], [0, 0, 2, 2 * SHARE], [0, 0, 1, 0], [2, 0, 0, 0]]
+    assert region_of(_map(weights)) == Region((200, 75, 400, 225), 1.0)
+    assert region_of(_map(weights, (50, 0, 350, 300))) == Region((200, 75, 350, 225), 1.0)
+    padded = region_of(_map([[2, 2], [0, 0]], (-100, -50, 500, 350)))
+    assert padded == Region((0, 0, 400, 150), 1.0)
+
+
+def test_nothing_speaks_for_words_that_add_nothing() -> None:
+    assert region_of(_map([[2, 0], [0, -9]], support=LEAST - 0.1)) == Region(None, LEAST - 0.1)
+    assert region_of(_map([[0, 0], [0, -9]])).box is None
+
+
+def test_words_that_the_model_does_not_read_have_no_region(scorer: Scorer) -> None:
+    caption = "A dog and a cat. " + "It is a dog. " * 20
+    regions = regions_of(
+        scorer, Image.new("RGB", (96, 96)), caption, [(2, 5), (len(caption) - 5, len(caption) - 2)]
+    )
+    assert list(regions) == [(2, 5)]
+
+
+def test_what_the_image_processor_crops_is_out_of_view() -> None:
+    class Processor:
+        do_center_crop = do_resize = True
+        size = {"height": 100, "width": 200}
+        crop_size = {"height": 50, "width": 100}
+
+    assert field_of_view(Processor(), (400, 100)) == (100, 25, 300, 75)
+    Processor.do_center_crop = False
+    assert field_of_view(Processor(), (400, 100)) == (0, 0, 400, 100)

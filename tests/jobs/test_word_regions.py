@@ -1,0 +1,118 @@
+"""Where suspect words are in pictures: looked for once, stored, exported, told to programs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backend.engine.detection.localisation import most_suspect
+from backend.errors import ImageError, NotScored, SettingsError
+from backend.jobs import export_scores
+from backend.jobs.reports import ExportChoice
+from backend.jobs.word_regions import RegionsReport
+from backend.workspace import QueueFilter, Workspace
+from db.queries import region_queries
+from tests.checkpoints import drawn_folder
+from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import QUICK_CLIP, OpenWorkspace, opened
+from traced_ui.api import Caller, regions
+
+COUNT = 12
+SETTINGS = {**QUICK_CLIP, "captioner": "none"}
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace before words were looked for, to copy."""
+    base = tmp_path_factory.mktemp("scored")
+    workspace = opened(base / "state", **SETTINGS)
+    dataset = workspace.find_or_import(str(drawn_folder(base / "pairs", COUNT, 9)))
+    with pytest.raises(NotScored):
+        workspace.jobs.run("regions", dataset)
+    workspace.jobs.score(dataset, suggestions=False)
+    workspace.store.close()
+    return base
+
+
+@pytest.fixture
+def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
+    return open_workspace(copy_of=scored, **SETTINGS)
+
+
+def top_suspects(workspace: Workspace) -> dict[int, list[tuple[int, int]]]:
+    rows = workspace.review.queue_page(QueueFilter(1, "all")).rows
+    views = [workspace.review.open_pair(row.pair_id) for row in rows]
+    return {
+        view.pair_id: [(w.start, w.end) for w in most_suspect(view.caption, view.suspects)]
+        for view in views
+    }
+
+
+def test_every_top_suspect_has_a_region_or_none_in_the_picture(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    spans = top_suspects(workspace)
+    report: RegionsReport = workspace.jobs.run("regions", 1)
+    stored = workspace.store.read(region_queries.of_dataset, 1, list(spans))
+    every = [region for rows in stored.values() for region in rows]
+    assert report.words == len(every) == sum(map(len, spans.values())) > 0
+    assert report.absent == sum(region.box is None for region in every) < len(every)
+    for pair_id, rows in stored.items():
+        assert sorted(spans[pair_id]) == [(row.start, row.end) for row in rows]
+        width, height = workspace.review.open_pair(pair_id).image_size or (0, 0)
+        for x0, y0, x1, y1 in (row.box for row in rows if row.box):
+            assert 0 <= x0 < x1 <= width
+            assert 0 <= y0 < y1 <= height
+    assert workspace.jobs.run("regions", 1).words == 0, "they are stored"
+
+    export_scores.write(workspace.store, 1, tmp_path / "scores.jsonl")
+    export_scores.write(workspace.store, 1, tmp_path / "scores.parquet")
+    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert sum(len(row["regions"] or ()) for row in rows) == len(every)
+    workspace.jobs.export(1, ExportChoice(), tmp_path / "out")
+    lines = (tmp_path / "out" / "train" / "metadata.jsonl").read_text().splitlines()
+    assert [json.loads(json.loads(line)["regions"]) for line in lines] == [
+        row["regions"] or [] for row in rows
+    ]
+
+
+def test_a_stopped_job_goes_on_where_it_stopped(workspace: Workspace, sizes: Sizes) -> None:
+    total = sum(map(len, top_suspects(workspace).values()))
+    sizes(BATCH=3)
+    with pytest.raises(KeyboardInterrupt):
+        workspace.jobs.run("regions", 1, stop_at(2))
+    ids = list(top_suspects(workspace))
+    before = sum(map(len, workspace.store.read(region_queries.of_dataset, 1, ids).values()))
+    assert 0 < before < total
+    assert workspace.jobs.run("regions", 1).words == total - before
+
+
+def test_programs_ask_for_the_regions_of_a_pair(workspace: Workspace) -> None:
+    caller = Caller(workspace)
+    pair_id, spans = next((pair, spans) for pair, spans in top_suspects(workspace).items() if spans)
+    suspects = regions(caller, pair_id)
+    assert [(region.start, region.end) for region in suspects] == spans
+    caption = workspace.review.open_pair(pair_id).caption
+    (first,) = regions(caller, pair_id, 0, 1)
+    assert first.word == caption[:1]
+    stored = workspace.store.read(region_queries.of_dataset, 1, [pair_id])[pair_id]
+    assert {(row.start, row.end) for row in stored} == {(0, 1), *spans}
+    assert regions(caller, pair_id, len(caption), len(caption) + 5) == []
+    with pytest.raises(SettingsError):
+        regions(caller, pair_id, 3)
+
+
+def test_a_picture_that_cannot_be_read_is_counted(workspace: Workspace) -> None:
+    spans = top_suspects(workspace)
+    pair_id = next(pair for pair, words in spans.items() if words)
+    root = Path(workspace.summary(1).root)
+    image = root / workspace.review.open_pair(pair_id).image_name
+    content = image.read_bytes()
+    image.write_bytes(b"no picture")
+    try:
+        with pytest.raises(ImageError):
+            workspace.review.regions(pair_id)
+        assert workspace.jobs.run("regions", 1).unreadable == 1
+    finally:
+        image.write_bytes(content)

@@ -1,0 +1,76 @@
+"""Add data: faults of captions are found after an import, shown with their queues, and mended."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from backend.workspace import Workspace
+from tests.operations.test_lint import FAULTY, written
+from traced_ui import caption_faults
+from traced_ui.page_dataset import PageDataset
+
+NOBODY: Any = SimpleNamespace(username=None)
+
+
+@pytest.fixture
+def dataset(workspace: Workspace, tmp_path: Path) -> int:
+    return workspace.jobs.import_dataset(written(tmp_path / "faulty")).dataset_id
+
+
+def handlers_of(workspace: Workspace, dataset: int) -> dict[str, Any]:
+    with gr.Blocks() as blocks:
+        caption_faults.build(workspace, PageDataset(str(dataset)), gr.HTML())
+    return {event.name: event.fn for event in blocks.fns.values()}
+
+
+def test_an_import_is_followed_by_a_check(workspace: Workspace, dataset: int) -> None:
+    with gr.Blocks() as blocks:
+        report = gr.HTML()
+        caption_faults.build(workspace, PageDataset(str(dataset)), report)
+    follows = [event.fn for event in blocks.fns.values() if (report._id, "change") in event.targets]
+    (start,) = follows
+    job = start(dataset)[0]
+    assert workspace.jobs.background.wait(200)
+    assert workspace.jobs.job(job).kind == "lint"
+    assert workspace.jobs.job(job).status == "done"
+
+
+def test_faults_are_shown_with_their_queues_and_examples(
+    workspace: Workspace, dataset: int
+) -> None:
+    handlers = handlers_of(workspace, dataset)
+    html, which, row = handlers["drawn"](dataset, NOBODY)
+    assert "No fault" not in html, "nobody has looked yet"
+    assert not row.visible
+    workspace.jobs.start("lint", dataset)
+    assert workspace.jobs.background.wait(200)
+    html, which, row = handlers["drawn"](dataset, NOBODY)
+    assert {name for _, name in which.choices} == {"markup", "loop"}
+    assert row.visible
+    assert f'href="?dataset={dataset}&amp;' in html
+    assert "tag=lint%3A+same+caption" in html
+    assert "A dog &amp;amp; a cat" in html, "as it is, escaped"
+    assert FAULTY["german"] in html
+    assert "in a park" in html
+
+
+def test_a_mend_is_previewed_applied_and_undone(workspace: Workspace, dataset: int) -> None:
+    workspace.jobs.run("lint", dataset)
+    handlers = handlers_of(workspace, dataset)
+    before = workspace.review.tags(dataset)["lint: markup"]
+
+    def text() -> str:
+        queue = workspace.review.filter_of(dataset, {"tag": "lint: markup", "review": "all"})
+        (row,) = workspace.review.queue_page(queue).rows
+        return row.corrected_caption or row.caption
+
+    assert "1 caption would change" in handlers["preview"](dataset, "markup", NOBODY)
+    assert (before, text()) == (1, "A dog &amp; a cat")
+    assert "1 caption changed" in handlers["mended"](dataset, "markup", NOBODY)
+    assert text() == "A dog & a cat"
+    handlers["undone"](dataset, NOBODY)
+    assert text() == "A dog &amp; a cat"
+    assert "cannot be mended" in handlers["preview"](dataset, "refusal", NOBODY)

@@ -1,0 +1,119 @@
+"""Faults of captions that no model is needed for, on Add data: found after an import, counted with
+examples and a queue each, and mended where that is safe."""
+
+from typing import Any
+
+import gradio as gr
+
+from backend.engine.bulk_edit import BulkEdit
+from backend.engine.linting.faults import RULES
+from backend.jobs.lint_captions import FAULTS, PREFIX
+from backend.review.caption_edits import edit_captions
+from backend.review.queue_form import as_query
+from backend.workspace import Workspace
+from traced_ui.dataset_settings import dataset_to_change
+from traced_ui.differences import difference
+from traced_ui.jobs import start_by
+from traced_ui.login import seen_by
+from traced_ui.messages import QUIET, note, wired
+from traced_ui.page_dataset import PageDataset
+from traced_ui.templates import counted, render
+
+#: Captions that are shown of each fault, and the longest part of them.
+_EXAMPLES, _SHOWN = 3, 200
+
+
+def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None:
+    """Build this part of the page; called inside it. `imported`: what an import has found, after
+    which the captions are checked."""
+    faults = gr.HTML(elem_id="caption-faults", padding=False)
+    with gr.Row():
+        check = gr.Button("Check the captions", elem_id="lint-start", size="sm")
+        undo = gr.Button("Undo the last mend", elem_id="mend-undo", size="sm")
+    with gr.Row(visible=False) as mending:
+        which = gr.Dropdown([], label="Mend", elem_id="mend-which")
+        look = gr.Button("Preview", elem_id="mend-preview")
+        mend = gr.Button("Mend", variant="primary", elem_id="mend-start")
+    status = gr.HTML(elem_id="lint-status")
+    message = gr.HTML(elem_id="mend-message")
+
+    def drawn(dataset_id: int | None, request: gr.Request) -> tuple[str, Any, Any]:
+        """The faults, those that can be mended, and what mends them."""
+        if dataset_id is None:
+            return "", gr.Dropdown([]), gr.Row(visible=False)
+        space = seen_by(workspace, request)
+        html, names = findings(space, dataset_id)
+        choices = [(FAULTS[name], name) for name in names]
+        first = names[0] if names else None
+        return html, gr.Dropdown(choices, value=first), gr.Row(visible=bool(names))
+
+    def edit(dataset_id: int | None, name: str | None, applies: bool, request: gr.Request) -> str:
+        chosen_id = dataset_to_change(workspace, dataset_id, request)
+        space = seen_by(workspace, request)
+        author = request.username or workspace.settings.author
+        done = edit_captions(
+            space.store,
+            space.review.filter_of(chosen_id, _queue(name or "")),
+            BulkEdit(mend=name or ""),
+            author if applies else None,
+        )
+        examples = [
+            (example, difference(example.before, example.after)) for example in done.examples
+        ]
+        return render("datasets/mend.html", done=done, applied=applies, examples=examples)
+
+    def preview(dataset_id: int | None, name: str | None, request: gr.Request) -> str:
+        return edit(dataset_id, name, False, request)
+
+    def mended(dataset_id: int | None, name: str | None, request: gr.Request) -> str:
+        return edit(dataset_id, name, True, request)
+
+    def undone(dataset_id: int | None, request: gr.Request) -> str:
+        chosen_id = dataset_to_change(workspace, dataset_id, request)
+        author = request.username or workspace.settings.author
+        act = workspace.review.undo_edit(chosen_id, author)
+        if act is None:
+            return note("No edit of yours is in effect.")
+        return note(f"{counted(act.together, 'caption')} as before.", "good")
+
+    redraw = (drawn, [dataset], [faults, which, mending])
+    start_by(check, status, workspace, dataset, "lint", redraw, after=imported)
+    look.click(**wired(preview, [dataset, which], [message], message))
+    mend.click(**wired(mended, [dataset, which], [message], message))
+    undo.click(**wired(undone, [dataset], [message], message))
+    gr.on(None, *redraw, **QUIET)
+
+
+def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:
+    """The faults in the dataset's captions, as the reader of the workspace may see them, and the
+    names of those that can be mended. Each is a tag, so what is shown is what is there now."""
+    tags = workspace.review.tags(dataset_id)
+    faults, mendable = list[dict[str, Any]](), list[str]()
+    for tag, pairs in sorted(tags.items(), key=lambda each: -each[1]):
+        name = tag.removeprefix(PREFIX)
+        if not tag.startswith(PREFIX) or name not in FAULTS:
+            continue
+        fields = _queue(name)
+        rows = workspace.review.queue_page(workspace.review.filter_of(dataset_id, fields)).rows
+        can_be_mended = name in RULES and RULES[name].mend is not None
+        faults.append(
+            {
+                "about": FAULTS[name], "pairs": pairs, "can_be_mended": can_be_mended,
+                "address": f"?dataset={dataset_id}&{as_query(fields)}",
+                "examples": [(row.corrected_caption or row.caption)[:_SHOWN]
+                             for row in rows[:_EXAMPLES]],
+            }
+        )  # fmt: skip
+        mendable += [name] if can_be_mended else []
+    last = workspace.jobs.last("lint", dataset_id)
+    result = last.result if last is not None and last.status == "done" else {}
+    html = render(
+        "datasets/faults.html", faults=faults, looked_at=result.get("pairs"),
+        shared=result.get("shared_words", []),
+    )  # fmt: skip
+    return html, mendable
+
+
+def _queue(name: str) -> dict[str, str]:
+    """The fields of the queue of a fault's pairs."""
+    return {"tag": f"{PREFIX}{name}", "review": "all", "order": "position"}
