@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from backend.cli.output import one_line, traceback_of, visible, without_credentials
+from backend.cli.output import errors, one_line, traceback_of, visible, without_credentials
 from backend.errors import SettingsError
 
 TREE = "traced"
@@ -61,7 +61,7 @@ class _WithoutEntries(logging.Handler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
         with contextlib.suppress(Exception):
             problem = type(sys.exception()).__name__
-            print(f"An entry of {record.name} could not be logged: {problem}.", file=sys.stderr)
+            errors.print(f"An entry of {record.name} could not be logged: {problem}.")
 
 
 class _ToTerminal(_WithoutEntries, logging.StreamHandler[Any]):
