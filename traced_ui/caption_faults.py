@@ -10,6 +10,7 @@ from backend.engine.linting.faults import RULES
 from backend.jobs.lint_captions import FAULTS, PREFIX
 from backend.review.caption_edits import edit_captions
 from backend.review.queue_form import as_query
+from backend.review.views import EditView
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.differences import difference
@@ -43,9 +44,8 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
             return "", gr.Dropdown([]), gr.Row(visible=False)
         space = seen_by(workspace, request)
         html, names = findings(space, dataset_id)
-        choices = [(FAULTS[name], name) for name in names]
         first = names[0] if names else None
-        return html, gr.Dropdown(choices, value=first), gr.Row(visible=bool(names))
+        return html, gr.Dropdown(names, value=first), gr.Row(visible=bool(names))
 
     def edit(dataset_id: int | None, name: str | None, applies: bool, request: gr.Request) -> str:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
@@ -57,10 +57,7 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
             BulkEdit(mend=name or ""),
             author if applies else None,
         )
-        examples = [
-            (example, difference(example.before, example.after)) for example in done.examples
-        ]
-        return render("datasets/mend.html", done=done, applied=applies, examples=examples)
+        return mend_html(done, applies)
 
     def preview(dataset_id: int | None, name: str | None, request: gr.Request) -> str:
         return edit(dataset_id, name, False, request)
@@ -84,6 +81,12 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
     gr.on(None, *redraw, **QUIET)
 
 
+def mend_html(done: EditView, applied: bool) -> str:
+    """What a mend would change, or has changed."""
+    changes = [difference(example.before, example.after) for example in done.examples]
+    return render("datasets/mend.html", done=done, applied=applied, changes=changes)
+
+
 def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:
     """The faults in the dataset's captions, as the reader of the workspace may see them, and the
     names of those that can be mended. Each is a tag, so what is shown is what is there now."""
@@ -95,13 +98,13 @@ def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:
             continue
         fields = _queue(name)
         rows = workspace.review.queue_page(workspace.review.filter_of(dataset_id, fields)).rows
+        captions = list(dict.fromkeys(row.corrected_caption or row.caption for row in rows))
         can_be_mended = name in RULES and RULES[name].mend is not None
         faults.append(
             {
-                "about": FAULTS[name], "pairs": pairs, "can_be_mended": can_be_mended,
+                "name": name, "about": FAULTS[name], "pairs": pairs, "can_be_mended": can_be_mended,
                 "address": f"?dataset={dataset_id}&{as_query(fields)}",
-                "examples": [(row.corrected_caption or row.caption)[:_SHOWN]
-                             for row in rows[:_EXAMPLES]],
+                "examples": [caption[:_SHOWN] for caption in captions[:_EXAMPLES]],
             }
         )  # fmt: skip
         mendable += [name] if can_be_mended else []

@@ -243,8 +243,9 @@ class _Learner:
             texts += [negatives[row] for row in batch if row in negatives]
             images, vectors = self._embedded(model, self._pixels[batch], texts)
             logits = model.logit_scale.exp() * images @ vectors.T
-            own = torch.arange(len(batch))
-            loss = F.cross_entropy(logits, own) + F.cross_entropy(logits.T[: len(batch)], own)
+            diagonal = torch.arange(len(batch))
+            loss = F.cross_entropy(logits, diagonal)
+            loss = loss + F.cross_entropy(logits.T[: len(batch)], diagonal)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
