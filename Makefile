@@ -143,6 +143,7 @@ demo: install
 screenshots: install-dev
 	$(BIN)/python -m tests.browser.screenshots
 	$(BIN)/python -m tests.browser.film
+	$(BIN)/python -m tests.browser.readme_pictures
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache

@@ -23,6 +23,7 @@ OUTSIDE = {
     "db/migrations/README.md": "migrations.md",
     "assets/screenshots/one-word.webp": "assets/screenshots/one-word.webp",
     "assets/screenshots/grid.png": "assets/screenshots/grid.png",
+    "assets/screenshots/claims.png": "assets/screenshots/claims.png",
 }
 _LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
 

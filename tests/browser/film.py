@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
@@ -37,33 +39,45 @@ def pictures(page: Page) -> list[Image.Image]:
     return taken
 
 
-def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "assets/screenshots/one-word.webp")
+@contextmanager
+def demo_page(size: tuple[int, int], *arguments: str, address: str = "") -> Iterator[Page]:
+    """The review page of a server with its own new folder, without tips. `arguments`: of a command
+    that is run before, such as `score FOLDER`; `address`: behind the server's."""
     port = free_port()
     with tempfile.TemporaryDirectory() as state:
+        environment = {**os.environ, "TRACED_DATA_DIRECTORY": f"{state}/data"}
+        if arguments:
+            subprocess.run([sys.executable, "app.py", *arguments], cwd=ROOT, env=environment,
+                           check=True)  # fmt: skip
         log = Path(state) / "server.log"
         with log.open("w") as file, sync_playwright() as playwright:
             server = subprocess.Popen(
                 [sys.executable, "app.py", "serve", "--port", str(port)],
-                cwd=ROOT, env={**os.environ, "TRACED_DATA_DIRECTORY": f"{state}/data"},
-                stdout=file, stderr=subprocess.STDOUT,
+                cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT,
             )  # fmt: skip
             try:
                 wait_for(f"http://127.0.0.1:{port}/healthy", server, log)
                 browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-                page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
-                page.goto(f"http://127.0.0.1:{port}/?__theme=light")
+                page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+                page.goto(f"http://127.0.0.1:{port}/{address or '?__theme=light'}")
                 page.wait_for_function(
                     "Number(document.querySelector('[data-ready]')?.dataset.ready) >= 3"
                 )
-                for tip in page.locator(".first-hints button").all():
-                    tip.click()
+                page.evaluate(
+                    "document.querySelectorAll('.first-hints button').forEach(tip => tip.click())"
+                )
                 page.wait_for_timeout(1200)  # its first sight is animated
-                first, *rest = pictures(page)
+                yield page
                 browser.close()
             finally:
                 server.terminate()
                 server.wait(20)
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "assets/screenshots/one-word.webp")
+    with demo_page(SIZE) as page:
+        first, *rest = pictures(page)
     milliseconds = [shown for _, shown in STORY]
     first.save(out, save_all=True, append_images=rest, duration=milliseconds, loop=0, quality=82)
     assert out.stat().st_size <= LONGEST
