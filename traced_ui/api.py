@@ -340,10 +340,11 @@ def regions(
     if (start is None) != (end is None):
         raise SettingsError("The place of words has both a start and an end.")
     span = (start, end) if start is not None and end is not None else None
-    caption = caller.workspace.review.open_pair(pair).caption
+    review = caller.workspace.review
+    caption = review.open_pair(pair).caption
     return [
         Region.model_validate({**cells, "word": caption[cells["start"] : cells["end"]]})
-        for cells in region_cells(caller.workspace.review.regions(pair, span))
+        for cells in region_cells(review.regions(pair, span, caller.may_write))
     ]
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.regions.part_maps import check_sees_parts
 from backend.engine.regions.region import VERSION as METHOD
-from backend.errors import ImageError, NotScored
+from backend.errors import ImageError, NotScored, SettingsError
 from backend.jobs.reports import count_of
 from backend.jobs.scoring.image_batches import open_ahead, open_picture, readable
 from backend.jobs.scoring.stored_claims import KnownClaim, known_claims
@@ -78,7 +78,9 @@ def find_regions(
         _, scored = pair_queries.totals(session, dataset_id)
     if not scored:
         raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
-    run_id = _run(store, engine, dataset_id)
+    key = _key(engine, dataset_id)
+    run = store.read(run_queries.find_run, **key) or store.write(run_queries.start_run, **key)
+    run_id = run.id
     words = absent = unreadable = done = 0
     spans_of: dict[int, list[Span]] = {}
 
@@ -108,40 +110,43 @@ def find_regions(
 
 
 def regions_of_pair(
-    store: Store, engine: Engine, pair_id: int, span: Span | None = None
+    store: Store, engine: Engine, pair_id: int, span: Span | None = None, may_write: bool = True
 ) -> tuple[RegionRow, ...]:
     """The regions of the words at `span`, in characters of the pair's caption, or else of its top
-    suspects: those that are stored, and the others computed and stored now. None of words that the
-    model does not read. Raises as `find_regions`, and ImageError."""
+    suspects: those that are stored, and the others computed now, and stored if `may_write`. None of
+    words that the model does not read. Raises as `find_regions`, ImageError, and SettingsError for
+    a span that the caption does not have."""
     with store.reading() as session:
         pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
         claims = known_claims(session, [pair]).get(pair_id, ())
-    run_id = _run(store, engine, pair.dataset_id)
+    if span is not None and not 0 <= span[0] < span[1] <= len(pair.caption):
+        raise SettingsError(f"The caption has no characters {span[0]} to {span[1]}.")
+    key = _key(engine, pair.dataset_id)
+    run = store.read(run_queries.find_run, **key)
     wanted = [span] if span is not None else _top_suspects(store, [pair]).get(pair_id, [])
-    rows = store.read(region_queries.of_run, run_id, [pair_id]).get(pair_id, ())
+    rows = store.read(region_queries.of_run, run.id, [pair_id]).get(pair_id, ()) if run else ()
     of_span = {(region.start, region.end): region for region in rows}
     if missing := [each for each in wanted if each not in of_span]:
         image = open_picture(Path(dataset.root), pair.image_path)
         if isinstance(image, str):
             raise ImageError(image)
         new = _look(engine, image, pair, claims, missing)
-        store.write(region_queries.add_regions, run_id, {pair_id: new})
+        if may_write:
+            run_id = (run or store.write(run_queries.start_run, **key)).id
+            store.write(region_queries.add_regions, run_id, {pair_id: new})
         of_span |= {(region.start, region.end): region for region in new}
     return tuple(of_span[each] for each in wanted if each in of_span)
 
 
-def _run(store: Store, engine: Engine, dataset_id: int) -> int:
-    """The run that has the regions by the dataset's model."""
-    scorer = engine.scorer
-    check_sees_parts(scorer)
-    info = scorer.info
-    key = {
+def _key(engine: Engine, dataset_id: int) -> dict[str, Any]:
+    """Of the run that has the regions by the dataset's model. Raises ModelMismatch."""
+    check_sees_parts(engine.scorer)
+    info = engine.scorer.info
+    return {
         "kind": region_queries.KIND, "dataset_id": dataset_id, "scorer_kind": info.kind,
         "model": info.model, "revision": info.revision, "explorer": "", "code_version": VERSION,
         "parameters": {"method": METHOD, "precision": info.precision},
     }  # fmt: skip
-    run = store.read(run_queries.find_run, **key) or store.write(run_queries.start_run, **key)
-    return run.id
 
 
 def _missing(store: Store, run_id: int, pairs: Sequence[PairRow]) -> dict[int, list[Span]]:

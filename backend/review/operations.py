@@ -79,10 +79,12 @@ class Review(Queue, Verdicts, NearDuplicates):
         engine = self._engines.of_pair(pair_id)
         return ask_models.check_caption(self._store, engine, pair_id, caption)
 
-    def regions(self, pair_id: int, span: tuple[int, int] | None = None) -> tuple[RegionRow, ...]:
+    def regions(
+        self, pair_id: int, span: tuple[int, int] | None = None, may_write: bool = True
+    ) -> tuple[RegionRow, ...]:
         """See `word_regions.regions_of_pair`."""
         engine = self._engines.of_pair(pair_id)
-        return word_regions.regions_of_pair(self._store, engine, pair_id, span)
+        return word_regions.regions_of_pair(self._store, engine, pair_id, span, may_write)
 
     def why_abstract(self, pair_id: int) -> Abstractness | None:
         """See `ask_models.why_abstract`."""

@@ -98,9 +98,17 @@ def test_programs_ask_for_the_regions_of_a_pair(workspace: Workspace) -> None:
     assert first.word == caption[:1]
     stored = workspace.store.read(region_queries.of_dataset, 1, [pair_id])[pair_id]
     assert {(row.start, row.end) for row in stored} == {(0, 1), *spans}
-    assert regions(caller, pair_id, len(caption), len(caption) + 5) == []
     with pytest.raises(SettingsError):
         regions(caller, pair_id, 3)
+    with pytest.raises(SettingsError):
+        regions(caller, pair_id, 0, len(caption) + 1)
+
+
+def test_a_key_that_may_only_read_stores_no_region(workspace: Workspace) -> None:
+    pair_id = next(pair for pair, spans in top_suspects(workspace).items() if spans)
+    before = workspace.store.read(region_queries.of_dataset, 1, [pair_id])
+    assert regions(Caller(workspace, may_write=False), pair_id, 0, 3)
+    assert workspace.store.read(region_queries.of_dataset, 1, [pair_id]) == before
 
 
 def test_a_picture_that_cannot_be_read_is_counted(workspace: Workspace) -> None:
