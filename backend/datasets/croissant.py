@@ -5,7 +5,7 @@ catalogues and search engines of datasets read. The card says the same for peopl
 import csv
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -145,9 +145,22 @@ def _columns(file: Path) -> dict[str, str]:
         return {name: kind for name, kind in kinds.items() if kind}
     with file.open(encoding="utf-8", newline="") as lines:
         if file.suffix == ".jsonl":
-            return dict.fromkeys(json.loads(lines.readline() or "{}"), "sc:Text")
+            return _plain_columns(lines)
         separator = "\t" if file.suffix == ".tsv" else ","
         return dict.fromkeys(next(csv.reader(lines, delimiter=separator), []), "sc:Text")
+
+
+def _plain_columns(lines: Iterable[str]) -> dict[str, str]:
+    """Those that hold no list and no object in any row.
+
+    >>> _plain_columns(['{"a": null, "b": 1}', '{"a": ["x"], "c": 2}'])
+    {'b': 'sc:Text', 'c': 'sc:Text'}
+    """
+    is_plain: dict[str, bool] = {}
+    for line in lines:
+        for name, value in json.loads(line).items():
+            is_plain[name] = is_plain.get(name, True) and not isinstance(value, list | dict)
+    return {name: "sc:Text" for name, plain in is_plain.items() if plain}
 
 
 def _type_of(kind: pa.DataType) -> str:

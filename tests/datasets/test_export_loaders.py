@@ -348,8 +348,10 @@ def test_every_value_survives_and_the_card_says_what_was_changed(
     assert "half \ufffd" in text
     assert ("`only_some`" in text) is (format not in UNPACKED), "packed, or unchanged"
     check_json(out)
-    described = mlcroissant.Dataset(jsonld=out / "croissant.json").metadata
-    assert not described.ctx.issues.errors
+    described = mlcroissant.Dataset(jsonld=out / "croissant.json")
+    assert not described.metadata.ctx.issues.errors
+    for table in described.metadata.record_sets:
+        assert list(described.records(table.id)), table.id
 
 
 def check_json(out: Path) -> None:
