@@ -16,7 +16,7 @@ IntArray = NDArray[np.int64]
 #: Changes whenever regions do.
 VERSION = 1
 #: Words whose support is less have no region: nothing in the picture speaks for them.
-LEAST = -0.6
+LEAST = -0.8
 #: Share of the strongest part's weight that the other parts of a region have at least.
 SHARE = 0.2
 
