@@ -178,7 +178,7 @@ def end_programs(count: int) -> None:
 
 
 def test_a_program_ends_whatever_its_workers_were_doing() -> None:
-    end_programs(2)
+    end_programs(1)
 
 
 def test_a_worker_that_dies_while_it_starts_is_noticed() -> None:
