@@ -86,18 +86,23 @@ def check_resumed(workspace: Workspace, kept: dict[int, bytes]) -> None:
     assert {pair: whole[pair] for pair in kept} == kept
 
 
+def scored_in_background(workspace: Workspace) -> int:
+    """The id of the job."""
+    return workspace.jobs.background.start(
+        "score", 1,
+        lambda progress: {
+            "job": workspace.jobs.score(1, progress, ANOTHER, suggestions=False).scored
+        },
+    )  # fmt: skip
+
+
 @pytest.mark.nightly
 def test_a_job_that_waits_for_a_stopped_worker_can_be_cancelled(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         stopped = after_the_first_batch(patch, psutil.Process.suspend)
-        job = workspace.jobs.background.start(
-            "score", 1,
-            lambda progress: {
-                "job": workspace.jobs.score(1, progress, ANOTHER, suggestions=False).scored
-            },
-        )  # fmt: skip
+        job = scored_in_background(workspace)
         until = time.monotonic() + PATIENCE
         while not stopped and time.monotonic() < until:
             time.sleep(0.1)
@@ -132,12 +137,7 @@ def test_verdicts_beside_a_stopped_worker_are_kept(
     confirmed = judge_all(workspace, 1)
     with monkeypatch.context() as patch:
         stopped = after_the_first_batch(patch, psutil.Process.suspend)
-        job = workspace.jobs.background.start(
-            "score", 1,
-            lambda progress: {
-                "job": workspace.jobs.score(1, progress, ANOTHER, suggestions=False).scored
-            },
-        )  # fmt: skip
+        job = scored_in_background(workspace)
         until = time.monotonic() + PATIENCE
         while not stopped and time.monotonic() < until:
             judge = judge_all(workspace, 1)
