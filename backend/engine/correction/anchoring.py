@@ -99,13 +99,14 @@ def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
     >>> conflicts("A dog with no ball", ["A dog and a ball."])[0].word
     'no ball'
     """
+    qualities = list(_qualities(proposal))
     attributes: dict[tuple[str, str], set[str]] = {}
-    for text in human:
+    for text in human if qualities else ():
         for noun, kind, _, _, word in _qualities(text):
             attributes.setdefault((noun, kind), set()).add(lemma(word))
     differing = [
         Unanchored(start, end, word, f"people describe the {noun} differently")
-        for noun, kind, start, end, word in _qualities(proposal)
+        for noun, kind, start, end, word in qualities
         if (noun, kind) in attributes and lemma(word) not in attributes[noun, kind]
     ]
     return misplaced_negations(proposal, human) + _counted_otherwise(proposal, human) + differing
@@ -138,7 +139,11 @@ def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
     own_numbers = _written_numbers(proposal)
     if not own_numbers:
         return []
-    numbers, _ = _numbers_in(human)
+    # A picture may have many captions: the grammar is read of those that name what is counted.
+    things = {thing for thing, _ in own_numbers}
+    numbers, _ = _numbers_in(
+        text for text in human if things.intersection(map(lemma, _words(text)))
+    )
     contradicting = []
     for thing, counted in own_numbers:
         stated = numbers.get(thing, set())
