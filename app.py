@@ -228,7 +228,10 @@ for name, function in (
     app.command(name)(as_command(function, variants))
 for commands in plugins.load("commands", Mapping):
     for name, command in commands.items():
-        app.command(name)(as_command(command))
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(as_command(command))
 
 
 def run() -> None:

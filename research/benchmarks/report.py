@@ -205,8 +205,9 @@ def _separation(difference: Difference) -> str:
 
 
 def markdown(report: BenchmarkReport) -> str:
-    """All tables, and the notes on the files."""
-    parts = [
+    """The title, all tables, and the notes on the files."""
+    parts = [f"# {report.title}"]
+    parts += [
         f"**{title}**\n\n{table(head, [[_cell(cell) for cell in row] for row in rows])}"
         for title, head, rows in tables(report)
     ]

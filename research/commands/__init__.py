@@ -2,15 +2,25 @@
 
 from collections.abc import Callable, Mapping
 
-from research.commands import concreteness, distill, draw, inject_errors, measure, train_captioner
+import typer
 
-#: Command functions by name.
-COMMANDS: Mapping[str, Callable[..., None]] = {
+from research.commands import (
+    bench,
+    concreteness,
+    distill,
+    draw,
+    evaluations,
+    inject_errors,
+    train_captioner,
+)
+
+#: Commands and groups of them, by name.
+COMMANDS: Mapping[str, Callable[..., None] | typer.Typer] = {
     "captioner": train_captioner.captioner,
     "noise": inject_errors.noise,
     "draw": draw.draw,
-    "evaluate": measure.evaluate,
+    "evaluate": evaluations.evaluate,
     "icc": concreteness.icc,
     "distill": distill.distill,
-    "bench": measure.bench,
+    "bench": bench.bench,
 }
