@@ -5,8 +5,6 @@ temporary store, and its chances of error and suspect words are read from there.
 """
 
 import json
-import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -26,13 +24,13 @@ from backend.engine.scoring.protocol import Scorer
 from backend.errors import DatasetFormatError, ImageError, SettingsError
 from backend.jobs import export_scores
 from backend.progress import Progress, no_progress
-from backend.settings import MODELS, load_settings
-from backend.workspace import Workspace
+from backend.settings import MODELS
 from research.benchmarks.benchmark import Item
 from research.benchmarks.benchmark_figures import Judgement
 from research.evaluation.evaluate import LEMON
 from research.evaluation.labelled import DIRECTORIES, LabelledPairs
 from research.evaluation.scored import prepare
+from research.user_datasets import Picture, imported
 
 _BATCH = 16
 
@@ -146,18 +144,22 @@ def by_program(
 ) -> Judgement:
     """The program's own chance of error: imported, scored and ranked as a user's dataset is.
     `options`: settings that differ from the defaults (model, kind, captioner, device)."""
-    with TemporaryDirectory() as folder:
-        base = Path(folder)
-        _write(items, base / "pairs")
-        given = {name: value for name, value in options.items() if value is not None}
-        settings = load_settings({"data_directory": str(base / "state"), **given}, {})
-        workspace = Workspace(settings)
-        dataset = workspace.jobs.import_dataset(base / "pairs", progress=progress).dataset_id
+    pictures: dict[object, int] = {}
+    numbers = [pictures.setdefault((item.picture, item.box), row) for row, item in enumerate(items)]
+
+    def picture(number: int) -> Picture:
+        item = items[number]
+        is_file = isinstance(item.picture, Path) and item.box is None
+        return item.picture if is_file else picture_of(item)
+
+    captions = zip(numbers, (item.caption for item in items), strict=True)
+    with imported(captions, picture, options, progress) as (workspace, dataset):
+        settings = workspace.settings
         workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
-        out = base / "scores.jsonl"
-        export_scores.write(workspace.store, dataset, out)
-        lines = out.read_text(encoding="utf-8").splitlines()
-        workspace.store.close()
+        with TemporaryDirectory() as folder:
+            out = Path(folder) / "scores.jsonl"
+            export_scores.write(workspace.store, dataset, out)
+            lines = out.read_text(encoding="utf-8").splitlines()
     by_id = {row["id"]: row for row in map(json.loads, lines)}
     lacking = [item.id for row, item in enumerate(items) if _p_error(by_id.get(str(row))) is None]
     if lacking:
@@ -175,35 +177,6 @@ def by_program(
 
 def _p_error(row: Mapping[str, object] | None) -> object:
     return None if row is None else row.get("p_error")
-
-
-def _write(items: Sequence[Item], folder: Path) -> None:
-    """A dataset of the captions; ids are row numbers. Pictures are linked to, or written where a
-    part of one is meant."""
-    folder.mkdir()
-    names: dict[tuple[object, object], str] = {}
-    lines = []
-    for row, item in enumerate(items):
-        key = (item.picture, item.box)
-        if key not in names:
-            file = item.picture if isinstance(item.picture, Path) and item.box is None else None
-            names[key] = f"{len(names)}{'.png' if file is None else file.suffix}"
-            target = folder / names[key]
-            if file is not None:
-                _link(file, target)
-            else:
-                picture_of(item).save(target)
-        lines.append(json.dumps({"file_name": names[key], "id": str(row), "caption": item.caption}))
-    (folder / "metadata.jsonl").write_text("\n".join(lines), encoding="utf-8")
-
-
-def _link(picture: Path, target: Path) -> None:
-    """A hard link, or a copy on another file system; symbolic links may not lead out of a dataset's
-    folder."""
-    try:
-        os.link(picture.resolve(), target)
-    except OSError:
-        shutil.copyfile(picture, target)
 
 
 def _of_words(item: Item, suspects: Sequence[Sequence[float]]) -> np.ndarray:

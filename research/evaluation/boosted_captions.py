@@ -14,18 +14,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from backend.datasets.images import load_image
 from backend.engine.correction import prompting
 from backend.engine.duplicate_groups import unit
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
-from backend.settings import load_settings
 from backend.wings.specificity.boost_captions import BoostWork, Considered, booster
 from backend.wings.specificity.measuring import picture_vectors, texts_of
 from backend.wings.specificity.picture_bags import candidate_bags, curated_bags, multimodal
@@ -43,6 +41,7 @@ from research.scenes.labelled_bags import rich
 from research.scenes.renderer import PICTURE_SIZE, render
 from research.scenes.truth import facts
 from research.scenes.world import COLOURS, SIZES, Scene, make_scene
+from research.user_datasets import imported
 
 #: Does not overlap with the seeds of training, the demo and the other evaluations.
 SEED = 7_000_000_000
@@ -154,9 +153,8 @@ def evaluate_boosting(
     results = []
     for k in range(seeds):
         folder = embedded[k % len(embedded)]
-        with TemporaryDirectory() as base:
-            drawn = _drawn(Path(base), pairs, first_seed + k, rate)
-            results.append(_figures(drawn, Path(base), folder, device, progress))
+        drawn = _drawn(pairs, first_seed + k, rate)
+        results.append(_figures(drawn, folder, device, progress))
     return BoostingReport(results, marks(results), rate)
 
 
@@ -172,26 +170,18 @@ class _Drawn:
     visuals: dict[bytes, str]
     visual: list[str]
 
+    def picture(self, scene: int) -> Image.Image:
+        return render(self.scenes[scene], PICTURE_SIZE)
 
-def _drawn(base: Path, count: int, seed: int, rate: float) -> _Drawn:
+
+def _drawn(count: int, seed: int, rate: float) -> _Drawn:
     rng = random.Random(SEED + 1_000_000 * seed)
     scenes = [make_scene(rng) for _ in range(count)]
     captions = [[describe(scene, rng).text for _ in range(CAPTIONS)] for scene in scenes]
     full = [rich(scene, rng).text for scene in scenes]
     visual = [blending.visual(scene, rng, rate).text for scene in scenes]
-    (base / "pairs").mkdir()
-    rows, visuals = [], {}
-    for i, scene in enumerate(scenes):
-        file = base / "pairs" / f"{i}.png"
-        render(scene, PICTURE_SIZE).save(file)
-        visuals[prompting.encoded(load_image(file))] = visual[i]
-        rows += [
-            {"file_name": file.name, "id": f"{i}-{n}", "caption": text}
-            for n, text in enumerate(captions[i])
-        ]
-    (base / "pairs" / "metadata.jsonl").write_text(
-        "\n".join(map(json.dumps, rows)), encoding="utf-8"
-    )
+    encoded = [prompting.encoded(render(scene, PICTURE_SIZE)) for scene in scenes]
+    visuals = dict(zip(encoded, visual, strict=True))
     return _Drawn(seed, scenes, captions, full, visuals, visual)
 
 
@@ -220,24 +210,19 @@ def answers(visuals: dict[bytes, str]) -> Respond:
 
 
 def _figures(
-    drawn: _Drawn, base: Path, models: Path, device: str | None, progress: Progress
+    drawn: _Drawn, models: Path, device: str | None, progress: Progress
 ) -> BoostingFigures:
+    captions = [(scene, text) for scene, texts in enumerate(drawn.captions) for text in texts]
     with chat_server(answers(drawn.visuals)) as served:
-        workspace = Workspace(
-            load_settings(
-                {"data_directory": str(base / "state"), "kind": "clip", "device": device,
-                 "model": str(models / DIRECTORIES["clip"]), "corrector": "by rule",
-                 "corrector_url": served.url},
-                {},
-            )
-        )  # fmt: skip
-        dataset = workspace.jobs.import_dataset(base / "pairs", progress=progress).dataset_id
-        workspace.jobs.score(dataset, suggestions=False, progress=progress)
-        workspace.jobs.run("specificity", dataset, progress)
-        considered, outcomes = _considered(workspace, dataset, drawn, progress)
-        figures = _counted(workspace, dataset, drawn, considered, outcomes, served.requests)
-        workspace.store.close()
-    return figures
+        settings = {
+            "kind": "clip", "device": device, "model": str(models / DIRECTORIES["clip"]),
+            "corrector": "by rule", "corrector_url": served.url,
+        }  # fmt: skip
+        with imported(captions, drawn.picture, settings, progress) as (workspace, dataset):
+            workspace.jobs.score(dataset, suggestions=False, progress=progress)
+            workspace.jobs.run("specificity", dataset, progress)
+            considered, outcomes = _considered(workspace, dataset, drawn, progress)
+            return _counted(workspace, dataset, drawn, considered, outcomes, served.requests)
 
 
 def _considered(
@@ -271,8 +256,7 @@ def _pairs(workspace: Workspace, dataset: int) -> dict[tuple[int, int], int]:
         filter = QueueFilter(dataset, review="all", order="position")
         page = workspace.review.queue_page(filter, after, 500)
         for row in page.rows:
-            scene, _, number = row.external_id.partition("-")
-            pair_ids[int(scene), int(number)] = row.pair_id
+            pair_ids[divmod(int(row.external_id), CAPTIONS)] = row.pair_id
         after = page.next_cursor
         if after is None:
             return pair_ids

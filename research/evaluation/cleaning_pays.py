@@ -16,12 +16,10 @@ are fine-tuned with one recipe and measured on fresh scenes of the same world.
     all true            a verdict on every pair: the most that can be reached
 """
 
-import json
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -34,8 +32,6 @@ from backend.engine import hub
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
-from backend.settings import load_settings
-from backend.workspace import Workspace
 from db.queries import pair_queries
 from research.captioning.blip_policy import BlipPolicy
 from research.captioning.likelihood import Likelihood, LikelihoodRecipe
@@ -45,6 +41,7 @@ from research.evaluation.labelled import DIRECTORIES, LabelledPairs, from_scenes
 from research.markdown_tables import cell, cells, table
 from research.scenes.caption_reading import claims_of
 from research.scenes.truth import facts
+from research.user_datasets import imported
 
 Floats = NDArray[np.float64]
 #: Share of the captions that is wrong, share that gets a verdict, and fewest pairs.
@@ -128,8 +125,7 @@ def _ways(
     learner: "_Learner", drawn: LabelledPairs, verdicts: int, seed: int, progress: Progress
 ) -> list[Way]:
     captions = _with_errors(drawn, seed)
-    with TemporaryDirectory() as base:
-        p_error = _ranked(captions, drawn, learner.models, Path(base), progress)
+    p_error = _ranked(captions, drawn, learner.models, progress)
     queue = np.argsort(-p_error, kind="stable")[:verdicts].tolist()
     at_random = np.random.default_rng((seed, 8)).permutation(len(drawn))[:verdicts].tolist()
 
@@ -163,30 +159,18 @@ def _with_errors(drawn: LabelledPairs, seed: int) -> list[str]:
 
 
 def _ranked(
-    captions: Sequence[str], drawn: LabelledPairs, models: Path, base: Path, progress: Progress
+    captions: Sequence[str], drawn: LabelledPairs, models: Path, progress: Progress
 ) -> Floats:
     """The probability of error of each pair, scored as a user's dataset is: without a label."""
-    folder = base / "pairs"
-    folder.mkdir()
-    rows = []
-    for number, caption in enumerate(captions):
-        drawn.picture(number).save(folder / f"{number}.png")
-        rows.append({"file_name": f"{number}.png", "id": str(number), "caption": caption})
-    (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     settings = {
-        "data_directory": str(base / "state"), "kind": "blip-itm", "device": "cpu",
-        "model": str(models / DIRECTORIES["blip-itm"]),
+        "kind": "blip-itm", "device": "cpu", "model": str(models / DIRECTORIES["blip-itm"]),
         "captioner": str(models / "scenes-blip-captioner"),
     }  # fmt: skip
-    workspace = Workspace(load_settings(settings, {}))
-    try:
-        dataset = workspace.jobs.import_dataset(folder, progress=progress).dataset_id
+    with imported(enumerate(captions), drawn.picture, settings, progress) as (workspace, dataset):
         workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
         with workspace.store.reading() as session:
             stored = {int(p.external_id): p.p_error
                       for p in pair_queries.iterate_pairs(session, dataset)}  # fmt: skip
-    finally:
-        workspace.store.close()
     return np.array([stored[row] for row in range(len(captions))], np.float64)
 
 

@@ -6,22 +6,20 @@ of claims, by a claim's position and by a caption's number of claims. Then the t
 captions, drawn at random, becomes verdicts, and the calibration is measured on the others.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from backend.engine.claims.division import Division
 from backend.errors import SettingsError
 from backend.jobs import retrain
 from backend.progress import Progress, no_progress
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
 from db.queries import claim_queries, pair_queries
@@ -32,6 +30,7 @@ from research.evaluation.labelled import DIRECTORIES
 from research.markdown_tables import cell, cells, table
 from research.scenes.long_captions import LongCaption, paragraphs, tag_lists
 from research.scenes.renderer import PICTURE_SIZE, render
+from research.user_datasets import imported
 
 #: What is drawn: (number, seed) to captions.
 Draw = Callable[[int, int], Iterator[LongCaption]]
@@ -122,51 +121,36 @@ def evaluate_long_captions(
             models = embedded[k % len(embedded)]
             divisions = DIVISIONS if world == ALSO_WHOLE else DIVISIONS[:1]
             for division in divisions:
-                with TemporaryDirectory() as base:
-                    _write(drawn, Path(base) / "pairs")
-                    run = _Run(world, division, first_seed + k, drawn, Path(base))
-                    results.append(run.figures(models, kind, device, progress))
+                run = _Run(world, division, first_seed + k, drawn)
+                results.append(run.figures(models, kind, device, progress))
     return LongCaptionReport(results)
-
-
-def _write(captions: Sequence[LongCaption], folder: Path) -> None:
-    folder.mkdir()
-    rows = []
-    for number, caption in enumerate(captions):
-        render(caption.scene, PICTURE_SIZE).save(folder / f"{number}.png")
-        rows.append({"file_name": f"{number}.png", "id": str(number), "caption": caption.text})
-    lines = "\n".join(map(json.dumps, rows))
-    (folder / "metadata.jsonl").write_text(lines, encoding="utf-8")
 
 
 @dataclass(frozen=True)
 class _Run:
-    """One scoring of a world, whose captions are files in `base`."""
+    """One scoring of a world."""
 
     world: str
     division: Division
     seed: int
     drawn: Sequence[LongCaption]
-    base: Path
 
     def figures(
         self, models: Path, kind: str, device: str | None, progress: Progress
     ) -> LongCaptionFigures:
         settings = {
-            "data_directory": str(self.base / "state"), "kind": kind, "device": device,
-            "model": str(models / DIRECTORIES[kind]), "claims": self.division,
-            "captioner": str(models / "scenes-blip-captioner"),
+            "kind": kind, "device": device, "model": str(models / DIRECTORIES[kind]),
+            "claims": self.division, "captioner": str(models / "scenes-blip-captioner"),
         }  # fmt: skip
-        workspace = Workspace(load_settings(settings, {}))
-        dataset = workspace.jobs.import_dataset(self.base / "pairs", progress=progress).dataset_id
-        started = time.process_time()
-        workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
-        seconds = time.process_time() - started
-        pairs, claims = _stored(workspace, dataset)
-        wrong = np.array([any(c.is_wrong for c in caption.claims) for caption in self.drawn])
-        p_error = np.array([pair.p_error for pair in pairs], np.float64)
-        is_judged, p_learnt = self._with_verdicts(workspace, dataset, pairs, wrong)
-        workspace.store.close()
+        captions = [(number, caption.text) for number, caption in enumerate(self.drawn)]
+        with imported(captions, self._picture, settings, progress) as (workspace, dataset):
+            started = time.process_time()
+            workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
+            seconds = time.process_time() - started
+            pairs, claims = _stored(workspace, dataset)
+            wrong = np.array([any(c.is_wrong for c in caption.claims) for caption in self.drawn])
+            p_error = np.array([pair.p_error for pair in pairs], np.float64)
+            is_judged, p_learnt = self._with_verdicts(workspace, dataset, pairs, wrong)
         rest = ~is_judged
         return LongCaptionFigures(
             self.world,
@@ -189,6 +173,9 @@ class _Run:
             calibration_learnt=metrics.expected_calibration_error(wrong[rest], p_learnt[rest]),
             seconds=seconds,
         )
+
+    def _picture(self, number: int) -> Image.Image:
+        return render(self.drawn[number].scene, PICTURE_SIZE)
 
     def _of_claims(self, stored: Sequence[Sequence[ClaimRow]]) -> ClaimFigures:
         """`stored`: the claims of each caption; none of one that was scored as a whole."""

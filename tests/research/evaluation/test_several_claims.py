@@ -25,7 +25,7 @@ def test_claims_are_compared_by_where_they_stand() -> None:
         scene, "a b c d", (DrawnClaim(0, 1), DrawnClaim(2, 3, "colour"), DrawnClaim(4, 5),
                            DrawnClaim(6, 7, is_vague=True)),
     )  # fmt: skip
-    run = several_claims._Run("", "auto", 0, [drawn], None)  # type: ignore[arg-type]
+    run = several_claims._Run("", "auto", 0, [drawn])  # type: ignore[arg-type]
     rows = [
         ClaimRow(1, start, start + 1, "sentence", p_error=p)
         for start, p in ((0, 0.1), (2, 0.8), (4, 0.2), (6, 0.9))
