@@ -149,8 +149,9 @@ def by_program(
 
     def picture(number: int) -> Picture:
         item = items[number]
-        is_file = isinstance(item.picture, Path) and item.box is None
-        return item.picture if is_file else picture_of(item)
+        if isinstance(item.picture, Path) and item.box is None:
+            return item.picture
+        return picture_of(item)
 
     captions = zip(numbers, (item.caption for item in items), strict=True)
     with imported(captions, picture, options, progress) as (workspace, dataset):
