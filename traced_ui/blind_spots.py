@@ -21,7 +21,8 @@ _FIGURES = tuple(PatternsReport.__dataclass_fields__)
 def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page."""
     spots = gr.HTML(elem_id="blind-spots", padding=False)
-    look = gr.Button("Look for blind spots", variant="primary", elem_id="patterns-start")
+    with gr.Row(elem_id="patterns-decide"):
+        look = gr.Button("Look for blind spots", variant="primary", elem_id="patterns-start")
     status = gr.HTML(elem_id="patterns-status")
 
     def drawn(dataset_id: int | None, request: gr.Request) -> str:
