@@ -53,6 +53,22 @@ def authors_of(name: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+#: What authors begin with that name the person who set a rule.
+_OF_PEOPLE = (EDIT, DUPLICATE, QUEUE, RESTORE)
+
+
+def person_of(author: str) -> str:
+    """The person who is or who set this author; "" if it is a file, or a rule that names nobody.
+
+    >>> person_of("Ada"), person_of(edit_author("Ada")), person_of("rule: p 0.1"), person_of("")
+    ('Ada', 'Ada', '', '')
+    """
+    for prefix in _OF_PEOPLE:
+        if author.startswith(prefix):
+            return author.removeprefix(prefix)
+    return "" if is_reserved(author) else author
+
+
 def is_edit(author: str | None) -> bool:
     """Whether an act is part of a bulk edit."""
     return author is not None and author.startswith(EDIT)

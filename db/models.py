@@ -96,6 +96,8 @@ class Dataset(Base):
     ranking: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     #: Token of the job that is writing the next ranking; None: no job is.
     ranking_claim: Mapped[str | None] = mapped_column(String(32))
+    #: SHA-256 of the rows of the last import that ended; "": an earlier version imported it.
+    source_digest: Mapped[str] = mapped_column(String(64), server_default="")
 
 
 class Pair(Base):

@@ -180,6 +180,13 @@ class Suggestion(Record):
     similarity: float | None
 
 
+class Writer(Record):
+    name: str
+    kind: str = Field(description="person, model, or empty.")
+    prompt: str
+    date: str
+
+
 class PictureCaption(Record):
     pair: int = Field(validation_alias="pair_id")
     caption: str
@@ -216,6 +223,8 @@ class Pair(Scored):
     specificity: Specificity | None
     suggestions: list[Suggestion]
     enrichments: list[Suggestion]
+    writer: Writer | None = Field(description="Who or what wrote the caption.")
+    new_writer: Writer | None = Field(description="The same of what it has become.")
     sampling: str = Field("", description="How it was chosen, for its verdict; see `next`.")
 
     @classmethod

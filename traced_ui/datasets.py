@@ -225,10 +225,11 @@ def _import_form(workspace: Workspace) -> ImportForm:
             names = [
                 _field(name)
                 for name in ("name", "image_column", "caption_column", "id_column",
-                             "split_column", "image_root")
+                             "split_column", "writer_column", "image_root")
             ]  # fmt: skip
         with gr.Row():
             unusual = [
+                _field("writer", "A person or a model, where rows do not say.", "blip"),
                 _field("encoding", "Of a CSV, TSV or JSONL file that is not UTF-8.", "cp1252"),
                 _field("delimiter", "Of a CSV file: type it, or tab, comma, semicolon.", ";"),
                 _field("subset", "Of a Hugging Face dataset that has several.", "en"),

@@ -8,6 +8,7 @@ import gradio as gr
 
 from backend.workspace import Workspace
 from traced_ui import (
+    blind_spots,
     board,
     dataset_settings,
     datasets,
@@ -41,6 +42,7 @@ _PAGES: dict[str, Callable[[Workspace, PageDataset], tuple[Any, ...] | None]] = 
     "duplicates": near_duplicates.build,
     "progress": progress.build,
     "retrain": retrain.build,
+    "patterns": blind_spots.build,
     "export": export.build,
     "datasets": datasets.build,
     "guidelines": dataset_settings.build_guidelines,

@@ -33,9 +33,15 @@ ROOMS = (
         "Explore",
         (Page("map", "Map"), Page("duplicates", "Duplicates")),
     ),
-    Room("Improve", (Page("progress", "Progress"), Page("retrain", "Learn from my verdicts"))),
+    Room(
+        "Improve",
+        (
+            Page("progress", "Progress"), Page("retrain", "Learn from my verdicts"),
+            Page("patterns", "Blind spots"),
+        ),
+    ),
     Room("Export", (Page("export", "Export"),)),
-)
+)  # fmt: skip
 #: In the corner: what concerns the dataset as a whole.
 DATASET = Room(
     "Dataset",

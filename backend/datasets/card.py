@@ -86,7 +86,9 @@ def dataset_card(
         "caption is from: human; corrected; edited: in bulk, without review of each; or an "
         "enrichment by a model: blend of several people's captions, visual, holistic), "
         "`split`, `verdict` (empty: none was given; enriched: the "
-        "original caption was right), `note` (of the verdict), `picture` (what it has: dark, "
+        "original caption was right), `note` (of the verdict), `writer`, `writer_kind`, "
+        "`writer_prompt`, `writer_date` (who or what wrote the caption), `original_writer`, "
+        "`picture` (what it has: dark, "
         "bright, blurry, odd_size, odd_aspect, low_information, exact_duplicate, near_duplicate), "
         "`tags`, and the columns of the source. Of the original caption:",
         "",

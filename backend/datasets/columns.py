@@ -20,6 +20,12 @@ CAPTION_NAMES = (
 ID_NAMES = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "__key__", "image_id")
 #: Ids of images and of samples in a shard: used as pair ids only if they are unique.
 WEAK_IDS = ("__key__", "image_id")
+#: Common names of the column that says who wrote a caption: of either kind, of models, of people.
+WRITERS = ("writer", "caption_writer", "written_by", "captions_by", "caption_by", "captioned_by")
+MODEL_WRITERS = ("captioner", "caption_model", "captioning_model", "generated_by", "model")
+PEOPLE_WRITERS = ("annotator", "annotator_id", "worker_id", "workerid", "caption_author")
+#: Beside one of these a column `model` names what took the picture.
+_OF_CAMERAS = ("make", "camera", "camera_make", "brand", "manufacturer")
 _SPLIT = ("split", "subset", "partition")
 
 
@@ -31,6 +37,11 @@ class Columns:
     caption: str
     id: str | None
     split: str | None
+    writer: str | None = None
+    #: What the table says besides of a caption's writer; "": nothing.
+    writer_kind: str = ""
+    writer_prompt: str = ""
+    writer_date: str = ""
 
 
 def find_columns(
@@ -40,6 +51,7 @@ def find_columns(
     caption: str | None = None,
     id: str | None = None,
     split: str | None = None,
+    writer: str | None = None,
     embedded: Collection[str] = (),
 ) -> Columns:
     """Given names must exist; others are detected, ignoring case. An empty name means no column.
@@ -62,7 +74,16 @@ def find_columns(
         _find(captions, file, caption, CAPTION_NAMES, "caption", "caption_column") or "",
         _find(names, file, id, ID_NAMES, None, "id_column"),
         _find(names, file, split, _SPLIT, None, "split_column"),
+        _find(names, file, writer, _writers(names), None, "writer_column"),
+        usual_name(names, ("writer_kind",)),
+        usual_name(names, ("writer_prompt", "caption_prompt", "captioner_prompt")),
+        usual_name(names, ("writer_date", "caption_date", "captioned_at")),
     )
+
+
+def _writers(names: Iterable[str]) -> tuple[str, ...]:
+    models = MODEL_WRITERS if not usual_name(names, _OF_CAMERAS) else MODEL_WRITERS[:-1]
+    return (*WRITERS, *models, *PEOPLE_WRITERS)
 
 
 def usual_name(names: Iterable[str], usual: Sequence[str]) -> str:

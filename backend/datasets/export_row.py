@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from backend.datasets.caption_writers import COLUMNS as WRITER_COLUMNS
+from backend.datasets.caption_writers import Writer
 from backend.datasets.containers import ImageFile
 from backend.measures import Numbers, export_names
 
@@ -18,6 +20,7 @@ FIELDS = [
     ("id", pa.string()), ("caption", pa.string()), ("original_caption", pa.string()),
     ("caption_kind", pa.string()), ("split", pa.string()), ("verdict", pa.string()),
     ("note", pa.string()),
+    *((name, pa.string()) for name in (*WRITER_COLUMNS, "original_writer")),
     *((name, pa.float64()) for name in export_names()),
     ("picture", pa.string()),
     ("tags", pa.list_(pa.string())), ("own_tags", pa.string()),
@@ -80,6 +83,10 @@ class ExportRow:
     picture: str | None = None
     #: People's own words on the pair, separated by "; ".
     own_tags: str | None = None
+    #: Of the caption; `original_writer`: the name of that of the original caption. None: nobody
+    #: says.
+    writer: Writer | None = None
+    original_writer: str | None = None
     pairs: tuple[CaptionPair, ...] = ()
 
 
@@ -151,7 +158,9 @@ def typed_values(row: ExportRow) -> dict[str, Any]:
 
 def own_values(row: ExportRow) -> dict[str, Any]:
     """Our columns."""
-    values = {**vars(row), **dict.fromkeys(export_names()), **row.numbers}
+    writer = row.writer.cells() if row.writer is not None else {}
+    values = {**vars(row), **dict.fromkeys((*export_names(), *WRITER_COLUMNS)), **row.numbers}
+    values |= writer
     return {name: values[name] for name in COLUMNS}
 
 

@@ -20,6 +20,7 @@ import yaml
 
 from backend.datasets import splits
 from backend.datasets.cells import shown
+from backend.datasets.columns import MODEL_WRITERS, WRITERS, usual_name
 from backend.datasets.read_options import (
     CAPTIONS,
     JSON_LINES,
@@ -267,27 +268,50 @@ class Config:
 
 
 def _configs(folder: Path) -> dict[str, Config]:
+    return configs_of(_card_of(folder))
+
+
+def _card_of(folder: Path) -> str:
+    """The text of a dataset's card; "" without one. Raises DatasetFormatError."""
     card = folder / "README.md"
     if not card.is_file():
-        return {}
+        return ""
     try:
-        text = read_within(folder, card, MOST_CARD).decode("utf-8-sig")
+        return read_within(folder, card, MOST_CARD).decode("utf-8-sig")
     except (OSError, ValueError) as problem:
         raise DatasetFormatError(f"The card 'README.md' cannot be read: {problem}.") from problem
-    return configs_of(text)
+
+
+def stated_writer(folder: Path) -> str:
+    """Who or what wrote the captions, by a key of the card's metadata such as `captioner`; "" if it
+    does not say, or cannot be read."""
+    try:
+        data = _metadata_of(_card_of(folder))
+    except Exception:  # whatever YAML raises: a card is no source of pairs
+        return ""
+    key = usual_name(map(str, data), (*WRITERS, *MODEL_WRITERS[:-1]))
+    value = data.get(key)
+    return " ".join(value.split())[:255] if isinstance(value, str) else ""
+
+
+def _metadata_of(card: str) -> Mapping[str, Any]:
+    """The block of metadata at the beginning of a card. Raises errors of YAML and of nesting."""
+    lines = card.removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].rstrip() != "---":
+        return {}
+    ends = (number for number, line in enumerate(lines[1:], 1) if line.rstrip() == "---")
+    # Every value is a text then: nothing is constructed, and a subset `no` is none of False.
+    data = yaml.load("\n".join(lines[1 : next(ends, None)]), yaml.BaseLoader)
+    return data if isinstance(data, dict) else {}
 
 
 def configs_of(card: str) -> dict[str, Config]:
     """The configurations that a card lists, by name. Raises DatasetFormatError if the list is
     broken, UnsafePath if it lists files outside the dataset."""
-    lines = card.removeprefix("\ufeff").splitlines()
-    if not lines or lines[0].rstrip() != "---" or "configs" not in card:
+    if "configs" not in card:
         return {}
-    ends = (number for number, line in enumerate(lines[1:], 1) if line.rstrip() == "---")
     try:
-        # Every value is a text then: nothing is constructed, and a subset `no` is none of False.
-        data = yaml.load("\n".join(lines[1 : next(ends, None)]), yaml.BaseLoader)
-        entries = data.get("configs") if isinstance(data, dict) else None
+        entries = _metadata_of(card).get("configs")
         if entries in (None, "", *_NULL):
             return {}
         if not isinstance(entries, list):

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import shown, text_problem
 from backend.errors import DatasetFormatError
 from backend.options import Options
 
@@ -95,6 +95,8 @@ LABELS = {
     "caption_column": "Column with captions",
     "id_column": "Column with ids",
     "split_column": "Column with splits",
+    "writer_column": "Column with who wrote a caption",
+    "writer": "Who or what wrote the captions",
     "image_root": "Folder that image paths are relative to",
     "encoding": "Encoding",
     "delimiter": "Delimiter",
@@ -161,6 +163,14 @@ class ReadOptions(Options):
     """Column with your own ids. Default: detected by name."""
     split_column: str | None = None
     """Column with train/validation/test. Default: detected by name."""
+    writer_column: str | None = None
+    """Column with who or what wrote a caption: a person or a model. Default: detected by name."""
+    writer: str | None = Field(None, max_length=255)
+    """Who or what wrote the captions whose rows do not say it: a person, or a model by its name."""
+    writer_prompt: str | None = Field(None, max_length=4000)
+    """The prompt of the model that wrote them."""
+    writer_date: str | None = Field(None, max_length=64)
+    """When they were written, such as 2024-05-01."""
     image_root: str | Path | None = None
     """Folder that image paths are relative to. Default: the file's own folder."""
     encoding: str | None = None
@@ -182,7 +192,14 @@ class ReadOptions(Options):
     """Which captions to take where there are several languages, such as en."""
 
     def check(self) -> None:
-        """Raise DatasetFormatError for a delimiter or a caption source that cannot be."""
+        """Raise DatasetFormatError for a delimiter, a caption source or a writer that cannot be."""
+        for value in (self.writer, self.writer_prompt, self.writer_date):
+            if problem := text_problem(value or ""):
+                raise DatasetFormatError(f"'{shown(value or '')}' names no writer: {problem}.")
+        if not (self.writer or "").strip() and (self.writer_prompt or self.writer_date):
+            raise DatasetFormatError(
+                "A prompt and a date are of a writer.", **where_to_state("writer")
+            )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise DatasetFormatError(
                 f"Cells cannot be separated by '{shown(self.delimiter)}': give one character."

@@ -25,6 +25,7 @@ from backend.datasets.annotations import (
     where_to_get,
 )
 from backend.datasets.caption_texts import TextReader, captions_of, listed_captions
+from backend.datasets.caption_writers import Writer, common_writer, writer_in
 from backend.datasets.cells import (
     BadCell,
     Embedded,
@@ -113,7 +114,8 @@ class DatasetReader:
     in; `total`: number of rows, if known beforehand;
     `image_check`: all but "decode" leave it to the caller to check which files are images. `notes`:
     automatic decisions, such as a detected encoding; complete after the iteration. `missing`: the
-    first images that do not exist, relative to the root.
+    first images that do not exist, relative to the root. `writer`: of captions whose rows do not
+    name theirs.
     """
 
     root: Path
@@ -126,6 +128,7 @@ class DatasetReader:
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    writer: Writer | None = None
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
@@ -289,8 +292,10 @@ class DatasetReader:
             names.append("caption")  # a column without a text
         columns = find_columns(
             names, name, options.image_column, options.caption_column, options.id_column,
-            options.split_column, embedded,
+            options.split_column, options.writer_column, embedded,
         )  # fmt: skip
+        if columns.writer and options.writer_column is None:
+            self._note(f"'{name}': '{columns.writer}' says who or what wrote each caption.")
         if columns.id is None or options.id_column is not None:
             return columns
         values = [text for row in rows if (text := _plain_text(row.get(columns.id)))]
@@ -342,6 +347,8 @@ class DatasetReader:
             split = row.split or self._split_of(table) or paths.split_of(path)
         if problem := text_problem(split):
             raise BadCell(f"The split '{shown(split)}': {problem}")
+        if (writer := writer_in(row.values, columns, self.writer)) is not None:
+            extra |= writer.cells()
         given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
         given_id = "" if is_blank(given_id) else given_id
         guess = "" if self.options.id_column is not None else columns.id or ""
@@ -438,7 +445,11 @@ def read_dataset(
         None if _is_annotations(table) else row_count(table, folders) for table in source.tables
     ]
     total = sum(count for count in counts if count is not None) if None not in counts else None
-    return DatasetReader(root, source, options, folders, total, image_check)
+    writer = common_writer(options.writer, options.writer_prompt, options.writer_date)
+    writer = writer or common_writer(
+        hub_datasets.stated_writer(path if path.is_dir() else path.parent)
+    )
+    return DatasetReader(root, source, options, folders, total, image_check, writer=writer)
 
 
 def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:

@@ -2,16 +2,17 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.datasets.caption_writers import without_writer, writer_of
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import file_of, locate
 from backend.datasets.reading import derived_id
@@ -202,8 +203,8 @@ def revision(
     row: NewPair, stored_row: StoredRow, first: FirstImport, takes_changes: bool
 ) -> Revision | None:
     """What to write for a row that is known; None: nothing. The address of the same picture always
-    follows the source: at the old one is nothing, or another picture. A picture that is another, or
-    may be, is a change like that of a caption."""
+    follows the source: at the old one is nothing, or another picture; so does who wrote the
+    caption. A picture that is another, or may be, is a change like that of a caption."""
     picture = picture_of(row, stored_row, first)
     if not takes_changes:
         has_moved = split_proof(row.image_path)[0] != split_proof(stored_row.image_path)[0]
@@ -212,10 +213,21 @@ def revision(
         if row.caption != stored_row.caption:
             # An id that is derived from the caption stays with it.
             row = replace(row, external_id=stored_row.external_id)
+            row = replace(row, extra=_with_writer(row.extra, stored_row.extra))
         row = replace(row, caption=stored_row.caption, split=stored_row.split)
+    if row.caption == stored_row.caption and writer_of(row.extra) is None:
+        row = replace(row, extra=_with_writer(row.extra, stored_row.extra))
     if row.image_path == stored_row.image_path and not _has_other_text(row, stored_row):
-        return None
+        if writer_of(row.extra) == writer_of(stored_row.extra):
+            return None
+        row = replace(row, extra=_with_writer(stored_row.extra, row.extra))
     return Revision(stored_row.id, row, row.caption != stored_row.caption, picture)
+
+
+def _with_writer(columns: Mapping[str, Any], origin: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns, with the writer that `origin` names."""
+    writer = writer_of(origin)
+    return without_writer(columns) | (writer.cells() if writer is not None else {})
 
 
 def _hash(text: str) -> int:

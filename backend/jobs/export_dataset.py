@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets import export_folder
+from backend.datasets.caption_writers import without_writer, writer_of
 from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
@@ -25,6 +26,7 @@ from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs import dataset_versions
 from backend.jobs.caption_pairs import caption_pairs
 from backend.jobs.errors_left import errors_left
+from backend.jobs.provenance import Origins, People
 from backend.jobs.reports import (
     ExportChoice,
     ExportCounts,
@@ -70,11 +72,12 @@ _MOST_SHOWN = 20
 @dataclass(frozen=True)
 class Enrichment:
     """A richer caption of a pair. `kind`: blend, visual or holistic; `accepted`: by a curator, else
-    only suggested."""
+    only suggested; `proposer`: of one that is only suggested."""
 
     caption: str
     kind: str
     accepted: bool
+    proposer: str = ""
 
 
 def decide_export(
@@ -204,7 +207,7 @@ def _kept(
 ) -> ExportDecision:
     """The decision on a caption that was not judged wrong or abstract."""
     if choice.captions == "enriched" and enrichment is not None and not enrichment.accepted:
-        return ExportDecision(enrichment.caption, enrichment.kind)
+        return ExportDecision(enrichment.caption, enrichment.kind, proposer=enrichment.proposer)
     if generic and choice.generic == "leave out":
         return ExportDecision(
             caption, left_out_because=f"specificity below {choice.specificity_below:g}"
@@ -306,7 +309,7 @@ def export(
         run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
     _check_images(store, out)
     root = Path(dataset.root)
-    tally, judges = _Tally(), Counter[str]()
+    tally, origins = _Tally(), Origins(dataset, choice.name_people)
     unreadable = 0
     first: list[ProblemRow] = []
 
@@ -324,8 +327,9 @@ def export(
                 ids = [pair.id for pair, *_ in batch]
                 own_tags = tag_queries.of_pairs(session, ids)
                 regions = region_queries.of_run(session, run.id, ids) if run is not None else {}
+                accepted = suggestion_queries.accepted_texts(session, ids)
             for pair, decided, claims in batch:
-                judges.update([pair.decided_by] if pair.decision and pair.decided_by else [])
+                origins.judged(pair)
                 if compared is not None and pair.id not in compared:
                     tally.add(pair.judgement, decided)
                     continue
@@ -346,8 +350,12 @@ def export(
                         lists[CLAIMS] = [claim.cells() for claim in claims]
                     if run is not None:
                         lists[REGIONS] = region_cells(regions.get(pair.id, ()))
-                    row = _row(pair, decided, image, *about, lists)
-                    yield row if compared is None else replace(row, pairs=compared[pair.id])
+                    suggested = (decided.proposer, decided.caption) if decided.proposer else None
+                    writer = origins.writer(pair, decided, suggested or accepted.get(pair.id))
+                    row = replace(_row(pair, decided, image, *about, lists), writer=writer)
+                    if compared is not None:
+                        row = replace(row, pairs=_named(compared[pair.id], origins.people))
+                    yield row
             progress(tally.kept, planned.kept, "Writing")
         if tally.kept + unreadable != planned.kept:
             raise ExportError(
@@ -360,17 +368,13 @@ def export(
                 "was kept."
             )
 
-    def judges_in_words() -> dict[str, str]:
-        each = ", ".join(f"{name} ({number:,})" for name, number in judges.most_common())
-        return {"Verdicts by": each} if each else {}
-
     def card() -> str:
         return dataset_card(
             name=dataset.name,
             created=datetime.now(UTC),
             version=VERSION,
             facts={
-                **facts, **judges_in_words(), **_choice_in_words(choice),
+                **facts, **origins.in_words(), **_choice_in_words(choice),
                 **_caveat_in_words(planned),
             },
             counts=tally.counts(),
@@ -379,7 +383,8 @@ def export(
     def about() -> dict[str, Any]:
         """For programs, by the names of Croissant and its vocabulary for annotations."""
         counts = tally.counts()
-        lines = {**facts, **judges_in_words()}
+        lines = {**facts, **origins.in_words()}
+        tools = ("Model", "Explorer", "Detector")
         return {
             "name": dataset.name,
             "datePublished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -392,12 +397,11 @@ def export(
             "rai:dataAnnotationProtocol": [
                 f"{key}: {lines[key]}" for key in ("Verdicts by", "Snapshot") if key in lines
             ],
-            "rai:machineAnnotationTools": [
-                f"{key}: {lines[key]}" for key in ("Model", "Explorer", "Detector") if key in lines
-            ],
+            "rai:machineAnnotationTools": [f"{key}: {lines[key]}" for key in tools if key in lines],
             "rai:dataAnnotationAnalysis": [
                 f"{key}: {lines[key]}" for key in (WRONG_LEFT,) if key in lines
             ],
+            **origins.prov({key: lines[key] for key in tools if key in lines}),
         }
 
     pairs_written = write_dataset(
@@ -483,6 +487,10 @@ def _compared(
     return pairs
 
 
+def _named(pairs: Sequence[CaptionPair], people: People) -> tuple[CaptionPair, ...]:
+    return tuple(replace(each, decided_by=people.author(each.decided_by)) for each in pairs)
+
+
 def _row(
     pair: PairRow,
     decided: ExportDecision,
@@ -493,7 +501,8 @@ def _row(
 ) -> ExportRow:
     """`issues`: of the pair's picture; `lists`: columns of parts of the caption, if any caption of
     the dataset has such parts."""
-    extra = {new_name(name, frozenset(lists)): value for name, value in pair.extra.items()}
+    columns, writer = without_writer(pair.extra), writer_of(pair.extra)
+    extra = {new_name(name, frozenset(lists)): value for name, value in columns.items()}
     # As text: loaders infer no type from lists that are empty in the first rows.
     extra |= {name: json.dumps(list(cells)) for name, cells in lists.items()}
     return ExportRow(
@@ -509,6 +518,7 @@ def _row(
         numbers={name: pair.numbers[name] for name in export_names()},
         tags=decided.tags,
         own_tags="; ".join(own_tags) or None,
+        original_writer=writer.name if writer is not None else None,
         extra=extra,
     )
 
@@ -582,7 +592,9 @@ def _enrichments(
         return enrichments
     with store.reading() as session:
         for pair_id, row in suggestion_queries.open_enrichments(session, pair_ids, run_id).items():
-            enrichments[pair_id] = Enrichment(row.caption, _kind_of(row.provenance), False)
+            enrichments[pair_id] = Enrichment(
+                row.caption, _kind_of(row.provenance), False, row.proposer
+            )
         origins = suggestion_queries.accepted_enrichments(session, list(accepted))
     for pair_id, pair in accepted.items():
         caption = pair.corrected_caption or pair.caption

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from shlex import quote
@@ -191,12 +192,15 @@ def _import(
         comparison = _compare(store, target.id, first, rows)
     takes = update == "take"
     added_count = already_there = 0
+    digest = sha256()
     with _BadRows(target) as bad:
         reader.on_problem = bad.add
         rows = iter(reader)
         try:
             while batch := list(islice(rows, BATCH)):
                 pairs = [_new_pair(pair, reader.root) for pair in batch]
+                for pair in pairs:
+                    digest.update(json.dumps(astuple(pair), sort_keys=True).encode())
                 number = target.write(
                     partial(
                         _write_rows, rows=pairs, comparison=comparison, first=first, takes=takes
@@ -218,6 +222,7 @@ def _import(
                     **where_to_state("image_root", quote(str(root))),
                 )
             bad.save()
+            target.write(partial(dataset_queries.set_source_digest, digest=digest.hexdigest()))
             hidden = comparison.gone if gone == "hide" else []
             target.write(lambda session, _: change_queries.set_hidden(session, hidden, True))
         except Exception:

@@ -120,7 +120,8 @@ class Relocation:
 class ScoreReport:
     """Pairs `scored` now, `skipped` because they had a trajectory, with `unreadable` images, or
     with pictures `unknown` to the model; the last two are listed as problems. `trajectories`: which
-    pairs get whole ones (`depth.Depth.name`); `completed`: first steps made whole now."""
+    pairs get whole ones (`depth.Depth.name`); `completed`: first steps made whole now; `warning`:
+    see `own_captions`."""
 
     dataset_id: int
     pairs: int
@@ -137,6 +138,7 @@ class ScoreReport:
     trajectories: str = "all"
     completed: int = 0
     first_unreadable: "tuple[ProblemRow, ...]" = ()
+    warning: str = ""
 
     def in_words(self) -> str:
         unknown = ""
@@ -147,6 +149,8 @@ class ScoreReport:
             f"{count_of(self.unreadable, 'image')} unreadable, {unknown}"
             f"{count_of(self.truncated, 'caption')} truncated by the model; {self.seconds:.0f} s."
         )
+        if self.warning:
+            text += f"\n{self.warning}"
         if self.trajectories == ALL:
             return text
         return (
@@ -215,7 +219,7 @@ class MapReport:
 @dataclass(frozen=True)
 class QueueReport:
     """A job that asked a model about the pairs of a queue. `outcomes`: how many pairs ended how.
-    `stopped`: why it stopped before the end of the queue."""
+    `stopped`: why it stopped before the end of the queue; `warning`: see `own_captions`."""
 
     dataset_id: int
     looked_at: int
@@ -226,6 +230,7 @@ class QueueReport:
     tokens_out: int = 0
     cost: float = 0.0
     stopped: str = ""
+    warning: str = ""
 
     def requests_in_words(self) -> str:
         """Requests, tokens and cost."""
@@ -256,7 +261,7 @@ class CorrectionReport(QueueReport):
             lines.append(self.requests_in_words())
         if self.rule is not None:
             lines.append(f"{self.accepted} accepted by the {self.rule}.")
-        return "\n".join([*lines, *([self.stopped] if self.stopped else [])])
+        return "\n".join([*lines, *filter(None, (self.stopped, self.warning))])
 
 
 @dataclass(frozen=True)
@@ -272,12 +277,14 @@ class DryRunQuestion:
 
 @dataclass(frozen=True)
 class DryRun:
-    """`pairs`: in the queue; `forecast`: what asking about all of them will take."""
+    """`pairs`: in the queue; `forecast`: what asking about all of them will take; `warning`: see
+    `own_captions`."""
 
     proposer: str
     pairs: int
     forecast: Forecast
     questions: tuple[DryRunQuestion, ...]
+    warning: str = field(default="", kw_only=True)
 
     def in_words(self) -> str:
         parts = [
@@ -289,7 +296,7 @@ class DryRun:
             f"{self.proposer}: {count_of(self.pairs, 'pair')} in this queue; "
             f"{self.forecast.in_words()}. Nothing was sent."
         )
-        return "\n".join([*parts, counted])
+        return "\n".join([*parts, counted, *filter(None, (self.warning,))])
 
 
 @dataclass(frozen=True)
@@ -468,6 +475,9 @@ class ExportChoice(Options):
     this."""
     decided_only: Annotated[bool, switch("decided-only")] = False
     """Only pairs with a verdict."""
+    name_people: Annotated[bool, switch("name-people")] = False
+    """Name the curators in card, croissant.json and columns; ask them first. Default: they are
+    numbered, and people who wrote captions are counted in card and croissant.json."""
     only: Annotated[Selection | None, NOT_TYPED] = None
     """Only these pairs; the others are neither written nor counted."""
     two_stage: TwoStage | None = None
@@ -491,6 +501,8 @@ class ExportDecision:
     kind: str = "human"
     tags: tuple[str, ...] = ()
     left_out_because: str = ""
+    #: Of an enrichment that nobody has accepted.
+    proposer: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from backend.datasets.caption_writers import COLUMNS
 from backend.datasets.cells import shown
 from backend.engine.captions import replaced_spans
 from backend.engine.statistics.blind_spots import (
@@ -23,6 +24,8 @@ from db.decisions import AT_RANDOM, RIGHT_OR_WRONG, is_wrong
 from db.queries import pair_queries, tag_queries, word_mark_queries
 from db.queries.pair_queries import PairRow
 
+#: The column under which an import keeps who wrote a caption.
+WRITER = COLUMNS[0]
 #: What the tags of patterns begin with.
 PREFIX = "pattern: "
 #: Fewest verdicts of people, and wrong captions among them.
@@ -50,6 +53,10 @@ class BlindSpot:
     breaks: tuple[int, int] | None
 
     def in_words(self) -> str:
+        return f"{self.finding()} {self.outlook()}".rstrip()
+
+    def finding(self) -> str:
+        """What is wrong more often than elsewhere."""
         of = self.pattern
         writer = f"{of.writer}: " if of.writer else ""
         share = f"{of.share:.0%} ({of.low:.0%} to {of.high:.0%})"
@@ -59,24 +66,29 @@ class BlindSpot:
                 f"captions; {of.elsewhere:.0%} of the words are there."
             )
         name = {"kind": f"words of the kind {of.name}"}.get(of.kind, f"“{of.name}”")
-        text = (
+        return (
             f"{writer}{name}: wrong in {share} of {of.captions:,} captions, elsewhere "
             f"{of.elsewhere:.0%} of {of.others:,} are wrong."
         )
+
+    def outlook(self) -> str:
+        """What one verdict for all that nobody has judged would get right and wrong; "" if there
+        are none, or for a position."""
+        of = self.pattern
+        if of.kind == "position" or not self.undecided:
+            return ""
         if self.mends is not None and self.breaks is not None:
             (least, most), (fewest, largest) = self.mends, self.breaks
-            text += (
-                f" Of {of.random:,} drawn at random {of.random_wrong:,} are wrong: calling all "
+            return (
+                f"Of {of.random:,} drawn at random {of.random_wrong:,} are wrong: calling all "
                 f"{self.undecided:,} undecided ones wrong would be right for {least:,} to "
                 f"{most:,} and wrong for {fewest:,} to {largest:,}."
             )
-        elif self.undecided:
-            text += (
-                f" {self.undecided:,} undecided captions have it; {of.random:,} of the verdicts "
-                f"are on captions drawn at random, and it takes {FEWEST_AT_RANDOM} to say how many "
-                "of these are wrong."
-            )
-        return text
+        return (
+            f"{self.undecided:,} undecided captions have it; {of.random:,} of the verdicts "
+            f"are on captions drawn at random, and it takes {FEWEST_AT_RANDOM} to say how many "
+            "of these are wrong."
+        )
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,8 @@ def find_blind_spots(
     progress: Progress = no_progress,
 ) -> PatternsReport:
     """`author`: whose tags they are, None: nothing is tagged. `column`: of the source, that names
-    the writer of a caption; None: all are one writer's. `least`, `rate`: see `find_patterns`.
+    the writer of a caption; None: the one that the import keeps; "": all are one writer's. `least`,
+    `rate`: see `find_patterns`.
 
     Raises NotScored with counts for too few verdicts, SettingsError for an unknown column.
     """
@@ -129,7 +142,7 @@ def find_blind_spots(
             f"{len(judged):,} captions were judged right or wrong by people, {wrong:,} of them "
             f"wrong. A pattern takes {FEWEST} of them and {FEWEST_WRONG} that are wrong."
         )
-    if column is not None and not any(each.writer for each in judged):
+    if column and not any(each.writer for each in judged):
         raise SettingsError(
             f"No judged caption has a value in a column '{shown(column)}' of its source."
         )
@@ -151,7 +164,7 @@ def _judged(pair: PairRow, marks: set[tuple[int, int]] | None, column: str | Non
 
 
 def _writer(pair: PairRow, column: str | None) -> str:
-    value = pair.extra.get(column) if column is not None else None
+    value = pair.extra.get(WRITER if column is None else column)
     return "" if value is None else str(value)
 
 

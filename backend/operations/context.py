@@ -7,7 +7,13 @@ from backend.accounts.team_accounts import Team
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
 from backend.errors import SettingsError, TracedError
-from backend.jobs import dataset_versions, export_dataset, import_dataset, retrain
+from backend.jobs import (
+    dataset_versions,
+    export_dataset,
+    import_dataset,
+    own_captions,
+    retrain,
+)
 from backend.jobs.model_manager import Models
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ImportReport
 from backend.jobs.scoring import known_pictures
@@ -79,6 +85,10 @@ class Context:
             return known_pictures.recognise(self.store, engine, dataset_id).refusal
         except TracedError:
             return ""
+
+    def warning_of(self, dataset_id: int, *models: str | None) -> str:
+        """See `backend.jobs.own_captions.warning_of`."""
+        return own_captions.warning_of(self.store, dataset_id, *models)
 
     def model_of(self, dataset_id: int) -> str:
         """The model that would score the dataset."""

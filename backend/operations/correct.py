@@ -1,5 +1,6 @@
 """`correct`: better captions for many pairs."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
@@ -88,12 +89,16 @@ def run(
     filter = context.review.filter_of(dataset_id, fields)
     context.engines.of_session.spending.limit(*limits)
     engine = context.engines.of_dataset(dataset_id)
+    model = engine.corrector.model.name if engine.corrector else engine.settings.captioner_model
+    warning = context.warning_of(dataset_id, model)
     if options.dry_run:
-        return correct_queue.dry_run(context.store, engine, filter, limits[0], options.limit)
+        plan = correct_queue.dry_run(context.store, engine, filter, limits[0], options.limit)
+        return replace(plan, warning=warning)
     at_once = options.at_once if options.vlm_url else 1
-    return correct_queue.correct(
+    report = correct_queue.correct(
         context.store, engine, filter, rule, options.limit, at_once, progress
     )
+    return replace(report, warning=warning)
 
 
 def prepare(context: "Context", dataset_id: int, options: CorrectOptions) -> CorrectOptions:

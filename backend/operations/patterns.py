@@ -25,7 +25,8 @@ class PatternsOptions(Options):
 
     by: str | None = None
     """A column of the source that says who wrote a caption: a writer's captions are compared with
-    the others of the same writer. Default: all are one writer's."""
+    the others of the same writer. Default: writer, where the import read that; empty: all are one
+    writer's."""
     least: int = Field(5, ge=2)
     """Fewest judged captions that have a word or phrase, and that lack it. Default: 5."""
     rate: float = Field(0.1, gt=0, le=0.5)

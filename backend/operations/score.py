@@ -77,10 +77,11 @@ def score(
     for name in models:
         if name and not context.models.view(name).is_here:
             model_download.download(name, progress)
-    return score_dataset.score_dataset(
+    report = score_dataset.score_dataset(
         context.store, engine, dataset_id, progress, options.suggestions, devices, options.anyway,
         options.anew,
     )  # fmt: skip
+    return replace(report, warning=_warning(context, dataset_id, engine))
 
 
 def estimate(
@@ -94,9 +95,10 @@ def estimate(
     from backend.jobs.scoring import estimate
 
     engine = _engine(context, dataset_id, options)
-    return estimate.estimate(
+    report = estimate.estimate(
         context.store, engine, dataset_id, progress, options.anyway, options.suggestions, devices
     )
+    return replace(report, warning=_warning(context, dataset_id, engine))
 
 
 def run_estimate(
@@ -107,6 +109,10 @@ def run_estimate(
 
     report = estimate(context, dataset_id, options, progress, AUTOMATIC)
     return asdict(report) | {"seconds": report.seconds, "in_words": report.in_words()}
+
+
+def _warning(context: "Context", dataset_id: int, engine: "Engine") -> str:
+    return context.warning_of(dataset_id, engine.settings.model, engine.settings.captioner_model)
 
 
 def _engine(context: "Context", dataset_id: int, options: EstimateOptions) -> "Engine":

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from backend import plugins
 from backend.datasets import images
+from backend.datasets.caption_writers import writer_of
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.engine.claims.editing import place_in
@@ -16,6 +17,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
+from backend.jobs.provenance import new_writer
 from backend.jobs.scoring.stored_rows import (
     claim_replaced,
     in_order,
@@ -106,6 +108,9 @@ def view_of(
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
         captions = pair_queries.captions_of_picture(session, pair.dataset_id, pair.image_path)
+        accepted = None
+        if pair.corrected_caption is not None:
+            accepted = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
     trajectory = None
     corrected_text = pair.corrected_caption or edited.get(pair_id)
     claim_views: tuple[ClaimView, ...] = ()
@@ -178,6 +183,8 @@ def view_of(
         history=tuple(_verdict(pair.caption, act) for act in history),
         claims=claim_views,
         selected=selected,
+        writer=writer_of(pair.extra),
+        new_writer=new_writer(pair, corrected_text, accepted) if corrected_text else None,
     )
 
 

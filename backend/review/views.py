@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.datasets.caption_writers import Writer
 from backend.datasets.cells import picture_key
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import Unanchored
@@ -242,6 +243,9 @@ class PairView(Measured):
     claims: tuple[ClaimView, ...] = ()
     #: Which of them is selected.
     selected: int = 0
+    #: Who or what wrote the caption, and what it has become; None: nobody says, or there is none.
+    writer: Writer | None = None
+    new_writer: Writer | None = None
 
     @property
     def claim(self) -> ClaimView | None:

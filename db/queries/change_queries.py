@@ -36,6 +36,7 @@ class StoredRow:
     split: str | None
     source_file: str
     hidden: bool
+    extra: dict[str, Any]
 
 
 @dataclass(frozen=True)

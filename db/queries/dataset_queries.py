@@ -28,7 +28,8 @@ UNFAMILIAR = "unfamiliar"
 
 @dataclass(frozen=True)
 class DatasetRow:
-    """`root`: the directory that image paths are relative to. `source`: what was imported."""
+    """`root`: the directory that image paths are relative to. `source`: what was imported;
+    `source_digest`: SHA-256 of its rows in hexadecimal digits, "" if it is not known."""
 
     id: int
     name: str
@@ -40,6 +41,7 @@ class DatasetRow:
     overlap_share: float
     overlap_people: int
     models: dict[str, Any]
+    source_digest: str
 
     @property
     def is_unfamiliar(self) -> bool:
@@ -145,6 +147,10 @@ def move_dataset(session: Session, dataset_id: int, source: str, root: str) -> N
     session.execute(
         update(Dataset).where(Dataset.id == dataset_id).values(source=source, root=root)
     )
+
+
+def set_source_digest(session: Session, dataset_id: int, digest: str) -> None:
+    session.execute(update(Dataset).where(Dataset.id == dataset_id).values(source_digest=digest))
 
 
 def rename_dataset(session: Session, dataset_id: int, name: str) -> None:

@@ -338,6 +338,15 @@ def _extra(session: Session, name: str) -> ColumnElement[Any]:
     )
 
 
+def column_counts(session: Session, dataset_id: int, name: str, at_most: int) -> dict[str, int]:
+    """How many pairs have each value of a column of the source, the most frequent values first."""
+    value, number = cast(_extra(session, name), Text), func.count().label("number")
+    query = select(value, number).where(Pair.dataset_id == dataset_id, value.is_not(None))
+    rows = session.execute(query.group_by(value).order_by(number.desc()).limit(at_most))
+    # PostgreSQL gives the JSON of a text.
+    return {str(text).strip('"'): int(count) for text, count in rows.tuples()}
+
+
 def _number(session: Session, dataset_id: int, name: str) -> ColumnElement[float | None]:
     """The numbers of a measure; the column itself where they have one, for its index."""
     if name in _BY_PROBABILITY:

@@ -7,7 +7,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.orm import Session
 
 from db.column_types import now
@@ -132,13 +132,30 @@ def open_corrections(
     return corrections
 
 
+def accepted_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """The proposer and the caption of the suggestion that the verdict in effect accepted, by
+    pair."""
+    rows = session.execute(
+        _accepted(Suggestion.proposer, Suggestion.caption).where(Pair.id.in_(pair_ids))
+    )
+    return {row.id: (row.proposer, row.caption) for row in rows}
+
+
+def _accepted(*columns: Any) -> Select[*tuple[Any, ...]]:
+    """These columns of suggestions, and the pairs whose verdict in effect accepted them."""
+    return (
+        select(Pair.id, *columns)
+        .join(Verdict, (Verdict.pair_id == Pair.id) & (Verdict.version == Pair.standing_version))
+        .join(Suggestion, Suggestion.id == Verdict.suggestion_id)
+    )
+
+
 def accepted_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The provenance of the enrichment that the verdict in effect accepted, by pair."""
     rows = session.execute(
-        select(Pair.id, Suggestion.provenance)
-        .join(Verdict, (Verdict.pair_id == Pair.id) & (Verdict.version == Pair.standing_version))
-        .join(Suggestion, Suggestion.id == Verdict.suggestion_id)
-        .where(Pair.id.in_(pair_ids), verdict_seen(session).enriches)
+        _accepted(Suggestion.provenance).where(
+            Pair.id.in_(pair_ids), verdict_seen(session).enriches
+        )
     )
     return {row.id: row.provenance or {} for row in rows}
 

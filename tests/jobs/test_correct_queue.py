@@ -259,3 +259,15 @@ def test_a_caption_that_a_prompt_does_not_show_as_it_is_is_not_asked_about(
     with workspace.store.reading() as session:
         pairs = [pair_queries.get_pair(session, pair_id) for pair_id in odd]
     assert [pair.decision for pair in pairs] == [None] * len(odd)
+
+
+def test_the_writer_of_captions_is_warned_of_as_their_corrector(opened: OpenWorkspace) -> None:
+    with chat_server(rewriting) as served:
+        workspace = opened(corrector="org/vlm-7b", corrector_url=served.url)
+        with workspace.store.writing() as session:
+            session.execute(update(Pair).values(extra={"writer": "vlm"}))
+        plan = workspace.jobs.run("correct", 1, dry_run=True)
+        report = workspace.jobs.run("correct", 1, limit=1)
+    assert plan.warning == report.warning != ""
+    assert plan.warning in plan.in_words()
+    assert report.warning in report.in_words()

@@ -1,8 +1,11 @@
 """`patterns`: from verdicts to queues, by every door."""
 
 import json
+import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 from PIL import Image
@@ -15,6 +18,7 @@ from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
 from tests.datasets.folders import json_lines
 from tests.jobs.opening import opened
+from traced_ui.blind_spots import spots_html
 
 THINGS = ("dog", "cat", "horse", "bus", "boat", "tree", "lamp")
 PAIRS, JUDGED = 160, 100
@@ -106,3 +110,24 @@ def test_the_command_prints_what_the_operation_returns(
     (spot,) = json.loads(done.stdout)["spots"]
     assert spot["pattern"]["name"] == "smiling"
     assert spot["pattern"]["random"] == 25 >= FEWEST_AT_RANDOM
+
+
+def page_after_search(workspace: Workspace) -> str:
+    workspace.jobs.start("patterns", 1)
+    assert workspace.jobs.background.wait(60)
+    return spots_html(workspace, 1)
+
+
+def test_the_page_shows_each_below_its_writer_as_a_queue(workspace: Workspace) -> None:
+    judge(workspace, smiles, AT_RANDOM)
+    page = page_after_search(workspace)
+    assert re.findall("<h3[^>]*>([^<]*)<", page) == ["m0"]
+    ((address, pairs),) = re.findall('<a href="([^"]*)">([^<]*)<', page)
+    assert parse_qs(unescape(address).lstrip("?"))["tag"] == ["pattern: smiling by m0"]
+    assert pairs == f"{PAIRS // 4} pairs"
+
+
+def test_the_page_before_a_search_and_without_a_pattern(workspace: Workspace) -> None:
+    assert "<li" not in spots_html(workspace, 1)
+    judge(workspace, lambda number: number % 9 == 0)
+    assert "<li" not in page_after_search(workspace)

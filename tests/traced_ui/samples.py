@@ -15,10 +15,12 @@ from backend.engine.detection.explanations import Reason, Reasons
 from backend.engine.detection.types import SuspectWord
 from backend.engine.presets import recommended
 from backend.engine.statistics.agreement import Agreement, TwoPeople
+from backend.engine.statistics.blind_spots import Pattern
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.model_manager import ModelView
 from backend.jobs.reports import Deletion, JobView
+from backend.jobs.writer_patterns import BlindSpot, PatternsReport
 from backend.measures import Measure
 from backend.progress import Step
 from backend.review.queue_groups import Condition
@@ -262,6 +264,11 @@ def accounts(text: str) -> str:
 
 #: Functions that draw each template as a page does. Parts are drawn with the pages that contain
 #: them.
+def blind_spot(text: str) -> BlindSpot:
+    pattern = Pattern(text, "word", text, 23, 14, 0.39, 0.8, 0.08, 90, 1e-4, 1e-3, 9, 5)
+    return BlindSpot(pattern, text, 40, (8, 35), (5, 32))
+
+
 DRAWN: dict[str, Callable[[str], str]] = {
     "parts.html": lambda text: note(text, "error") + jobs.table([text], [[text]]),
     "review/toolbar.html": lambda text: review_page.toolbar(),
@@ -299,6 +306,11 @@ DRAWN: dict[str, Callable[[str], str]] = {
         Deletion(3, text, text, 9, 8, 7, 6)
     ),
     "guidelines_preview.html": lambda text: render("guidelines_preview.html", text=text),
+    "blind_spots.html": lambda text: render(
+        "blind_spots.html",
+        report=PatternsReport(30, 9, 1, 40, 0.1, (blind_spot(text),)),
+        writers={text: [{"spot": blind_spot(text), "pairs": 4, "address": f"?tag={text}"}]},
+    ),
     "labels.html": lambda text: render("labels.html", lines=[text]),
     "datasets/faults.html": lambda text: render(
         "datasets/faults.html",

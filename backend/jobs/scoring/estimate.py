@@ -3,6 +3,7 @@ each stage times what a unit costs, measured on a few pairs. Nothing is stored."
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from backend.engine import memory
 from backend.engine.detection.types import detector_for
@@ -52,6 +53,8 @@ class Estimate:
     whole: int = 0
     whole_seconds: float = 0.0
     processes: int = 1
+    #: See `backend.jobs.own_captions`.
+    warning: str = ""
 
     @property
     def seconds(self) -> float:
@@ -79,10 +82,12 @@ class Estimate:
         if self.suggestions:
             wrong = f"corrections of about {self.suggestions:,} pairs that look wrong"
             parts.append(f"{wrong} {duration(self.suggestions_seconds)}")
+        warning = f" {self.warning}" if self.warning else ""
         return (
             f"About {duration(self.seconds)} for {count_of(self.pairs, 'pair')} on "
             f"{self.device}{by}, measured on {self.measured}: {', '.join(parts)}. "
             f"{self.disk / 1e6:,.0f} MB of disk, {self.memory / 1e9:.1f} GB of memory."
+            f"{warning}"
         )
 
 
@@ -124,7 +129,7 @@ def estimate(
     units[Trajectories] = unscored  # without pictures that the model does not know
     devices_used = choose_processes(devices, engine, unscored + units[Copies])
     processes = len(devices_used.names) if devices_used is not None else 1
-    parts = dict.fromkeys((stage.part for stage in stages), 0.0)
+    parts: dict[str, Any] = dict.fromkeys((stage.part for stage in stages), 0.0)
     for stage in stages:
         parts[stage.part] += seconds_of(stage, units[type(stage)], sample, processes)
     info, row = engine.scorer.info, sample.stored_bytes

@@ -1,5 +1,6 @@
 """`boost`: richer captions for pairs whose captions are correct but generic."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -75,11 +76,15 @@ def run(
         context.engines.of_session, kinds, options.llm, options.llm_url
     )
     engine = context.engines.of_dataset(dataset_id)
+    models = [model.name for model in (booster.sees, booster.blends) if model is not None]
+    warning = context.warning_of(dataset_id, *models)
     if options.dry_run:
-        return boost_captions.dry_run(
+        plan = boost_captions.dry_run(
             context.store, engine, filter, booster, limits[0], options.limit
         )
-    return boost_captions.boost(context.store, engine, filter, booster, options.limit, progress)
+        return replace(plan, warning=warning)
+    report = boost_captions.boost(context.store, engine, filter, booster, options.limit, progress)
+    return replace(report, warning=warning)
 
 
 def prepare(context: "Context", dataset_id: int, options: BoostOptions) -> BoostOptions:

@@ -75,7 +75,7 @@ class BoostReport(QueueReport):
         return (
             f"{count_of(self.looked_at, 'pair')}: {self.outcomes_in_words() or 'none'}. "
             f"{count_of(self.struck, 'invented phrase')} removed. {self.requests_in_words()} "
-            f"{self._calibration()} {self.stopped}"
+            f"{self._calibration()} {self.stopped} {self.warning}"
         ).rstrip()
 
     def _calibration(self) -> str:

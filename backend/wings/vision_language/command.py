@@ -1,5 +1,6 @@
 """`score --second-opinion URL`."""
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -66,18 +67,22 @@ def _begin(
     share = parse_share(options.top or "20%")
     prices, budget = options.limits.stated(workspace.settings.prices)
     if options.dry_run:
-        return Instead(
-            dry_run(
-                workspace.store, dataset_id, options.second_model, options.second_opinion, share,
-                prices,
-            )
+        report = dry_run(
+            workspace.store, dataset_id, options.second_model, options.second_opinion, share,
+            prices,
         )  # fmt: skip
+        return Instead(replace(report, warning=_warning(workspace, dataset_id, report.model)))
     server = open_server(options.second_opinion, options.second_model, options.timeout)
     server.spending.limit(prices, budget)
     with progress("Asking the server"):
         first = plan(workspace.store, dataset_id, server, share)
-    console.print(f"[yellow]Note:[/] {escape(_outlook(first, options.at_once))}")
+    outlook = f"{_outlook(first, options.at_once)} {_warning(workspace, dataset_id, first.model)}"
+    console.print(f"[yellow]Note:[/] {escape(outlook.rstrip())}")
     return partial(ask, workspace.store, dataset_id, server, share, options.at_once)
+
+
+def _warning(workspace: "Workspace", dataset_id: int, model: str) -> str:
+    return workspace.jobs.warning_of(dataset_id, model)
 
 
 def _outlook(plan: "SecondOpinionPlan", at_once: int) -> str:

@@ -29,6 +29,7 @@ class SecondOpinionDryRun:
     total: int
     forecast: Forecast
     question: DryRunQuestion
+    warning: str = ""
 
     def in_words(self) -> str:
         first = self.question
@@ -36,8 +37,8 @@ class SecondOpinionDryRun:
         return (
             f"--- pair {first.external_id}: a JPEG of {first.image_bytes} bytes, and\n"
             f"{first.user}\n\n{name}: {self.pairs:,} of {count_of(self.total, 'pair')}; "
-            f"{self.forecast.in_words()}. Nothing was sent."
-        )
+            f"{self.forecast.in_words()}. Nothing was sent. {self.warning}"
+        ).rstrip()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,167 @@
+"""Where the captions of an export are from: who or what wrote them and who judged them, for its
+rows, its card and its croissant.json (W3C's PROV)."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from backend.datasets.caption_writers import Writer, writer_of
+from backend.datasets.read_options import is_address
+from backend.jobs.reports import ExportDecision, count_of
+from db.authors import is_edit, is_reserved, person_of
+from db.queries.dataset_queries import DatasetRow
+from db.queries.pair_queries import PairRow
+
+#: Writers that a card and a croissant.json name; the others are counted.
+_MOST_WRITERS = 50
+#: What the caption of a pair is called that still is the source's, or a part of it.
+_OF_THE_SOURCE = ("human", "shortened")
+
+
+def new_writer(pair: PairRow, caption: str, accepted: tuple[str, str] | None) -> Writer | None:
+    """Who or what wrote a caption that is not the source's any more: the proposer of the suggestion
+    that the verdict accepted (with its text), or the verdict's author; None: nobody knows, or
+    whoever asks may not."""
+    date = f"{pair.decided_at:%Y-%m-%d}" if pair.decided_at is not None else ""
+    if accepted is not None and accepted[1] == caption:
+        model, _, prompt = accepted[0].partition(" · ")
+        return Writer(model, "model", prompt, date)
+    if not pair.decided_by or pair.corrected_caption != caption:
+        return None
+    if is_edit(pair.decided_by):
+        return Writer(person_of(pair.decided_by), "person", date=date)
+    return Writer(pair.decided_by, "" if is_reserved(pair.decided_by) else "person", date=date)
+
+
+class People:
+    """The curators of an export: by their names, or numbered in the order in which they appear."""
+
+    def __init__(self, named: bool) -> None:
+        self._named = named
+        self._numbers: dict[str, int] = {}
+
+    def name_of(self, person: str) -> str:
+        """A curator; "" stays "".
+
+        >>> people = People(named=False)
+        >>> people.name_of("Ada"), people.name_of("Bob"), people.name_of("Ada"), people.name_of("")
+        ('curator 1', 'curator 2', 'curator 1', '')
+        """
+        if self._named or not person:
+            return person
+        return f"curator {self._numbers.setdefault(person, len(self._numbers) + 1)}"
+
+    def author(self, author: str) -> str:
+        """The author of a verdict: a person, a rule or a file.
+
+        >>> People(named=False).author("rule: edit by Ada")
+        'rule: edit by curator 1'
+        """
+        person = person_of(author)
+        return author.removesuffix(person) + self.name_of(person) if person else author
+
+
+class Origins:
+    """Collects who wrote and who judged the captions of an export, while its rows are written."""
+
+    def __init__(self, dataset: DatasetRow, named: bool) -> None:
+        self.people = People(named)
+        self._dataset = dataset
+        self._named = named
+        self._judges = Counter[str]()
+        self._curators = set[str]()
+        self._writers = Counter[Writer | None]()
+
+    def judged(self, pair: PairRow) -> None:
+        if pair.decision and pair.decided_by:
+            self._judges[self.people.author(pair.decided_by)] += 1
+
+    def writer(
+        self, pair: PairRow, decided: ExportDecision, accepted: tuple[str, str] | None
+    ) -> Writer | None:
+        """Of the caption that is exported. `accepted`: proposer and text of the suggestion that the
+        verdict accepted, or that is exported without one."""
+        writer = writer_of(pair.extra)
+        if decided.kind not in _OF_THE_SOURCE:
+            writer = new_writer(pair, decided.caption, accepted)
+            if writer is not None and (writer.kind == "person" or is_reserved(writer.name)):
+                writer = replace(writer, name=self.people.author(writer.name))
+                self._curators.add(writer.name)
+        self._writers[writer and replace(writer, date="")] += 1
+        return writer
+
+    def in_words(self) -> dict[str, str]:
+        """Lines for the card."""
+        judges = ", ".join(f"{name} ({number:,})" for name, number in self._judges.most_common())
+        lines = {"Verdicts by": judges} if judges else {}
+        if set(self._writers) != {None}:
+            named = [
+                f"{writer.in_words()} ({number:,})" for writer, number in self._named_writers()
+            ]
+            lines["Captions by"] = ", ".join([*named, *self._unnamed()])
+        if self._dataset.source_digest:
+            lines["Digest of the source (SHA-256)"] = self._dataset.source_digest
+        return lines
+
+    def _named_writers(self) -> list[tuple[Writer, int]]:
+        """The most frequent writers whose names may be said, with their captions."""
+        return [
+            (writer, number)
+            for writer, number in self._writers.most_common()
+            if writer is not None and self._may_name(writer)
+        ][:_MOST_WRITERS]
+
+    def _may_name(self, writer: Writer) -> bool:
+        """Whether it is no person of the source, or people are named anyway."""
+        return self._named or writer.kind != "person" or writer.name in self._curators
+
+    def _unnamed(self) -> Iterator[str]:
+        """The other captions, in words."""
+        names = {writer for writer, _ in self._named_writers()}
+        rest = {w: n for w, n in self._writers.items() if w is not None and w not in names}
+        people = [number for writer, number in rest.items() if writer.kind == "person"]
+        others = [number for writer, number in rest.items() if writer.kind != "person"]
+        if people:
+            yield f"{len(people):,} {'person' if len(people) == 1 else 'people'} ({sum(people):,})"
+        if others:
+            yield f"{count_of(len(others), 'other')} ({sum(others):,})"
+        if self._writers[None]:
+            yield f"not stated ({self._writers[None]:,})"
+
+    def prov(self, tools: Mapping[str, str]) -> dict[str, Any]:
+        """For croissant.json. `tools`: models and detector by what they do."""
+        source: dict[str, Any] = {"@type": "prov:Entity", "name": self._dataset.name}
+        if is_address(self._dataset.source):
+            source["url"] = self._dataset.source
+        if self._dataset.source_digest:
+            source["sha256"] = self._dataset.source_digest
+        judging = [
+            {"@type": "prov:Person" if person_of(name) else "prov:Agent", "name": name}
+            for name, _ in self._judges.most_common()
+        ]
+        activities = [
+            _activity("Verdicts", judging),
+            *(
+                _activity(what, [{"@type": "prov:SoftwareAgent", "name": tool}])
+                for what, tool in tools.items()
+            ),
+        ]
+        writers = [_agent(writer, number) for writer, number in self._named_writers()]
+        about = {
+            "prov:wasDerivedFrom": source,
+            "prov:wasAttributedTo": writers,
+            "prov:wasGeneratedBy": [each for each in activities if each["prov:wasAssociatedWith"]],
+        }
+        return {name: value for name, value in about.items() if value}
+
+
+def _activity(name: str, agents: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"@type": "prov:Activity", "name": name, "prov:wasAssociatedWith": agents}
+
+
+def _agent(writer: Writer, captions: int) -> dict[str, Any]:
+    kind = {"person": "prov:Person", "model": "prov:SoftwareAgent"}.get(writer.kind, "prov:Agent")
+    prompt = f", prompt “{writer.prompt}”" if writer.prompt else ""
+    description = f"Wrote {count_of(captions, 'caption')}{prompt}"
+    return {"@type": kind, "name": writer.name, "description": description}
