@@ -284,6 +284,11 @@ class Verdicts:
             lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, kind, rest),
         )
 
+    def has_edit(self, dataset_id: int, author: str | None = None) -> bool:
+        """Whether a bulk edit by the author is in effect, which `undo_edit` would undo."""
+        who = author or self._settings.author
+        return self._store.read(verdict_queries.has_edit, dataset_id, who)
+
     def redo(
         self, dataset_id: int, author: str | None = None, request_id: str | None = None
     ) -> VerdictRow | None:
