@@ -105,10 +105,12 @@ class Workspace:
         number: int,
         curator: str | None = None,
         replaces: bool = False,
+        request_id: str | None = None,
     ) -> RuleReport | JobView:
         """One verdict for all pairs of a queue, by a rule (see `backend.review.queue_rules`); for
         more than AT_ONCE pairs it is a background job. `number`: what the preview said. Raises
-        QueueChanged, with nothing written, if more pairs match now."""
+        QueueChanged, with nothing written, if more pairs match now. A
+        second call with the same `request_id` gives no pair the verdict again."""
         who = curator or self.settings.author
         if decision not in DECISIONS or decision == "correction":
             raise SettingsError(f"'{decision[:40]}' cannot be given to many pairs at once.")
@@ -120,7 +122,7 @@ class Workspace:
             )
         arguments = {
             "queue": queue, "decision": decision, "curator": who, "replaces": replaces,
-            "batch": uuid.uuid4().hex,
+            "batch": request_id or uuid.uuid4().hex,
         }  # fmt: skip
         if matching > AT_ONCE:
             return self.jobs.job(self.jobs.start("rule", dataset_id, **arguments))

@@ -688,6 +688,19 @@ class PairTag(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
 
+class PageRequest(Base):
+    """An act of a page that its request names by an id: what it led to, to be told again."""
+
+    __tablename__ = "page_requests"
+
+    #: As the page has named it, with the number of its part.
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    author: Mapped[str] = mapped_column(String(255), primary_key=True)
+    #: As `request_queries.once` stores it; NULL: an edit that committed before it could tell.
+    outcome: Mapped[Any] = mapped_column(JSON(none_as_null=True), nullable=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
 class Snapshot(Base):
     """A named state of a dataset; no picture is copied."""
 

@@ -282,14 +282,29 @@ def judge_claim(
 _JUDGEMENTS = {"right": True, "wrong": False, "undecided": None, "left out": None}
 
 
-def undo(caller: Writer, dataset: Id) -> Verdict | None:
-    """Undo your latest verdict in a dataset; null if there was nothing to undo."""
-    return _moved(caller, caller.workspace.review.undo(caller.find(dataset), caller.author))
+RequestId = Annotated[str | None, Field(min_length=1, max_length=32)]
 
 
-def redo(caller: Writer, dataset: Id) -> Verdict | None:
-    """Redo the verdict that you undid last; null if there was nothing to redo."""
-    return _moved(caller, caller.workspace.review.redo(caller.find(dataset), caller.author))
+def undo(caller: Writer, dataset: Id, request_id: RequestId = None) -> Verdict | None:
+    """Undo your latest verdict in a dataset; null if there was nothing to undo.
+
+    Args:
+        dataset: The dataset's id.
+        request_id: A name that you give this request: sent again, it undoes nothing more.
+    """
+    review, dataset_id = caller.workspace.review, caller.find(dataset)
+    return _moved(caller, review.undo(dataset_id, caller.author, request_id))
+
+
+def redo(caller: Writer, dataset: Id, request_id: RequestId = None) -> Verdict | None:
+    """Redo the verdict that you undid last; null if there was nothing to redo.
+
+    Args:
+        dataset: The dataset's id.
+        request_id: A name that you give this request: sent again, it redoes nothing more.
+    """
+    review, dataset_id = caller.workspace.review, caller.find(dataset)
+    return _moved(caller, review.redo(dataset_id, caller.author, request_id))
 
 
 def suggest(caller: Writer, pair: Id, claim: Id | None = None) -> list[Suggestion]:

@@ -28,7 +28,14 @@ from traced_ui import review_page
 from traced_ui.keyboard import key_table
 from traced_ui.login import curator_of
 from traced_ui.messages import explained, note
-from traced_ui.page_actions import OPEN_ELSEWHERE, PageAction, Parts, drawn_pair, is_verdict
+from traced_ui.page_actions import (
+    OPEN_ELSEWHERE,
+    WRITING,
+    PageAction,
+    Parts,
+    drawn_pair,
+    is_verdict,
+)
 from traced_ui.page_state import PageState
 from traced_ui.review_actions import OpenPage
 from traced_ui.review_page import verdict_label
@@ -193,6 +200,7 @@ def build(dataset_id: int | None) -> None:
         "review/board.html",
         keys=json.dumps(key_table()),
         decisions=" ".join(review_page.DECISIONS),
+        writing=" ".join(WRITING),
         dataset=dataset_id,
         toolbar=review_page.toolbar(),
         measures=[MEASURES[name] for name in filter_names()],

@@ -19,7 +19,7 @@ MOST_EDITED = 100_000
 
 
 class BulkActions(PageActions):
-    @on("many")
+    @on("many", writes=True)
     def _decide_many(self, act: PageAction) -> None:
         """Record one verdict for all pairs selected in the grid."""
         done = self.review.decide_many(
@@ -28,6 +28,7 @@ class BulkActions(PageActions):
             author=self.author,
             note=act.note,
             fingerprints={pair: fingerprint for pair, _, fingerprint in act.pairs if fingerprint},
+            request_id=act.request,
         )
         message = f"{saved_text(act.decision, False, None)} {counted(len(done.written))} saved."
         self._say(
@@ -42,7 +43,8 @@ class BulkActions(PageActions):
         scope = "selected" if act.pairs else "queue"
         return {"edit": review_page.bulk_edit({"scope": scope}, vague=self._vague_claims())}
 
-    @on("edit-preview", "edit-apply")
+    @on("edit-preview")
+    @on("edit-apply", writes=True)
     def _edit(self, act: PageAction) -> Parts:
         """Preview an edit of many captions, or apply it."""
         scope = str(act.edit.get("scope"))
@@ -51,7 +53,7 @@ class BulkActions(PageActions):
         pairs = tuple(card.pair for card in act.pairs)
         if scope == "selected" and not pairs:
             raise SettingsError("No pair is selected: choose some in the grid (G).")
-        fields = self.state.filter if scope == "queue" else {"review": "all", "order": "position"}
+        fields = self._queue_of(act) if scope == "queue" else {"review": "all", "order": "position"}
         filter = self.review.filter_of(int(self.state.dataset or 0), fields)
         if scope == "selected":
             filter = replace(filter, among=pairs)
@@ -67,7 +69,7 @@ class BulkActions(PageActions):
                         ignore_case=bool(act.edit.get("case")),
                         remove_vague=bool(act.edit.get("vague")))  # fmt: skip
         author = self.author if act.action == "edit-apply" else None
-        done = edit_captions(self.workspace.store, filter, edit, author)
+        done = edit_captions(self.workspace.store, filter, edit, author, request_id=act.request)
         if author is None:
             form = review_page.bulk_edit(act.edit, done, self._vague_claims())
             return {"toast": "", "edit": form}
@@ -83,12 +85,17 @@ class BulkActions(PageActions):
     def _vague_claims(self) -> int:
         return self.review.claim_counts(int(self.state.dataset or 0)).vague
 
-    @on("rule", "rule-preview", "rule-apply")
+    def _queue_of(self, act: PageAction) -> dict[str, str]:
+        """The queue that was shown when the act was sent: the page may have been left since."""
+        return act.filter or self.state.filter
+
+    @on("rule", "rule-preview")
+    @on("rule-apply", writes=True)
     def _rule(self, act: PageAction) -> Parts:
         """Preview one verdict for all pairs of the queue, or give it: only what was previewed."""
         if act.action == "rule":
             return {"edit": review_page.queue_rule({})}
-        dataset, queue = int(self.state.dataset or 0), as_query(self.state.filter)
+        dataset, queue = int(self.state.dataset or 0), as_query(self._queue_of(act))
         decision, replaces = str(act.edit.get("decision")), bool(act.edit.get("replaces"))
         if decision not in review_page.DECISIONS:
             raise SettingsError(f"'{decision[:40]}' cannot be given to many pairs at once.")
@@ -99,7 +106,13 @@ class BulkActions(PageActions):
                 if previewed_rule != this_rule:
                     raise QueueChanged("This is another queue or verdict than you saw: look again.")
                 done = self.workspace.decide_all(
-                    dataset, queue, decision, id_in(number) or 0, self.author, replaces
+                    dataset,
+                    queue,
+                    decision,
+                    id_in(number) or 0,
+                    self.author,
+                    replaces,
+                    act.request,
                 )
                 self._say(_decided_all(done), "good")
                 self.state.after = None

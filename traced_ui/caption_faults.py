@@ -30,7 +30,7 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
     faults = gr.HTML(elem_id="caption-faults", padding=False)
     with gr.Row():
         check = gr.Button("Check the captions", elem_id="lint-start", size="sm")
-        undo = gr.Button("Undo the last mend", elem_id="mend-undo", size="sm")
+        undo = gr.Button("Undo the last mend", elem_id="mend-undo", size="sm", visible=False)
     with gr.Row(visible=False) as mending:
         which = gr.Dropdown([], label="Mend", elem_id="mend-which")
         look = gr.Button("Preview", elem_id="mend-preview")
@@ -38,14 +38,18 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
     status = gr.HTML(elem_id="lint-status")
     message = gr.HTML(elem_id="mend-message")
 
-    def drawn(dataset_id: int | None, request: gr.Request) -> tuple[str, Any, Any]:
-        """The faults, those that can be mended, and what mends them."""
+    def drawn(dataset_id: int | None, request: gr.Request) -> tuple[str, Any, Any, Any]:
+        """The faults, those that can be mended, what mends them, and what undoes that."""
         if dataset_id is None:
-            return "", gr.Dropdown([]), gr.Row(visible=False)
+            return "", gr.Dropdown([]), gr.Row(visible=False), gr.Button(visible=False)
         space = seen_by(workspace, request)
         html, names = findings(space, dataset_id)
         first = names[0] if names else None
-        return html, gr.Dropdown(names, value=first), gr.Row(visible=bool(names))
+        has_edit = workspace.review.has_edit(dataset_id, request.username or None)
+        return (
+            html, gr.Dropdown(names, value=first), gr.Row(visible=bool(names)),
+            gr.Button(visible=has_edit),
+        )  # fmt: skip
 
     def edit(dataset_id: int | None, name: str | None, applies: bool, request: gr.Request) -> str:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
@@ -73,11 +77,11 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
             return note("No edit of yours is in effect.")
         return note(f"{counted(act.together, 'caption')} as before.", "good")
 
-    redraw = (drawn, [dataset], [faults, which, mending])
+    redraw = (drawn, [dataset], [faults, which, mending, undo])
     start_by(check, status, workspace, dataset, "lint", redraw, after=imported)
     look.click(**wired(preview, [dataset, which], [message], message))
-    mend.click(**wired(mended, [dataset, which], [message], message))
-    undo.click(**wired(undone, [dataset], [message], message))
+    for button, act, inputs in ((mend, mended, [dataset, which]), (undo, undone, [dataset])):
+        button.click(**wired(act, inputs, [message], message)).then(*redraw, **QUIET)
     gr.on(None, *redraw, **QUIET)
 
 

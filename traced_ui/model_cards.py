@@ -37,7 +37,7 @@ class ModelCards:
 
     def of(self, dataset_id: int | None) -> list[ModelCard]:
         """The dataset's own model, the embedded one, others that are here and those for photographs
-        on this machine: the first three, those that do not know the pictures last."""
+        on this machine: the first three, by whether they know the pictures."""
         from backend.engine.scoring.batch_memory import card_memory  # imports torch
 
         models = self._workspace.models
@@ -51,7 +51,7 @@ class ModelCards:
         cards = [
             self._card(models.view(name), name == own_model, dataset_id, pairs) for name in names
         ]
-        return sorted(cards, key=lambda card: card.knows is False)
+        return sorted(cards, key=lambda card: (True, None, False).index(card.knows))
 
     def _card(self, view: ModelView, is_own: bool, dataset_id: int | None, pairs: int) -> ModelCard:
         knows, why = None, "no pictures are here yet"
@@ -70,7 +70,7 @@ class ModelCards:
             return not recognition.refusal, tested
         if model == EMBEDDED_NAME:
             return None, "no picture could be opened"
-        return True, "trained on pictures of the web; it has no test"
+        return None, "trained on pictures of the web; it has no test"
 
 
 def time_of(view: ModelView, pairs: int) -> str:

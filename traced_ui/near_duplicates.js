@@ -8,6 +8,7 @@
   let place = null;  // index of the focused group, kept over a redraw
 
   const send = (payload) => trigger("keypress", payload);
+  const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
   function keep(button) {
     if (!button || button.disabled) return;
@@ -42,8 +43,8 @@
     else if (key === "k" || (key === "arrowup" && current())) go(-1);
     else if (event.repeat) return;  // a held key must not decide groups that have not been seen
     else if (/^[1-9]$/.test(key) && inGroup) keep(inGroup.querySelectorAll("[data-keep]")[Number(key) - 1]);
-    else if (key === "z") send({ action: "undo" });
-    else if (key === "y") send({ action: "redo" });
+    else if (key === "z") send({ action: "undo", request: newId() });
+    else if (key === "y") send({ action: "redo", request: newId() });
     else return;
     event.preventDefault();
   });

@@ -98,7 +98,7 @@ def _done(
     if action in ("undo", "redo"):
         is_undo = action == "undo"
         move = workspace.review.undo if is_undo else workspace.review.redo
-        verdict = move(dataset_id, author=author)
+        verdict = move(dataset_id, author, str(event_value(event, "request", ""))[:32] or None)
         if verdict is None:
             return note(f"There is nothing to {action}."), place
         text = f"{'Undone' if is_undo else 'Redone'}: {counted(verdict.together)}."

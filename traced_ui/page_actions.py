@@ -33,6 +33,10 @@ MOST_PASSED = 1000
 OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
 #: Actions that give a verdict: its name, or accepting a suggestion.
 VERDICTS = (*DECISIONS, "suggestion", "enrich")
+_IS_OF_ANOTHER_DATASET = (
+    "What you did last in another dataset, when this page was leaving it, may not be saved: look "
+    "there."
+)
 #: Actions of a page that shows no dataset yet.
 _OPENING = ("visit", "dataset")
 
@@ -65,11 +69,12 @@ class PageAction(BaseModel):
     meant: bool = False
     #: The claim that the act is about: its characters.
     claim: tuple[int, int] | None = None
-    #: Of the other actions. With an id, a request that arrives twice is one.
+    #: Of the actions that write: the id of the request, which may arrive twice, and its dataset.
     request: str | None = Field(None, max_length=32)
     dataset: int | None = None
     address: dict[str, str] = Field(default_factory=dict)
     target: int | None = None
+    #: The queue to show, or of an edit or a rule: the one that it is for.
     filter: dict[str, str] = Field(default_factory=dict)
     #: Pairs to go on or back by: keys that were pressed meanwhile count.
     by: int = Field(1, ge=1, le=MOST_PASSED)
@@ -86,13 +91,18 @@ class PageAction(BaseModel):
 Handler = Callable[[Any, PageAction], Parts | None]
 #: Handlers of all keys and clicks, by action. Add one as a method decorated with `@on`.
 ACTIONS: dict[str, Handler] = {}
+#: Those that write something. A page names each request of them by an id, keeps it until it is
+#: confirmed and sends it again; the handler writes once (`request_queries.once`), or what it writes
+#: is guarded by the pair's version.
+WRITING: list[str] = []
 
 
-def on(*actions: str) -> Callable[[Handler], Handler]:
-    """Register the method as the handler of these actions."""
+def on(*actions: str, writes: bool = False) -> Callable[[Handler], Handler]:
+    """Register the method as the handler of these actions. `writes`: see `WRITING`."""
 
     def register(handler: Handler) -> Handler:
         ACTIONS.update(dict.fromkeys(actions, handler))
+        WRITING.extend(actions if writes else ())
         return handler
 
     return register
@@ -146,6 +156,8 @@ class PageActions:
             handler = ACTIONS.get(name_of(act.action))
             if handler is None or (self.state.dataset is None and act.action not in _OPENING):
                 return {}
+            if act.request and act.dataset not in (None, self.state.dataset):
+                return message_part(note(_IS_OF_ANOTHER_DATASET))
             parts = handler(self, act)
             return self.parts() if parts is None else parts
         except Exception as error:

@@ -237,7 +237,8 @@ class QueueActions(PageActions):
         state.filter, state.came_from, state.after = cleaned(state.filter), None, None
         self._show_or_first(pair)
 
-    @on("view", "save-view", "delete-view")
+    @on("view")
+    @on("save-view", "delete-view", writes=True)
     def _view(self, act: PageAction) -> Parts | None:
         """Open, save or delete a named queue."""
         dataset, name = int(self.state.dataset or 0), " ".join(act.name.split())

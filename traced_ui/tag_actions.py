@@ -18,12 +18,16 @@ from traced_ui.templates import counted
 
 
 class TagActions(PageActions):
-    def _change_tags(self, changes: Sequence[TagChange], verb: str) -> list[TagChange]:
+    def _change_tags(
+        self, changes: Sequence[TagChange], verb: str, request: str | None
+    ) -> list[TagChange]:
         """Make the changes, and tell them; returns what takes them back."""
         inverse: list[TagChange] = []
-        for change in changes:
-            pair_ids = self._pairs_here(change.pairs)
-            changed_ids = self.review.tag(pair_ids, change.name, self.author, change.remove)
+        for number, change in enumerate(changes):
+            changed_ids = self.review.tag(
+                self._pairs_here(change.pairs), change.name, self.author, change.remove,
+                request and f"{request}:{number}",
+            )  # fmt: skip
             back = TagChange(name=change.name, pairs=changed_ids, remove=not change.remove)
             inverse.insert(0, back)
         self._say(f"{verb}: the tags of {counted(len(inverse[0].pairs))}.", "good")
@@ -47,12 +51,12 @@ class TagActions(PageActions):
         tags = Counter(chain.from_iterable(self.review.tags_of(pair_ids).values()))
         return review_page.tags(pair_ids, tags, every_tag, entries, question)
 
-    @on("tag-add", "tag-remove")
+    @on("tag-add", "tag-remove", writes=True)
     def _tag(self, act: PageAction) -> Parts:
         """Tag the pairs that the form names, or take the tag from them."""
         is_removal, name = act.action == "tag-remove", str(act.edit.get("name", ""))
         pair_ids = self._pairs_here(ids_in(str(act.edit.get("of", ""))))
-        changed_ids = self.review.tag(pair_ids, name, self.author, is_removal)
+        changed_ids = self.review.tag(pair_ids, name, self.author, is_removal, act.request)
         if changed_ids:
             back = TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
             self.state.advance([back])
@@ -61,7 +65,7 @@ class TagActions(PageActions):
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
-    @on("tag-rename")
+    @on("tag-rename", writes=True)
     def _rename_tag(self, act: PageAction) -> Parts:
         """Rename a tag, or merge it into another. What Z cannot take back is asked for first."""
         dataset, entries = int(self.state.dataset or 0), act.edit
@@ -75,7 +79,7 @@ class TagActions(PageActions):
         if is_large and entries.get("meant") != f"{name};{new}":
             question = f"{counts[name]:,} pairs have the tag “{name}”: Z cannot take this back."
             return {"toast": "", "edit": self._tags_of(pair_ids, entries, question)}
-        moved_ids, added_ids = self.review.rename_tag(dataset, name, new, self.author)
+        moved_ids, added_ids = self.review.rename_tag(dataset, name, new, self.author, act.request)
         can_undo = not is_large and name != new
         if can_undo:
             self.state.advance([

@@ -31,10 +31,8 @@ _IS_NOT_DESCRIBED = (
     "Nothing has suggested a caption yet: find errors under Add data, “With a captioner” ticked if "
     "the model has none of its own."
 )
-_IS_OF_ANOTHER_DATASET = (
-    "The undo of another dataset, which this page was leaving, may not be saved: look there."
-)
 _IS_LATE = "That was meant for the previous pair; nothing was written."
+_HAS_VERDICT = "Your verdict on {} was not saved: the pair has one, and another pair is shown now."
 
 
 class VerdictActions(TagActions):
@@ -105,15 +103,22 @@ class VerdictActions(TagActions):
             raise SettingsError(f"There is no suggestion {number} for this pair.")
         return suggestions[int(number) - 1].id
 
-    @on(*VERDICTS)
+    @on(*VERDICTS, writes=True)
     def _decide(self, act: PageAction) -> Parts | None:
         """A verdict after which the server shows the next pair: where the browser has not
-        prefetched it, and on pairs that have been decided."""
+        prefetched it, and on pairs that have been decided. On another pair than the one on the
+        page, it was given on a page that was left."""
         state = self.state
-        if state.pair is None or act.pair != state.pair:
+        is_shown = act.pair is not None and act.pair == state.pair
+        if not is_shown and act.request is None:
             return message_part(note(_IS_LATE))
         if not act.meant and (question := self._question(act)):
-            return message_part(question)
+            name = act.name or "a pair"
+            return message_part(question if is_shown else note(_HAS_VERDICT.format(name)))
+        if not is_shown:
+            saved = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
+            self.toast += render("review/saved.html", saved=[saved], is_last=False)
+            return {"queue": self.draw_queue()[0], "toast": self.toast}
         # Queried before the verdict, which may remove the pair from the queue.
         following = self._neighbour("next")
         try:
@@ -133,9 +138,9 @@ class VerdictActions(TagActions):
     def _question(self, act: PageAction) -> str:
         """Ask before changing a verdict that this queue does not show: a curator going through
         undecided pairs probably meant the next one. "" if there is nothing to ask."""
-        if self.state.pair is None or not act.version:
+        if act.pair is None or not act.version:
             return ""
-        view = self.review.open_pair(self.state.pair)
+        view = self.review.open_pair(act.pair)
         if view.version != act.version:
             return ""  # decided by another curator meanwhile: reported as a conflict
         if review_page.contradicts_labels(view, act.action):
@@ -144,13 +149,15 @@ class VerdictActions(TagActions):
             return ""
         return review_page.question(view, act.action)
 
-    @on("save-note")
+    @on("save-note", writes=True)
     def _annotate(self, act: PageAction) -> Parts | None:
         """Save the note with the pair's existing verdict."""
-        if self.state.pair is None or act.pair != self.state.pair:
-            return message_part(note(_IS_LATE))
+        if act.pair is None:
+            raise SettingsError("The note names no pair.")
         try:
-            self.review.annotate(self.state.pair, act.version, act.note, author=self.author)
+            self.review.annotate(
+                act.pair, act.version, act.note, author=self.author, fingerprint=act.fingerprint
+            )
         except VerdictConflict as problem:
             self._say(explained(problem), "warning")
             return None
@@ -158,21 +165,23 @@ class VerdictActions(TagActions):
         self._say("The note is saved. Press Z to undo.", "good")
         return None
 
-    @on("mark-word")
+    @on("mark-word", writes=True)
     def _mark(self, act: PageAction) -> Parts | None:
-        if self.state.pair is None or act.pair != self.state.pair:
-            return message_part(
-                note("That click was meant for the previous pair; nothing was written.")
-            )
-        is_marked = self.review.mark_word(self.state.pair, act.word, author=self.author)
-        view = self._opened(self.state.pair)
+        if act.pair is None:
+            raise SettingsError("The marked word names no pair.")
+        is_marked = self.review.mark_word(
+            act.pair, act.word, self.author, act.fingerprint, act.request
+        )
+        view = self._opened(act.pair)
         start, end = Caption.parse(view.caption).spans[act.word]
         message = "is marked as wrong" if is_marked else "is no longer marked"
         toast = note(f"“{view.caption[start:end][:60]}” {message}.", "good")
+        if view.pair_id != self.state.pair:
+            return message_part(toast)
         is_sampled = view.pair_id in self.state.sampled
         return {"stage": drawn_pair(view, is_sampled=is_sampled)["stage"], "toast": toast}
 
-    @on("edit-caption")
+    @on("edit-caption", writes=True)
     def _edit_caption(self, act: PageAction) -> None:
         """Save a caption that was edited in the table, as a correction of its pair."""
         try:
@@ -184,14 +193,12 @@ class VerdictActions(TagActions):
             if self.state.pair == act.pair and not self._shows(act.pair or 0):
                 self.state.pair = self._first()
 
-    @on("undo")
+    @on("undo", writes=True)
     def _undo(self, act: PageAction) -> Parts | None:
         state = self.state
-        if act.dataset not in (None, state.dataset):
-            return message_part(note(_IS_OF_ANOTHER_DATASET))
         last = state.done[-1] if state.done else Step()
         if last.tags:
-            again = Step(tags=self._change_tags(last.tags, "Undone"), pair=state.pair)
+            again = Step(tags=self._change_tags(last.tags, "Undone", act.request), pair=state.pair)
         else:
             verdict = self.review.undo(int(state.dataset or 0), self.author, act.request)
             if verdict is None:
@@ -202,17 +209,15 @@ class VerdictActions(TagActions):
         state.done, state.undone = state.done[:-1], newest([*state.undone, again])
         return None
 
-    @on("redo")
+    @on("redo", writes=True)
     def _redo(self, act: PageAction) -> Parts | None:
         """Redo the verdict and return to where the curator was: if the page stayed on the decided
         pair, the next key would change its verdict."""
         state = self.state
-        if act.dataset not in (None, state.dataset):
-            return message_part(note(_IS_OF_ANOTHER_DATASET))
         last = state.undone[-1] if state.undone else Step()
         back = Step()
         if last.tags:
-            back = Step(tags=self._change_tags(last.tags, "Redone"))
+            back = Step(tags=self._change_tags(last.tags, "Redone", act.request))
         else:
             is_tagged = not state.undone and bool(state.done) and bool(state.done[-1].tags)
             verdict = (

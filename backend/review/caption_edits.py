@@ -20,6 +20,7 @@ from backend.store import Store
 from db.queries import (
     claim_queries,
     queue_queries,
+    request_queries,
     verdict_queries,
 )
 from db.queries.blind_review import hidden_pairs
@@ -45,11 +46,12 @@ def edit_captions(
     author: str | None = None,
     progress: Progress = no_progress,
     seconds: float | None = None,
+    request_id: str | None = None,
 ) -> EditView:
     """Preview the edit on the pairs of a queue; with an `author`, apply it in one transaction,
     which their next undo reverts. Raises SettingsError for an edit that is invalid, and for one
     that takes more than `seconds` (default: MOST_SECONDS) for all captions together; nothing is
-    written then."""
+    written then. `request_id`: see `request_queries.once`."""
     limit, spent = MOST_SECONDS if seconds is None else seconds, 0.0
     dataset_id = filter.dataset_id
     looked_at = unchanged = left_alone = refused = 0
@@ -90,13 +92,18 @@ def edit_captions(
         after = page.next_cursor
         if after is None:
             break
-    passed_over = 0
+    changed, passed_over = len(rewrites), 0
     if author is not None and rewrites:
         with store.writing(large=True) as session:
-            done = verdict_queries.rewrite(session, rewrites, author=author)
-        passed_over = len(done.passed_over)
+
+            def rewritten() -> tuple[int, int]:
+                done = verdict_queries.rewrite(session, rewrites, author=author)
+                return len(done.written), len(done.passed_over)
+
+            outcome = request_queries.once(session, author, request_id, rewritten)
+        changed, passed_over = outcome or (changed, 0)
     return EditView(
-        dataset_id, looked_at, len(rewrites) - passed_over, unchanged, left_alone, refused,
+        dataset_id, looked_at, changed, unchanged, left_alone, refused,
         passed_over, tuple(examples),
     )  # fmt: skip
 

@@ -112,16 +112,21 @@ class Review(Queue, Verdicts, NearDuplicates):
         return self._store.read(tag_queries.of_pairs, pair_ids)
 
     def tag(
-        self, pair_ids: Sequence[int], name: str, author: str, remove: bool = False
+        self,
+        pair_ids: Sequence[int],
+        name: str,
+        author: str,
+        remove: bool = False,
+        request_id: str | None = None,
     ) -> list[int]:
         """See `pair_selection.tag_pairs`."""
-        return pair_selection.tag_pairs(self._store, pair_ids, name, author, remove)
+        return pair_selection.tag_pairs(self._store, pair_ids, name, author, remove, request_id)
 
     def rename_tag(
-        self, dataset_id: int, name: str, new: str, author: str
+        self, dataset_id: int, name: str, new: str, author: str, request_id: str | None = None
     ) -> tuple[list[int], list[int]]:
         """See `pair_selection.rename_tag`."""
-        return pair_selection.rename_tag(self._store, dataset_id, name, new, author)
+        return pair_selection.rename_tag(self._store, dataset_id, name, new, author, request_id)
 
     # ---------------------------------------------------------------- a rule for a queue
 

@@ -9,13 +9,15 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from sqlalchemy.orm import Session
+
 from backend.datasets.regular_files import read_regular
 from backend.errors import SettingsError
 from backend.jobs.correct_queue import pages
 from backend.jobs.reports import Selection
 from backend.review.queue_form import as_query
 from backend.store import Store
-from db.queries import pair_queries, tag_queries, verdict_queries
+from db.queries import pair_queries, request_queries, tag_queries, verdict_queries
 from db.queries.queue_queries import QueueFilter
 from db.queries.statements import chunks
 from db.queries.tag_queries import LONGEST
@@ -72,39 +74,59 @@ def _those(start: str, value: str, names: Sequence[str]) -> str:
 
 
 def tag_pairs(
-    store: Store, pair_ids: Sequence[int], name: str, author: str, remove: bool = False
+    store: Store,
+    pair_ids: Sequence[int],
+    name: str,
+    author: str,
+    remove: bool = False,
+    request_id: str | None = None,
 ) -> list[int]:
     """Tag pairs, or take the tag from them, `AT_ONCE` in a transaction; returns those that have
-    changed. Raises SettingsError for an unusable name."""
+    changed. Raises SettingsError for an unusable name. `request_id`: see `request_queries.once`."""
     name = tag_name(name)
     changed_ids: list[int] = []
-    for part in chunks(pair_ids, AT_ONCE):
+    for number, part in enumerate(chunks(pair_ids, AT_ONCE)):
         with store.writing() as session:
-            changed_ids += (
-                tag_queries.remove(session, part, name)
-                if remove
-                else tag_queries.add(session, part, name, author)
-            )
+
+            def changed(session: Session = session, part: Sequence[int] = part) -> list[int]:
+                if remove:
+                    return tag_queries.remove(session, part, name)
+                return tag_queries.add(session, part, name, author)
+
+            request = None if request_id is None else f"{request_id}:{number}"
+            changed_ids += request_queries.once(session, author, request, changed)
     return changed_ids
 
 
 def rename_tag(
-    store: Store, dataset_id: int, name: str, new: str, author: str
+    store: Store, dataset_id: int, name: str, new: str, author: str, request_id: str | None = None
 ) -> tuple[list[int], list[int]]:
     """Rename a tag, or merge it into another, `AT_ONCE` pairs in a transaction; returns its pairs,
-    and those of them that did not have the other. Raises SettingsError."""
+    and those of them that did not have the other. Raises SettingsError. `request_id`: see
+    `request_queries.once`; of a tag of more pairs, a second request renames what is left."""
     new = tag_name(new)
-    ids = store.read(tag_queries.ids_of, dataset_id, name)
-    if not ids:
-        raise SettingsError(f"There is no tag '{name[:LONGEST]}'.")
-    moved_ids: list[int] = []
-    added_ids: list[int] = []
-    for part in chunks(ids if name != new else [], AT_ONCE):
+
+    def first() -> tuple[list[int], list[int]]:
+        ids = tag_queries.ids_of(session, dataset_id, name)
+        if not ids:
+            raise SettingsError(f"There is no tag '{name[:LONGEST]}'.")
+        return (ids, []) if name == new else _renamed(session, ids[:AT_ONCE], name, new, author)
+
+    with store.writing() as session:
+        moved_ids, added_ids = request_queries.once(session, author, request_id, first)
+    while name != new and (ids := store.read(tag_queries.ids_of, dataset_id, name)):
         with store.writing() as session:
-            removed_ids = tag_queries.remove(session, part, name)
-            added_ids += tag_queries.add(session, removed_ids, new, author)
-        moved_ids += removed_ids
-    return (moved_ids if name != new else ids), added_ids
+            moved, added = _renamed(session, ids[:AT_ONCE], name, new, author)
+        moved_ids, added_ids = moved_ids + moved, added_ids + added
+    return moved_ids, added_ids
+
+
+def _renamed(
+    session: Session, pair_ids: Sequence[int], name: str, new: str, author: str
+) -> tuple[list[int], list[int]]:
+    """The pairs that had the tag, and those of them that did not have the new one."""
+    moved_ids = tag_queries.remove(session, pair_ids, name)
+    return moved_ids, tag_queries.add(session, moved_ids, new, author)
 
 
 def tag_name(text: str) -> str:

@@ -22,6 +22,7 @@ from db.queries import (
     curator_queries,
     opinion_queries,
     pair_queries,
+    request_queries,
     suggestion_queries,
     verdict_queries,
     word_mark_queries,
@@ -83,8 +84,7 @@ class Verdicts:
         note = _note(note)
         with self._store.writing() as session:
             rows = pair_queries.pairs_of(session, [pair_id])
-            if fingerprint is not None and _changed(rows, {pair_id: fingerprint}):
-                raise PairChanged("The pair that you saw is no longer in the database.")
+            _check_seen(rows, pair_id, fingerprint)
             if decision in ABOUT_CAPTION and _without_caption(rows):
                 raise SettingsError("There is no caption to judge yet. Accept or write one.")
             if decision == "correction":
@@ -157,23 +157,29 @@ class Verdicts:
     ) -> ClaimRow:
         """The claim as it is stored. Raises SettingsError and PairChanged."""
         rows = pair_queries.pairs_of(session, [pair_id])
-        if fingerprint is not None and _changed(rows, {pair_id: fingerprint}):
-            raise PairChanged("The pair that you saw is no longer in the database.")
+        _check_seen(rows, pair_id, fingerprint)
         for row in claim_queries.claims_of(session, [pair_id]).get(pair_id, ()):
             if (row.start, row.end) == tuple(claim):
                 return row
         raise PairChanged("The caption is divided into other claims than you saw. Look again.")
 
     def annotate(
-        self, pair_id: int, expected_version: int, note: str, author: str | None = None
+        self,
+        pair_id: int,
+        expected_version: int,
+        note: str,
+        author: str | None = None,
+        fingerprint: str | None = None,
     ) -> VerdictRow:
         """Repeat the current verdict with this note ("" removes the note), or leave the pair
-        undecided with it. Raises VerdictConflict as `decide` does, and SettingsError if the
-        verdicts of others must not be known yet: a note beside them would be overwritten."""
+        undecided with it. Raises VerdictConflict and PairChanged as `decide` does, and
+        SettingsError if the verdicts of others must not be known yet: a note beside them would be
+        overwritten."""
         acts = self._store.read(verdict_queries.history, pair_id)
         last = acts[-1] if acts else None
         if last is None or last.decision is None:
             with self._store.writing() as session:
+                _check_seen(pair_queries.pairs_of(session, [pair_id]), pair_id, fingerprint)
                 if hidden_pairs(session, [pair_id]):
                     raise SettingsError("Others judge this pair too: give your verdict first.")
                 return verdict_queries.add_note(
@@ -188,6 +194,7 @@ class Verdicts:
             last.suggestion_id,
             author,
             note,
+            fingerprint,
             sampling=last.sampling,
         )
 
@@ -198,10 +205,11 @@ class Verdicts:
         author: str | None = None,
         note: str = "",
         fingerprints: Mapping[int, str] | None = None,
+        request_id: str | None = None,
     ) -> Decided:
         """The same verdict for many pairs, each as seen at its version and, if its id is in
         `fingerprints`, with that fingerprint; committed when this returns, and one undo reverts it.
-        Pairs that have changed since are skipped."""
+        Pairs that have changed since are skipped. `request_id`: see `request_queries.once`."""
         if decision not in DECISIONS or decision == "correction":
             raise SettingsError(f"'{decision}' cannot be given to many pairs at once.")
         if not versions:
@@ -211,23 +219,40 @@ class Verdicts:
             changed = _changed(rows, fingerprints or {})
             if decision in ABOUT_CAPTION:
                 changed += _without_caption(rows)
-            done = verdict_queries.add_verdicts(
-                session,
-                [(pair_id, version) for pair_id, version in versions if pair_id not in changed],
-                decision,
-                author=author or self._settings.author,
-                note=_note(note),
-            )
-        return replace(done, passed_over=(*done.passed_over, *changed))
+            who = author or self._settings.author
+            unchanged = [seen for seen in versions if seen[0] not in changed]
 
-    def mark_word(self, pair_id: int, word: int, author: str | None = None) -> bool:
-        """Toggle whether a word of the caption is marked as wrong; returns the new state."""
+            def decided() -> list[tuple[int, ...]]:
+                done = verdict_queries.add_verdicts(
+                    session, unchanged, decision, author=who, note=_note(note)
+                )
+                return [done.written, done.passed_over]
+
+            outcome = request_queries.once(session, who, request_id, decided)
+        written, passed_over = outcome or [(), ()]
+        return Decided(tuple(written), (*passed_over, *changed))
+
+    def mark_word(
+        self,
+        pair_id: int,
+        word: int,
+        author: str | None = None,
+        fingerprint: str | None = None,
+        request_id: str | None = None,
+    ) -> bool:
+        """Toggle whether a word of the caption is marked as wrong; returns the new state. Raises
+        SettingsError, and PairChanged if the pair has another fingerprint. `request_id`: see
+        `request_queries.once`."""
         with self._store.writing() as session:
+            _check_seen(pair_queries.pairs_of(session, [pair_id]), pair_id, fingerprint)
             spans = Caption.parse(pair_queries.get_pair(session, pair_id).caption).spans
             if not 0 <= word < len(spans):
                 raise SettingsError(f"The caption has no word {word + 1}.")
             who = author or self._settings.author
-            return word_mark_queries.toggle(session, pair_id, *spans[word], who)
+            return request_queries.once(
+                session, who, request_id,
+                lambda: word_mark_queries.toggle(session, pair_id, *spans[word], who),
+            )  # fmt: skip
 
     def undo(
         self, dataset_id: int, author: str | None = None, request_id: str | None = None
@@ -258,6 +283,11 @@ class Verdicts:
             self._store,
             lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, kind, rest),
         )
+
+    def has_edit(self, dataset_id: int, author: str | None = None) -> bool:
+        """Whether a bulk edit by the author is in effect, which `undo_edit` would undo."""
+        who = author or self._settings.author
+        return self._store.read(verdict_queries.has_edit, dataset_id, who)
 
     def redo(
         self, dataset_id: int, author: str | None = None, request_id: str | None = None
@@ -303,6 +333,12 @@ def _changed(rows: Sequence[PairRow], fingerprints: Mapping[int, str]) -> list[i
         for pair_id, fingerprint in fingerprints.items()
         if stored_prints.get(pair_id) != fingerprint
     ]
+
+
+def _check_seen(rows: Sequence[PairRow], pair_id: int, fingerprint: str | None) -> None:
+    """Raises PairChanged if the pair is not the one that was seen."""
+    if fingerprint is not None and _changed(rows, {pair_id: fingerprint}):
+        raise PairChanged("The pair that you saw is no longer in the database.")
 
 
 def _without_caption(rows: Sequence[PairRow]) -> list[int]:

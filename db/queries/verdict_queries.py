@@ -38,7 +38,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CursorResult, Select, bindparam, exists, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    CursorResult,
+    Select,
+    bindparam,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session, aliased
 
 from db.authors import (
@@ -717,19 +727,32 @@ def undo_last(
     and are skipped: an undo never changes another curator's decision. Returns the undo's own row,
     None if there is nothing to undo. Commits; needs a `writing()` session.
     """
-    standing = (
+    authors = (only + author,) if only else authors_of(author)
+    newest_first = (
         select(*_COLUMNS, Pair.verdict_version.label("current_version"))
         .join(Pair, Pair.id == Verdict.pair_id)
-        .where(
-            Verdict.author.in_((only + author,) if only else authors_of(author)),
-            Verdict.undoes.is_(None),
-            Verdict.redoes.is_(None),
-            Verdict.version == Pair.standing_version,
-            Pair.dataset_id == dataset_id,
-        )
+        .where(*_stands(dataset_id, authors))
         .order_by(Verdict.id.desc())
     )
-    return _revert_batch(session, standing, author, rest_of, request_id)
+    return _revert_batch(session, newest_first, author, rest_of, request_id)
+
+
+def _stands(dataset_id: int, authors: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
+    """An act of these authors is in effect, and no undo or redo."""
+    return (
+        Verdict.author.in_(authors),
+        Verdict.undoes.is_(None),
+        Verdict.redoes.is_(None),
+        Verdict.version == Pair.standing_version,
+        Pair.dataset_id == dataset_id,
+    )
+
+
+def has_edit(session: Session, dataset_id: int, author: str) -> bool:
+    """Whether a bulk edit by this author is in effect, which they could undo."""
+    stands = _stands(dataset_id, (edit_author(author),))
+    of_edit = select(Verdict.id).join(Pair, Pair.id == Verdict.pair_id).where(*stands)
+    return session.scalar(of_edit.limit(1)) is not None
 
 
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:

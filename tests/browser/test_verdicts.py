@@ -139,6 +139,44 @@ def test_an_undo_is_not_lost_when_the_page_is_left_at_once(page: Page, site: Sit
     take_back(page, site, before)
 
 
+def test_tags_notes_and_marked_words_are_not_lost_when_the_page_is_left_at_once(
+    page: Page, site: Site
+) -> None:
+    wait_until_ready(page)
+    pair = int(pair_of(page))
+
+    def written() -> tuple[str, int, tuple[str, ...]]:
+        with site.workspace() as workspace:
+            view = workspace.review.open_pair(pair)
+            tags = workspace.review.tags_of([pair]).get(pair, ())
+            return view.note, len(view.wrong_words), tags
+
+    page.keyboard.press("t")
+    page.wait_for_selector("#traced-edit [data-edit=name]")
+    page.evaluate(ONLY_WHEN_LEFT)
+    page.locator("#traced-stage .words .word").first.click()
+    page.locator("#traced-edit [data-edit=name]").fill("left")
+    page.keyboard.press("Enter")
+    page.evaluate("document.querySelector('#traced-steps details.note').open = true")
+    page.locator("#traced-steps details.note textarea").fill("on the way")
+    page.locator("#traced-steps details.note [data-action=save-note]").click()
+    page.goto(f"{site.address}/progress")
+    expected = ("on the way", 1, ("left",))
+    for _ in range(100):
+        if written() == expected:
+            break
+        page.wait_for_timeout(100)
+    assert written() == expected
+    page.goto(site.address)
+    page.wait_for_selector(STAGE)
+    page.wait_for_function("sessionStorage.getItem('traced-unsent-acts') === '[]'")
+    assert written() == expected
+    with site.workspace() as workspace:
+        workspace.review.undo(1)
+        workspace.review.mark_word(pair, 0)
+        workspace.review.tag([pair], "left", "curator", remove=True)
+
+
 @pytest.mark.parametrize("delay", [0, 500])
 def test_verdicts_at_thirty_keys_a_second_go_to_the_pairs_shown(
     page: Page, site: Site, delay: int

@@ -401,6 +401,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "review/board.html",
         keys=text,
         decisions=text,
+        writing=text,
         dataset=3,
         toolbar="",
         help="",

@@ -76,7 +76,9 @@ def test_a_program_reviews_a_queue(client: TestClient, workspace: Workspace) -> 
     assert client.get("datasets/1/progress").json()["reviewed"] == 1
     assert client.post("datasets/1/undo").json()["verdict"] is None
     assert client.post("datasets/1/redo").json()["verdict"] == "drop"
-    undone = client.post("datasets/1/undo").json()
+    undone = client.post("datasets/1/undo", params={"request_id": "first"}).json()
+    assert client.post("datasets/1/undo", params={"request_id": "first"}).json() == undone
+    assert client.post("datasets/1/undo", params={"request_id": "x" * 33}).status_code == 422
     assert undone["etag"] == client.get(f"pairs/{ids[0]}").json()["etag"]
     assert client.post("datasets/1/undo").json() is None
     assert client.post("datasets/1/next").json()["id"] == ids[0]

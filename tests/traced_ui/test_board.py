@@ -8,14 +8,16 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
+from backend.review.queue_form import as_query
 from backend.review.views import SuggestionView
-from backend.workspace import Workspace
+from backend.workspace import QueueFilter, Workspace
 from db.column_types import now
 from db.models import Hold, Pair
 from db.queries.ranking_queries import p_error_of
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
 from traced_ui.board import DEPTH, FILES, TEAM_DEPTH, VERSION
+from traced_ui.page_actions import WRITING
 from traced_ui.page_state import PageState
 from traced_ui.review_page import LISTED, stage
 from traced_ui.server import create_app
@@ -86,6 +88,77 @@ def test_a_page_that_is_left_undoes_after_its_verdicts_and_once(page: Page) -> N
     # It is of another dataset by now: nothing else is taken back.
     page.post(acts=[{**undo, "request": "d" * 32, "dataset": 2}])
     assert page.view(first).decision == "correct"
+
+
+def written(page: Page) -> tuple[Any, ...]:
+    """What acts of the page can change in the store."""
+    review = page.workspace.review
+    pairs = [row.pair_id for row in review.queue_page(QueueFilter(1)).rows]
+    views = [page.view(pair) for pair in pairs]
+    return (
+        [(view.version, view.decision, view.note, view.corrected_caption) for view in views],
+        [view.wrong_words for view in views], review.tags_of(pairs), review.saved_views(1),
+    )  # fmt: skip
+
+
+def acts_that_write(page: Page, tagged: int) -> dict[str, dict[str, Any]]:
+    """What acts need besides the pair on the page. `tagged`: the pair with the tag "odd"."""
+    pair = page.pair
+    selected = [(pair, page.view(pair).version, page.view(pair).fingerprint)]
+    queue, text = {"review": "all"}, "A typed caption."
+    rule = f"drop False {as_query(queue)}"
+    number = page.workspace.review.preview_rule(1, as_query(queue), page.state.author).number
+    return {
+        "delete-view": {"name": "mine"}, "save-view": {"name": "new"},
+        "correction": {"text": text}, "edit-caption": {"text": text}, "save-note": {"note": "why"},
+        "mark-word": {"word": 0}, "many": {"pairs": selected, "decision": "drop"},
+        "tag-add": {"edit": {"of": f"{pair},{tagged}", "name": "odd"}},
+        "tag-remove": {"edit": {"of": str(tagged), "name": "odd"}},
+        "tag-rename": {"edit": {"of": str(tagged), "name": "odd", "new": "other"}},
+        "edit-apply": {"edit": {"scope": "queue", "prefix": "Photo: "}, "filter": queue},
+        "rule-apply": {"edit": {"decision": "drop", "seen": f"{number} {rule}"}, "filter": queue},
+    }  # fmt: skip
+
+
+#: Accepting a suggestion is a verdict like the others.
+NAMED = [name for name in WRITING if name not in ("suggestion", "enrich")]
+
+
+@pytest.mark.parametrize("action", NAMED)
+def test_an_act_that_a_left_page_sends_twice_is_done_once(page: Page, action: str) -> None:
+    """First when the page is left, and again by the next one, which shows another pair."""
+    tagged, elsewhere = following(page)[:2]
+    page.press("save-view", name="mine")
+    page.press("tag-add", edit={"of": str(tagged), "name": "odd"})
+    if action == "redo":
+        page.press("undo")
+    more = acts_that_write(page, tagged).get(action, {})
+    act = {**page.seen(page.pair), "action": action, "request": "a" * 32, "dataset": 1, **more}
+    nothing, before = written(page), page.state.model_copy(deep=True)
+    page.request(acts=[act])
+    once, history = written(page), page.state.done
+    assert once != nothing
+    page.state = before.model_copy(update={"pair": elsewhere})
+    page.request(acts=[act])
+    assert written(page) == once
+    assert page.state.done == history
+
+
+def test_an_edit_is_of_the_queue_that_was_shown(page: Page) -> None:
+    """The next page may show another one when it sends the edit again."""
+    page.press("filter", filter={"review": "decided"})
+    edit = {"scope": "queue", "prefix": "Photo: "}
+    page.press("edit-apply", edit=edit, filter={"review": "unreviewed"})
+    rows = page.workspace.review.queue_page(QueueFilter(1)).rows
+    assert any((row.corrected_caption or "").startswith("Photo: ") for row in rows)
+
+
+def test_what_was_done_to_another_dataset_is_not_done_to_this_one(page: Page) -> None:
+    nothing = written(page)
+    for action, more in acts_that_write(page, following(page)[0]).items():
+        act = {**page.seen(page.pair), "action": action, "request": "b" * 32, **more}
+        assert "another dataset" in page.send(**{**act, "dataset": 2}), action
+    assert written(page) == nothing
 
 
 def test_a_verdict_that_cannot_be_saved_is_returned_with_its_pair(page: Page) -> None:

@@ -37,7 +37,7 @@ def test_cards_say_which_models_know_the_pictures(
     # The embedded model does not know these pictures: its card says so, and is the last.
     photographs = cards.of(1)
     assert [card.view.name for card in photographs] == ["fast", "thorough", "embedded"]
-    assert [card.knows for card in photographs] == [True, True, False]
+    assert [card.knows for card in photographs] == [None, None, False]
     assert chosen_for(photographs) == "fast"
     local = photographs[1]._replace(view=replace(photographs[1].view, is_here=True))
     assert chosen_for([photographs[0], local, photographs[2]]) == "thorough", "nothing to download"

@@ -39,7 +39,8 @@ def test_a_note_is_saved_alone_or_added_to_an_existing_verdict(workspace: Worksp
     assert (view.decision, view.corrected_caption, view.note) == (
         "correction", "A better caption.", "why",
     )  # fmt: skip
-    assert "nothing was written" in page.press("save-note", pair=first + 1, note="other")
+    stale = page.press("save-note", pair=first + 1, version=0, note="other")
+    assert "no longer in the database" in stale
     page.press("save-note", note="too late", version=1)
     assert workspace.review.open_pair(first).note == "why"
     page.press("save-note", note="")

@@ -2,7 +2,7 @@
 // answered by the server with new parts and a new state (see page_state.py).
 import { Ahead } from "./ahead.js";
 import { AT_ONCE, Outbox } from "./outbox.js";
-import { all, board, isVerdict, one, onPaint, paint, reveal, stage } from "./page.js";
+import { all, board, isVerdict, isWriting, one, onPaint, paint, reveal, stage } from "./page.js";
 import { say, showReturned, tellUnsent } from "./messages.js";
 import { isSeen } from "./seen.js";
 
@@ -129,12 +129,12 @@ function seen() {
 
 /** @param {string[]} actions */
 export const isUnderWay = (actions) => outbox.acts.some(({ action }) => actions.includes(action));
-/** Let the server do something and show the result. Undo and redo get an id, so that they can be sent
- * again without being done twice. */
+/** Let the server do something and show the result. */
 export function send(action, more = {}) {
-  const id = ["undo", "redo"].includes(action) ? { request: newId(), dataset: state.dataset } : {};
-  outbox.send({ action, ...seen(), ...id, ...more });
+  outbox.send({ action, ...seen(), ...(isWriting(action) ? named() : {}), ...more });
 }
+/** What names an act that writes, so that it can be sent again without being done twice. */
+const named = () => ({ request: newId(), dataset: state.dataset });
 const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** Ask the models about the pair on the screen: no key waits for the answer, which is null if the page
@@ -225,7 +225,7 @@ export function selectClaim(start) { state.claim = [state.pair, start]; }
 /** The server decides: it asks for confirmation, reports what is wrong, or has the next pair. */
 function askFirst(action, text, button) {
   button?.classList.add("saving");
-  outbox.send(verdictOf(action, text, button));
+  outbox.send({ ...verdictOf(action, text, button), ...named() });
 }
 
 /** Answer the question whether to change a verdict. */

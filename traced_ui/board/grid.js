@@ -53,7 +53,7 @@ export function bulk(what) {
   if (!form) return;
   if (what === "close") { paint({ edit: "" }); return; }
   const edit = Object.fromEntries(all("[data-edit]", form).map((field) => [field.dataset.edit, field.type === "checkbox" ? field.checked : field.value]));
-  send(`${form.dataset.bulkEdit}-${what}`, { edit, pairs: pairs() });
+  send(`${form.dataset.bulkEdit}-${what}`, { edit, pairs: pairs(), filter: state.filter });
 }
 
 const sizeCards = (size) => one("#traced-stage .picks")?.style.setProperty("--card", `${size}px`);

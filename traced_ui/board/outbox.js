@@ -1,14 +1,12 @@
-// What a page sends, in order, one request at a time. Verdicts, and acts with an id, stay in the
-// browser's storage until the server has confirmed them, and are sent again if an answer is lost: the
-// server writes each once. Other acts are sent again only if repeating them changes nothing.
+// What a page sends, in order, one request at a time. Verdicts, and other acts that write, which have an
+// id, stay in the browser's storage until the server has confirmed them, and are sent again if an answer
+// is lost: the server writes each once. Repeating any other act changes nothing.
 
 /** @typedef {{action: string, pair?: number | null, request?: string, [more: string]: any}} Act */
 /** @typedef {{verdicts: Act[], act: Act | null, redraw: boolean}} Request */
 
 export const AT_ONCE = 50;
 const KEPT = "traced-unsent", KEPT_ACTS = "traced-unsent-acts", AGAIN = 2000;
-/** Acts whose repetition would do something else. */
-const ONCE = ["mark-word"];
 
 export class Outbox {
   #way;
@@ -83,7 +81,7 @@ export class Outbox {
     }
     this.#isWanted ||= !act;
     this.#redraw ||= request.redraw;
-    if (act && (status || ONCE.includes(act.action))) { this.acts.shift(); this.#keep(); this.#way.lose(act); }
+    if (act && status) { this.acts.shift(); this.#keep(); this.#way.lose(act); }
     this.#way.tell();
     await this.#way.wait(AGAIN);
   }

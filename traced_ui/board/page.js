@@ -15,6 +15,8 @@ export const stage = () => one("#traced-stage [data-pair]");
 export const queue = () => one("#traced-queue [data-link]");
 /** Whether the action gives a verdict. The server names them. */
 export const isVerdict = (action) => /^(suggestion|enrich)-\d+$/.test(action) || board().dataset.decisions.split(" ").includes(action);
+/** Whether the action writes something. */
+export const isWriting = (action) => isVerdict(action) || board().dataset.writing.split(" ").includes(action);
 
 const PLACES = {
   queue: "#traced-queue", stage: "#traced-stage", chart: "#traced-chart", steps: "#traced-steps",

@@ -1,4 +1,4 @@
-// Verdicts and acts with an id are sent in order and until they are confirmed; others perhaps once.
+// Verdicts and acts with an id are sent in order and until they are confirmed.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Outbox } from "../../../traced_ui/board/outbox.js";
@@ -47,12 +47,6 @@ test("an act follows the verdicts that were given before it", async () => {
   assert.deepEqual(requests, [["drop"], ["undo"]]);
   assert.deepEqual(taken, [null, "undo"]);
   assert.equal(outbox.isBusy, false);
-});
-
-test("an act that does something else when repeated is sent once", async () => {
-  const { outbox, requests, lost } = opened([0]);
-  await outbox.send({ action: "mark-word" });
-  assert.deepEqual([requests, lost], [[["mark-word"]], ["mark-word"]]);
 });
 
 test("an undo has an id: it is kept until it is confirmed, also when the page is left", async () => {
