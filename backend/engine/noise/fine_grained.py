@@ -52,7 +52,7 @@ class FineGrainedNoise:
         texts = list(captions)
         #: Of most captions, and of those that do not tell.
         self.language = usual_language(texts)
-        own = [text for text in texts if not _has_words(self._language_of(text))]
+        own = [text for text in texts if not has_words(self._language_of(text))]
         self._own = frames(own)
         self._rules: dict[str, Rules] = {}
         self._frequency = Counter(word for text in texts for word in _terms(text))
@@ -127,7 +127,8 @@ class FineGrainedNoise:
                 self._factor[word] = min(30.0, max(0.02, factor))
 
 
-def _has_words(language: Language) -> bool:
+def has_words(language: Language) -> bool:
+    """Whether there are rules for the language; otherwise a dataset's own words are exchanged."""
     return language is ENGLISH or bool(language.groups)
 
 
