@@ -25,6 +25,7 @@ _FIGURES = {
     "estimated_share_wrong": ("estimated share of errors", "in the whole dataset"),
     "trained_on_pairs": ("pairs trained on", ""),
     "noisy_copies": ("planted errors trained on", ""),
+    "language": ("language of the captions", "planted errors are made of its words"),
     "verdicts_wrong": ("verdicts: wrong", ""),
     "verdicts_right": ("verdicts: right", ""),
     "verdicts_at_random": ("verdicts on pairs drawn at random", "these teach the most"),

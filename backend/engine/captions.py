@@ -4,9 +4,11 @@ All code that highlights, deletes or replaces words uses these spans, so that th
 exported text is the user's, byte for byte, and never re-joined from a list of tokens.
 
 A *word* is a run of characters between white space, shown without the punctuation around it. Han
-and kana are written without spaces, so each of their characters is a word. (Hangul uses spaces;
-Thai does not, and is not split.) A word *owns* its chunk: itself, the punctuation attached to it
-and the white space up to the next word. Deleting a word deletes its chunk:
+and kana are written without spaces: there, words are those of a word list
+(`languages/segmentation.py`). (Hangul uses spaces; Thai does not, and is not split.)
+
+A word *owns* its chunk: itself, the punctuation attached to it and the white space up to the next
+word. Deleting a word deletes its chunk:
 
 >>> caption = Caption.parse("A dog, running.")
 >>> caption.words
@@ -24,9 +26,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-# Han (with extensions), Hiragana, Katakana: each character is a word.
+from backend.engine.languages.segmentation import script_language, words_of_run
+
+# Han (with extensions), Hiragana, Katakana.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-_CHUNK = re.compile(rf"[{_UNSPACED}][^\s\w]*|[^\s{_UNSPACED}]+")
+_RUN = re.compile(rf"[{_UNSPACED}]+")
+_CHUNK = re.compile(rf"[{_UNSPACED}]+[^\s\w]*|[^\s{_UNSPACED}]+")
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 
 
@@ -48,6 +53,13 @@ class Caption:
         spans: list[tuple[int, int]] = []
         starts: list[int] = []
         for chunk in _CHUNK.finditer(text):
+            if run := _RUN.match(chunk.group()):
+                start = chunk.start()
+                for word in words_of_run(run.group(), script_language(text)):
+                    spans.append((start, start + len(word)))
+                    starts.append(start if starts else 0)
+                    start += len(word)
+                continue
             core = _CORE.search(chunk.group())
             if core is None:
                 continue  # a lone dash or emoji belongs to the word before it

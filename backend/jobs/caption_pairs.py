@@ -8,6 +8,7 @@ from backend.engine.captions import Caption, changes, lower_words
 from backend.engine.claims.editing import without_all
 from backend.engine.correction.suggestion import words_changed
 from backend.engine.english.word_kinds import WORD_KINDS, kind_of
+from backend.engine.languages.identification import language_in
 from backend.jobs.reports import ExportDecision
 from backend.jobs.scoring.stored_claims import KnownClaim
 from backend.jobs.scoring.stored_rows import in_order, is_offer
@@ -109,7 +110,8 @@ def _kinds(better: str, rejected: str) -> tuple[str, ...]:
     old, new = lower_words(rejected), lower_words(better)
     words = [word for run in changes(old, new)
              for word in (*(old[i] for i in run.old), *(new[i] for i in run.new))]  # fmt: skip
-    kinds = {kind_of(word) for word in words}
+    language = language_in(better)
+    kinds = {kind_of(word, language) for word in words}
     kinds -= {"other"} if len(kinds) > 1 else set()
     return tuple(kind for kind in WORD_KINDS if kind in kinds)
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from backend.datasets.containers import locate
 from backend.datasets.images import load_image
-from backend.errors import ImageError, SettingsError, UnsafePath
+from backend.errors import ImageError, SettingsError, TracedError, UnsafePath
 from backend.jobs.reports import MeasureReport
 from backend.measures import MEASURES, Compute, Measure
 from backend.progress import Progress, no_progress
@@ -76,7 +76,7 @@ def _number(measure: Measure, compute: Compute, root: Path, pair: PairCaption) -
     """The measure's number of a pair. Raises SettingsError for one that nobody can use."""
     try:
         value = compute(pair.caption, partial(_open, root, pair))
-    except (ImageError, UnsafePath, OSError):
+    except (TracedError, OSError):
         raise
     except Exception as error:  # of whatever its author wrote
         raise SettingsError(

@@ -51,11 +51,13 @@ INDEX = {token: number for number, token in enumerate(TOKENS)}
 CONTEXT = 32
 
 
-def make_tokenizer() -> BertTokenizerFast:
+def make_tokenizer(tokens: Sequence[str] = TOKENS) -> BertTokenizerFast:
     """A tokenizer that, once saved, `AutoTokenizer` can load."""
+    named = {} if tokens is TOKENS else {"strip_accents": False}
     return BertTokenizerFast(
-        vocab=INDEX,
+        vocab={token: number for number, token in enumerate(tokens)},
         do_lower_case=True,
+        **named,
         model_max_length=CONTEXT,
         bos_token="[DEC]",
         additional_special_tokens=["[ENC]"],

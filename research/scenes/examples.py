@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from research.scenes.architecture import GRID, IMAGE_SIZE, INDEX
+from research.scenes.architecture import GRID, IMAGE_SIZE
 from research.scenes.grammar import Description, describe
 from research.scenes.noise import KINDS, BalancedNoise
 from research.scenes.renderer import Region, render_with_regions
 from research.scenes.truth import claims, every_atom, facts
+from research.scenes.wordings import ENGLISH, Wording, wording_of
 from research.scenes.world import (
     ACTIONS,
     COLOURS,
@@ -135,10 +136,14 @@ class Examples:
         return holds
 
 
-def open_examples(folder: Path, count: int, seed: int, workers: int = 2) -> Examples:
+def open_examples(
+    folder: Path, count: int, seed: int, workers: int = 2, wording: Wording = ENGLISH
+) -> Examples:
     """The arrays in `folder`, which are drawn first unless they exist for this count and seed."""
     marker = folder / "made.json"
-    wanted = {"count": count, "seed": seed, "version": 1}
+    wanted: dict[str, int | str] = {"count": count, "seed": seed, "version": 1}
+    if wording is not ENGLISH:
+        wanted["language"] = wording.code
     if not marker.exists() or json.loads(marker.read_text()) != wanted:
         folder.mkdir(parents=True, exist_ok=True)
         for name, (shape, kind) in _SHAPES.items():
@@ -146,13 +151,14 @@ def open_examples(folder: Path, count: int, seed: int, workers: int = 2) -> Exam
         edges = np.linspace(0, count, 4 * workers + 1).astype(int).tolist()
         parts = list(itertools.pairwise(edges))
         with ProcessPoolExecutor(workers) as pool:
-            for future in [pool.submit(_draw, folder, a, b, seed) for a, b in parts]:
+            for future in [pool.submit(_draw, folder, a, b, seed, wording.code) for a, b in parts]:
                 future.result()
         marker.write_text(json.dumps(wanted))
     return Examples(**{name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _SHAPES})
 
 
-def _draw(folder: Path, first: int, last: int, seed: int) -> None:
+def _draw(folder: Path, first: int, last: int, seed: int, language: str) -> None:
+    wording = wording_of(language)
     arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r+") for name in _SHAPES}
     noise = BalancedNoise()
     for i in range(first, last):
@@ -167,21 +173,34 @@ def _draw(folder: Path, first: int, last: int, seed: int) -> None:
         arrays["surroundings"][i] = np.array(places, np.uint8)
         arrays["facts"][i] = _padded([_ATOMS[a] for a in facts(scene)], _FACTS, NEVER)
         for k in range(CAPTIONS):
-            description = describe(scene, rng)
-            arrays["words"][i, k] = _padded(_tokens(description), LONGEST, 0)
+            description = short_description(scene, rng, wording)
+            arrays["words"][i, k] = _padded(_tokens(description, wording), LONGEST, 0)
             held = [_ATOMS[atom] for atom in claims(description)]
             arrays["claims"][i, k] = _padded(held, _CLAIMS, ALWAYS)
             false = noise(description, scene, rng)
-            if false is not None:
-                arrays["false_words"][i, k] = _padded(_tokens(false.description), LONGEST, 0)
+            if false is not None and is_short(false.description, wording):
+                tokens = _tokens(false.description, wording)
+                changed = wording.is_changed(description, false.description)
+                arrays["false_words"][i, k] = _padded(tokens, LONGEST, 0)
                 arrays["false_kind"][i, k] = KINDS.index(false.kind)
-                arrays["false_changed"][i, k, sorted(false.changed)] = True
+                arrays["false_changed"][i, k, np.flatnonzero(changed)] = True
     for array in arrays.values():
         array.flush()
 
 
-def _tokens(description: Description) -> list[int]:
-    return [INDEX[word] for word in description.words]
+def short_description(scene: Scene, rng: random.Random, wording: Wording) -> Description:
+    """A true caption with at most `LONGEST` tokens."""
+    while not is_short(description := describe(scene, rng), wording):
+        pass
+    return description
+
+
+def is_short(description: Description, wording: Wording) -> bool:
+    return len(_tokens(description, wording)) <= LONGEST
+
+
+def _tokens(description: Description, wording: Wording) -> list[int]:
+    return wording.token_numbers(wording.words(description))
 
 
 def _padded(numbers: Sequence[int], length: int, filler: int) -> NDArray[np.int16]:

@@ -7,6 +7,7 @@ resumes.
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from transformers import (
 from transformers.image_utils import PILImageResampling
 
 from backend.settings import MODELS
-from research.scenes.architecture import DEVIATION, IMAGE_SIZE, MEAN, make_tokenizer
+from research.scenes.architecture import DEVIATION, IMAGE_SIZE, MEAN, TOKENS, make_tokenizer
 from research.scenes.examples import open_examples
 from research.scenes.other_models import train_captioner, train_clip
 from research.scenes.training import Schedule, train_retrieval
@@ -33,7 +34,7 @@ LIMITS = (
 )
 
 
-def publish(model: Any, name: str, folder: Path) -> Path:
+def publish(model: Any, name: str, folder: Path, tokens: Sequence[str] = TOKENS) -> Path:
     """Write bf16 safetensors weights, configuration, processor and tokenizer to `folder/name`."""
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
@@ -47,7 +48,7 @@ def publish(model: Any, name: str, folder: Path) -> Path:
         "image_std": list(DEVIATION),
         "do_convert_rgb": True,
     }
-    tokenizer = make_tokenizer()
+    tokenizer = make_tokenizer(tokens)
     if isinstance(model, CLIPModel):
         CLIPProcessor(
             CLIPImageProcessor(do_center_crop=False, **picture), tokenizer

@@ -248,11 +248,11 @@ def retrieval_loss(
     fused = learner.fuse(masked_texts, states)
     losses["words"] = F.cross_entropy(learner.word_head(fused[hidden]).float(), ids[hidden])
     if matching:
-        losses["matching"] = 2 * _matching_loss(learner, batch, states, similarity.detach(), step)
+        losses["matching"] = 2 * matching_loss(learner, batch, states, similarity.detach(), step)
     return losses
 
 
-def _matching_loss(
+def matching_loss(
     learner: RetrievalLearner,
     batch: Batch,
     states: torch.Tensor,

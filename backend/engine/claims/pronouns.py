@@ -15,7 +15,7 @@ from dataclasses import replace
 from backend.engine.claims.claim import Claim
 from backend.engine.english.nouns import is_plural, known_nouns, noun_phrases, singular_of
 from backend.engine.english.word_lists import FEMALE, MALE, PEOPLE, ROLES
-from backend.engine.languages import UNKNOWN, language_of
+from backend.engine.languages.identification import UNKNOWN, language_of
 
 _PRONOUN = re.compile(r"(?P<pronoun>it|he|she|they)(?P<end>['’]s\b|(?=\s))", re.IGNORECASE)
 #: "It is raining", "It is a sunny day", "It looks like …": no noun stands behind it.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from backend.engine.claims.claim import Claim
-from backend.engine.languages import LATIN_LANGUAGES, language_of
+from backend.engine.languages.identification import LATIN_LANGUAGES, language_of
 
 #: Whether a model reads a text whole.
 Fits = Callable[[str], bool]

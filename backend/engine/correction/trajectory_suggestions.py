@@ -18,7 +18,7 @@ from backend.engine.captions import Caption
 from backend.engine.correction.proposing import Proposing
 from backend.engine.correction.suggestion import CorrectionContext, Proposer
 from backend.engine.english.shortening import is_sentence, without_words
-from backend.engine.english.word_lists import FUNCTION_WORDS
+from backend.engine.languages.identification import language_in
 from backend.engine.trajectories.trajectory import Trajectory
 
 #: Share of the peak's gain that an earlier step must reach to be proposed as well.
@@ -53,7 +53,8 @@ def _caption_at(trajectory: Trajectory, step: int) -> str | None:
 def _keeps_enough(trajectory: Trajectory, text: str) -> bool:
     words = trajectory.caption.words
     left = [word.lower() for word in Caption.parse(text).words]
-    naming = [word for word in left if word not in FUNCTION_WORDS]
+    function_words = language_in(trajectory.caption.text).function_words
+    naming = [word for word in left if word not in function_words]
     return len(left) >= KEPT_AT_LEAST * len(words) and len(naming) >= min(2, len(words))
 
 

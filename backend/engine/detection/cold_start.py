@@ -45,7 +45,8 @@ from backend.engine.detection.features import Matrix, feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.types import detector_for
 from backend.engine.detection.word_weights import Spans, fit_word_weights
-from backend.engine.noise.fine_grained import FineGrainedNoise
+from backend.engine.languages.language import ENGLISH, Language
+from backend.engine.noise.fine_grained import FineGrainedNoise, has_words
 from backend.engine.noise.injection import ImageCaption, inject
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
@@ -80,13 +81,15 @@ class TrainedDetector:
 @dataclass(frozen=True)
 class Copies:
     """Noisy copies of captions: the rows of their originals, the kinds of noise, their features,
-    the fitted word weights (None: keep the default), and the captioner that has read them."""
+    the fitted word weights (None: keep the default), the captioner that has read them, and the
+    language of most."""
 
     owners: list[int]
     kinds: list[str]
     features: Matrix
     words: WordWeights | None = None
     captioner: str = ""
+    language: Language = ENGLISH
 
 
 def cold_start(
@@ -147,7 +150,13 @@ def cold_start(
         "backbone": backbone_of(model, features, labels, weights, whole),
         "estimated_share_wrong": round(float(p_error.mean()), 3),
         "folds": FOLDS,
+        "language": copies.language.name,
     }
+    if not has_words(copies.language):
+        report["basis_note"] = (
+            f"injected noise of the dataset's own words, as there are none of its language "
+            f"({copies.language.name}), no verdicts yet"
+        )
     copy_log_odds = choice.out_of_fold[len(used) :]
     return TrainedDetector(p_error, classifier, report, log_odds, copies.owners, copy_log_odds)
 
@@ -187,6 +196,7 @@ def make_copies(
         feature_matrix(scored),
         fit_word_weights(scored, changed),
         captioner_of(scored),
+        source.language,
     )
 
 

@@ -27,7 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine.detection.types import SuspectWord
-from backend.engine.english.word_lists import FUNCTION_WORDS, NUMBERS
+from backend.engine.english.word_kinds import kind_of
+from backend.engine.languages.identification import language_in
+from backend.engine.languages.language import ENGLISH, Language
 from backend.engine.trajectories.trajectory import Trajectory
 
 #: Minimum score of a word that is shown as suspect.
@@ -36,18 +38,20 @@ VISIBLE = 0.15
 LIKELY = 0.5
 #: Most words that are pointed out.
 NAMED = 3
-_SAY_LITTLE = FUNCTION_WORDS | {"one", *NUMBERS}
 #: Surprise is relative to the caption's largest -log p, but to at least this value (nats).
 _FULL_SURPRISE = 2.0
 
 
-def has_content(words: Sequence[str]) -> bool:
+def has_content(words: Sequence[str], language: Language = ENGLISH) -> bool:
     """Whether any of the words is more than a function word or a count.
 
     >>> has_content(["two", "dogs"]), has_content(["Two", "at", "the"])
     (True, False)
     """
-    return any(word.lower() not in _SAY_LITTLE for word in words)
+    return any(
+        word.lower() not in language.function_words and kind_of(word, language) != "count"
+        for word in words
+    )
 
 
 def most_suspect(caption: str, words: Sequence[SuspectWord]) -> list[SuspectWord]:
@@ -61,8 +65,9 @@ def most_suspect(caption: str, words: Sequence[SuspectWord]) -> list[SuspectWord
     >>> [word.score for word in most_suspect("Two dogs", (two, SuspectWord(4, 8, 0.2)))]
     [0.9]
     """
+    language = language_in(caption)
     visible = sorted((w for w in words if w.score >= VISIBLE), key=lambda word: -word.score)
-    content = [w for w in visible if has_content([caption[w.start : w.end]])]
+    content = [w for w in visible if has_content([caption[w.start : w.end]], language)]
     likely = [w for w in content if w.score >= LIKELY] or [w for w in visible if w.score >= LIKELY]
     return likely[:NAMED] or (content or visible)[:1]
 
@@ -123,7 +128,8 @@ def word_signs(trajectory: Trajectory) -> tuple[NDArray[np.float64], NDArray[np.
 def is_function_word(trajectory: Trajectory) -> NDArray[np.bool_]:
     """Whether each word that the model reads is a function word, shape [words read]."""
     words = trajectory.caption.words[: len(trajectory.first_step_scores)]
-    return np.array([word.lower() in FUNCTION_WORDS for word in words], np.bool_)
+    function_words = language_in(trajectory.caption.text).function_words
+    return np.array([word.lower() in function_words for word in words], np.bool_)
 
 
 def word_scores(trajectory: Trajectory, weights: WordWeights = DEFAULT) -> NDArray[np.float64]:

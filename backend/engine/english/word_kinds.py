@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from backend.engine.english import word_lists
 from backend.engine.english.nouns import form_table, singular_of
+from backend.engine.languages.language import ENGLISH, Language
 
 #: In display order; 'other': a word in none of the lists.
 WORD_KINDS = (
@@ -14,8 +15,10 @@ WORD_KINDS = (
 _NEGATIONS = frozenset(["no", "not", "without", "none", "nobody", "nothing", "never", "n't"])
 
 
-def kind_of(word: str) -> str:
+def kind_of(word: str, language: Language = ENGLISH) -> str:
     """One of `WORD_KINDS`; case-insensitive, handles plurals and verb forms."""
+    if language is not ENGLISH:
+        return language.kinds.get(word.lower(), "other")
     return _kind_of(word.lower())
 
 

@@ -8,13 +8,10 @@ share a line in `MAY_BOTH_BE_TRUE`.
 
 from collections.abc import Sequence
 
+from backend.engine.languages.language import ENGLISH
+
 #: Words without content of their own: they are wrong only together with another word.
-FUNCTION_WORDS = frozenset(
-    (
-        "a an the this that there it its is are was were be and or but as of in on at by with for "
-        "from to"
-    ).split()
-)
+FUNCTION_WORDS = ENGLISH.function_words
 
 #: Closed-class words: they neither are nor describe the subject of a phrase.
 CLOSED_CLASS = FUNCTION_WORDS | frozenset(

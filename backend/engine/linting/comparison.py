@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from functools import cached_property
 
-from backend.engine.languages import MIXED, UNKNOWN, language_of
+from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
 
 #: What is compared, with what it means.
 COMPARED = {

@@ -17,8 +17,11 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from backend.engine.captions import Caption
+from backend.engine.languages.identification import language_in, usual_language
+from backend.engine.languages.language import ENGLISH, Language
+from backend.engine.noise.edits import OTHER, Edit, Rules, edits_by, frames, rules_in
 from backend.engine.noise.noisy_caption import NoisyCaption, rewrite
-from backend.engine.noise.rules import FINE_GRAINED_KINDS, Edit, edits_of
+from backend.engine.noise.rules import FINE_GRAINED_KINDS, RULES
 
 #: Pseudo-count of words that the dataset does not use: chosen only if nothing else fits.
 _UNSEEN = 1e-3
@@ -41,12 +44,17 @@ class FineGrainedNoise:
 
         Raises ValueError for an unknown kind.
         """
-        unknown = set(kinds or ()) - set(FINE_GRAINED_KINDS)
+        unknown = set(kinds or ()) - {*FINE_GRAINED_KINDS, OTHER}
         if unknown:
             kind_list = ", ".join(FINE_GRAINED_KINDS)
             raise ValueError(f"Unknown kinds of change {sorted(unknown)}. There are: {kind_list}.")
-        self.kinds = tuple(kinds) if kinds is not None else FINE_GRAINED_KINDS
+        self.kinds = tuple(kinds) if kinds is not None else (*FINE_GRAINED_KINDS, OTHER)
         texts = list(captions)
+        #: Of most captions, and of those that do not tell.
+        self.language = usual_language(texts)
+        own = [text for text in texts if not has_words(self._language_of(text))]
+        self._own = frames(own)
+        self._rules: dict[str, Rules] = {}
         self._frequency = Counter(word for text in texts for word in _terms(text))
         self._factor: dict[str, float] = {}
         # Most edits of a dataset exchange words of the same few groups.
@@ -56,7 +64,7 @@ class FineGrainedNoise:
     def make(self, text: str, generator: random.Random) -> NoisyCaption | None:
         """`text` with one or two details changed, or None if no rule applies."""
         caption = Caption.parse(text)
-        edits = edits_of(caption, self.kinds)
+        edits = self._edits(caption)
         selection = self._choose(edits, generator)
         if not selection:
             return None
@@ -67,6 +75,16 @@ class FineGrainedNoise:
         selection.sort(key=lambda edit: edit.replacements[0].first)
         kinds = tuple(edit.kind for edit in selection)
         return NoisyCaption(new, changed, "fine_grained", kinds, text)
+
+    def _language_of(self, text: str) -> Language:
+        return language_in(text, self.language)
+
+    def _edits(self, caption: Caption) -> list[Edit]:
+        language = self._language_of(caption.text)
+        if language.code not in self._rules:
+            rules = RULES if language is ENGLISH else rules_in(language) or self._own
+            self._rules[language.code] = [rule for rule in rules if rule[0] in self.kinds]
+        return edits_by(self._rules[language.code], caption)
 
     def _choose(self, edits: list[Edit], generator: random.Random) -> list[Edit]:
         if not edits:
@@ -95,7 +113,7 @@ class FineGrainedNoise:
         """
         if len(texts) > _BALANCED_ON:
             texts = generator.sample(texts, _BALANCED_ON)
-        offered = [edits for text in texts if (edits := edits_of(Caption.parse(text), self.kinds))]
+        offered = [edits for text in texts if (edits := self._edits(Caption.parse(text)))]
         for _ in range(rounds):
             gained: Counter[str] = Counter()
             lost: Counter[str] = Counter()
@@ -107,6 +125,11 @@ class FineGrainedNoise:
                 ratio = (lost[word] + 3.0) / (gained[word] + 3.0)
                 factor = self._factor.get(word, 1.0) * ratio**0.7
                 self._factor[word] = min(30.0, max(0.02, factor))
+
+
+def has_words(language: Language) -> bool:
+    """Whether there are rules for the language; otherwise a dataset's own words are exchanged."""
+    return language is ENGLISH or bool(language.groups)
 
 
 def _terms(text: str) -> list[str]:

@@ -4,17 +4,22 @@ Random and noun swaps replace a caption by another image's (TRACED §4.2, after 
 """
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import NamedTuple, Protocol
 
-from backend.engine.captions import Caption
+from backend.engine.captions import Caption, lower_words
 from backend.engine.english.nouns import find_nouns
+from backend.engine.languages.identification import language_in, usual_language
+from backend.engine.languages.language import ENGLISH, Language
 from backend.engine.noise.fine_grained import FineGrainedNoise
 from backend.engine.noise.noisy_caption import NoisyCaption
 
 _TRIES = 30
+_FREQUENT = 0.2
+#: The kinds of words that are nouns.
+_NOUNS = ("person", "object", "place")
 
 
 class ImageCaption(NamedTuple):
@@ -32,9 +37,11 @@ class Swapper:
         self._captions_of: dict[str, set[str]] = defaultdict(set)
         self._by_noun: dict[str, list[int]] = defaultdict(list)
         self._nouns: list[frozenset[str]] = []
+        usual = usual_language(pair.caption for pair in self.pairs)
+        frequent = _frequent_words(pair.caption for pair in self.pairs)
         for index, pair in enumerate(self.pairs):
             self._captions_of[pair.image].add(_plain(pair.caption))
-            nouns = find_nouns(Caption.parse(pair.caption).words)
+            nouns = _nouns_in(pair.caption, language_in(pair.caption, usual), frequent)
             self._nouns.append(nouns)
             for noun in nouns:
                 self._by_noun[noun].append(index)
@@ -71,6 +78,23 @@ class Swapper:
                 span = ((0, len(other.caption)),)
                 return NoisyCaption(other.caption, span, kind, (kind,), original)
         return None
+
+
+def _nouns_in(caption: str, language: Language, frequent: frozenset[str]) -> frozenset[str]:
+    """The nouns of a caption; of a language without lists, its words that are not `frequent`."""
+    if language is ENGLISH:
+        return find_nouns(Caption.parse(caption).words)
+    words = frozenset(lower_words(caption))
+    if not language.groups:
+        return words - frequent - language.identifies
+    return frozenset(word for word in words if language.kinds.get(word) in _NOUNS)
+
+
+def _frequent_words(captions: Iterable[str]) -> frozenset[str]:
+    """Words of more than a fifth of the captions: mostly function words."""
+    words = [set(lower_words(caption)) for caption in captions]
+    counts = Counter(word for each in words for word in each)
+    return frozenset(word for word, count in counts.items() if count > _FREQUENT * len(words))
 
 
 def _plain(caption: str) -> str:

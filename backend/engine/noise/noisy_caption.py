@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from backend.engine.captions import Caption
 from backend.engine.english.articles import article_for
 from backend.engine.english.word_lists import ADJECTIVES, COLOURS, FUNCTION_WORDS
+from backend.engine.languages.identification import language_in
+from backend.engine.languages.language import ENGLISH
 
 #: Not marked where a negation was removed: the words that it denied are marked instead.
 _SILENT = frozenset({"a", "an", "is", "are"})
@@ -145,7 +147,7 @@ def _changed_words(old: list[str], new: str) -> list[tuple[int, int]]:
 
 def _repaired_article(caption: Caption, replacement: Replacement) -> Replacement | None:
     """The corrected article before a replacement, if it was right before and is wrong now."""
-    if replacement.first == 0:
+    if replacement.first == 0 or language_in(caption.text) is not ENGLISH:
         return None
     article = caption.words[replacement.first - 1].lower()
     fits = article_for(replacement.text)

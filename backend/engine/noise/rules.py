@@ -7,10 +7,8 @@ remain correct. Edits that cannot guarantee this are not generated.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 
-from backend.engine.captions import Caption
 from backend.engine.english import word_lists as lists
 from backend.engine.english.articles import article_for
 from backend.engine.english.nouns import (
@@ -22,70 +20,8 @@ from backend.engine.english.nouns import (
     singular_of,
 )
 from backend.engine.english.word_lists import CLOSED_CLASS
+from backend.engine.noise.edits import Edit, Rule, Rules, Text, exchanges
 from backend.engine.noise.noisy_caption import Replacement, governed_by
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A change of one detail.
-
-    `lost` and `gained` are the words (or phrases) that are removed from and added to the text;
-    `group` contains all that fit at this position, including `lost`. The sampler needs them to
-    preserve word frequencies (see `fine_grained`).
-    """
-
-    kind: str
-    replacements: tuple[Replacement, ...]
-    lost: str
-    gained: str
-    group: tuple[str, ...]
-
-    @property
-    def positions(self) -> frozenset[int]:
-        return frozenset(
-            i
-            for replacement in self.replacements
-            for i in range(replacement.first, replacement.last + 1)
-        )
-
-
-@dataclass(frozen=True)
-class Text:
-    """A caption's words in lower case, with access to their context."""
-
-    caption: Caption
-    words: tuple[str, ...]
-
-    def before(self, position: int) -> str:
-        return self.words[position - 1] if position > 0 else ""
-
-    def after(self, position: int) -> str:
-        return self.words[position + 1] if position + 1 < len(self.words) else ""
-
-    def determiner(self, position: int) -> str:
-        """The article, possessive or number of the noun at `position`, before any adjectives; ""
-        if there is none."""
-        scan = position - 1
-        while scan >= 0 and self.words[scan] in lists.ADJECTIVES:
-            scan -= 1
-        word = self.words[scan] if scan >= 0 else ""
-        return word if word in _DETERMINERS else ""
-
-    def preposition(self, position: int) -> str:
-        """The preposition that governs the noun at `position`, or ""."""
-        scan = position - 1
-        while scan >= 0 and self.words[scan] in lists.ADJECTIVES | _DETERMINERS:
-            scan -= 1
-        word = self.words[scan] if scan >= 0 else ""
-        return word if word in _PREPOSITIONS else ""
-
-    def joined(self, first: int, last: int) -> bool:
-        """Whether only white space separates the words first … last."""
-        spans = self.caption.spans
-        return all(
-            self.caption.text[spans[i][1] : spans[i + 1][0]].isspace() for i in range(first, last)
-        )
-
 
 _DETERMINERS = frozenset(
     "a an the this that his her its their one no some each another".split()
@@ -103,7 +39,25 @@ _TIME_WORDS = frozenset(
     ).split()
 )
 _NO_GROUP = ("a", "an", "no")
-Rule = Callable[[Text], Iterable[Edit]]
+
+
+def _determiner(text: Text, position: int) -> str:
+    """The article, possessive or number of the noun at `position`, before any adjectives; ""
+    if there is none."""
+    scan = position - 1
+    while scan >= 0 and text.words[scan] in lists.ADJECTIVES:
+        scan -= 1
+    word = text.words[scan] if scan >= 0 else ""
+    return word if word in _DETERMINERS else ""
+
+
+def _preposition(text: Text, position: int) -> str:
+    """The preposition that governs the noun at `position`, or ""."""
+    scan = position - 1
+    while scan >= 0 and text.words[scan] in lists.ADJECTIVES | _DETERMINERS:
+        scan -= 1
+    word = text.words[scan] if scan >= 0 else ""
+    return word if word in _PREPOSITIONS else ""
 
 
 @cache
@@ -120,13 +74,8 @@ def _exchanges(
     """One edit for each word of `group` that cannot also be true; `write` inflects base forms."""
     word = text.words[position]
     base = next((member for member in group if write(member) == word), word)
-    forbidden = _may_both_be_true(base)
-    present = set(text.words)
-    whole = tuple(write(member) for member in group)
-    for member in group:
-        new = write(member)
-        if member not in forbidden and new not in present:
-            yield Edit(kind, (Replacement(position, position, new),), word, new, whole)
+    forbidden = frozenset(map(write, _may_both_be_true(base)))
+    yield from exchanges(text, kind, position, [write(member) for member in group], forbidden)
 
 
 def colours(text: Text) -> Iterator[Edit]:
@@ -271,7 +220,7 @@ def places(text: Text) -> Iterator[Edit]:
     for position, word in enumerate(text.words):
         if word not in lists.ON_PLACES and word not in lists.IN_PLACES:
             continue
-        preposition, determiner = text.preposition(position), text.determiner(position)
+        preposition, determiner = _preposition(text, position), _determiner(text, position)
         if not preposition:
             continue
         if preposition in ("on", "onto"):
@@ -395,7 +344,7 @@ def _negation(
     return Edit("negation", (replacement,), lost, gained, group)
 
 
-RULES: tuple[tuple[str, Rule], ...] = (
+RULES: Rules = (
     ("colour", colours),
     ("number", numbers),
     ("size", opposites("size", lists.OPPOSITE_SIZES)),
@@ -413,10 +362,3 @@ RULES: tuple[tuple[str, Rule], ...] = (
 
 #: The kinds of change in fine-grained noise.
 FINE_GRAINED_KINDS: tuple[str, ...] = tuple(dict.fromkeys(kind for kind, _ in RULES))
-
-
-def edits_of(caption: Caption, kinds: Iterable[str] | None = None) -> list[Edit]:
-    """Every edit that the rules allow, of the given kinds (all if None), in a fixed order."""
-    wanted = set(FINE_GRAINED_KINDS if kinds is None else kinds)
-    text = Text(caption, tuple(word.lower() for word in caption.words))
-    return [edit for kind, rule in RULES if kind in wanted for edit in rule(text)]

@@ -37,7 +37,7 @@ from backend.engine.english.articles import article_for, match_case
 from backend.engine.english.nouns import form_table, known_nouns, plural_of, singular_of
 from backend.engine.english.phrases import Phrase
 from backend.engine.english.whole_import import import_textblob
-from backend.engine.languages import MIXED, UNKNOWN, language_of
+from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
 from backend.engine.scoring.protocol import FloatArray, TokenReader, Tokens
 
 #: Known words of at least this many letters would be recognised inside a nonce.

@@ -26,6 +26,7 @@ from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.opinion_signs import with_deletions
 from backend.engine.detection.types import SuspectWord, detector_for, reads_later_steps
 from backend.engine.english.word_kinds import kind_of
+from backend.engine.languages.identification import language_in
 from backend.engine.statistics.agreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
@@ -462,4 +463,4 @@ def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | No
     if score < VISIBLE:
         return None, None
     word = caption[start:end].lower()
-    return word, kind_of(word)
+    return word, kind_of(word, language_in(caption))

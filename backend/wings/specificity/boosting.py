@@ -31,7 +31,7 @@ from backend.engine.english.caption_facts import CaptionFacts, facts_in, left_ou
 from backend.engine.english.shortening import is_sentence
 from backend.engine.english.word_lists import FUNCTION_WORDS
 from backend.engine.language_models.chat_model import Answer, ChatModel, Question, harmless
-from backend.engine.languages import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
+from backend.engine.languages.identification import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
 from backend.errors import QuestionRefused, Unreadable
 from backend.wings.specificity.doubting import DEFAULT, DoubtRule, Doubts
 from backend.wings.specificity.phrase_removal import leading_phrases, without_phrase

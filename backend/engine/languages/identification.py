@@ -1,4 +1,3 @@
-# ruff: noqa: SIM905  (a list of words reads better as a line of text)
 """The language of a caption, judged from its script and its function words.
 
 It distinguishes the languages of one picture's captions and does not identify every language: a
@@ -8,29 +7,16 @@ script of one or a few languages counts as one, and a few nouns in Latin letters
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 
-from backend.engine.english.word_lists import FUNCTION_WORDS
+from backend.engine.languages.language import ENGLISH, LANGUAGES, Language, language_by_name
 
 #: A caption with this share of its letters in a second script mixes languages.
 _SECOND_SCRIPT = 0.25
 #: By the first word of a letter's Unicode name; any other is a script by itself.
 _SCRIPTS = {"CJK": "han", "HIRAGANA": "kana", "KATAKANA": "kana"}
-#: Words that nearly every caption of a language has, without those that are English words as well.
-_WORDS = {
-    "en": FUNCTION_WORDS | {"two", "his", "her", "their", "into", "near", "next", "while", "no"},
-    "de": frozenset("der das dem des ein eine einen einem einer und mit auf im ist sind von zu vor "
-                    "neben hinter über unter".split()),
-    "fr": frozenset("le la les un une des du de et avec sur dans est sont au aux devant".split()),
-    "es": frozenset("el la los las un una unos unas de del y con en sobre es al junto".split()),
-    "it": frozenset("il lo la gli le un uno una di del della e con su nel nella è sono".split()),
-    "pt": frozenset("os um uma uns umas de da dos das e com em na ao é são".split()),
-    "nl": frozenset("de het een en met op van zijn naast voor achter in is".split()),
-    "sv": frozenset("en ett och med på av är som det".split()),
-    "da": frozenset("en et og med på af er som det".split()),
-    "pl": frozenset("na w z i jest są się oraz obok".split()),
-    "tr": frozenset("bir ve ile bu üzerinde".split()),
-}  # fmt: skip
+_WORDS = {code: each.identifies for code, each in LANGUAGES.items() if each.identifies}
 _LETTERS = re.compile(r"[^\W\d_]+")
 #: The other way round: the languages of a word.
 _LANGUAGES_OF = {
@@ -74,6 +60,24 @@ def _by_words(text: str) -> str:
             counts[name] += 1
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
     return first if counts[first] > counts[second] else UNKNOWN
+
+
+def language_in(text: str, otherwise: Language = ENGLISH) -> Language:
+    """The language of a caption; `otherwise`, if nothing tells.
+
+    >>> language_in("Un perro en un banco").name, language_in("Zebra").name
+    ('Spanish', 'English')
+    """
+    name = language_of(text)
+    return otherwise if name in ("", UNKNOWN, MIXED) else language_by_name(name)
+
+
+def usual_language(captions: Iterable[str]) -> Language:
+    """The language of most captions."""
+    names = Counter(map(language_of, captions))
+    for unclear in ("", UNKNOWN, MIXED):
+        del names[unclear]
+    return language_by_name(names.most_common(1)[0][0]) if names else ENGLISH
 
 
 @lru_cache(maxsize=10_000)

@@ -1,8 +1,8 @@
-"""Which captions can be joined into one."""
+"""Which language a caption is in."""
 
 import pytest
 
-from backend.engine.languages import language_of
+from backend.engine.languages.identification import language_of
 
 
 @pytest.mark.parametrize(

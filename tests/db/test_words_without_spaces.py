@@ -1,0 +1,36 @@
+"""The migration that forgets trajectories of captions whose words were their characters."""
+
+import numpy as np
+from sqlalchemy import create_engine, text
+
+from db import open_store
+from db.migrations.versions import v0043_words_without_spaces as migration
+from db.queries import trajectory_queries
+from db.queries.pair_queries import NewPair
+from db.queries.trajectory_queries import TrajectoryRow
+from db.upgrade import parse_url
+from tests.db.building import add_pairs, start_run
+
+CAPTIONS = ["A dog", "一只狗", "Ein Hund", "犬が走る", "A dog in 北京"]
+
+
+def test_only_captions_without_spaces_are_scored_again(url: str) -> None:
+    store = open_store(url)
+    rows = [NewPair(f"photo-{i}", f"{i}.jpg", text) for i, text in enumerate(CAPTIONS)]
+    dataset_id, ids = add_pairs(store, "photos", rows)
+    run = start_run(store, dataset_id)
+    one = np.ones(2, np.float32)
+    with store.writing() as session:
+        trajectories = [TrajectoryRow(pair, one, one, (0,), one) for pair in ids]
+        trajectory_queries.save_trajectories(session, run, trajectories)
+    store.close()
+    engine = create_engine(parse_url(url))
+    with engine.begin() as connection:
+        revision = text("UPDATE alembic_version SET version_num = :before")
+        connection.execute(revision, {"before": migration.down_revision})
+    engine.dispose()
+    store = open_store(url)
+    with store.reading() as session:
+        left = trajectory_queries.trajectories_of(session, run, ids)
+    assert sorted(left) == [ids[0], ids[2]]
+    store.close()
