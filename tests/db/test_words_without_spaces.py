@@ -4,7 +4,7 @@ import numpy as np
 from sqlalchemy import create_engine, text
 
 from db import open_store
-from db.migrations.versions import v0043_words_without_spaces as migration
+from db.migrations.versions import v0042_words_without_spaces as migration
 from db.queries import trajectory_queries
 from db.queries.pair_queries import NewPair
 from db.queries.trajectory_queries import TrajectoryRow

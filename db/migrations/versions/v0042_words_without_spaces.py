@@ -3,8 +3,8 @@
 Trajectories of such captions name their words by number, so they are deleted, and the next scoring
 computes them again. What people see of them until then is stored by characters, and stays.
 
-Revision ID: 0043
-Revises: 0039
+Revision ID: 0042
+Revises: 0041
 """
 
 import re
@@ -12,8 +12,8 @@ import re
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0043"
-down_revision = "0039"
+revision = "0042"
+down_revision = "0041"
 branch_labels = None
 depends_on = None
 

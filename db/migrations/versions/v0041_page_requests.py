@@ -1,14 +1,14 @@
 """What acts of pages have led to, by the id of their request: one that arrives twice is done once.
 
-Revision ID: 0042
-Revises: 0039
+Revision ID: 0041
+Revises: 0040
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0042"
-down_revision = "0039"
+revision = "0041"
+down_revision = "0040"
 branch_labels = None
 depends_on = None
 
