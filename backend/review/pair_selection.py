@@ -116,8 +116,8 @@ def rename_tag(
         moved_ids, added_ids = request_queries.once(session, author, request_id, first)
     while name != new and (ids := store.read(tag_queries.ids_of, dataset_id, name)):
         with store.writing() as session:
-            moved, added = _renamed(session, ids[:AT_ONCE], name, new, author)
-        moved_ids, added_ids = moved_ids + moved, added_ids + added
+            more = _renamed(session, ids[:AT_ONCE], name, new, author)
+        moved_ids, added_ids = moved_ids + more[0], added_ids + more[1]
     return moved_ids, added_ids
 
 

@@ -220,7 +220,7 @@ class Verdicts:
             if decision in ABOUT_CAPTION:
                 changed += _without_caption(rows)
             who = author or self._settings.author
-            unchanged = [seen for seen in versions if seen[0] not in changed]
+            unchanged = [(pair, version) for pair, version in versions if pair not in changed]
 
             def decided() -> list[tuple[int, ...]]:
                 done = verdict_queries.add_verdicts(
@@ -229,8 +229,8 @@ class Verdicts:
                 return [done.written, done.passed_over]
 
             outcome = request_queries.once(session, who, request_id, decided)
-        written, passed_over = outcome or [(), ()]
-        return Decided(tuple(written), (*passed_over, *changed))
+        done = Decided(*outcome) if outcome else Decided((), ())
+        return Decided(tuple(done.written), (*done.passed_over, *changed))
 
     def mark_word(
         self,

@@ -26,10 +26,8 @@ def once(
         return act()
     key = (PageRequest.id == request_id, PageRequest.author == author)
     new = insert_for(session, PageRequest).values(id=request_id, author=author, created_at=now())
-    written = session.execute(
-        new.on_conflict_do_nothing(index_elements=["id", "author"]).returning(PageRequest.id)
-    )
-    if written.first() is None:
+    insert = new.on_conflict_do_nothing(index_elements=["id", "author"])
+    if session.execute(insert.returning(PageRequest.id)).first() is None:
         return session.execute(select(PageRequest.outcome).where(*key)).scalar_one()
     outcome = act()
     session.execute(update(PageRequest).where(*key).values(outcome=outcome))

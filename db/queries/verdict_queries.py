@@ -731,13 +731,13 @@ def undo_last(
     newest_first = (
         select(*_COLUMNS, Pair.verdict_version.label("current_version"))
         .join(Pair, Pair.id == Verdict.pair_id)
-        .where(*_stands(dataset_id, authors))
+        .where(*_is_in_effect(dataset_id, authors))
         .order_by(Verdict.id.desc())
     )
     return _revert_batch(session, newest_first, author, rest_of, request_id)
 
 
-def _stands(dataset_id: int, authors: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
+def _is_in_effect(dataset_id: int, authors: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
     """An act of these authors is in effect, and no undo or redo."""
     return (
         Verdict.author.in_(authors),
@@ -750,8 +750,8 @@ def _stands(dataset_id: int, authors: Sequence[str]) -> tuple[ColumnElement[bool
 
 def has_edit(session: Session, dataset_id: int, author: str) -> bool:
     """Whether a bulk edit by this author is in effect, which they could undo."""
-    stands = _stands(dataset_id, (edit_author(author),))
-    of_edit = select(Verdict.id).join(Pair, Pair.id == Verdict.pair_id).where(*stands)
+    conditions = _is_in_effect(dataset_id, (edit_author(author),))
+    of_edit = select(Verdict.id).join(Pair, Pair.id == Verdict.pair_id).where(*conditions)
     return session.scalar(of_edit.limit(1)) is not None
 
 
