@@ -64,8 +64,8 @@ def _tokenizer_fault(tokenizer: Any, rows: int, ends: int | None, begins: int | 
     vocabulary_size = len(tokenizer)
     if vocabulary_size < _LEAST_KNOWN * rows:
         return f"it has {vocabulary_size:,} tokens, the model {rows:,}"
-    read = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in _SENTENCES]
-    ids = next((ids for ids in read if _knows(tokenizer, ids)), read[0])
+    texts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in _SENTENCES]
+    ids = next((ids for ids in texts if _knows(tokenizer, ids)), texts[0])
     highest = max([*tokenizer.get_vocab().values(), *ids], default=0)
     if highest >= rows:
         return f"it gives ids up to {highest:,}, the model has those below {rows:,}"

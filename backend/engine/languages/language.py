@@ -87,8 +87,8 @@ def _group(kind: str, line: str, endings: list[str]) -> Group:
     words: dict[str, str] = {}
     for item in line.split():
         first, *others = item.split("/")
-        written = [first, *others] if others else [first + ending for ending in endings]
-        for place, form in enumerate(written):
+        forms_of_word = [first, *others] if others else [first + ending for ending in endings]
+        for place, form in enumerate(forms_of_word):
             if form:
                 forms.setdefault(form, set()).add(place)
                 words.setdefault(form, first)
