@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from backend.engine.languages.language import ENGLISH, LANGUAGES
 from backend.errors import ModelMismatch
 
-#: Words in the vocabulary of every caption tokenizer.
-_SENTENCE = "a photo of a dog on a red boat"
+#: In the vocabulary of every caption tokenizer of the language.
+_SENTENCE = ENGLISH.sentence
+_SENTENCES = (_SENTENCE, *(each.sentence for each in LANGUAGES.values() if each.sentence))
 #: Capitals, punctuation, another script, an emoji, nothing at all, and more words than fit.
 PROBES = (_SENTENCE, "A_Dog's photo, été &amp; 犬 🐕!", "", "Red boats. " * 150)
 #: Embedding tables are padded, by a few rows (CLIP, BERT) to a few percent (chat models).
@@ -62,12 +64,12 @@ def _tokenizer_fault(tokenizer: Any, rows: int, ends: int | None, begins: int | 
     vocabulary_size = len(tokenizer)
     if vocabulary_size < _LEAST_KNOWN * rows:
         return f"it has {vocabulary_size:,} tokens, the model {rows:,}"
-    ids = tokenizer(_SENTENCE, add_special_tokens=False)["input_ids"]
+    texts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in _SENTENCES]
+    ids = next((ids for ids in texts if _knows(tokenizer, ids)), texts[0])
     highest = max([*tokenizer.get_vocab().values(), *ids], default=0)
     if highest >= rows:
         return f"it gives ids up to {highest:,}, the model has those below {rows:,}"
-    unknown = tokenizer.unk_token_id
-    if len(set(ids)) < 3 or sum(token == unknown for token in ids) > _MOST_UNKNOWN * len(ids):
+    if not _knows(tokenizer, ids):
         return f"the words of '{_SENTENCE}' are unknown to it"
     whole = tokenizer(_SENTENCE)["input_ids"]
     if ends is not None and whole[-1] != ends:
@@ -75,6 +77,11 @@ def _tokenizer_fault(tokenizer: Any, rows: int, ends: int | None, begins: int | 
     if begins is not None and whole[0] != begins:
         return f"it begins a text with the id {whole[0]}, the model expects {begins}"
     return ""
+
+
+def _knows(tokenizer: Any, ids: Sequence[int]) -> bool:
+    unknown = sum(token == tokenizer.unk_token_id for token in ids)
+    return len(set(ids)) >= 3 and unknown <= _MOST_UNKNOWN * len(ids)
 
 
 def check_image_processor(name: str, processor: Any, vision: Any) -> None:

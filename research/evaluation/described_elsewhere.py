@@ -46,20 +46,20 @@ def described(wording: Wording, count: int, seed: int) -> list[Described]:
     true = [(scene, short_description(scene, rng, wording)) for scene in scenes]
     pairs = []
     for index, (scene, description) in enumerate(true):
-        said, kind = description, ""
+        statement, kind = description, ""
         spans: frozenset[tuple[int, int]] = frozenset()
         if index % 2:
             kind = ("random", "noun", "fine")[index // 2 % 3]
             if kind == "fine":
                 false = noise(description, scene, rng)
                 if false is not None and is_short(false.description, wording):
-                    said = false.description
-                    spans = _changed(wording.text(description), wording.text(said))
+                    statement = false.description
+                    spans = _changed(wording.text(description), wording.text(statement))
             else:
                 swap = random_swap if kind == "random" else noun_swap
-                said = swap(index, true, rng)
-        text = wording.text(said)
-        pairs.append(Described(scene, text, said is not description, kind, spans))
+                statement = swap(index, true, rng)
+        text = wording.text(statement)
+        pairs.append(Described(scene, text, statement is not description, kind, spans))
     return pairs
 
 
@@ -92,8 +92,10 @@ def evaluate_language(language: str, model: Path, count: int, seed: int) -> Lang
     states = scorer.encode_images([render(pair.scene, PICTURE_SIZE) for pair in pairs])
 
     def score(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
-        asked = ((scorer.of_pair(states[row], row), Caption.parse(text)) for row, text in requests)
-        by_index = dict(run_trajectories(scorer, asked))
+        queries = (
+            (scorer.of_pair(states[row], row), Caption.parse(text)) for row, text in requests
+        )
+        by_index = dict(run_trajectories(scorer, queries))
         return [by_index[index] for index in range(len(requests))]
 
     trajectories = score([(row, pair.text) for row, pair in enumerate(pairs)])

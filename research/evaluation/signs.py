@@ -99,7 +99,8 @@ def interval(
     rng = np.random.default_rng(0)
     a, b = np.array(right), np.array(wrong)
     rows = (rng.integers(0, len(a), len(a)) for _ in range(draws))
-    return tuple(np.quantile([auc(a[row], b[row]) for row in rows], (0.025, 0.975)))
+    areas = [auc(a[row].tolist(), b[row].tolist()) for row in rows]
+    return tuple(np.quantile(areas, (0.025, 0.975)))
 
 
 def main() -> None:

@@ -91,11 +91,11 @@ class OtherWording(Wording):
         number = "plural" if phrase.count > 1 else kind
         ending = data["endings"].get(case, {}).get(number, "")
         form = min(len(forms) - 1, 0 if phrase.count == 1 else 1 + (case == "dative"))
-        one = data["one"].get(case, {}).get(kind)
+        article = data["one"].get(case, {}).get(kind) if phrase.count == 1 else None
         colour = data["colours"][phrase.colour] if phrase.colour else ""
         dressed = bool(colour) and phrase.is_person
         parts = {
-            "count": one if phrase.count == 1 and one else data["counts"][str(phrase.count)],
+            "count": article or data["counts"][str(phrase.count)],
             "class": kind,
             "size": data["sizes"][phrase.size] + ending if phrase.size else "",
             "colour": colour + ending if colour and not dressed else "",

@@ -19,9 +19,9 @@ def test_only_captions_without_spaces_are_scored_again(url: str) -> None:
     rows = [NewPair(f"photo-{i}", f"{i}.jpg", text) for i, text in enumerate(CAPTIONS)]
     dataset_id, ids = add_pairs(store, "photos", rows)
     run = start_run(store, dataset_id)
-    one = np.ones(2, np.float32)
+    scores = np.ones(2, np.float32)
     with store.writing() as session:
-        trajectories = [TrajectoryRow(pair, one, one, (0,), one) for pair in ids]
+        trajectories = [TrajectoryRow(pair, scores, scores, (0,), scores) for pair in ids]
         trajectory_queries.save_trajectories(session, run, trajectories)
     store.close()
     engine = create_engine(parse_url(url))

@@ -1,8 +1,9 @@
 """What the program has of each language: one file in `data`, read into one registry.
 
-`name`; `scripts`: scripts that are the language's alone, as `identification` names them;
-`identifies`: words that nearly every caption has, without those that are English words as well;
-`function_words`. With those, captions get their kinds of words and errors for cold start:
+`name`; `sentence`: words that a tokenizer of the language knows; `scripts`: those that are the
+language's alone, as `identification` names them; `identifies`: words that nearly every caption has,
+without those that are English words as well; `function_words`. With those and with groups, captions
+get kinds of words, and errors for cold start:
 
 Groups by kind (`KINDS`), each a line of words that may stand for each other in a caption, so of one
 gender, class of counting or case. A word's inflected forms are joined by "/", in one order for a
@@ -22,7 +23,7 @@ KINDS = (
     "action", "relation", "negation",
 )  # fmt: skip
 _FOLDER = Path(__file__).with_name("data")
-_TEXTS = ("name", "scripts", "licence", "identifies", "function_words", "endings")
+_TEXTS = ("name", "sentence", "scripts", "licence", "identifies", "function_words", "endings")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,7 @@ class Group:
 class Language:
     code: str
     name: str = ""
+    sentence: str = ""
     scripts: frozenset[str] = frozenset()
     identifies: frozenset[str] = frozenset()
     function_words: frozenset[str] = frozenset()
@@ -74,7 +76,10 @@ def _read(path: Path) -> Language:
         frozenset(data.get(name, "").split())
         for name in ("scripts", "identifies", "function_words")
     )
-    return Language(path.stem, data["name"], scripts, identifies, function_words, groups, alike)
+    return Language(
+        path.stem, data["name"], data.get("sentence", ""), scripts, identifies, function_words,
+        groups, alike,
+    )  # fmt: skip
 
 
 def _group(kind: str, line: str, endings: list[str]) -> Group:
@@ -82,8 +87,8 @@ def _group(kind: str, line: str, endings: list[str]) -> Group:
     words: dict[str, str] = {}
     for item in line.split():
         first, *others = item.split("/")
-        written = [first, *others] if others else [first + ending for ending in endings]
-        for place, form in enumerate(written):
+        forms_of_word = [first, *others] if others else [first + ending for ending in endings]
+        for place, form in enumerate(forms_of_word):
             if form:
                 forms.setdefault(form, set()).add(place)
                 words.setdefault(form, first)

@@ -65,8 +65,8 @@ def _weights(language: str) -> Mapping[str, float]:
         for word, share in get_frequency_dict(language, wordlist="large").items()
         if len(word) <= _LONGEST
     }
-    own = LANGUAGES[language]
-    for word in own.words:
-        frequent = word in own.function_words or own.kinds[word] == "count"
+    of_language = LANGUAGES[language]
+    for word in of_language.words:
+        frequent = word in of_language.function_words or of_language.kinds[word] == "count"
         used[word] = max(used.get(word, 0.0), _FUNCTION if frequent else _LISTED)
     return {word: math.log(share) for word, share in used.items()}

@@ -52,8 +52,8 @@ class FineGrainedNoise:
         texts = list(captions)
         #: Of most captions, and of those that do not tell.
         self.language = usual_language(texts)
-        own = [text for text in texts if not has_words(self._language_of(text))]
-        self._own = frames(own)
+        without = [text for text in texts if not has_words(self._language_of(text))]
+        self._frames = frames(without)
         self._rules: dict[str, Rules] = {}
         self._frequency = Counter(word for text in texts for word in _terms(text))
         self._factor: dict[str, float] = {}
@@ -82,7 +82,7 @@ class FineGrainedNoise:
     def _edits(self, caption: Caption) -> list[Edit]:
         language = self._language_of(caption.text)
         if language.code not in self._rules:
-            rules = RULES if language is ENGLISH else rules_in(language) or self._own
+            rules = RULES if language is ENGLISH else rules_in(language) or self._frames
             self._rules[language.code] = [rule for rule in rules if rule[0] in self.kinds]
         return edits_by(self._rules[language.code], caption)
 

@@ -19,8 +19,7 @@ def picture_text(caption: str, picture: Callable[[], "Image.Image"]) -> float | 
     quoted = quotations(caption)
     if not quoted:
         return None
-    read = _reader()
-    lines = read(picture())
+    lines = _reader()(picture())
     return min(shown(text, lines) for text in quoted)
 
 
@@ -35,11 +34,11 @@ def _reader() -> Callable[["Image.Image"], list[str]]:
         raise missing_extra("Reading the text in pictures", "text") from problem
     engine: Any = RapidOCR(params={"Global.log_level": "critical"})
 
-    def read(picture: "Image.Image") -> list[str]:
+    def lines_in(picture: "Image.Image") -> list[str]:
         # The library takes arrays as OpenCV does: blue first.
         return list(engine(np.asarray(picture.convert("RGB"))[:, :, ::-1]).txts or ())
 
-    return read
+    return lines_in
 
 
 PICTURE_TEXT = Measure(
