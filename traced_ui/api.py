@@ -344,7 +344,13 @@ def regions(
     regions = region_cells(review.regions(pair, span, caller.may_write))
     view = review.open_pair(pair)
     return [
-        Region(word=view.caption[each["start"] : each["end"]], picture_size=view.image_size, **each)
+        Region.model_validate(
+            {
+                **each,
+                "word": view.caption[each["start"] : each["end"]],
+                "picture_size": view.image_size,
+            }
+        )
         for each in regions
     ]
 

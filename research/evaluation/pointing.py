@@ -157,8 +157,8 @@ def _about(
     def find(
         kind: str, about: Sequence[Box], wordings: Iterable[str], first: int, end: int
     ) -> Iterator[Question]:
-        said = {word for wording in wordings for word in wording.split()} - FUNCTION_WORDS
-        place = next((i for i in range(max(0, first), end) if words[i] in said), None)
+        content = {word for wording in wordings for word in wording.split()} - FUNCTION_WORDS
+        place = next((i for i in range(max(0, first), end) if words[i] in content), None)
         if place is not None and about and _covered(about).mean() <= _MOST_AREA:
             yield Question(kind, caption, place, tuple(about), kind in ("setting", "weather"))
 

@@ -54,7 +54,12 @@ def test_an_example_shows_chance_warning_and_words(page: Page) -> None:
 
 def test_a_suspect_word_lights_its_part_of_the_picture(page: Page) -> None:
     requests: list[Request] = []
-    page.on("request", lambda request: requests.append(request) if "join" in request.url else None)
+
+    def note(request: Request) -> None:
+        if "queue/join" in request.url:
+            requests.append(request)
+
+    page.on("request", note)
     go_to(page, "try")
     result, shown = (
         page.locator("#playground-result"),
