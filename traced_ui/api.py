@@ -356,10 +356,17 @@ def regions(
         raise SettingsError("The place of words has both a start and an end.")
     span = (start, end) if start is not None and end is not None else None
     review = caller.workspace.review
-    caption = review.open_pair(pair).caption
+    regions = region_cells(review.regions(pair, span, caller.may_write))
+    view = review.open_pair(pair)
     return [
-        Region.model_validate({**cells, "word": caption[cells["start"] : cells["end"]]})
-        for cells in region_cells(review.regions(pair, span, caller.may_write))
+        Region.model_validate(
+            {
+                **each,
+                "word": view.caption[each["start"] : each["end"]],
+                "picture_size": view.image_size,
+            }
+        )
+        for each in regions
     ]
 
 

@@ -141,6 +141,9 @@ class Region(Record):
         description="x0, y0, x1, y1 in pixels of the upright picture; null: nothing in it speaks "
         "for the word."
     )
+    picture_size: tuple[int, int] | None = Field(
+        description="Its width and height; null: the picture cannot be opened any more."
+    )
     weight: float = Field(description="What the word adds to the match of its phrase (log-odds).")
 
 

@@ -187,11 +187,16 @@ def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
     return {"order": [row.pair_id for row in rows], "drawn": drawn, "more": has_more}
 
 
+def importing(script: str) -> str:
+    """In the browser: one of the scripts. With the whole address: Chromium resolves an import in
+    cached code at the page that cached it."""
+    return f'import(new URL("board/{VERSION}/{script}", document.baseURI).href)'
+
+
 def starting(script: str) -> str:
-    """In the browser: start one of the scripts with its component. With the whole address:
-    Chromium resolves an import in cached code at the page that cached it."""
-    return f"""import(new URL("board/{VERSION}/{script}", document.baseURI).href)
-    .then((script) => script.start(element));"""
+    """In the browser: start one of the scripts with its component."""
+    return f"""{importing(script)}
+    .then((script) => script.start(element, trigger));"""
 
 
 def build(dataset_id: int | None) -> None:

@@ -30,6 +30,7 @@ def highlighted_caption(
     claims: Sequence[ClaimView] = (),
     selected: int | None = None,
     is_unfamiliar: bool = False,
+    is_reachable: bool = False,
 ) -> Markup:
     """The caption as a paragraph; the most suspect words are shaded (of each claim, if there are
     several), and hovering shows the suspicion of any.
@@ -41,6 +42,7 @@ def highlighted_caption(
     expected in place of each word ("cat 0.61, dog 0.20"), shown on hover. `claims`: of a caption
     that has several; `gains`, `removal` and `expected` are those of the words of the `selected`
     one. `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
+    `is_reachable`: the keyboard reaches the shaded words, which are no buttons.
     """
     score: dict[tuple[int, int], float] = {}
     for suspect in suspects:  # several words of a question may stand for one pronoun
@@ -86,7 +88,7 @@ def highlighted_caption(
         )
     return render(
         "caption.html", pieces=pieces, selected=selected, number_of_claims=len(claims),
-        is_unfamiliar=is_unfamiliar,
+        is_unfamiliar=is_unfamiliar, is_reachable=is_reachable,
     )  # fmt: skip
 
 

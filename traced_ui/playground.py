@@ -1,5 +1,6 @@
 """Try one picture: analyse one image and one caption, over any page."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,16 +8,18 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 from gradio.data_classes import ImageData
+from pydantic import TypeAdapter, ValidationError
 
 from backend.datasets.containers import Member, file_of
 from backend.datasets.images import load_image
 from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView
+from backend.jobs.word_regions import region_cells
 from backend.progress import duration
 from backend.review.views import Abstractness, PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
-from traced_ui import models_page
+from traced_ui import board, models_page
 from traced_ui.differences import parts_that_differ, readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
@@ -32,7 +35,9 @@ EXAMPLES = 6
 _SCROLLS = "if (results.getBoundingClientRect().top > innerHeight) results.scrollIntoView();"
 #: Polling interval of a download, in seconds.
 LOOK_EVERY = 0.5
-SCRIPT = Path(__file__).with_name("playground.js")
+SCRIPT = "try.js"
+#: Words whose places in the picture are asked for at once.
+MOST_WORDS = 100
 
 #: Entry of the model dropdown: (label, value).
 DATASETS_OWN = ("the dataset's own model", "")
@@ -79,8 +84,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                     "Choose an example, or your own picture and caption.",
                 ),
                 elem_id="playground-result",
-                js_on_load=SCRIPT.read_text(encoding="utf-8"),
+                js_on_load=board.starting(SCRIPT),
             )
+            regions = gr.HTML(
+                html_template="", visible="hidden", elem_id="playground-regions",
+                js_on_load='watch("value", () => '
+                f"{board.importing(SCRIPT)}.then((script) => script.take(props.value)));",
+            )  # fmt: skip
             chart = gr.HTML(elem_id="playground-chart")
             steps = gr.HTML()
             abstract = gr.HTML()
@@ -93,6 +103,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     checked = gr.on([run.click, caption.submit], check, inputs, outputs, js=begins, **options)
     used = result.select(
         using(workspace), [*pair, dataset], [*outputs, model], js=begins, **options
+    )
+    result.focus(
+        looking(workspace), [*pair, dataset, model], [regions], show_progress="hidden", **options
     )
     compare = (
         "if (shown === undefined && results.querySelector('.facts'))"
@@ -200,6 +213,52 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
     return check
 
 
+def looking(workspace: Workspace) -> Callable[..., str]:
+    """The handler of the wish to see where suspect words are: their regions, or the problem, and
+    the number of the question, as JSON. `spans` of the event: characters of the caption."""
+
+    def look(
+        picture: str | None,
+        text: str | None,
+        dataset_id: int | None,
+        model: str | None,
+        event: gr.EventData,
+    ) -> str:
+        answer: dict[str, Any] = {"number": event_value(event, "number", 0)}
+        try:
+            if picture is None:
+                raise SettingsError("Choose a picture first.")
+            if model and model not in models_here(workspace):
+                raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
+            caption, image = text or "", load_image(Path(picture))
+            spans = _spans(event_value(event, "spans", []), len(caption))
+            regions = workspace.review.look_in(image, caption, spans, dataset_id, model or None)
+            answer["regions"] = [
+                {
+                    **cells,
+                    "word": caption[cells["start"] : cells["end"]],
+                    "picture_size": image.size,
+                }
+                for cells in region_cells(regions)
+            ]
+        except Exception as problem:
+            answer["problem"] = explained(problem)
+        return json.dumps(answer)
+
+    return look
+
+
+def _spans(sent: object, length: int) -> list[tuple[int, int]]:
+    """What a browser sent as places in a caption of this length. Raises SettingsError."""
+    try:
+        spans = TypeAdapter(list[tuple[int, int]]).validate_python(sent)
+    except ValidationError as problem:
+        raise SettingsError("These are no places in a caption.") from problem
+    if len(spans) > MOST_WORDS or any(not 0 <= a < b <= length for a, b in spans):
+        raise SettingsError("The caption has no such words.")
+    return spans
+
+
 def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
     """The handler of a click on an offered model: like the button's with this model, downloaded
     first if it is not on this machine; also returns the dropdown of models, this one chosen."""
@@ -284,6 +343,7 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
             gains,
             claims=result.claims,
             selected=result.selected if result.claims else None,
+            is_reachable=True,
         ),
         suggestions=[
             (

@@ -464,6 +464,7 @@ def grid(
         words = () if row.corrected_caption else suspects_by_pair.get(row.pair_id, ())
         span = None if row.corrected_caption else (leading or {}).get(row.pair_id)
         whole = row.corrected_caption or row.caption
+        offset = 0
         if span is None:
             text = whole if len(whole) <= LONGEST_ON_CARD else f"{whole[:LONGEST_ON_CARD]} … more"
         else:
@@ -473,8 +474,9 @@ def grid(
                 for word in words
                 if span[0] <= word.start < min(span[1], span[0] + LONGEST_ON_CARD)
             ]
+        top = next(iter(most_suspect(text, words)), None)
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
-        cards.append((row, highlighted_caption(text, words), fingerprint))
+        cards.append((row, highlighted_caption(text, words), fingerprint, top, offset))
     return render(
         "review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, tags=tags or {},
         columns=None, is_unfamiliar=is_unfamiliar,

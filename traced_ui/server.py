@@ -18,7 +18,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from backend.bundled import leave_at_once
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
 from backend.workspace import NOBODY, Workspace
-from traced_ui import api, board, header, layout, rooms, transfers
+from traced_ui import api, board, header, layout, playground, rooms, transfers
 from traced_ui.file_guard import FileGuard
 from traced_ui.headers import Compressed, SafeHeaders
 from traced_ui.hosts import BelowPath, EarlierAddresses, HostGuard
@@ -145,7 +145,8 @@ def create_app(
 
 def _preload(path: str) -> str:
     """The header `Link` of a page: all but Review need the scripts of the bar alone."""
-    return board.preloaded(board.FILES if path == "/" else ("header.js", "inter.woff2"))
+    review = [name for name in board.FILES if name != playground.SCRIPT]
+    return board.preloaded(review if path == "/" else ("header.js", "inter.woff2"))
 
 
 def serve(

@@ -15,6 +15,7 @@ from PIL import Image
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.regions.part_maps import check_sees_parts
 from backend.engine.regions.region import VERSION as METHOD
+from backend.engine.regions.region import Region
 from backend.errors import ImageError, NotScored, SettingsError
 from backend.jobs.reports import count_of
 from backend.jobs.scoring.image_batches import open_ahead, open_picture, readable
@@ -179,14 +180,25 @@ def _look(
     claims: Sequence[KnownClaim],
     spans: Sequence[Span],
 ) -> list[RegionRow]:
-    """Of a caption of several claims, words are looked for by the claim that they are in."""
-    rows = []
     parts = [(each.claim.start, each.claim.end) for each in claims] or [(0, len(pair.caption))]
-    for first, last in parts:
+    regions = look_by_claim(engine, image, pair.caption, parts, spans)
+    return [RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
+
+
+def look_by_claim(
+    engine: Engine,
+    image: Image.Image,
+    caption: str,
+    claims: Sequence[Span],
+    spans: Sequence[Span],
+) -> dict[Span, Region]:
+    """The regions of these spans, each by the claim that it begins in."""
+    every: dict[Span, Region] = {}
+    for first, last in claims:
         inside = {(a - first, b - first): (a, b) for a, b in spans if first <= a < last}
-        regions = engine.regions(image, pair.caption[first:last], list(inside))
-        rows += [RegionRow(*inside[s], region.box, region.weight) for s, region in regions.items()]
-    return rows
+        regions = engine.regions(image, caption[first:last], list(inside))
+        every |= {inside[span]: region for span, region in regions.items()}
+    return every
 
 
 def region_cells(regions: Sequence[RegionRow]) -> list[dict[str, Any]]:

@@ -39,6 +39,7 @@ from backend.jobs.scoring.known_pictures import check_picture, check_picture_of
 from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
 from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
 from backend.jobs.scoring.suggest import suggest_for
+from backend.jobs.word_regions import look_by_claim
 from backend.loaded_models import Engine
 from backend.review.pair import basis_of, image_path, looks_abstract, view_of
 from backend.review.verdicts import LONGEST_EDIT
@@ -54,6 +55,7 @@ from backend.review.views import (
 from backend.store import Store
 from db.queries import classifier_queries, dataset_queries, pair_queries, run_queries
 from db.queries.queue_queries import QueueFilter
+from db.queries.region_queries import RegionRow
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -291,6 +293,16 @@ def play(
         selected=judged.claims.index(leading.claim),
         is_unfamiliar=is_unfamiliar,
     )
+
+
+def look_in(
+    engine: Engine, image: Image.Image, caption: str, spans: Sequence[tuple[int, int]]
+) -> list[RegionRow]:
+    """Where in an image these words of a caption are, in its characters; nothing is stored. Raises
+    ModelMismatch if the model cannot leave out parts of a picture."""
+    claims = [(claim.start, claim.end) for claim in engine.claims(caption[:LONGEST_EDIT], "auto")]
+    regions = look_by_claim(engine, images.to_rgb(image), caption, claims, spans)
+    return [RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
 
 
 def _claim_views(judged: _Judged) -> tuple[ClaimView, ...]:

@@ -103,6 +103,18 @@ class Review(Queue, Verdicts, NearDuplicates):
         engine = self._engines.of_dataset_or_session(dataset_id, model)
         return ask_models.play(self._store, engine, image, caption, anyway)
 
+    def look_in(
+        self,
+        image: Image.Image,
+        caption: str,
+        spans: Sequence[tuple[int, int]],
+        dataset_id: int | None = None,
+        model: str | None = None,
+    ) -> list[RegionRow]:
+        """See `backend.review.ask_models.look_in`; `model` as for `playground`."""
+        engine = self._engines.of_dataset_or_session(dataset_id, model)
+        return ask_models.look_in(engine, image, caption, spans)
+
     def tags(self, dataset_id: int) -> dict[str, int]:
         """The tags of a dataset with their numbers of pairs."""
         return self._store.read(tag_queries.counts, dataset_id)

@@ -1,24 +1,26 @@
 """`evaluate regions`: do the regions of words lie on the things that the words are about?
 
-On drawn scenes, whose things have boxes. For nouns and colours of true captions, and for wrong
-ones, the thing meant is the one described; a map *hits* if its strongest patch lies in a box of the
+On drawn scenes, whose things have boxes. For words of a phrase about a thing, in true captions and
+wrong ones, the thing meant is the one described; for relations it is one of both. A map *hits* if
+its strongest patch lies in a box of the thing; for settings and weathers, if it lies beside every
 thing. A thing that is added to a caption and absent from the picture should have no region. Things
 that cover most of the picture are not counted: every map would hit them.
 """
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from backend.engine.captions import Caption
+from backend.engine.english.word_lists import FUNCTION_WORDS
 from backend.engine.regions.part_maps import PartMap, part_maps
 from backend.engine.regions.region import region_of
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.protocol import Scorer
+from backend.engine.scoring.protocol import BoolArray, Box, Scorer
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from research.evaluation.labelled import DIRECTORIES
@@ -31,33 +33,47 @@ from research.scenes.world import NOUNS, Scene, fits, make_scene
 
 #: Largest part of the picture that a thing may cover to be counted.
 _MOST_AREA = 0.4
-KINDS = ("noun", "colour", "wrong noun", "wrong colour", "absent noun")
-_TRUE = ("noun", "colour")
+_OF_THINGS = ("noun", "colour", "count", "size", "action")
+_TRUE = (*_OF_THINGS, "relation", "setting", "weather")
+KINDS = (*_TRUE, *(f"wrong {kind}" for kind in _TRUE), "absent noun")
 
 
 @dataclass(frozen=True)
 class Question:
-    """A word of a caption, and the boxes of the thing that it is about, as fractions of the
-    picture's sides; none for an absent thing."""
+    """A word of a caption, and the boxes of the things that it is about, as fractions of the
+    picture's sides; none for an absent thing. `is_around`: it is about what lies around them."""
 
     kind: str
     caption: Caption
     word: int
-    boxes: tuple[tuple[float, float, float, float], ...]
+    boxes: tuple[Box, ...]
+    is_around: bool = False
+
+    def covered(self, side: int = 96) -> BoolArray:
+        """Mask [side, side] of the cells whose centre is in what the word is about."""
+        inside = _covered(self.boxes, side)
+        return ~inside if self.is_around else inside
+
+    def is_at(self, x: float, y: float) -> bool:
+        """Whether the word is about this point."""
+        inside = any(x0 <= x < x1 and y0 <= y < y1 for x0, y0, x1, y1 in self.boxes)
+        return inside != self.is_around
 
 
 @dataclass(frozen=True)
 class Pointing:
     """Figures of one kind of word, one scorer and seed. `hits`: share of maps whose strongest patch
-    lies on the thing; `centre`: the same of the picture's centre; `area`: mean share of the picture
-    that the boxes cover; `absent`: share of words that nothing in the picture is said to speak for;
-    `seconds`: processor time of a picture's maps, by the number of its words."""
+    lies on what the word is about; `hits_shown`: of those with a region; `centre`: the same of the
+    picture's centre; `area`: mean share of the picture that this covers; `absent`: share of words
+    that nothing in the picture is said to speak for; `seconds`: processor time of a picture's maps,
+    by the number of its words."""
 
     scorer: str
     seed: int
     kind: str
     words: int
     hits: float
+    hits_shown: float
     centre: float
     area: float
     absent: float
@@ -107,16 +123,16 @@ def answers(scorer: Scorer, scenes: int, seed: int) -> Iterator[tuple[Question, 
 
 
 def questions_of(scene: Scene, regions: Sequence[Region], rng: random.Random) -> list[Question]:
-    """The nouns and colours of a true caption of the scene, one wrong noun, one wrong colour and
-    one absent thing, as far as the scene allows."""
+    """The words of a true caption of the scene, a wrong word of each kind, and one absent thing, as
+    far as the scene allows."""
     description = describe(scene, rng)
-    questions = _about(description, description, scene, regions, _TRUE)
-    for change in ("noun", "colour"):
-        noise = fine_grained(description, scene, rng, (change,))
+    questions = list(_about(description, description, scene, regions))
+    for kind in _TRUE:
+        noise = fine_grained(description, scene, rng, (kind,))
         if noise is not None:
-            about = _about(noise.description, description, scene, regions, (change,))
-            wrong = [q for q in about if q.word in noise.changed]
-            questions += [replace(q, kind=f"wrong {change}") for q in wrong]
+            about = _about(noise.description, description, scene, regions)
+            wrong = [q for q in about if q.kind == kind and q.word in noise.changed]
+            questions += [replace(q, kind=f"wrong {kind}") for q in wrong]
     options = [n for n in NOUNS if scene.find(n) is None and fits(n, scene.setting)]
     longer = replace(
         description,
@@ -130,28 +146,47 @@ def questions_of(scene: Scene, regions: Sequence[Region], rng: random.Random) ->
 
 
 def _about(
-    description: Description,
-    truth: Description,
-    scene: Scene,
-    regions: Sequence[Region],
-    kinds: Sequence[str],
-) -> list[Question]:
-    """Of each phrase its noun and colour, with the boxes of the thing that the same phrase of the
-    true description describes."""
+    description: Description, truth: Description, scene: Scene, regions: Sequence[Region]
+) -> Iterator[Question]:
+    """Of each part of the description its first word that says something, with the boxes of the
+    things that the same part of the true description is about."""
     caption, words = Caption.parse(description.text), description.words
-    questions = []
-    for phrase, meant in zip(description.phrases, truth.phrases, strict=True):
-        thing = next(i for i, thing in enumerate(scene.things) if thing.noun == meant.noun)
-        boxes = tuple(region.box for region in regions if region.thing == thing)
-        if not boxes or _covered(boxes).mean() > _MOST_AREA:
-            continue
-        noun = _noun_at(words, phrase.noun)
-        if "noun" in kinds:
-            questions.append(Question("noun", caption, noun, boxes))
-        if "colour" in kinds and phrase.colour:
-            place = words.index(phrase.colour, noun) if phrase.is_person else noun - 1
-            questions.append(Question("colour", caption, place, boxes))
-    return questions
+    nouns = [_noun_at(words, phrase.noun) for phrase in description.phrases]
+    boxes = [_boxes_of(phrase.noun, scene, regions) for phrase in truth.phrases]
+
+    def find(
+        kind: str, about: Sequence[Box], wordings: Iterable[str], first: int, end: int
+    ) -> Iterator[Question]:
+        content = {word for wording in wordings for word in wording.split()} - FUNCTION_WORDS
+        place = next((i for i in range(max(0, first), end) if words[i] in content), None)
+        if place is not None and about and _covered(about).mean() <= _MOST_AREA:
+            yield Question(kind, caption, place, tuple(about), kind in ("setting", "weather"))
+
+    for phrase, noun, about in zip(description.phrases, nouns, boxes, strict=True):
+        yield from find("noun", about, [words[noun]], noun, noun + 1)
+        if phrase.colour:
+            garment = noun + 5 if phrase.is_person else noun
+            yield from find("colour", about, [phrase.colour], noun - 1, min(garment, len(words)))
+        if phrase.count > 1:
+            yield from find("count", about, [phrasing.COUNTS[phrase.count]], noun - 3, noun)
+        if phrase.size:
+            yield from find("size", about, phrasing.SIZES[phrase.size], noun - 3, noun)
+        if phrase.action:
+            yield from find("action", about, phrasing.ACTIONS[phrase.action], noun, len(words))
+    for number, link in enumerate(description.links):
+        about = boxes[link.subject] + boxes[link.object]
+        wordings = [before for before, _, _ in phrasing.LINKS[link.kind]]
+        yield from find("relation", about, wordings, nouns[number], nouns[number + 1])
+    about = tuple(region.box for region in regions)
+    if description.setting:
+        yield from find("setting", about, phrasing.SETTINGS[description.setting], 0, len(words))
+    if description.weather:
+        yield from find("weather", about, phrasing.WEATHERS[description.weather], 0, len(words))
+
+
+def _boxes_of(noun: str, scene: Scene, regions: Sequence[Region]) -> tuple[Box, ...]:
+    thing = next(i for i, thing in enumerate(scene.things) if thing.noun == noun)
+    return tuple(region.box for region in regions if region.thing == thing)
 
 
 def _noun_at(words: Sequence[str], noun: str) -> int:
@@ -165,7 +200,7 @@ def _by_caption(questions: Sequence[Question]) -> Iterator[tuple[Caption, list[Q
     yield from groups.items()
 
 
-def _covered(boxes: Sequence[tuple[float, float, float, float]], side: int = 96) -> np.ndarray:
+def _covered(boxes: Sequence[Box], side: int = 96) -> BoolArray:
     """Mask [side, side] of the cells whose centre is in a box."""
     centres = (np.arange(side) + 0.5) / side
     across, down = centres[None, :], centres[:, None]
@@ -174,15 +209,11 @@ def _covered(boxes: Sequence[tuple[float, float, float, float]], side: int = 96)
     return np.any(inside, 0)
 
 
-def _hits(boxes: Sequence[tuple[float, float, float, float]], x: float, y: float) -> bool:
-    return any(x0 <= x < x1 and y0 <= y < y1 for x0, y0, x1, y1 in boxes)
-
-
 def is_hit(question: Question, of_word: PartMap) -> bool:
-    """Whether the centre of the strongest patch lies on the thing."""
+    """Whether the word is about the centre of the strongest patch."""
     rows, columns = of_word.weights.shape
     row, column = np.unravel_index(int(of_word.weights.argmax()), (rows, columns))
-    return _hits(question.boxes, (column + 0.5) / columns, (row + 0.5) / rows)
+    return question.is_at((column + 0.5) / columns, (row + 0.5) / rows)
 
 
 def _figures(scorer: Scorer, name: str, seed: int, scenes: int) -> Iterator[Pointing]:
@@ -191,12 +222,13 @@ def _figures(scorer: Scorer, name: str, seed: int, scenes: int) -> Iterator[Poin
         of_kind = [answer for answer in every if answer[0].kind == kind]
         if not of_kind:
             continue
-        boxes = [question.boxes for question, _, _ in of_kind if question.boxes]
+        of_things = [question for question, _, _ in of_kind if question.boxes]
         yield Pointing(
             name, seed, kind, len(of_kind),
             hits=_mean([is_hit(question, of_word) for question, of_word, _ in of_kind]),
-            centre=_mean([_hits(of_thing, 0.5, 0.5) for of_thing in boxes]),
-            area=_mean([_covered(of_thing).mean() for of_thing in boxes]),
+            hits_shown=_mean([is_hit(q, m) for q, m, _ in of_kind if region_of(m).box]),
+            centre=_mean([question.is_at(0.5, 0.5) for question in of_things]),
+            area=_mean([question.covered().mean() for question in of_things]),
             absent=_mean([region_of(of_word).box is None for _, of_word, _ in of_kind]),
             seconds=_mean([seconds for _, _, seconds in of_kind]),
         )  # fmt: skip
@@ -216,12 +248,12 @@ def markdown(report: PointingReport) -> str:
                 rows.append([
                     scorer, kind, str(sum(r.words for r in of_kind)),
                     *(_with_error([getattr(r, name) for r in of_kind]) if kind != "absent noun"
-                      else "" for name in ("hits", "centre", "area")),
+                      else "" for name in ("hits", "hits_shown", "centre", "area")),
                     _with_error([r.absent for r in of_kind]),
                     f"{_mean([r.seconds for r in of_kind]):.2f}",
                 ])  # fmt: skip
-    header = ("scorer", "word", "words", "hits", "centre of the picture", "share of the area",
-              "nothing speaks for it", "seconds a map")  # fmt: skip
+    header = ("scorer", "word", "words", "hits", "of regions", "centre of the picture",
+              "share of the area", "nothing speaks for it", "seconds a map")  # fmt: skip
     return table(header, rows)
 
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from tests.browser.conftest import go_to
 
@@ -50,3 +50,49 @@ def test_an_example_shows_chance_warning_and_words(page: Page) -> None:
     else:
         pytest.fail("no example has a suspect word")
     expect(page.locator("#playground-stale")).to_be_hidden()
+
+
+def test_a_suspect_word_lights_its_part_of_the_picture(page: Page) -> None:
+    requests: list[Request] = []
+
+    def note(request: Request) -> None:
+        if "queue/join" in request.url:
+            requests.append(request)
+
+    page.on("request", note)
+    go_to(page, "try")
+    result, shown = (
+        page.locator("#playground-result"),
+        "#playground-picture :is(.region, .where-note)",
+    )
+    expect(result.locator(".for")).to_be_visible()
+    for example in page.locator("#traced-content tbody tr:visible").all()[1:]:
+        text = example.locator("td").last.inner_text().strip().removesuffix("...")
+        example.click()
+        expect(page.locator("#playground-caption textarea")).to_have_value(
+            re.compile(re.escape(text))
+        )
+        expect(result).to_contain_text(text)
+        if result.locator(".word.suspect").count():
+            break
+    words = result.locator(".word.suspect")
+    words.first.focus()
+    expect(page.locator(shown)).to_have_count(1)
+    number = len(requests)
+    words.first.blur()
+    expect(page.locator(shown)).to_have_count(0)
+    words.last.hover()
+    expect(page.locator(shown)).to_have_count(1)
+    assert len(requests) == number, "all words of a claim are looked for together"
+    image = page.locator("#playground-picture img").bounding_box()
+    where = page.locator(shown).bounding_box()
+    assert image is not None
+    assert where is not None
+    assert image["x"] - 1 <= where["x"]
+    assert where["x"] + where["width"] <= image["x"] + image["width"] + 1
+    page.locator("#playground-caption textarea").fill("A dog")
+    expect(page.locator("#playground-stale")).to_be_visible()
+    page.mouse.move(1, 1)
+    words.first.hover()
+    page.wait_for_timeout(300)
+    expect(page.locator(shown)).to_have_count(0)

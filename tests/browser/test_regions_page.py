@@ -1,7 +1,10 @@
-"""A suspect word that has the focus or the mouse lights its region on the picture."""
+"""What has the focus or the mouse lights the region of its word on the picture."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from tests.browser.conftest import Site
 from tests.browser.test_main_job import pair_of, press
@@ -71,3 +74,146 @@ def test_the_region_of_a_suspect_word_is_lit_on_the_picture(page: Page, site: Si
     assert len(requests) == number, "what was answered is kept"
     page.mouse.move(1, 1)
     expect(page.locator(REGION)).to_have_count(0)
+
+
+def answer_box(route: Route) -> None:
+    """Answer instead of the model: a box in the picture's upper left."""
+    address = urlsplit(route.request.url)
+    place = parse_qs(address.query)
+    region = {
+        "word": "word", "start": int(place["start"][0]), "end": int(place["end"][0]),
+        "box": [19, 38, 38, 58], "picture_size": [192, 192], "weight": 1.0,
+    }  # fmt: skip
+    route.fulfill(json=[region])
+
+
+@pytest.fixture
+def boxes(page: Page) -> list[str]:
+    """The requests for regions, all answered by the same box."""
+    requests: list[str] = []
+
+    def answer(route: Route) -> None:
+        requests.append(route.request.url)
+        answer_box(route)
+
+    page.route("**/regions?*", answer)
+    return requests
+
+
+def to_a_suspect_pair(page: Page) -> None:
+    while not page.locator("#traced-stage .word.suspect").count():
+        press(page, "j")
+
+
+def test_look_here_fills_the_view_with_the_region_and_goes_back(
+    page: Page, boxes: list[str]
+) -> None:
+    wait_until_ready(page)
+    to_a_suspect_pair(page)
+    image, button = "#traced-stage .picture img", page.locator("#traced-stage .look")
+    page.locator("#traced-stage .picture").hover()
+    page.mouse.wheel(0, -200)
+    before = box_of(page, image)
+    page.emulate_media(reduced_motion="reduce")
+    page.keyboard.press("o")
+    expect(page.locator(REGION)).to_have_count(1)
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert page.locator(image).evaluate("(e) => getComputedStyle(e).transitionDuration") == "0s"
+    x, y, width, height = box_of(page, "#traced-stage .picture")
+    left, top, across, down = box_of(page, REGION)
+    assert max(across / width, down / height) == pytest.approx(0.7, abs=0.02)
+    assert x <= left
+    assert y <= top
+    assert left + across <= x + width
+    assert top + down <= y + height
+    button.click()
+    expect(page.locator(REGION)).to_have_count(0)
+    assert box_of(page, image) == pytest.approx(before, abs=1.0)
+    page.keyboard.press("o")
+    expect(page.locator(REGION)).to_have_count(1)
+    press(page, "j")
+    assert box_of(page, image)[2] == pytest.approx(before[2], rel=0.02), "the view of before"
+    expect(page.locator(REGION)).to_have_count(0)
+    page.emulate_media(reduced_motion="no-preference")
+    to_a_suspect_pair(page)
+    page.keyboard.press("o")
+    expect(page.locator(image)).to_have_css("transition-duration", "0.25s")
+
+
+def test_a_step_lights_the_word_that_it_removes(page: Page, boxes: list[str]) -> None:
+    wait_until_ready(page)
+    to_a_suspect_pair(page)
+    step = page.locator('#traced-steps [data-step="1"]')
+    step.hover()
+    expect(page.locator(REGION)).to_have_count(1)
+    word = page.locator('#traced-stage .word[data-gone="1"]')
+    assert f"start={word.get_attribute('data-start')}&" in boxes[-1]
+    page.mouse.move(1, 1)
+    expect(page.locator(REGION)).to_have_count(0)
+    step.click()
+    expect(page.locator(REGION)).to_have_count(1)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator('#traced-steps [data-step="2"]')).to_be_focused()
+    expect(page.locator(REGION)).to_have_count(1)
+    gone = page.locator('#traced-stage .word[data-gone="2"]')
+    assert f"start={gone.get_attribute('data-start')}&" in boxes[-1]
+    page.locator('#traced-steps [data-step="0"]').focus()
+    expect(page.locator(REGION)).to_have_count(0)
+
+
+def test_a_card_of_the_grid_lights_its_top_suspect(page: Page, boxes: list[str]) -> None:
+    wait_until_ready(page)
+    page.keyboard.press("g")
+    cards = page.locator("#traced-stage .pick[data-suspect]")
+    expect(cards.nth(3)).to_be_visible()
+    centres = [box_of(page, f".pick[data-suspect] >> nth={n} >> img") for n in range(4)]
+    assert not boxes
+    for x, y, width, height in centres:  # the mouse crosses the grid
+        page.mouse.move(x + width / 2, y + height / 2)
+    region = cards.nth(3).locator(".region")
+    expect(region).to_have_count(1)
+    assert len(boxes) == 1
+    card = cards.nth(3)
+    pair, place = card.get_attribute("data-pick"), str(card.get_attribute("data-suspect")).split()
+    assert boxes[0].endswith(f"/pairs/{pair}/regions?start={place[0]}&end={place[1]}")
+    lit = card.locator(".word.lit")
+    expect(lit).to_have_class(re.compile("suspect"))
+    left, top, across, down = box_of(page, ".pick[data-suspect] >> nth=3 >> .region")
+    x, y, width, height = centres[3]
+    side = min(width, height)
+    assert left - x - (width - side) / 2 == pytest.approx(side * 19 / 192, abs=1.5)
+    assert (top - y - (height - side) / 2, across, down) == pytest.approx(
+        (side * 38 / 192, side * 19 / 192, side * 20 / 192), abs=1.5
+    )
+    page.mouse.move(1, 1)
+    expect(page.locator("#traced-stage .region")).to_have_count(0)
+    card.locator("input").focus()
+    expect(region).to_have_count(1)
+    assert len(boxes) == 1, "what was answered is kept"
+
+
+def test_by_touch_a_word_shows_where_it_is_before_it_is_marked(
+    site: Site, browser: Browser
+) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.route("**/regions?*", answer_box)
+    page.goto(site.address)
+    wait_until_ready(page)
+    to_a_suspect_pair(page)
+    word = page.locator("#traced-stage .word.suspect").first
+    pressed = word.get_attribute("aria-pressed")
+    word.tap()
+    expect(page.locator(REGION)).to_have_count(1)
+    page.locator("#traced-stage .look").tap()
+    expect(page.locator("#traced-stage .picture")).to_have_class(re.compile("large"))
+    page.locator("#traced-stage .look").tap()
+    expect(page.locator("#traced-stage .picture")).not_to_have_class(re.compile("large"))
+    assert word.get_attribute("aria-pressed") == pressed
+    word.tap()
+    expect(page.locator(REGION)).to_have_count(1)
+    word.tap()
+    expect(word).not_to_have_attribute("aria-pressed", str(pressed))
+    word.tap()
+    expect(word).to_have_attribute("aria-pressed", str(pressed))
+    context.close()

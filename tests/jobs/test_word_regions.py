@@ -94,10 +94,12 @@ def test_programs_ask_for_the_regions_of_a_pair(workspace: Workspace) -> None:
     suspects = regions(caller, pair_id)
     assert [(region.start, region.end) for region in suspects] == spans
     caption = workspace.review.open_pair(pair_id).caption
-    (first,) = regions(caller, pair_id, 0, 1)
-    assert first.word == caption[:1]
+    end = len(caption)
+    (whole,) = regions(caller, pair_id, 0, end)
+    assert whole.word == caption
+    assert whole.picture_size == workspace.review.open_pair(pair_id).image_size
     stored = workspace.store.read(region_queries.of_dataset, 1, [pair_id])[pair_id]
-    assert {(row.start, row.end) for row in stored} == {(0, 1), *spans}
+    assert {(row.start, row.end) for row in stored} == {(0, end), *spans}
     with pytest.raises(SettingsError):
         regions(caller, pair_id, 3)
     with pytest.raises(SettingsError):

@@ -6,6 +6,7 @@ import { isOpen, showQueue } from "./filters.js";
 import { bulk, decideMany, editRow, fill, isGrid, pairs, selectAll, typeAhead } from "./grid.js";
 import { say } from "./messages.js";
 import { all, isVerdict, listen, one, onPaint, paint } from "./page.js";
+import { isFirstTouch, look } from "./regions.js";
 import { goBy } from "./steps.js";
 import { toggleZoom } from "./zoom.js";
 
@@ -31,6 +32,7 @@ const LOCAL = {
   queue: () => showQueue(!isOpen()),
   help: () => { const help = one(HELP); help.hidden = !help.hidden; if (!help.hidden) one("[data-local=help]", help).focus({ preventScroll: true }); },
   zoom: () => toggleZoom(),
+  look,
   edit: () => (isGrid() ? editRow() : edit()),
   note: writeNote,
   guidelines: () => fold(GUIDELINES),
@@ -174,7 +176,7 @@ listen("click", (event) => {
   if (here) { if (here.matches("a")) event.preventDefault(); act(here.dataset.local); return; }
   if (selectAt(target)) return;
   const word = target.closest(WORD);
-  if (word) { mark(word); return; }
+  if (word) { if (!isFirstTouch()) mark(word); return; }
   const tag = target.closest("[data-fill]");
   if (tag) { fill(tag.dataset.fill); return; }
   const edits = target.closest("[data-bulk]");

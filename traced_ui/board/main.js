@@ -4,7 +4,6 @@ import "./address.js";
 import * as keys from "./keys.js";
 import { restoreReturned } from "./messages.js";
 import { board, listen } from "./page.js";
-import "./regions.js";
 import { setStops } from "./roving.js";
 import * as session from "./session.js";
 

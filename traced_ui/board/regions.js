@@ -1,93 +1,135 @@
-// Where in the picture a suspect word is: while it has the mouse or the focus, its region is outlined
-// and the rest dimmed a little. Asked for only then, so that no pair opens later for it.
-import { listen, one, onPaint, stage } from "./page.js";
+// Where in the picture the words are: while a suspect word, a step without a word, or a card of the grid
+// has the mouse or the focus, the word's region is outlined; "look here" fills the view with it. Regions
+// are asked for only then, one after another, so that no pair opens later for them.
+import { say } from "./messages.js";
+import { dark, light, placeOf, tell } from "./outline.js";
+import { all, listen, one, onPaint, stage } from "./page.js";
+import { goBack, lookAt } from "./zoom.js";
 
-const SUSPECT = "#traced-stage .words .word.suspect", SETTLED = 120;  // ms that the mouse stays on a word
-/** @typedef {{box: number[] | null}} Region */
-/** @type {Map<string, Promise<{region?: Region, problem?: string}>>} by pair and characters */
-const known = new Map();
-/** @type {HTMLElement | null} the word whose region is shown or on its way */
+/** @typedef {import("./outline.js").Region} Region */
+const SUSPECT = "#traced-stage .words .word.suspect", STEP = "#traced-review [data-step]", CARD = "#traced-stage .pick[data-suspect]";
+const SOURCE = `${SUSPECT}, ${STEP}, ${CARD}`, BUTTON = "#traced-stage [data-local=look]";
+const SETTLED = 120;  // ms that the mouse stays
+/** @type {Map<string, Promise<{region?: Region, problem?: string}>>} answers by address */
+const answers = new Map();
+/** @type {Promise<any>} the last question */
+let asked = Promise.resolve();
+/** @type {HTMLElement | null} what is lit or about to be */
 let lit = null;
+/** @type {HTMLElement | null} the word that "look here" has gone to */
+let target = null;
 let timer = 0;
 
-const wordAt = (target) => target?.closest?.(SUSPECT) ?? null;
+const sourceAt = (element) => element?.closest?.(SOURCE) ?? null;
+/** The word in the caption that a step removes. */
+const removedAt = (step) => one(`#traced-stage .words .word[data-gone="${step.dataset.step}"]`);
+const imageOf = (source) => one("img", source.closest(".pick") ?? one("#traced-stage .picture"));
 
-/** @param {HTMLElement} word */
-function ask(word) {
-  const start = Number(word.dataset.start), end = start + [...word.textContent ?? ""].length;  // code points, as Python counts
-  const place = `api/v1/pairs/${stage().dataset.pair}/regions?start=${start}&end=${end}`;
-  const answer = known.get(place) ?? fetch(place, { headers: { Accept: "application/json" } }).then(async (response) => {
-    const body = await response.json();
-    return response.ok ? { region: body[0] } : { problem: body.detail };
-  });
-  known.set(place, answer);
-  answer.catch(() => known.delete(place));  // offline: asked again
-  return answer;
+/** The address of the region that the source stands for; null: of none. */
+function addressOf(source) {
+  if (source.matches(CARD)) return regionsOf(source.dataset.pick, source.dataset.suspect.split(" "));
+  const word = source.matches(STEP) ? removedAt(source) : source;
+  const start = Number(word?.dataset.start);
+  return word && regionsOf(stage().dataset.pair, [start, start + [...word.textContent ?? ""].length]);  // code points, as Python counts
+}
+const regionsOf = (pair, [start, end]) => `api/v1/pairs/${pair}/regions?start=${start}&end=${end}`;
+
+async function fetched(address) {
+  const response = await fetch(address, { headers: { Accept: "application/json" } });
+  const body = await response.json();
+  if (!response.ok) answers.delete(address);
+  return response.ok ? { region: body[0] } : { problem: body.detail };
 }
 
-/** @param {HTMLElement} word */
-async function light(word) {
-  lit = word;
-  const answer = await ask(word).catch(() => null);
-  if (lit !== word || !word.isConnected) return;
-  if (answer?.region?.box) outline(answer.region.box);
-  else if (answer?.region) tell(`Nothing in the picture speaks for “${word.textContent}”.`);
-  else if (answer?.problem) tell(answer.problem);
+/** The answer for a source, once those before it are there; null if it is not wanted any more, or offline.
+ * @param {() => boolean} isWanted */
+async function ask(source, isWanted) {
+  const address = addressOf(source);
+  if (!address) return null;
+  if (!answers.has(address)) {
+    await asked;
+    if (!isWanted()) return null;
+  }
+  const answer = answers.get(address) ?? fetched(address);
+  answers.set(address, answer);
+  asked = answer.catch(() => answers.delete(address));
+  const image = imageOf(source);
+  if (image && !image.complete) await image.decode().catch(() => {});  // it has no size yet
+  return answer.catch(() => null);
 }
 
-function dark() {
+/** Light the region of a source, and only that. */
+async function show(source) {
+  if (source === lit) return;
+  clear();
+  lit = source;
+  if (!source) return;
+  const answer = await ask(source, () => lit === source), image = lit === source && source.isConnected && imageOf(source);
+  if (!answer || !image) return;
+  if (answer.region) light(image, answer.region);
+  else if (answer.problem) tell(image, answer.problem);
+  one(`.word[data-start="${source.dataset.shown}"]`, source)?.classList.add("lit");
+}
+
+function clear() {
   clearTimeout(timer);
   lit = null;
-  for (const selector of [".where", ".where-note"]) one(`#traced-stage .picture ${selector}`)?.remove();
+  all("#traced-stage :is(.picture, .pick) img").forEach(dark);
+  all("#traced-stage .word.lit").forEach((word) => word.classList.remove("lit"));
 }
 
-/** Over the picture, with its zoom: `.where` covers the image's element, `.seen` what the image fills of it. */
-function outline([left, top, right, bottom]) {
-  const view = one("#traced-stage .picture"), image = one("img", view);
-  const [width, height] = view.dataset.size.split(" ").map(Number);
-  const fit = Math.min(image.offsetWidth / width, image.offsetHeight / height);
-  const where = document.createElement("span");
-  where.className = "where";
-  where.innerHTML = "<span class=seen><span class=region></span></span>";
-  Object.assign(where.style, { left: `${image.offsetLeft}px`, top: `${image.offsetTop}px`, width: `${image.offsetWidth}px`, height: `${image.offsetHeight}px`, transform: image.style.transform });
-  Object.assign(one(".seen", where).style, { width: `${fit * width}px`, height: `${fit * height}px` });
-  Object.assign(one(".region", where).style, { left: `${100 * left / width}%`, top: `${100 * top / height}%`, width: `${100 * (right - left) / width}%`, height: `${100 * (bottom - top) / height}%` });
-  replace(".where", where);
+/** What is lit without the mouse. */
+const atRest = () => sourceAt(document.activeElement) ?? target;
+
+/** Fill the view with the region of the word that is lit, or else of the most suspect one; again: back. */
+export async function look() {
+  if (target) { leave(); return; }
+  if (!stage()) return;
+  const suspicion = (word) => Number(word.style.getPropertyValue("--suspicion"));
+  const most = all(SUSPECT).reduce((most, word) => (most && suspicion(most) >= suspicion(word) ? most : word), null);
+  const source = lit ?? most;
+  if (!source) { say("no-suspect"); return; }
+  target = source;
+  show(source);
+  const answer = await ask(source, () => target === source), image = target === source && source.isConnected && imageOf(source);
+  if (answer?.region?.box && image) lookAt(placeOf(image, answer.region));
+  mark();
 }
 
-function tell(text) {
-  const note = document.createElement("span");
-  note.className = "where-note";
-  note.role = "status";
-  note.textContent = text;
-  replace(".where-note", note);
+function leave() {
+  target = null;
+  goBack();
+  show(atRest());
+  mark();
 }
+function mark() { if (one(BUTTON)) one(BUTTON).ariaPressed = String(Boolean(target)); }
 
-function replace(selector, element) {
-  const view = one("#traced-stage .picture");
-  one(selector, view)?.remove();
-  view?.append(element);
-}
-
-/** Where the word that has the mouse or else the focus is.
- * @param {HTMLElement | null} word */
-function show(word) {
-  if (word === lit) return;
-  dark();
-  if (word) light(word);
-}
-
-listen("pointerover", ({ target, pointerType }) => {
-  const word = wordAt(target);
-  if (!word || pointerType === "touch" || word === lit) return;
+listen("pointerover", ({ target: over, pointerType }) => {
+  const source = sourceAt(over);
+  if (!source || pointerType === "touch" || source === lit) return;
   clearTimeout(timer);
-  timer = setTimeout(() => { if (word.matches(":hover")) show(word); }, SETTLED);
+  timer = setTimeout(() => { if (source.matches(":hover")) show(source); }, SETTLED);
 });
-listen("pointerout", ({ target, pointerType }) => {
-  if (wordAt(target) && pointerType !== "touch") show(wordAt(document.activeElement));
+listen("pointerout", ({ target: left, relatedTarget, pointerType }) => {
+  const source = sourceAt(left);
+  if (!source || pointerType === "touch" || source.contains(relatedTarget)) return;
+  clearTimeout(timer);
+  show(atRest());
 });
-listen("pointerdown", ({ target, pointerType }) => { if (pointerType === "touch") show(wordAt(target)); });
-listen("focusin", ({ target }) => show(wordAt(target)));
-listen("focusout", ({ target }) => { if (wordAt(target) === lit) dark(); });
-onPaint("stage", () => { dark(); show(wordAt(document.activeElement)); });
-addEventListener("resize", () => { const word = lit; dark(); show(word); });
+let isFirst = false;
+/** Whether the word was touched for the first time: that shows where it is, and only another touch marks it. */
+export const isFirstTouch = () => isFirst;
+listen("pointerdown", ({ target: touched, pointerType }) => {
+  const source = sourceAt(touched);
+  isFirst = pointerType === "touch" && Boolean(source?.matches(SUSPECT)) && source !== lit;
+  if (pointerType === "touch" && !touched.closest?.(BUTTON)) show(source ?? target);
+});
+listen("focusin", ({ target: focused }) => { if (sourceAt(focused)) show(sourceAt(focused)); });
+listen("focusout", ({ target: left }) => { if (sourceAt(left) === lit) show(target); });
+onPaint("stage", (isSame) => {
+  if (!isSame || !target?.isConnected) target = null;
+  clear();
+  show(atRest());
+  mark();
+});
+addEventListener("resize", () => { const source = lit; clear(); show(source); });

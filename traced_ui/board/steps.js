@@ -17,7 +17,9 @@ export function goTo(wanted) {
     if (Number(one("button", row).dataset.step) === step) row.setAttribute("aria-current", "step");
     else row.removeAttribute("aria-current");
   }
-  reveal(one("#traced-steps [aria-current=step]"));
+  const row = one("#traced-steps [aria-current=step]");
+  reveal(row);
+  if (document.activeElement?.closest("#traced-steps li.step")) one("button", row).focus({ preventScroll: true });
   all("#traced-stage .word[data-gone]").forEach((word) => word.classList.toggle("removed", Number(word.dataset.gone) <= step));
 }
 export const goBy = (by) => goTo(step + by);

@@ -4,10 +4,13 @@
 import { all, listen, one, onPaint } from "./page.js";
 
 const CLOSE = 2.5, MOST = 12, SHARP = 1.4;  // from SHARP on, a larger version of the picture is loaded
+const FILLED = 0.7;  // of the view, by what is looked at
 const frameOf = (target) => target?.closest?.("#traced-stage .picture");
 const frame = () => one("#traced-stage .picture");
 let scale = 1, x = 0.5, y = 0.5;  // x and y: centre of the view, as fractions of the picture
 let drag = null, moved = false;
+/** @type {number[] | null} the view before `lookAt` */
+let before = null;
 
 function apply() {
   const view = frame(), image = view?.querySelector("img");
@@ -17,6 +20,7 @@ function apply() {
   x = Math.min(1 - half, Math.max(half, x));
   y = Math.min(1 - half, Math.max(half, y));
   const transform = scale > 1 ? `scale(${scale}) translate(${(0.5 - x) * 100}%, ${(0.5 - y) * 100}%)` : "";
+  view.style.setProperty("--scale", scale);  // outlines stay thin
   for (const part of all("img, .where", view)) part.style.transform = transform;
   const sharp = image.getAttribute("src").replace("size=full", "size=close");
   if (scale > SHARP && image.getAttribute("src") !== sharp) {
@@ -34,6 +38,8 @@ function shareAt(event) {
 
 function zoomTo(wanted, at = [x, y]) {
   const next = Math.min(MOST, Math.max(1, wanted));
+  if (next === 1) before = null;
+  frame().classList.remove("glides");
   // The point under the mouse stays in place.
   [x, y] = [at[0] + (x - at[0]) * (scale / next), at[1] + (y - at[1]) * (scale / next)];
   scale = next;
@@ -41,6 +47,20 @@ function zoomTo(wanted, at = [x, y]) {
 }
 
 export const toggleZoom = () => { if (frame()) zoomTo(scale > 1 ? 1 : CLOSE, [0.5, 0.5]); };
+
+/** Fill the view with a part of the picture. @param {number[]} place left, top, width and height, as shares of the image's element */
+export function lookAt([left, top, width, height]) {
+  const view = frame(), image = one("img", view);
+  const fit = Math.min(view.clientWidth / (width * image.offsetWidth), view.clientHeight / (height * image.offsetHeight));
+  before = [scale, x, y];
+  turnTo(Math.min(MOST, Math.max(1, FILLED * fit)), left + width / 2, top + height / 2);
+}
+export function goBack() { if (before) turnTo(...before); before = null; }
+function turnTo(...wanted) {
+  [scale, x, y] = wanted;
+  frame()?.classList.add("glides");
+  apply();
+}
 
 document.addEventListener("wheel", (event) => {
   if (!frameOf(event.target) || event.ctrlKey) return;
@@ -54,6 +74,7 @@ listen("pointerdown", (event) => {
   if (!view || event.button || scale === 1) return;
   drag = { x: event.clientX, y: event.clientY };
   moved = false;
+  view.classList.remove("glides");
   view.setPointerCapture(event.pointerId);
   event.preventDefault();
 });
@@ -79,4 +100,7 @@ listen("keydown", (event) => {
   y += (by[1] * 0.15) / scale;
   apply();
 }, true);
-onPaint("stage", apply);
+onPaint("stage", (isSame) => {
+  if (!isSame && before) [[scale, x, y], before] = [before, null];
+  apply();
+});

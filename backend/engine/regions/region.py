@@ -8,17 +8,25 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from backend.engine.captions import Caption
+from backend.engine.english.word_kinds import kind_of
+from backend.engine.english.word_lists import CLOSED_CLASS, FUNCTION_WORDS
 from backend.engine.regions.part_maps import PartMap, part_maps
 from backend.engine.scoring.protocol import BoolArray, Box, Scorer
 
 IntArray = NDArray[np.int64]
 
 #: Changes whenever regions do.
-VERSION = 1
+VERSION = 2
 #: Words whose support is less have no region: nothing in the picture speaks for them.
 LEAST = -0.8
 #: Share of the strongest part's weight that the other parts of a region have at least.
 SHARE = 0.2
+#: Kinds of words that are about the whole picture: their maps point at things (see
+#: research/RESULTS.md, "Where in the picture").
+_EVERYWHERE = ("place", "weather", "time")
+#: The same, of words that have no such kind.
+_SCENERY = ("rain", "sunshine", "sunlight", "fog", "mist", "storm", "dark", "darkness", "daylight",
+            "sea", "ocean", "outdoors", "indoors")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,8 @@ def regions_of(
     scorer: Scorer, image: Image.Image, caption: str, spans: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], Region]:
     """The regions of these spans, in characters of the caption; without those of which the model
-    reads no word. Raises ModelMismatch for a scorer that sees no parts."""
+    reads no word, or none that can be somewhere. Places, weathers and times have the whole picture.
+    Raises ModelMismatch for a scorer that sees no parts."""
     parsed = Caption.parse(caption)
     readable = range(min(len(parsed), scorer.reader.words_read(caption)))
     words_of = {
@@ -43,22 +52,51 @@ def regions_of(
         ]
         for start, end in spans
     }
-    words_of = {span: words for span, words in words_of.items() if words}
+    words_of = {
+        span: words
+        for span, words in words_of.items()
+        if any(_can_be_somewhere(parsed.words[i]) for i in words)
+    }
     maps = part_maps(scorer, image, parsed, list(words_of.values()))
-    return {span: region_of(of_span) for span, of_span in zip(words_of, maps, strict=True)}
+    return {
+        span: region_of(of_span, all(_is_everywhere(parsed.words[i]) for i in words))
+        for (span, words), of_span in zip(words_of.items(), maps, strict=True)
+    }
 
 
-def region_of(of_words: PartMap) -> Region:
-    """The largest connected part of the map where weights reach SHARE of the largest; no box if the
-    words' support is less than LEAST, or no part speaks for them."""
+def _can_be_somewhere(word: str) -> bool:
+    """
+    >>> [word for word in "no dog under the bed".split() if _can_be_somewhere(word)]
+    ['dog', 'under', 'bed']
+    """
+    word = word.lower()
+    is_closed = word in CLOSED_CLASS and kind_of(word) != "relation"
+    return word not in FUNCTION_WORDS and not is_closed
+
+
+def _is_everywhere(word: str) -> bool:
+    """
+    >>> [word for word in "A dog in the snowy park at night".split() if _is_everywhere(word)]
+    ['A', 'in', 'the', 'snowy', 'park', 'at', 'night']
+    """
+    is_scenery = kind_of(word) in _EVERYWHERE or word.lower() in _SCENERY
+    return is_scenery or not _can_be_somewhere(word)
+
+
+def region_of(of_words: PartMap, is_everywhere: bool = False) -> Region:
+    """The largest connected part of the map where weights reach SHARE of the largest, or the whole
+    picture for words that are about everything; no box if the words' support is less than LEAST, or
+    no part speaks for them."""
     weights, support = of_words.weights, of_words.support
+    width, height = of_words.size
     peak = float(weights.max())
-    if support < LEAST or peak <= 0:
+    if support < LEAST or (peak <= 0 and not is_everywhere):
         return Region(None, support)
+    if is_everywhere:
+        return Region((0.0, 0.0, float(width), float(height)), support)
     rows, columns = _largest_part(weights >= SHARE * peak)
     left, top, right, bottom = of_words.field
     down, across = (bottom - top) / weights.shape[0], (right - left) / weights.shape[1]
-    width, height = of_words.size
     box = (
         max(0.0, left + across * int(columns.min())),
         max(0.0, top + down * int(rows.min())),

@@ -90,6 +90,26 @@ def test_nothing_speaks_for_words_that_add_nothing() -> None:
     assert region_of(_map([[0, 0], [0, -9]])).box is None
 
 
+def test_the_region_of_words_about_everything_is_the_whole_picture() -> None:
+    weights, field = [[2, 0], [0, 0]], (50, 0, 350, 300)
+    whole = region_of(_map(weights, field), is_everywhere=True)
+    assert whole == Region((0, 0, 400, 300), 1.0)
+    assert region_of(_map(weights, support=LEAST - 0.1), is_everywhere=True).box is None
+
+
+def test_function_words_are_nowhere_and_places_and_weathers_everywhere(scorer: Scorer) -> None:
+    caption = "A dog under a tree in the snowy park, with no cat"
+    image, _ = render_with_regions(make_scene(random.Random(3)), PICTURE_SIZE)
+    parsed = Caption.parse(caption)
+    spans = dict(zip(parsed.words, parsed.spans, strict=True))
+    regions = regions_of(scorer, image, caption, list(spans.values()))
+    assert {word for word, span in spans.items() if span in regions} == {
+        "dog", "under", "tree", "snowy", "park", "cat",
+    }  # fmt: skip
+    for word in ("snowy", "park"):
+        assert regions[spans[word]].box in (None, (0, 0, PICTURE_SIZE, PICTURE_SIZE))
+
+
 def test_words_that_the_model_does_not_read_have_no_region(scorer: Scorer) -> None:
     caption = "A dog and a cat. " + "It is a dog. " * 20
     regions = regions_of(

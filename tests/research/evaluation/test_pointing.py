@@ -28,10 +28,17 @@ def test_questions_name_words_of_their_kind_and_the_boxes_of_their_thing() -> No
                 assert not things
             elif "noun" in question.kind:
                 assert (phrasing.NOUN_OF[word] in things) == (question.kind == "noun")
-            else:
+            elif "colour" in question.kind:
                 assert word in COLOURS
                 (thing,) = things.values()
                 assert (thing.colour == word) == (question.kind == "colour")
+            elif "relation" in question.kind:
+                assert len(things) == 2
+            elif question.is_around:
+                assert len(things) == len(scene.things)
+                assert question.covered().mean() > 0.5
+            else:
+                assert len(things) == 1
     assert kinds == set(KINDS)
 
 

@@ -1,0 +1,52 @@
+// A region of a picture: outlined, with the rest dimmed a little; or the note that there is none.
+
+/** @typedef {{word: string, box: number[] | null, picture_size: number[]}} Region */
+
+/** What the image fills of its element, which may be wider or higher, as shares of it. */
+function filled(image, [width, height]) {
+  const fit = Math.min(image.offsetWidth / width, image.offsetHeight / height);
+  const most = getComputedStyle(image).objectFit === "scale-down" ? image.naturalWidth / width : Infinity;
+  const by = Math.min(fit, most);
+  return [by * width / image.offsetWidth, by * height / image.offsetHeight];
+}
+
+/** The region's left, top, width and height, as shares of the image's element.
+ * @param {HTMLImageElement} image @param {Region} region */
+export function placeOf(image, region) {
+  const [left, top, right, bottom] = region.box ?? [], [width, height] = region.picture_size;
+  const [across, down] = filled(image, region.picture_size);
+  return [(1 - across) / 2 + across * left / width, (1 - down) / 2 + down * top / height, across * (right - left) / width, down * (bottom - top) / height];
+}
+
+/** Show where the region is, over the image and with its zoom.
+ * @param {HTMLImageElement} image @param {Region} region */
+export function light(image, region) {
+  dark(image);
+  if (!region.box) { tell(image, `Nothing in the picture speaks for “${region.word}”.`); return; }
+  const [left, top, right, bottom] = region.box, [width, height] = region.picture_size;
+  if (right - left >= width && bottom - top >= height) { tell(image, `“${region.word}” is about the whole picture.`); return; }
+  const [across, down] = filled(image, region.picture_size);
+  const where = document.createElement("span");
+  where.className = "where";
+  where.innerHTML = "<span class=seen><span class=region></span></span>";
+  Object.assign(where.style, { left: `${image.offsetLeft}px`, top: `${image.offsetTop}px`, width: `${image.offsetWidth}px`, height: `${image.offsetHeight}px`, transform: image.style.transform });
+  const seen = /** @type {HTMLElement} */ (where.firstChild), outlined = /** @type {HTMLElement} */ (seen.firstChild);
+  Object.assign(seen.style, { width: `${across * image.offsetWidth}px`, height: `${down * image.offsetHeight}px` });
+  Object.assign(outlined.style, { left: `${100 * left / width}%`, top: `${100 * top / height}%`, width: `${100 * (right - left) / width}%`, height: `${100 * (bottom - top) / height}%` });
+  image.after(where);
+}
+
+/** @param {HTMLImageElement} image @param {string} text */
+export function tell(image, text) {
+  dark(image);
+  const note = document.createElement("span");
+  note.className = "where-note";
+  note.role = "status";
+  note.textContent = text;
+  image.after(note);
+}
+
+/** @param {HTMLImageElement} image */
+export function dark(image) {
+  for (const shown of image.parentElement?.querySelectorAll(".where, .where-note") ?? []) shown.remove();
+}

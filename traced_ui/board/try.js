@@ -1,0 +1,90 @@
+// Try one picture: models offered for a picture that the model does not know, pasted pictures, and where
+// in the picture the suspect words are.
+import { dark, light, tell } from "./outline.js";
+
+/** @typedef {import("./outline.js").Region} Region */
+const SUSPECT = "#playground-result .word.suspect", SETTLED = 120;  // ms that the mouse stays
+const one = (selector) => document.querySelector(selector);
+/** @type {() => HTMLImageElement} */
+const image = () => one("#playground-picture img");
+/** @type {HTMLElement | null} the word whose region is lit or about to be */
+let lit = null;
+/** @typedef {{regions?: (Region & {start: number})[], problem?: string}} Answer empty until it is there */
+/** @type {WeakMap<Element, Answer>} by the claim that the words are in */
+const answers = new WeakMap();
+/** @type {Element[]} the claims whose words were asked about, by the question's number */
+const questions = [];
+let timer = 0;
+
+/** @param {HTMLElement} element @param {(event: string, data: any) => void} trigger */
+export function start(element, trigger) {
+  const result = element.closest("#playground-result");
+  result.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-model]");
+    if (!button) return;
+    for (const other of result.querySelectorAll("[data-model]")) other.disabled = true;
+    trigger("select", { model: button.dataset.model });
+  });
+  const show = (word) => {
+    if (word === lit) return;
+    clearTimeout(timer);
+    lit = word;
+    if (image()) dark(image());
+    if (!word || one("#playground-results").matches(".stale, .running")) return;
+    const claim = claimOf(word);
+    if (!answers.has(claim)) {
+      answers.set(claim, {});
+      trigger("focus", { number: questions.push(claim) - 1, spans: [...claim.querySelectorAll(".suspect")].map(spanOf) });
+    }
+    draw();
+  };
+  const wordAt = (target) => target?.closest?.(SUSPECT) ?? null;
+  document.addEventListener("pointerover", ({ target, pointerType }) => {
+    const word = wordAt(target);
+    clearTimeout(timer);
+    if (word && pointerType !== "touch") timer = setTimeout(() => { if (word.matches(":hover")) show(word); }, SETTLED);
+  });
+  document.addEventListener("pointerout", ({ target, pointerType }) => {
+    if (wordAt(target) && pointerType !== "touch") show(wordAt(document.activeElement));
+  });
+  document.addEventListener("pointerdown", ({ target, pointerType }) => { if (pointerType === "touch") show(wordAt(target)); });
+  document.addEventListener("focusin", ({ target }) => show(wordAt(target)));
+  document.addEventListener("focusout", ({ target }) => { if (wordAt(target) === lit) show(null); });
+  addEventListener("resize", draw);
+}
+
+const claimOf = (word) => word.closest(".claim, .traced-caption");
+function spanOf(word) {
+  const begin = Number(word.dataset.start);
+  return [begin, begin + [...word.textContent].length];  // code points, as Python counts
+}
+
+/** Take an answer of the server. @param {string} answer JSON */
+export function take(answer) {
+  if (!answer) return;
+  const { number, ...rest } = JSON.parse(answer);
+  Object.assign(answers.get(questions[number]) ?? {}, rest);
+  draw();
+}
+
+function draw() {
+  if (!lit?.isConnected || !image()) return;
+  const { regions, problem } = answers.get(claimOf(lit)) ?? {}, region = regions?.find(({ start }) => start === spanOf(lit)[0]);
+  if (problem) tell(image(), problem);
+  else if (region) light(image(), region);
+}
+
+// A picture that is pasted anywhere on the open panel is the one to check.
+document.addEventListener("paste", async (event) => {
+  const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
+  const box = one("#playground-picture");
+  if (!file || !box?.checkVisibility()) return;
+  event.preventDefault();
+  box.querySelector("button[aria-label='Clear'], button[aria-label='Remove Image']")?.click();
+  await new Promise((done) => setTimeout(done, 50));
+  const input = box.querySelector("input[type=file]"), files = new DataTransfer();
+  if (!input) return;
+  files.items.add(file);
+  input.files = files.files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+});
