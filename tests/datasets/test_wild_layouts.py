@@ -83,6 +83,20 @@ def fiftyone(folder: Path) -> Path:
     return folder
 
 
+def fiftyone_samples(folder: Path) -> Path:
+    """A dataset as FiftyOne's own format exports it."""
+    for _, image in PAIRS:
+        picture(folder / "data" / image)
+    samples = [
+        {"_id": {"$oid": f"{n:024x}"}, "filepath": f"data/{image}", "tags": ["train"],
+         "caption": {"_id": {"$oid": f"{n:024x}"}, "_cls": "Classification", "label": caption}}
+        for n, (caption, image) in enumerate(PAIRS)
+    ]  # fmt: skip
+    write(folder / "metadata.json", dump({"name": "set", "media_type": "image"}))
+    write(folder / "samples.json", dump({"samples": samples}))
+    return folder
+
+
 def onetrainer(folder: Path) -> Path:
     for caption, image in PAIRS:
         picture(folder / image)
@@ -115,7 +129,9 @@ def textcaps(folder: Path) -> Path:
     return write(folder / "TextCaps_0.1_train.json", dump({"data": rows}))
 
 
-@pytest.mark.parametrize("layout", [textcaps, fiftyone, onetrainer, zipped_texts, shared_bytes])
+@pytest.mark.parametrize(
+    "layout", [textcaps, fiftyone, fiftyone_samples, onetrainer, zipped_texts, shared_bytes]
+)
 def test_whole_folders_and_containers_are_read(
     tmp_path: Path, layout: Callable[[Path], Path]
 ) -> None:
