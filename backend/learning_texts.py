@@ -53,6 +53,8 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
             f"words are known: of {report['words_compared']} drawn at random, the most suspect "
             f"word is a wrong one in {after} ({before} before)."
         )
+    if report.get("without") and report["learnt"] == "order":
+        sentences.append(f"It ignores {' and '.join(report['without'])}.")
     if report.get("signs"):
         sentences.append(report["signs"])
     if not report["level_is_known"]:

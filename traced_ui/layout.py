@@ -8,7 +8,6 @@ import gradio as gr
 
 from backend.workspace import Workspace
 from traced_ui import (
-    blind_spots,
     board,
     dataset_settings,
     datasets,
@@ -17,6 +16,7 @@ from traced_ui import (
     models_page,
     near_duplicates,
     page_dataset,
+    patterns_page,
     picture_map,
     playground,
     progress,
@@ -42,7 +42,7 @@ _PAGES: dict[str, Callable[[Workspace, PageDataset], tuple[Any, ...] | None]] = 
     "duplicates": near_duplicates.build,
     "progress": progress.build,
     "retrain": retrain.build,
-    "patterns": blind_spots.build,
+    "patterns": patterns_page.build,
     "export": export.build,
     "datasets": datasets.build,
     "guidelines": dataset_settings.build_guidelines,

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from markupsafe import Markup
 
+from backend.engine.detection.paying_signs import CAPTIONER, OPINION
 from backend.errors import SettingsError
 from backend.learning_texts import learnt_in_words
 from backend.workspace import ClassifierRow, Workspace
@@ -59,6 +60,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         keep = gr.Button("Keep the current one", visible=False, elem_id="keep")
         adopt = gr.Button("Use the new one", visible=False, elem_id="adopt")
         start = gr.Button("Learn from my verdicts", variant="primary", elem_id="train-start")
+        without = gr.Button("Learn without what misleads", visible=False, elem_id="train-without")
     job_id = gr.State(None)
     status = gr.HTML(elem_id="train-status")
     timer = gr.Timer(1.0, active=False)
@@ -81,6 +83,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             gr.Dropdown(options, value=classifiers[0].id if classifiers else None),
             # One button stands out: the decision, if there is one.
             gr.Button(variant="primary" if candidate is None else "secondary"),
+            _switch(classifiers),
         )
 
     def under_way(dataset_id: int | None) -> Started | tuple[None, str, gr.Timer]:
@@ -94,6 +97,15 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     @starting
     def begin_training(dataset_id: int | None) -> Started:
         return begin(workspace, "train", dataset_id)
+
+    @starting
+    def begin_without(dataset_id: int | None) -> Started:
+        rows = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
+        harmful = rows[0].report.get("harmful", ()) if rows else ()
+        return begin(
+            workspace, "train", dataset_id, without_captioner=CAPTIONER in harmful,
+            without_opinion=OPINION in harmful,
+        )  # fmt: skip
 
     @starting
     def begin_adopting(dataset_id: int | None, classifier_id: int | None) -> Started:
@@ -116,10 +128,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
 
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
         if started is None:
-            return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in range(5))
+            return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in range(6))
         job = workspace.jobs.job(started)
         if not job.has_ended:
-            return job_html(job), *(gr.skip() for _ in range(6))
+            return job_html(job), *(gr.skip() for _ in range(7))
         message = job_html(job)
         if job.status == "done":
             trained = "Trained. Nothing has changed yet: decide above."
@@ -127,14 +139,23 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             message = note(trained if job.kind == "train" else adopted, "good")
         return message, gr.Timer(active=False), *shown(dataset_id)
 
-    tables, started = [comparison, keep, adopt, classifier, start], [job_id, status, timer]
+    tables = [comparison, keep, adopt, classifier, start, without]
+    started = [job_id, status, timer]
     start.click(begin_training, [dataset], started, **QUIET)
+    without.click(begin_without, [dataset], started, **QUIET)
     adopt.click(use_newest, [dataset], started, **QUIET)
     use.click(begin_adopting, [dataset, classifier], started, **QUIET)
     keep.click(**wired(decline, [dataset], tables, status))
     timer.tick(**wired(watch, [job_id, dataset], [status, timer, *tables], status))
     gr.on(None, under_way, [dataset], started, **QUIET)
     gr.on(None, shown, [dataset], tables, **QUIET)
+
+
+def _switch(classifiers: list[ClassifierRow]) -> gr.Button:
+    """Shown if the newest training has found signs that point the wrong way."""
+    harmful = classifiers[0].report.get("harmful") if classifiers else None
+    label = f"Learn without {' and '.join(harmful)}" if harmful else ""
+    return gr.Button(label, visible=bool(harmful))
 
 
 def _choice(label: str, candidate: Candidate | None, for_better: bool) -> gr.Button:

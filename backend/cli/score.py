@@ -230,7 +230,8 @@ class TrainCommand(TrainOptions):
 def train(dataset: Dataset, options: TrainCommand, common: Common) -> int:
     workspace, dataset_id = open_dataset(dataset, **common.settings(), **options.settings())
     with progress(TRAIN.title) as update:
-        report = workspace.jobs.run("train", dataset_id, update, seed=options.seed)
+        fields = {name: getattr(options, name) for name in TrainOptions.model_fields}
+        report = workspace.jobs.run("train", dataset_id, update, **fields)
     if options.adopt:
         workspace.jobs.adopt(report.classifier_id)
     in_use = (

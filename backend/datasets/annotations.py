@@ -4,6 +4,7 @@
   with its sentences and its split; `restval` is part of the training split, as usual.
 * A list of objects, one row each, or an object with one list of them, for example LLaVA's JSON.
 * An object with the captions by picture: kohya's `meta_cap.json`, the `labels` of FiftyOne.
+* FiftyOne's own format: `samples.json`, an object with a list, whose labels are objects.
 * COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
 * MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` per film; the plot outline is the caption. It
   is split 80/10/10 by the film's id, deterministically.
@@ -63,6 +64,9 @@ def _plain(row: TableRow, values: dict[str, Any], caption_column: str | None) ->
     if _is_label_studio(values):
         task = _label_studio(values)
         yield from _plain(replace(row, values=task), task, caption_column)
+        return
+    if _is_fiftyone(values):
+        yield replace(row, values=_fiftyone(values))
         return
     if _has_a_caption_each(values):
         yield from _one_by_one(row, values)
@@ -205,6 +209,24 @@ def _label_studio(values: dict[str, Any]) -> dict[str, Any]:
     elif "caption" not in task:
         raise _NoPair("This task has no annotation with a text.")
     return {"id": values.get("id"), **task}
+
+
+def _is_fiftyone(values: dict[str, Any]) -> bool:
+    """A sample of FiftyOne's own format, whose labels are objects."""
+    return isinstance(values.get("filepath"), str) and any(map(_is_label, values.values()))
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("_cls") == "Classification"
+
+
+def _fiftyone(values: dict[str, Any]) -> dict[str, Any]:
+    """The columns of the sample, with the texts of its labels."""
+    identity = values.get("_id")
+    own_id = {"id": identity["$oid"]} if isinstance(identity, dict) and "$oid" in identity else {}
+    rest = {name: value for name, value in values.items() if name != "_id"}
+    texts = {name: v.get("label") if _is_label(v) else v for name, v in rest.items()}
+    return {**own_id, **texts}
 
 
 def _is_data_juicer(values: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from backend.errors import DatasetFormatError
 #: Common names of the image column.
 IMAGE_NAMES = (
     "file_name", "image_path", "image_file", "filename", "filepath", "image", "img", "path",
-    "file", "img_path", "image_name",
+    "file", "img_path", "image_name", "name",
 )  # fmt: skip
 #: Common names of the caption column.
 CAPTION_NAMES = (

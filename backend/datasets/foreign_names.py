@@ -197,6 +197,12 @@ def _without_dots(name: str) -> str:
     return "/".join(part for part in name.split("/") if part != ".")
 
 
+def _in_images_folder(name: str) -> str:
+    """TextCaps' table says `train/ID`, its archive `train_images/ID.jpg`."""
+    folder, _, rest = name.partition("/")
+    return f"{folder}_images/{rest}" if folder and rest else name
+
+
 #: What other systems add to a name, and how it is called.
 _STEPS: tuple[tuple[Callable[[str], str], str], ...] = (
     (str.strip, "have blanks around them"),
@@ -205,6 +211,7 @@ _STEPS: tuple[tuple[Callable[[str], str], str], ...] = (
     (_with_slashes, "have backslashes"),
     (unquote, "have characters written as %20"),
     (_without_dots, "begin with './'"),
+    (_in_images_folder, "name the folder 'train_images' 'train'"),
 )
 
 

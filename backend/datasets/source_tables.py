@@ -191,12 +191,14 @@ def _metadata_files(folder: Path) -> tuple[list[Path], list[Path]]:
 
 def _tables_in(folder: Path) -> list[Path]:
     """Parquet files, except the lists that img2dataset writes next to image folders; else COCO
-    caption files, of its official layout too."""
+    caption files, of its official layout too, or the samples of FiftyOne, whose metadata.json
+    holds none."""
     parquet = [p for p in sorted(folder.glob("*.parquet")) if not _is_index(p)]
     return (
         [p for p in parquet if not is_hidden(p.name)]
         or sorted(folder.glob("captions_*.json"))
         or sorted(folder.glob("annotations/captions_*.json"))
+        or sorted(folder.glob("samples.json"))
     )
 
 

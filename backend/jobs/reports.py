@@ -502,7 +502,7 @@ class ExportDecision:
     tags: tuple[str, ...] = ()
     left_out_because: str = ""
     #: Of an enrichment that nobody has accepted.
-    proposer: str = ""
+    proposer: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

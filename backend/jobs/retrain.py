@@ -18,6 +18,7 @@ from backend.engine.captions import replaced_spans
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.judged_captions import judge_captions
+from backend.engine.detection.paying_signs import CAPTIONER, OPINION
 from backend.engine.detection.verdict_learning import (
     InUse,
     JudgedPairs,
@@ -85,12 +86,14 @@ def train_candidate(
     dataset_id: int,
     progress: Progress = no_progress,
     seed: int = 0,
+    without: Sequence[str] = (),
 ) -> TrainReport:
     """Learn from all verdicts of people, on captions and on claims, that say right or wrong.
 
-    `seed`: of the folds of the comparison; the same pairs, verdicts and seed give the same
-    classifier. Raises NotScored if the dataset is not scored with this session's model, and
-    TrainingError if there are too few verdicts; the message says what is missing.
+    `without`: signs that are ignored (`paying_signs.OPTIONAL`). `seed`: of the folds of the
+    comparison; the same pairs, verdicts and seed give the same classifier. Raises NotScored if the
+    dataset is not scored with this session's model, and TrainingError if there are too few
+    verdicts; the message says what is missing.
     """
     run = scored_by_this_model(store, engine, dataset_id)
     with store.reading() as session:
@@ -99,14 +102,20 @@ def train_candidate(
         claims = claim_labels.claim_labels(session, dataset_id)
     check_verdicts(len(decided) + sum(claims.values()))
     prior = _prior(store, engine, run, drawn, progress)
+    if CAPTIONER in without:
+        prior = replace(prior, classifier=prior.classifier.without_captioner())
     progress(0, 0, "Learning from verdicts")
     at = now()
     ids = sorted({*drawn, *decided, *(pair_id for pair_id, _ in claims)})
     pairs, in_use = _judged(store, run, prior, ids, set(drawn), claims)
+    if OPINION in without:
+        pairs = replace(pairs, opinions=np.zeros_like(pairs.opinions))
     learnt = learn(prior.classifier, in_use, pairs, seed)
     marked, at_random = _marked(store, run, prior.classifier, decided)
     words = learn_word_weights(prior.classifier.words, marked, at_random)
     learnt = replace(learnt, classifier=replace(learnt.classifier, words=words.weights))
+    if OPINION in without:
+        learnt = replace(learnt, classifier=replace(learnt.classifier, opinion_weight=0.0))
     is_order = learnt.report["learnt"] == "order"
     inherited = prior.report if is_order else prior.active.report
     verdicts = int(pairs.is_judged.sum())
@@ -116,7 +125,7 @@ def train_candidate(
         **words.report(),
         **_moved(store, run, learnt),
         "backbone": {**inherited.get("backbone", {}), "exact": False},
-        "run": run.id, "verdicts": verdicts, "seed": seed,
+        "run": run.id, "verdicts": verdicts, "seed": seed, "without": list(without),
     }  # fmt: skip
     if is_order:
         report[_ORDER_UNTIL] = at.isoformat()

@@ -1,12 +1,12 @@
 """`train` and `adopt`: learn from verdicts, and rank by what was learnt."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from backend.jobs.reports import TrainReport
 from backend.operations.operation import Operation
-from backend.options import Options
+from backend.options import Options, switch
 from backend.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ class TrainOptions(Options):
 
     seed: int = Field(0, ge=0)
     """Of the folds of the comparison. Default: 0."""
+    without_captioner: Annotated[bool, switch("without-captioner")] = False
+    """Ignore the captioner, whose sign may point the wrong way: what a similar model wrote, it
+    expects. Training again without this takes it back."""
+    without_opinion: Annotated[bool, switch("without-opinion")] = False
+    """Ignore the second opinion. Training again without this takes it back."""
 
 
 class AdoptOptions(Options):
@@ -34,10 +39,15 @@ class AdoptOptions(Options):
 def train(
     context: "Context", dataset_id: int, options: TrainOptions, progress: Progress
 ) -> TrainReport:
+    from backend.engine.detection.paying_signs import CAPTIONER, OPINION
     from backend.jobs import retrain
 
     engine = context.engines.of_dataset(dataset_id)
-    return retrain.train_candidate(context.store, engine, dataset_id, progress, options.seed)
+    switches = {CAPTIONER: options.without_captioner, OPINION: options.without_opinion}
+    without = tuple(sign for sign, is_off in switches.items() if is_off)
+    return retrain.train_candidate(
+        context.store, engine, dataset_id, progress, options.seed, without
+    )
 
 
 def adopt(

@@ -52,6 +52,8 @@ FILES: dict[str, tuple[str, str | bytes]] = {
         "annotations": [{"id": f"{n}", "image_id": f"{n}", "caption": c}
                         for n, (c, _) in enumerate(PAIRS)],
     })),
+    "roco": ("traindata.csv", "id,name,caption\n" + "".join(
+        f"ROCO_{n},{i},{c}\n" for n, (c, i) in enumerate(PAIRS))),
     "textcaps": ("TextCaps_0.1_train.json", dump({
         "dataset_name": "textcaps",
         "data": [{"image_id": i, "image_path": i, "caption_str": c} for c, i in PAIRS],
@@ -81,6 +83,20 @@ def fiftyone(folder: Path) -> Path:
     return folder
 
 
+def fiftyone_samples(folder: Path) -> Path:
+    """A dataset as FiftyOne's own format exports it."""
+    for _, image in PAIRS:
+        picture(folder / "data" / image)
+    samples = [
+        {"_id": {"$oid": f"{n:024x}"}, "filepath": f"data/{image}", "tags": ["train"],
+         "caption": {"_id": {"$oid": f"{n:024x}"}, "_cls": "Classification", "label": caption}}
+        for n, (caption, image) in enumerate(PAIRS)
+    ]  # fmt: skip
+    write(folder / "metadata.json", dump({"name": "set", "media_type": "image"}))
+    write(folder / "samples.json", dump({"samples": samples}))
+    return folder
+
+
 def onetrainer(folder: Path) -> Path:
     for caption, image in PAIRS:
         picture(folder / image)
@@ -104,7 +120,18 @@ def shared_bytes(folder: Path) -> Path:
     return folder / "a.parquet"
 
 
-@pytest.mark.parametrize("layout", [fiftyone, onetrainer, zipped_texts, shared_bytes])
+def textcaps(folder: Path) -> Path:
+    """As TextCaps is shared: pictures in `train_images`, paths of `train` without an ending."""
+    rows = [{"image_id": i[:-4], "image_path": f"train/{i[:-4]}", "caption_str": c}
+            for c, i in PAIRS]  # fmt: skip
+    for _, image in PAIRS:
+        picture(folder / "train_images" / image)
+    return write(folder / "TextCaps_0.1_train.json", dump({"data": rows}))
+
+
+@pytest.mark.parametrize(
+    "layout", [textcaps, fiftyone, fiftyone_samples, onetrainer, zipped_texts, shared_bytes]
+)
 def test_whole_folders_and_containers_are_read(
     tmp_path: Path, layout: Callable[[Path], Path]
 ) -> None:

@@ -18,7 +18,7 @@ from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
 from tests.datasets.folders import json_lines
 from tests.jobs.opening import opened
-from traced_ui.blind_spots import spots_html
+from traced_ui.patterns_page import spots_html
 
 THINGS = ("dog", "cat", "horse", "bus", "boat", "tree", "lamp")
 PAIRS, JUDGED = 160, 100

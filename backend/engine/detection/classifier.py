@@ -99,6 +99,11 @@ class Classifier:
         (has_expectation,) = with_expectations_of([trajectory], self.captioner)
         return has_expectation.first_step() if self.first_step else has_expectation
 
+    def without_captioner(self) -> "Classifier":
+        """The same without what captioners say: captions are judged by the model for those that no
+        captioner has read."""
+        return replace(self, captioner="")
+
     def log_odds(self, features: Matrix) -> Weights:
         """Log-odds of each row by the model alone, shape [n]."""
         return self.model.log_odds(features) if len(features) else np.zeros(0)

@@ -15,15 +15,15 @@ from backend.engine.detection.features import NAMES, SIGNS, Matrix, has_expectat
 
 #: Verdicts from which signs are compared, and of a kind.
 FEWEST, FEWEST_OF_A_KIND = 50, 8
+CAPTIONER, OPINION = "the captioner", "the second opinion"
+#: Signs that can be switched off.
+OPTIONAL = (CAPTIONER, OPINION)
 #: The columns that stand for each sign, by their name for people.
 _COLUMNS = {
     "the match": "log-odds of s_0",
-    "the captioner": "captioner: mean log p",
+    CAPTIONER: "captioner: mean log p",
     "the gain of deletions": "largest deletion gain",
 }
-OPINION = "the second opinion"
-#: Signs that a dataset can be scored without.
-_OPTIONAL = ("the captioner", OPINION)
 _INVERTED = "points the wrong way"
 
 
@@ -76,6 +76,15 @@ def _of_a_kind(labels: Labels) -> int:
     return min(int((labels == 1).sum()), int((labels == 0).sum()))
 
 
+def harmful(signs: Mapping[str, tuple[float, float, float]]) -> list[str]:
+    """The signs that point the wrong way beyond chance and can be switched off.
+
+    >>> harmful({"the captioner": (0.3, 0.2, 0.4), "the match": (0.3, 0.2, 0.4)})
+    ['the captioner']
+    """
+    return [name for name in OPTIONAL if name in signs and signs[name][2] < 0.5]
+
+
 def signs_in_words(signs: Mapping[str, tuple[float, float, float]]) -> str:
     """Which signs pay, in a sentence; "" without any.
 
@@ -87,7 +96,7 @@ def signs_in_words(signs: Mapping[str, tuple[float, float, float]]) -> str:
         what = "tells errors" if low > 0.5 else "tells nothing certain"
         advice = ""
         if high < 0.5:
-            what, advice = _INVERTED, ": score without it" if name in _OPTIONAL else ""
+            what, advice = _INVERTED, ": try learning without it" if name in OPTIONAL else ""
         figures = [f"{value:.2f}".replace("0.", ".", 1) for value in (auc, low, high)]
         parts[what].append(f"{name} {what} ({figures[0]}, {figures[1]} to {figures[2]}){advice}")
     every = [part for of_kind in parts.values() for part in of_kind]

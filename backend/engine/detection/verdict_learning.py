@@ -29,7 +29,7 @@ from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.families import Labels, Weights
 from backend.engine.detection.features import Matrix
 from backend.engine.detection.opinion_signs import fitted_weight
-from backend.engine.detection.paying_signs import signs_by_verdicts, signs_in_words
+from backend.engine.detection.paying_signs import harmful, signs_by_verdicts, signs_in_words
 from backend.engine.detection.verdict_update import Scale, VerdictUpdate, log_odds, probability
 from backend.errors import TrainingError
 from backend.learning_texts import FEWEST_FOR_LEVEL
@@ -145,6 +145,7 @@ def learn(prior: Classifier, in_use: InUse, pairs: JudgedPairs, seed: int = 0) -
     signs = signs_by_verdicts(pairs.features[drawn], pairs.labels[drawn], pairs.opinions[drawn])
     if signs:
         report["signs"] = signs_in_words(signs)
+        report["harmful"] = harmful(signs)
     return Learnt(replace(base, update=update, opinion_weight=weight), report)
 
 
