@@ -4,7 +4,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -69,7 +69,8 @@ def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
             self.send_header("Content-Length", str(len(sent)))
             self.send_header("Retry-After", "0")
             self.end_headers()
-            self.wfile.write(sent)
+            with suppress(ConnectionError):  # who gave up waiting has gone
+                self.wfile.write(sent)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
