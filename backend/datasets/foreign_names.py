@@ -200,7 +200,8 @@ def _without_dots(name: str) -> str:
 def _in_images_folder(name: str) -> str:
     """TextCaps' table says `train/ID`, its archive `train_images/ID.jpg`."""
     folder, _, rest = name.partition("/")
-    return f"{folder}_images/{rest}" if folder and rest else name
+    is_plain = rest and ".." not in rest.split("/")  # what leads out of the folder stays as it is
+    return f"{folder}_images/{rest}" if folder and is_plain else name
 
 
 #: What other systems add to a name, and how it is called.

@@ -17,7 +17,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.provenance import new_writer
+from backend.jobs.correction_writers import new_writer
 from backend.jobs.scoring.stored_rows import (
     claim_replaced,
     in_order,

@@ -105,8 +105,10 @@ def reviewed_pairs(store: Store) -> int:
             for i in some()
         ]
         specificity_queries.save_retrievals(session, retrievals)
-        lengths = {i: choose.choice([2.0, 7.0]) for i in some()}
-        measure_queries.save_numbers(session, "length", lengths)
+        for measure in MEASURES.values():
+            if measure.operation == "measure":
+                values = {i: choose.choice([0.2, 0.7]) for i in some()}
+                measure_queries.save_numbers(session, measure.name, values)
     for i in some(0.4):
         note = choose.choice(["", "blurred", "see above"])
         decide(store, i, choose.choice(["correct", "drop", "unsure"]), note=note)

@@ -107,11 +107,11 @@ def test_verdicts_become_preferences(workspace: Workspace, tmp_path: Path) -> No
                          row["kinds"], row["decided_by"]) for row in rows}  # fmt: skip
     assert pairs == {
         "colour": ("A black dog on the beach.", "A red dog on the beach.", "corrected", "colour",
-                   "Ada"),
+                   "curator 1"),
         "right": ("Three people in a park.", "Four people in a park.", "same picture", "count",
-                  "Bea"),
-        "long too": (LONG.replace("A cat", "A fox"), LONG, "corrected", "object", "Ada"),
-        "long": ("A dog runs. It rains.", LONG, "shortened", "object action", "curator"),
+                  "curator 2"),
+        "long too": (LONG.replace("A cat", "A fox"), LONG, "corrected", "object", "curator 1"),
+        "long": ("A dog runs. It rains.", LONG, "shortened", "object action", "curator 3"),
     }  # fmt: skip
     assert [row["words_changed"] for row in rows] == [1, 1, 1, 3]
     for row in rows:
