@@ -193,8 +193,8 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
         words += "\n--trajectories all completes all of them."
     if rows is not None:
         words += f"\n{count_of(rows, 'row')} written to {table}"
-    written = {"rows_written": rows, "boxes_written": boxes}
-    emit({**vars(report), **results, **written}, common.as_json, words)
+    files = {"rows_written": rows, "boxes_written": boxes}
+    emit({**vars(report), **results, **files}, common.as_json, words)
     if report.unreadable and not report.scored + report.skipped:
         console.print(
             "No picture could be read. If they were moved: python app.py datasets relocate "

@@ -37,8 +37,8 @@ _AT_ONCE = 1_000
 @dataclass(frozen=True)
 class BoxesReport:
     """`boxes` of words in `pictures` were written to `out`; `absent` words have none, because
-    nothing in the picture speaks for them. `unreadable`: pictures that cannot be opened any more, or
-    are others than were imported; they are left out with their words."""
+    nothing in the picture speaks for them. `unreadable`: pictures that cannot be opened any more,
+    or are others than were imported; they are left out with their words."""
 
     out: Path
     boxes: int
@@ -54,7 +54,8 @@ class BoxesReport:
             f"{'it' if self.absent == 1 else 'them'}."
         )
         if self.unreadable:
-            words += f" Left out: {count_of(self.unreadable, 'picture')} that cannot be opened or changed."
+            unreadable = count_of(self.unreadable, "picture")
+            words += f" Left out: {unreadable} that cannot be opened or changed."
         return words
 
 
