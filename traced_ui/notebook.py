@@ -7,6 +7,7 @@
     pair = photos.pair(scores.nlargest(1, "p_error").pair_id.item())
     pair                              # the picture, the suspect words, every step
     pair.figure()                     # s and c along the trajectory
+    pair.picture_figure()             # where in the picture the suspect words are
     pair.decide("drop")
     photos.export("cleaned")
 
@@ -14,6 +15,7 @@ A thin layer over `backend.workspace.Workspace`, which is `photos.workspace`.
 """
 
 import base64
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from markupsafe import Markup
 from backend.datasets.cells import split_proof
 from backend.engine.detection.features import NAMES
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.errors import TracedError
+from backend.errors import ImageError, TracedError
 from backend.jobs.export_scores import OF_CLAIMS, feature_rows, score_rows
 from backend.jobs.reports import ExportChoice, ExportReport
 from backend.jobs.scoring.stored_rows import latest_batches
@@ -153,6 +155,51 @@ class NotebookPair:
             height=320, margin={"l": 56, "r": 56, "t": 28, "b": 44}, legend={"orientation": "h"},
             xaxis={"title": "step"}, yaxis={"title": "s"},
             yaxis2={"title": "c", "overlaying": "y", "side": "right"},
+        )  # fmt: skip
+        return figure
+
+    def picture_figure(self) -> go.Figure:
+        """The picture with the outline of each top suspect's region, looked for now if it is not
+        stored; hovering tells the word and its weight (see `backend.engine.regions.region`). The
+        title names the words for which nothing in the picture speaks.
+
+        Raises ImageError; ModelMismatch if the model cannot leave out parts of a picture;
+        ModelUnavailable."""
+        view, review = self.view, self.workspace.review
+        if view.image_size is None:
+            raise ImageError(view.picture_problem)
+        jpeg = base64.b64encode(review.thumbnail(view.pair_id, _PICTURE)).decode("ascii")
+        absent: list[str] = []
+        outlines: list[tuple[float, dict[str, Any]]] = []
+        for region in review.regions(view.pair_id):
+            word = escape(view.caption[region.start : region.end])  # Plotly reads tags
+            if region.box is None:
+                absent.append(f"“{word}”")
+                continue
+            x0, y0, x1, y1 = region.box
+            outline = {
+                "x": [x0, x1, x1, x0, x0], "y": [y0, y0, y1, y1, y0], "name": word,
+                "text": f"“{word}” adds {region.weight:.2f} to the match of its phrase",
+            }  # fmt: skip
+            outlines.append(((x1 - x0) * (y1 - y0), outline))
+        figure = go.Figure()
+        # The smallest last: what lies above is what is hovered.
+        for _, outline in sorted(outlines, key=lambda each: -each[0]):
+            figure.add_scatter(
+                **outline, mode="lines", line={"color": S_COLOUR, "width": 3}, hoverinfo="text",
+                fill="toself", fillcolor="rgba(0,0,0,0)", hoveron="fills",
+            )  # fmt: skip
+        width, height = view.image_size
+        figure.add_layout_image(
+            source=f"data:image/jpeg;base64,{jpeg}", xref="x", yref="y", x=0, y=0, sizex=width,
+            sizey=height, sizing="stretch", layer="below",
+        )  # fmt: skip
+        hidden = {"visible": False, "constrain": "domain"}
+        figure.update_layout(
+            title=f"Nothing in the picture speaks for {', '.join(absent)}" if absent else None,
+            height=_PICTURE, margin={"l": 8, "r": 8, "t": 44, "b": 8}, showlegend=False,
+            hovermode="closest", xaxis={**hidden, "range": [0, width]},
+            yaxis={**hidden, "range": [height, 0], "scaleanchor": "x"},
         )  # fmt: skip
         return figure
 

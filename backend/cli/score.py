@@ -26,6 +26,7 @@ from backend.operations.common_options import (
     Source,
 )
 from backend.operations.operation import Operation
+from backend.operations.regions import REGIONS
 from backend.operations.registry import OPERATIONS
 from backend.operations.retrain import TRAIN, TrainOptions
 from backend.operations.score import ESTIMATE, SCORE, ScoreOptions
@@ -74,7 +75,8 @@ class Method(Options):
 class ScoreCommand(ScoreOptions):
     out: str | None = None
     """Also write one row per pair (id, caption, s_0, p_error, icc, specificity, suspects) to this
-    .jsonl, .parquet or .csv file."""
+    .jsonl, .parquet or .csv file; or to a .json file the boxes of words that --regions found, in
+    COCO's layout."""
     features: Path | None = None
     """Also write every feature that the detectors read, one row per pair, to this .jsonl, .parquet
     or .csv file."""
@@ -125,7 +127,7 @@ _FurtherOptions = create_model("_FurtherOptions", __base__=Options, **_FIELDS)
 
 
 def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) -> int:
-    from backend.jobs import export_scores
+    from backend.jobs import export_boxes, export_scores
 
     settings = {**common.settings(), **options.settings()}
     out, detector = options.out, options.method.detector
@@ -137,9 +139,11 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
     workspace = open_workspace(loaded)
     table = typed_path(out) if out is not None else None
     features = typed_path(options.features) if options.features is not None else None
-    for file in (table, features):
-        if file is not None:
-            export_scores.check(file)
+    if table is not None:
+        export_scores.check(table, (export_boxes.ENDING, *export_scores.ENDINGS))
+    if features is not None:
+        export_scores.check(features)
+    has_boxes = table is not None and table.suffix == export_boxes.ENDING
     dataset_id = workspace.find_or_import(dataset)
     begun: list[tuple[ScoreStep, Continuation]] = []
     for step in _STEPS:
@@ -149,6 +153,8 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
             return 0
         if rest is not None:
             begun.append((step, rest))
+    if has_boxes and REGIONS.name not in {step.name for step, _ in begun}:
+        export_boxes.check_looked(workspace.store, dataset_id)
     if options.estimate:
         with progress(ESTIMATE.title) as update:
             planned = workspace.jobs.estimate(
@@ -170,14 +176,16 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
         for message in getattr(results[step.name], "notes", ()):
             if message != caveat:
                 console.print(f"[yellow]Note:[/] {escape(message)}")
-    rows = None
-    if table is not None:
+    rows = boxes = None
+    if table is not None and has_boxes:
+        boxes = export_boxes.write(workspace.store, dataset_id, table)
+    elif table is not None:
         rows = export_scores.write(workspace.store, dataset_id, table)
     if features is not None:
         export_scores.write_features(workspace.store, dataset_id, features)
     for problem in report.first_unreadable:
         console.print(f"[yellow]left out[/] {escape(problem.file)}: {escape(problem.message)}")
-    reports = [report, *(result for result in results.values() if result is not None)]
+    reports = [report, *(each for each in (*results.values(), boxes) if each is not None)]
     words = "\n".join(each.in_words() for each in reports)
     if report.unknown:
         words += "\n--anyway also scores pictures that the model does not know."
@@ -185,7 +193,8 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
         words += "\n--trajectories all completes all of them."
     if rows is not None:
         words += f"\n{count_of(rows, 'row')} written to {table}"
-    emit({**vars(report), **results, "rows_written": rows}, common.as_json, words)
+    files = {"rows_written": rows, "boxes_written": boxes}
+    emit({**vars(report), **results, **files}, common.as_json, words)
     if report.unreadable and not report.scored + report.skipped:
         console.print(
             "No picture could be read. If they were moved: python app.py datasets relocate "

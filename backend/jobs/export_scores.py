@@ -28,6 +28,7 @@ for one that repeats another; of any other caption `claims` and `claim_trajector
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -115,16 +116,18 @@ _FEATURES = pa.schema(
         *((name, pa.float64()) for name in NAMES),
     ]
 )  # fmt: skip
-_ENDINGS = (".jsonl", ".parquet", ".csv")
+ENDINGS = (".jsonl", ".parquet", ".csv")
 _ROW_GROUP = 5_000
 #: Pairs read per batch, with two statements.
 _AT_ONCE = 1_000
 
 
-def check(out: Path) -> None:
-    """Raise ExportError if `out` has the wrong ending or its folder does not exist."""
-    if out.suffix not in _ENDINGS:
-        raise ExportError(f"'{out.name}' must end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}.")
+def check(out: Path, endings: Sequence[str] = ENDINGS) -> None:
+    """Raise ExportError if `out` has none of the endings or its folder does not exist."""
+    if out.suffix not in endings:
+        *others, last = endings
+        either = f"{', '.join(others)} or {last}" if others else last
+        raise ExportError(f"'{out.name}' must end in {either}.")
     if not out.resolve().parent.is_dir():
         raise ExportError(f"The folder {out.resolve().parent} does not exist. Create it first.")
     if out.is_dir():
@@ -148,11 +151,18 @@ def write_features(store: Store, dataset_id: int, out: Path) -> int:
 
 def write_rows(rows: Iterator[dict[str, Any]], schema: pa.Schema, out: Path) -> int:
     """Write rows of the schema's columns; returns their number. Raises as `check`."""
-    check(out)
     writers = {".jsonl": _jsonl, ".csv": _csv, ".parquet": write_parquet}
+    with new_file(out) as part:
+        return writers[out.suffix](rows, schema, part)
+
+
+@contextmanager
+def new_file(out: Path, endings: Sequence[str] = ENDINGS) -> Iterator[Path]:
+    """`replacement` of a file that people named. Raises as `check`, and ExportError for OSError."""
+    check(out, endings)
     try:
         with replacement(out) as part:
-            return writers[out.suffix](rows, schema, part)
+            yield part
     except OSError as problem:
         raise ExportError(
             f"{out} could not be written: {problem.strerror or problem}."

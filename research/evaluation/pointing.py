@@ -211,6 +211,7 @@ def _covered(boxes: Sequence[Box], side: int = 96) -> BoolArray:
 
 def is_hit(question: Question, of_word: PartMap) -> bool:
     """Whether the word is about the centre of the strongest patch."""
+    assert of_word.weights is not None, "every question has a map"
     rows, columns = of_word.weights.shape
     row, column = np.unravel_index(int(of_word.weights.argmax()), (rows, columns))
     return question.is_at((column + 0.5) / columns, (row + 0.5) / rows)

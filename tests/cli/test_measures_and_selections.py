@@ -54,6 +54,25 @@ def test_additional_measures_are_part_of_the_result(
     assert [report[name] for name in ("support", "specificity", "rows_written")] == [None] * 3
 
 
+def test_boxes_of_words_are_written_for_tools_that_show_them(
+    scored_copies: dict[str, str], tmp_path: Path
+) -> None:
+    out = tmp_path / "boxes.json"
+    plain = ("score", "pairs", "--no-suggestions", "--out", str(out))
+    status, printed, _ = invoked(scored_copies, *plain, "--json")
+    assert (status, json.loads(printed)["exit_status"]) == (3, 3), "no word was looked for"
+    assert not out.exists()
+    report = as_json(scored_copies, *plain, "--regions")
+    written, document = report["boxes_written"], json.loads(out.read_text())
+    assert report["rows_written"] is None
+    assert written["boxes"] == len(document["annotations"]) > 0
+    assert written["boxes"] + written["absent"] == report["regions"]["words"]
+    assert written["pictures"] == len(document["images"])
+    again = as_json(scored_copies, *plain)
+    assert (again["regions"], again["boxes_written"]) == (None, written)
+    assert invoked(scored_copies, "score", "pairs", "--features", str(out))[0] == 6
+
+
 def test_tables_have_every_column_and_a_row_for_each_pair(
     scored_copies: dict[str, str], tmp_path: Path
 ) -> None:

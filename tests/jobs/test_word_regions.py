@@ -1,13 +1,16 @@
 """Where suspect words are in pictures: looked for once, stored, exported, told to programs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from PIL import Image
+from pycocotools.coco import COCO
 
 from backend.engine.detection.localisation import most_suspect
 from backend.errors import ImageError, NotScored, SettingsError
-from backend.jobs import export_scores
+from backend.jobs import export_boxes, export_scores
 from backend.jobs.reports import ExportChoice
 from backend.jobs.word_regions import RegionsReport
 from backend.workspace import QueueFilter, Workspace
@@ -75,6 +78,77 @@ def test_every_top_suspect_has_a_region_or_none_in_the_picture(
     assert [json.loads(json.loads(line)["regions"]) for line in lines] == [
         row["regions"] or [] for row in rows
     ]
+
+
+def test_tools_that_show_boxes_read_them(workspace: Workspace, tmp_path: Path) -> None:
+    out = tmp_path / "boxes.json"
+    with pytest.raises(NotScored):
+        export_boxes.write(workspace.store, 1, out)
+    assert not out.exists()
+    workspace.jobs.run("regions", 1)
+    views = [workspace.review.open_pair(pair) for pair in top_suspects(workspace)]
+    rows = workspace.review.queue_page(QueueFilter(1, "all")).rows
+    p_errors = {row.pair_id: row.numbers["p_error"] for row in rows}
+    stored = workspace.store.read(region_queries.of_dataset, 1, [view.pair_id for view in views])
+    report = export_boxes.write(workspace.store, 1, out)
+    every = [region for rows in stored.values() for region in rows]
+    assert report.absent == sum(region.box is None for region in every)
+    assert report.boxes == len(every) - report.absent > 0
+    assert (report.pictures, report.unreadable) == (len(stored), 0)
+
+    coco = COCO(str(out))
+    annotations = {
+        (each["pair_id"], each["start"], each["end"]): each
+        for each in coco.loadAnns(coco.getAnnIds())
+    }
+    assert len(annotations) == report.boxes
+    assert len({each["name"] for each in coco.loadCats(coco.getCatIds())}) == len(coco.cats)
+    for view in views:
+        for region in stored.get(view.pair_id, ()):
+            each = annotations.get((view.external_id, region.start, region.end))
+            assert (each is None) == (region.box is None)
+            if each is None or region.box is None:
+                continue
+            word = view.caption[region.start : region.end]
+            assert (each["caption"], each["word"]) == (view.caption, word)
+            assert coco.loadCats(each["category_id"])[0]["name"] == word.lower()
+            (image,) = coco.loadImgs(each["image_id"])
+            assert image["file_name"] == view.image_name
+            assert (image["width"], image["height"]) == view.image_size
+            x, y, width, height = each["bbox"]
+            assert (x, y, x + width, y + height) == pytest.approx(region.box, abs=0.02)
+            assert each["area"] == pytest.approx(width * height, abs=0.02)
+            assert (each["iscrowd"], each["segmentation"]) == (0, [])
+            assert each["weight"] == pytest.approx(region.weight, abs=1e-4)
+            assert each["p_error"] == pytest.approx(p_errors[view.pair_id], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["missing", "broken", "folder", "another"])
+def test_pictures_that_cannot_be_opened_have_no_boxes(
+    workspace: Workspace, tmp_path: Path, kind: str
+) -> None:
+    """Nor has one that is another picture now, whose pixels the boxes are not about."""
+    out, root = tmp_path / "boxes.json", tmp_path / "pictures"
+    shutil.copytree(workspace.summary(1).root, root)
+    workspace.relocate_dataset(1, root)
+    workspace.jobs.run("regions", 1)
+    before = export_boxes.write(workspace.store, 1, out)
+    document = json.loads(out.read_text())
+    gone = document["images"][0]
+    (root / gone["file_name"]).unlink()
+    if kind == "broken":
+        (root / gone["file_name"]).write_bytes(b"no picture")
+    if kind == "folder":
+        (root / gone["file_name"]).mkdir()
+    if kind == "another":
+        Image.new("RGB", (30, 20)).save(root / gone["file_name"])
+    report = export_boxes.write(workspace.store, 1, out)
+    document = json.loads(out.read_text())
+    assert (report.pictures, report.unreadable) == (before.pictures - 1, 1)
+    assert gone["file_name"] not in [image["file_name"] for image in document["images"]]
+    ids = {image["id"] for image in document["images"]}
+    assert all(each["image_id"] in ids for each in document["annotations"])
+    assert len(document["annotations"]) == report.boxes
 
 
 def test_a_stopped_job_goes_on_where_it_stopped(workspace: Workspace, sizes: Sizes) -> None:

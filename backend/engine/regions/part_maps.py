@@ -7,7 +7,7 @@ the words add to their phrase with the whole picture, o(phrase) − o(phrase wit
 low for a thing that is not there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,13 +26,14 @@ SIDE = 8
 class PartMap:
     """For one span of a caption, in log-odds.
 
-    * `weights`: [rows, columns], the fall without each part;
+    * `weights`: [rows, columns], the fall without each part; None for words about the whole
+      picture, whose support alone is computed;
     * `support`: what the span adds to its phrase with the whole picture;
     * `field`: the part of the picture that the map covers, in its pixels;
     * `size`: the picture's width and height in pixels.
     """
 
-    weights: FloatArray
+    weights: FloatArray | None
     support: float
     field: Box
     size: tuple[int, int]
@@ -49,9 +50,14 @@ def check_sees_parts(scorer: Scorer) -> SeesParts:
 
 
 def part_maps(
-    scorer: Scorer, image: Image.Image, caption: Caption, spans: Sequence[Sequence[int]]
+    scorer: Scorer,
+    image: Image.Image,
+    caption: Caption,
+    spans: Sequence[Sequence[int]],
+    everywhere: Collection[int] = (),
 ) -> list[PartMap]:
-    """A map for each of `spans`, ascending indices of words, in one batch for all.
+    """A map for each of `spans`, ascending indices of words, in one batch for all. `everywhere`:
+    which of the spans are about the whole picture.
 
     Raises ModelMismatch for a scorer that sees no parts.
     """
@@ -59,17 +65,23 @@ def part_maps(
     if not spans:
         return []
     views, shape = views_of(parts.grid)
-    texts = [text for span in spans for text in phrase_around(caption, span)]
-    odds = parts.score_views(image, texts, views)
-    phrases, without = odds[:, ::2], odds[0, 1::2]
-    falls = phrases[0] - phrases[1:]
+    texts = [phrase_around(caption, span) for span in spans]
+    local = [i for i in range(len(spans)) if i not in everywhere]
+    requests = [(views[:1], [text for both in texts for text in both])]
+    if local:
+        requests.append((views[1:], [texts[i][0] for i in local]))
+    whole, *of_parts = parts.score_views(image, requests)
+    phrases, without = whole[0, ::2], whole[0, 1::2]
+    weights = {
+        i: (phrases[i] - odds).reshape(shape)
+        for scores in of_parts
+        for i, odds in zip(local, scores.T, strict=True)
+    }
     field = parts.field_of_view(image.size)
     return [
-        PartMap(
-            falls[:, i].reshape(shape), float(phrases[0, i] - without[i]), field, image.size
-        )
+        PartMap(weights.get(i), float(phrases[i] - without[i]), field, image.size)
         for i in range(len(spans))
-    ]  # fmt: skip
+    ]
 
 
 def phrase_around(caption: Caption, span: Sequence[int]) -> tuple[str, str]:

@@ -57,11 +57,14 @@ def regions_of(
         for span, words in words_of.items()
         if any(_can_be_somewhere(parsed.words[i]) for i in words)
     }
-    maps = part_maps(scorer, image, parsed, list(words_of.values()))
-    return {
-        span: region_of(of_span, all(_is_everywhere(parsed.words[i]) for i in words))
-        for (span, words), of_span in zip(words_of.items(), maps, strict=True)
+    spans_of_words = list(words_of.values())
+    everywhere = {
+        number
+        for number, words in enumerate(spans_of_words)
+        if all(_is_everywhere(parsed.words[i]) for i in words)
     }
+    maps = part_maps(scorer, image, parsed, spans_of_words, everywhere)
+    return {span: region_of(of_span) for span, of_span in zip(words_of, maps, strict=True)}
 
 
 def _can_be_somewhere(word: str) -> bool:
@@ -83,17 +86,19 @@ def _is_everywhere(word: str) -> bool:
     return is_scenery or not _can_be_somewhere(word)
 
 
-def region_of(of_words: PartMap, is_everywhere: bool = False) -> Region:
+def region_of(of_words: PartMap) -> Region:
     """The largest connected part of the map where weights reach SHARE of the largest, or the whole
     picture for words that are about everything; no box if the words' support is less than LEAST, or
     no part speaks for them."""
     weights, support = of_words.weights, of_words.support
     width, height = of_words.size
-    peak = float(weights.max())
-    if support < LEAST or (peak <= 0 and not is_everywhere):
+    if support < LEAST:
         return Region(None, support)
-    if is_everywhere:
+    if weights is None:
         return Region((0.0, 0.0, float(width), float(height)), support)
+    peak = float(weights.max())
+    if peak <= 0:
+        return Region(None, support)
     rows, columns = _largest_part(weights >= SHARE * peak)
     left, top, right, bottom = of_words.field
     down, across = (bottom - top) / weights.shape[0], (right - left) / weights.shape[1]

@@ -77,17 +77,21 @@ class BlipScorer(PatchScorer):
         return vectors
 
     def score_views(
-        self, image: Image.Image, captions: Sequence[str], views: BoolArray
-    ) -> FloatArray:
+        self, image: Image.Image, requests: Sequence[tuple[BoolArray, Sequence[str]]]
+    ) -> list[FloatArray]:
         """ITM's patches are left out of the image's memory: the image tower runs once."""
         if not self.matching:
-            return super().score_views(image, captions, views)
+            return super().score_views(image, requests)
         (state,) = self.encode_images([image])
-        texts, session = self.reader.tokenise(captions), ItmSession(self)
-        scores = np.zeros((len(views), len(captions)), np.float32)
-        for rows, patches in patches_of(views, self.tokens_before_patches):
-            scores[rows] = session.score_views(state, texts, patches)
-        return scores
+        session = ItmSession(self)
+        answers = []
+        for views, captions in requests:
+            texts = self.reader.tokenise(captions)
+            scores = np.zeros((len(views), len(captions)), np.float32)
+            for rows, patches in patches_of(views, self.tokens_before_patches):
+                scores[rows] = session.score_views(state, texts, patches)
+            answers.append(scores)
+        return answers
 
     def around(self, matching: bool) -> tuple[int, int]:
         """The special tokens before and after a text; the first is [ENC] for ITM, [CLS] for

@@ -13,7 +13,14 @@ import torch
 from PIL import Image
 
 from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
-from backend.engine.scoring.protocol import BoolArray, Box, FloatArray, logit_scale_of
+from backend.engine.scoring.protocol import (
+    BoolArray,
+    Box,
+    FloatArray,
+    Session,
+    Tokens,
+    logit_scale_of,
+)
 
 #: tau of CLIP's and BLIP's training at its beginning, for a checkpoint without its own.
 _FIRST_SCALE = 1 / 0.07
@@ -33,12 +40,21 @@ class PatchScorer(HubImages, DualEncoder):
 
     @torch.inference_mode()
     def score_views(
-        self, image: Image.Image, captions: Sequence[str], views: BoolArray
-    ) -> FloatArray:
+        self, image: Image.Image, requests: Sequence[tuple[BoolArray, Sequence[str]]]
+    ) -> list[FloatArray]:
         """Cosines times the model's logit scale: log-odds against other captions."""
         pixels = self.pixels([image]).to(self.info.device)
-        texts, session = self.reader.tokenise(captions), self.open_session()
-        scores = np.zeros((len(views), len(captions)), np.float32)
+        session, scale = self.open_session(), np.float32(logit_scale_of(self, _FIRST_SCALE))
+        return [
+            scale * self._cosines(pixels, session, self.reader.tokenise(captions), views)
+            for views, captions in requests
+        ]
+
+    def _cosines(
+        self, pixels: torch.Tensor, session: Session, texts: Sequence[Tokens], views: BoolArray
+    ) -> FloatArray:
+        """Of the texts with each view of the one image in `pixels`, [views, texts]."""
+        scores = np.zeros((len(views), len(texts)), np.float32)
         for rows, patches in patches_of(views, self.tokens_before_patches):
 
             def see(part: range, rows: Any = rows, patches: torch.Tensor = patches) -> None:
@@ -52,7 +68,7 @@ class PatchScorer(HubImages, DualEncoder):
                 )
 
             self.image_batches.each(len(rows), see)
-        return scores * np.float32(logit_scale_of(self, _FIRST_SCALE))
+        return scores
 
     @property
     def tokens_before_patches(self) -> int:

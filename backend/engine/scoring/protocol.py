@@ -249,11 +249,11 @@ class SeesParts(Protocol):
         ...
 
     def score_views(
-        self, image: Image.Image, captions: Sequence[str], views: BoolArray
-    ) -> FloatArray:
-        """Scores of the captions for each view of the image, [views, captions], as log-odds, which
-        do not saturate. `views` [views, rows, columns]: True where a patch is seen; not less than
-        one patch of each."""
+        self, image: Image.Image, requests: Sequence[tuple[BoolArray, Sequence[str]]]
+    ) -> list[FloatArray]:
+        """For each (views, captions) of the same image the scores of the captions for each view,
+        [views, captions], as log-odds, which do not saturate. Views [views, rows, columns]: True
+        where a patch is seen; not less than one patch of each."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,15 +10,23 @@ from PIL import Image
 
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers' image processors)
 from backend.engine.captions import Caption
-from backend.engine.regions.part_maps import PartMap, part_maps, phrase_around, views_of
+from backend.engine.regions.part_maps import (
+    PartMap,
+    check_sees_parts,
+    part_maps,
+    phrase_around,
+    views_of,
+)
 from backend.engine.regions.region import LEAST, SHARE, Region, region_of, regions_of
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.picture_views import field_of_view
-from backend.engine.scoring.protocol import Scorer
+from backend.engine.scoring.protocol import BoolArray, FloatArray, Scorer
 from backend.settings import MODELS
 from research.evaluation.pointing import is_hit, questions_of
 from research.scenes.renderer import PICTURE_SIZE, render_with_regions
 from research.scenes.world import make_scene
+
+Requests = Sequence[tuple[BoolArray, Sequence[str]]]
 
 _MODELS = {"blip-itm": "scenes-blip-itm", "blip-itc": "scenes-blip-itm", "clip": "scenes-clip"}
 
@@ -45,6 +54,8 @@ def test_spans_of_a_caption_do_not_depend_on_each_other(scorer: Scorer) -> None:
     together = part_maps(scorer, image, caption, [[2], [6], [1, 2]])
     for span, of_span in zip(([2], [6], [1, 2]), together, strict=True):
         (alone,) = part_maps(scorer, image, caption, [span])
+        assert alone.weights is not None
+        assert of_span.weights is not None
         np.testing.assert_allclose(alone.weights, of_span.weights, atol=1e-3)
         assert of_span.size == (90, 60)
     assert part_maps(scorer, image, caption, []) == []
@@ -91,10 +102,46 @@ def test_nothing_speaks_for_words_that_add_nothing() -> None:
 
 
 def test_the_region_of_words_about_everything_is_the_whole_picture() -> None:
-    weights, field = [[2, 0], [0, 0]], (50, 0, 350, 300)
-    whole = region_of(_map(weights, field), is_everywhere=True)
-    assert whole == Region((0, 0, 400, 300), 1.0)
-    assert region_of(_map(weights, support=LEAST - 0.1), is_everywhere=True).box is None
+    of_words = PartMap(None, 1.0, (50, 0, 350, 300), (400, 300))
+    assert region_of(of_words) == Region((0, 0, 400, 300), 1.0)
+    assert region_of(replace(of_words, support=LEAST - 0.1)).box is None
+
+
+def test_only_what_is_read_is_computed(scorer: Scorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view without a part is scored for the phrases of local words alone, and the numbers are
+    those of all views with all texts."""
+    parts = check_sees_parts(scorer)
+    score_views, questions = parts.score_views, list[int]()
+
+    def counted(image: Image.Image, requests: Requests) -> list[FloatArray]:
+        questions.append(sum(len(views) * len(captions) for views, captions in requests))
+        return score_views(image, requests)
+
+    image, _ = render_with_regions(make_scene(random.Random(3)), PICTURE_SIZE)
+    caption = Caption.parse("A dog under a tree in the snowy park")
+    local, everywhere = [[1], [4]], [[7], [8], [7, 8]]
+    spans = [*local, *everywhere]
+    views, shape = views_of(parts.grid)
+    texts = [text for span in spans for text in phrase_around(caption, span)]
+    (odds,) = score_views(image, [(views, texts)])
+    monkeypatch.setattr(scorer, "score_views", counted)
+    maps = part_maps(scorer, image, caption, spans, {2, 3, 4})
+    assert questions == [2 * len(spans) + (len(views) - 1) * len(local)]
+    for number, of_span in enumerate(maps):
+        phrase, without = odds[:, 2 * number], odds[0, 2 * number + 1]
+        assert of_span.support == pytest.approx(phrase[0] - without, abs=1e-3)
+        if number in (0, 1):
+            assert of_span.weights is not None
+            falls = (phrase[0] - phrase[1:]).reshape(shape)
+            np.testing.assert_allclose(of_span.weights, falls, atol=1e-3)
+        else:
+            assert of_span.weights is None
+
+    questions.clear()
+    spans_of = dict(zip(caption.words, caption.spans, strict=True))
+    regions_of(scorer, image, caption.text, [spans_of["park"]])
+    assert regions_of(scorer, image, caption.text, [spans_of["the"]]) == {}
+    assert questions == [2], "no view of a part for a place, nothing for a function word"
 
 
 def test_function_words_are_nowhere_and_places_and_weathers_everywhere(scorer: Scorer) -> None:
