@@ -15,6 +15,7 @@ from backend.jobs.reports import JobView
 from backend.operations.registry import OPERATIONS
 from backend.progress import duration
 from backend.workspace import Workspace
+from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, explained, note, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import counted, part, render
@@ -197,17 +198,17 @@ def start_by(
     after: gr.HTML | None = None,
     **arguments: Any,
 ) -> None:
-    """Make the button start the job and `status` show its progress. `redraw`: draws the page when
-    the job is done: (function, inputs, outputs). `after`: a change of this starts the job too.
-    `arguments`: further inputs, by the names of the job's parameters."""
+    """Make the button start the job, as whoever presses it, and `status` show its progress.
+    `redraw`: draws the page when the job is done: (function, inputs, outputs). `after`: a change of
+    this starts the job too. `arguments`: further inputs, by the names of the job's parameters."""
     job_id, done = gr.State(None), gr.State(0)
     timer = gr.Timer(1.0, active=False)
 
     @starting
-    def start_job(dataset_id: int | None, *values: Any) -> Started:
+    def start_job(request: gr.Request, dataset_id: int | None, *values: Any) -> Started:
         named = {name: value for name, value in zip(arguments, values, strict=True)
                  if value is not None}  # fmt: skip
-        return begin(workspace, kind, dataset_id, **named)
+        return begin(seen_by(workspace, request), kind, dataset_id, **named)
 
     def watch(started: int | None, count: int) -> tuple[Any, Any, int]:
         if started is None:

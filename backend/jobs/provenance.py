@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from backend.correction_writers import new_writer
 from backend.datasets.caption_writers import Writer, writer_of
 from backend.datasets.read_options import is_address
 from backend.jobs.reports import ExportDecision, count_of
-from db.authors import is_edit, is_reserved, person_of
+from db.authors import is_reserved, person_of
 from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow
 
@@ -17,21 +18,6 @@ from db.queries.pair_queries import PairRow
 _MOST_WRITERS = 50
 #: What the caption of a pair is called that still is the source's, or a part of it.
 _OF_THE_SOURCE = ("human", "shortened")
-
-
-def new_writer(pair: PairRow, caption: str, accepted: tuple[str, str] | None) -> Writer | None:
-    """Who or what wrote a caption that is not the source's any more: the proposer of the suggestion
-    that the verdict accepted (with its text), or the verdict's author; None: nobody knows, or
-    whoever asks may not."""
-    date = f"{pair.decided_at:%Y-%m-%d}" if pair.decided_at is not None else ""
-    if accepted is not None and accepted[1] == caption:
-        model, _, prompt = accepted[0].partition(" · ")
-        return Writer(model, "model", prompt, date)
-    if not pair.decided_by or pair.corrected_caption != caption:
-        return None
-    if is_edit(pair.decided_by):
-        return Writer(person_of(pair.decided_by), "person", date=date)
-    return Writer(pair.decided_by, "" if is_reserved(pair.decided_by) else "person", date=date)
 
 
 class People:
