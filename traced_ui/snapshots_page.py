@@ -18,11 +18,15 @@ from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, note, wired
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
-from traced_ui.templates import counted, render
+from traced_ui.templates import counted, part, render
 
 _REPORT = TypeAdapter(DiffReport)
 #: Jobs among which the newest comparison is looked for: those of others are private.
 _RECENT = 50
+_RESTORING = (
+    "Verdicts and corrected captions of the snapshot come into effect again. Nothing is deleted, "
+    "and one click undoes it. What the source says stays as it is."
+)
 _NOW = ("The dataset as it is now", "")
 
 
@@ -41,7 +45,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         status = gr.HTML(elem_id="diff-status")
         comparison = gr.HTML(elem_id="diff", padding=False)
         with gr.Accordion("Restore a snapshot", open=False, elem_id="restore"):
-            gr.HTML(render("snapshots/restore.html"), padding=False)
+            gr.HTML(part("plain", _RESTORING), padding=False, elem_classes="hint")
             which = _choice(RestoreOptions, "name", "Snapshot", "restore-name")
             with gr.Row():
                 look = gr.Button("Preview", elem_id="restore-preview")

@@ -317,7 +317,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "snapshots/list.html": lambda text: snapshots_page.listing_html(
         SnapshotReport("", (SnapshotRow(1, 3, text, text, NOW, 9),))
     ),
-    "snapshots/restore.html": lambda text: render("snapshots/restore.html"),
     "snapshots/diff.html": lambda text: render(
         "snapshots/diff.html",
         report=DiffReport(
