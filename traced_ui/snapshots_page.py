@@ -7,13 +7,13 @@ from pydantic import TypeAdapter
 
 from backend.errors import SettingsError
 from backend.jobs.dataset_versions import KINDS, DiffReport, SnapshotReport
-from backend.operations.snapshot import DiffOptions, RestoreOptions, SnapshotOptions
+from backend.operations.snapshot import SnapshotOptions
 from backend.verdict_texts import UNDECIDED, word_of
 from backend.workspace import Workspace
 from db.authors import RESTORE
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.differences import difference
-from traced_ui.jobs import start_by, table
+from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, note, wired
 from traced_ui.option_fields import field
@@ -39,14 +39,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     taken = gr.HTML(elem_id="snapshot-status")
     with gr.Column(visible=False, elem_id="snapshot-compare") as comparing:
         with gr.Row():
-            before = _choice(DiffOptions, "before", "Compare", "diff-before")
-            after = _choice(DiffOptions, "after", "With", "diff-after")
+            before = _choice("Compare", "diff-before")
+            after = _choice("With", "diff-after")
         compare = gr.Button("Compare", elem_id="diff-start")
         status = gr.HTML(elem_id="diff-status")
         comparison = gr.HTML(elem_id="diff", padding=False)
         with gr.Accordion("Restore a snapshot", open=False, elem_id="restore"):
             gr.HTML(part("plain", _RESTORING), padding=False, elem_classes="hint")
-            which = _choice(RestoreOptions, "name", "Snapshot", "restore-name")
+            which = _choice("Snapshot", "restore-name")
             with gr.Row():
                 look = gr.Button("Preview", elem_id="restore-preview")
                 restore = gr.Button("Restore", variant="primary", elem_id="restore-start")
@@ -112,10 +112,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     return redraw
 
 
-def _choice(model: Any, option: str, label: str, elem_id: str) -> gr.Dropdown:
+def _choice(label: str, elem_id: str) -> gr.Dropdown:
     """A snapshot; the choices are those of the dataset."""
-    about = " ".join((model.model_fields[option].description or "").split())
-    return gr.Dropdown([], label=label, info=about, elem_id=elem_id)
+    return gr.Dropdown([], label=label, elem_id=elem_id, min_width=280)
 
 
 def _compared(workspace: Workspace) -> Any:
@@ -129,12 +128,7 @@ def _compared(workspace: Workspace) -> Any:
 
 def listing_html(report: SnapshotReport) -> str:
     """The snapshots of a dataset, newest first; before the first one, what they are for."""
-    rows = [
-        [each.name, f"{each.pairs:,}", f"{each.created_at:%Y-%m-%d %H:%M}", each.author]
-        for each in reversed(report.snapshots)
-    ]
-    listed = table(["snapshot", "pairs", "taken (UTC)", "by"], rows, (1,)) if rows else ""
-    return render("snapshots/list.html", listed=listed)
+    return render("snapshots/list.html", snapshots=report.snapshots[::-1])
 
 
 def comparison_html(workspace: Workspace, dataset_id: int) -> str:

@@ -31,7 +31,7 @@ def test_a_snapshot_is_taken_compared_restored_and_that_is_undone(
         expect(page.locator("#snapshot-status [role=alert]")).to_be_visible()
         page.locator("#snapshot-name textarea, #snapshot-name input").fill("before")
         page.locator("#snapshot-start").click()
-        expect(page.locator("#snapshots tbody tr")).to_have_count(1)
+        expect(page.locator("#snapshots li")).to_have_count(1)
         version = workspace.review.open_pair(1).version
         caption = "A corrected caption."
         workspace.review.decide(1, version, "correction", caption, author="Eve")
