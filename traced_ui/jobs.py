@@ -195,11 +195,11 @@ def start_by(
     dataset: PageDataset,
     kind: str,
     redraw: tuple[Any, ...],
-    after: gr.HTML | None = None,
+    on_change: gr.HTML | None = None,
     **arguments: Any,
 ) -> None:
     """Make the button start the job, as whoever presses it, and `status` show its progress.
-    `redraw`: draws the page when the job is done: (function, inputs, outputs). `after`: a change of
+    `redraw`: draws the page when the job is done: (function, inputs, outputs). `on_change`: a change of
     this starts the job too. `arguments`: further inputs, by the names of the job's parameters."""
     job_id, done = gr.State(None), gr.State(0)
     timer = gr.Timer(1.0, active=False)
@@ -222,7 +222,7 @@ def start_by(
 
     inputs = [dataset, *arguments.values()]
     button.click(start_job, inputs, [job_id, status, timer], **QUIET)
-    if after is not None:
-        after.change(start_job, inputs, [job_id, status, timer], **QUIET)
+    if on_change is not None:
+        on_change.change(start_job, inputs, [job_id, status, timer], **QUIET)
     timer.tick(**wired(watch, [job_id, done], [status, timer, done], status))
     done.change(*redraw, **QUIET)
