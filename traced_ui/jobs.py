@@ -199,8 +199,9 @@ def start_by(
     **arguments: Any,
 ) -> None:
     """Make the button start the job, as whoever presses it, and `status` show its progress.
-    `redraw`: draws the page when the job is done: (function, inputs, outputs). `on_change`: a change of
-    this starts the job too. `arguments`: further inputs, by the names of the job's parameters."""
+    `redraw`: draws the page when the job is done: (function, inputs, outputs). `on_change`: a
+    change of this starts the job too. `arguments`: further inputs, by the names of the job's
+    parameters."""
     job_id, done = gr.State(None), gr.State(0)
     timer = gr.Timer(1.0, active=False)
 

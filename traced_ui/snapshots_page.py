@@ -36,7 +36,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     with gr.Row(elem_id="snapshot-take", equal_height=False):
         name = field(SnapshotOptions, "name", "Name of a new snapshot", elem_id="snapshot-name")
         take = gr.Button("Take a snapshot", variant="primary", elem_id="snapshot-start")
-    taken = gr.HTML(elem_id="snapshot-status")
+    answer = gr.HTML(elem_id="snapshot-status")
     with gr.Column(visible=False, elem_id="snapshot-compare") as comparing:
         with gr.Row():
             before = _choice("Compare", "diff-before")
@@ -99,13 +99,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         return note(f"{counted(act.together)} as before.", "good")
 
     redraw = (drawn, [dataset], [listing, comparing, before, after, comparison, which, undo])
-    take.click(**wired(store, [dataset, name], [name, taken], taken)).then(*redraw, **QUIET)
+    take.click(**wired(store, [dataset, name], [name, answer], answer)).then(*redraw, **QUIET)
     compared = (_compared(workspace), [dataset], [comparison])
     start_by(compare, status, workspace, dataset, "diff", compared, before=before, after=after)
-    told = (restored, [dataset], [message, undo])
+    report = (restored, [dataset], [message, undo])
     for button, is_dry_run in ((look, True), (restore, False)):
         start_by(
-            button, restoring, workspace, dataset, "restore", told, name=which,
+            button, restoring, workspace, dataset, "restore", report, name=which,
             dry_run=gr.State(is_dry_run),
         )  # fmt: skip
     undo.click(**wired(undone, [dataset], [message], message)).then(*redraw, **QUIET)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from backend.correction_writers import new_writer
 from backend.datasets.caption_writers import Writer, writer_of
 from backend.datasets.read_options import is_address
+from backend.jobs.correction_writers import new_writer
 from backend.jobs.reports import ExportDecision, count_of
 from db.authors import is_reserved, person_of
 from db.queries.dataset_queries import DatasetRow

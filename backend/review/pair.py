@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend import plugins
-from backend.correction_writers import new_writer
 from backend.datasets import images
 from backend.datasets.caption_writers import writer_of
 from backend.datasets.cells import split_proof
@@ -18,6 +17,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
+from backend.jobs.correction_writers import new_writer
 from backend.jobs.scoring.stored_rows import (
     claim_replaced,
     in_order,

@@ -162,13 +162,13 @@ class AnticipatedNoise:
     def questions(self, model: str) -> Questions:
         """One for each caption, or two where the first answer has nothing usable. An answer has
         VARIANTS captions as long as the original, each on a numbered line."""
-        asked = like(
+        questions = like(
             [question_about(text) for text in self.captions], model, len(self.captions),
             2 * len(self.captions),
         )  # fmt: skip
         characters = sum(map(len, self.captions)) / max(1, len(self.captions))
         line = round(characters / CHARACTERS_A_TOKEN) + _TOKENS_A_NUMBER
-        return replace(asked, tokens_out=VARIANTS * line)
+        return replace(questions, tokens_out=VARIANTS * line)
 
 
 def parse_variants(answer: str) -> list[str]:

@@ -24,7 +24,10 @@ HEAVY = {
 #: Libraries that no page needs before a model is used.
 MODELS = {"torch", "transformers", "scipy", "sklearn", "xgboost", "faiss"}
 #: Modules that read stored trajectories and suggestions and compute nothing.
-READERS = {"backend.jobs", "backend.jobs.scoring", "backend.jobs.scoring.stored_rows"}
+READERS = {
+    "backend.jobs", "backend.jobs.correction_writers", "backend.jobs.scoring",
+    "backend.jobs.scoring.stored_rows",
+}  # fmt: skip
 #: Runs the program once for each line of arguments and prints what it has imported, however it
 #: ends. The modules that all of them import are imported before they fork.
 PROGRAM = """
