@@ -16,14 +16,17 @@ from typing import Any
 
 from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading import SourcePair, read_dataset
+from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
 from backend.datasets.writing import check_target, write_dataset
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import Forecast, PriceList, forecast
 from backend.engine.noise.injection import KINDS, FineGrainedSource, ImageCaption, inject
 from backend.engine.noise.noisy_caption import NoisyCaption
 from backend.errors import DatasetFormatError, SettingsError
+from backend.jobs.reports import count_of
 from backend.progress import Progress, no_progress
 from backend.version import VERSION
-from research.noise.language_model import PROMPT_VERSION, LanguageModelNoise
+from research.noise.language_model import PROMPT_VERSION, AnticipatedNoise, LanguageModelNoise
 
 #: The column of a noisy dataset that records what was done to the caption.
 COLUMN = "noise"
@@ -62,23 +65,13 @@ def add_noise(
     `source`: what generates fine-grained errors (None: rules). Raises DatasetError, ExportError,
     SettingsError for an invalid rate or kind, and the errors of the language model, if one is used.
     """
-    if not 0 < rate <= 1:
-        raise SettingsError(f"The noise rate must lie above 0 and at most at 1, not {rate:g}.")
-    if unknown := set(kinds) - set(KINDS):
-        raise SettingsError(f"There is no noise {sorted(unknown)}; use {', '.join(KINDS)}.")
+    _check(kinds, rate)
     check_target(out, overwrite)  # errors of a language model take hours
-    reader = read_dataset(path, ReadOptions(image_root=image_root))
-    pairs = list(reader)[:limit]
-    if not pairs:
-        raise DatasetFormatError(f"'{path.name}' has no pair that can be read.")
+    reader, pairs = _read(path, image_root, limit)
     noisy = inject(
-        [ImageCaption(str(pair.image_path), pair.caption) for pair in pairs],
-        rate,
-        kinds,
-        seed,
-        source,
+        _captions(pairs), rate, kinds, seed, source,
         lambda done, total: progress(done, total, "Making errors"),
-    )
+    )  # fmt: skip
     made = [caption for caption in noisy if caption is not None]
     if not made:
         raise DatasetFormatError(f"'{path.name}' has no caption that allows such an error.")
@@ -103,6 +96,64 @@ def add_noise(
     return NoiseReport(
         out.resolve(), len(pairs), len(made), dict(by_kind), len(reader.problems), provenance
     )
+
+
+@dataclass(frozen=True)
+class NoiseForecast:
+    """What `add_noise` would ask a language model, which was not asked; nothing was written."""
+
+    model: str
+    pairs: int
+    forecast: Forecast
+
+    def in_words(self) -> str:
+        return (
+            f"{self.model}: {count_of(self.pairs, 'pair')}; {self.forecast.in_words()}. "
+            "Nothing was sent."
+        )
+
+
+def anticipate(
+    path: Path,
+    endpoint: ChatEndpoint,
+    prices: PriceList,
+    *,
+    kinds: Sequence[str] = KINDS,
+    rate: float = 0.5,
+    seed: int = 0,
+    image_root: Path | None = None,
+    limit: int | None = None,
+) -> NoiseForecast:
+    """What `add_noise` with these arguments would ask the model behind `endpoint`; cached answers
+    are not counted. Raises the same errors."""
+    _check(kinds, rate)
+    _, pairs = _read(path, image_root, limit)
+    source = AnticipatedNoise(endpoint.kept)
+    inject(_captions(pairs), rate, kinds, seed, source)
+    expected = forecast([source.questions(endpoint.name)], prices)
+    return NoiseForecast(endpoint.name, len(pairs), expected)
+
+
+def _check(kinds: Sequence[str], rate: float) -> None:
+    if not 0 < rate <= 1:
+        raise SettingsError(f"The noise rate must lie above 0 and at most at 1, not {rate:g}.")
+    if unknown := set(kinds) - set(KINDS):
+        raise SettingsError(f"There is no noise {sorted(unknown)}; use {', '.join(KINDS)}.")
+
+
+def _read(
+    path: Path, image_root: Path | None, limit: int | None
+) -> tuple[DatasetReader, list[SourcePair]]:
+    """Raises DatasetError."""
+    reader = read_dataset(path, ReadOptions(image_root=image_root))
+    pairs = list(reader)[:limit]
+    if not pairs:
+        raise DatasetFormatError(f"'{path.name}' has no pair that can be read.")
+    return reader, pairs
+
+
+def _captions(pairs: Sequence[SourcePair]) -> list[ImageCaption]:
+    return [ImageCaption(str(pair.image_path), pair.caption) for pair in pairs]
 
 
 def image_root_of(path: Path) -> Path | None:

@@ -78,7 +78,7 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
         return note(f"{counted(act.together, 'caption')} as before.", "good")
 
     redraw = (drawn, [dataset], [faults, which, mending, undo])
-    start_by(check, status, workspace, dataset, "lint", redraw, after=imported)
+    start_by(check, status, workspace, dataset, "lint", redraw, on_change=imported)
     look.click(**wired(preview, [dataset, which], [message], message))
     for button, act, inputs in ((mend, mended, [dataset, which]), (undo, undone, [dataset])):
         button.click(**wired(act, inputs, [message], message)).then(*redraw, **QUIET)

@@ -15,6 +15,7 @@ from backend.jobs.reports import JobView
 from backend.operations.registry import OPERATIONS
 from backend.progress import duration
 from backend.workspace import Workspace
+from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, explained, note, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import counted, part, render
@@ -194,20 +195,21 @@ def start_by(
     dataset: PageDataset,
     kind: str,
     redraw: tuple[Any, ...],
-    after: gr.HTML | None = None,
+    on_change: gr.HTML | None = None,
     **arguments: Any,
 ) -> None:
-    """Make the button start the job and `status` show its progress. `redraw`: draws the page when
-    the job is done: (function, inputs, outputs). `after`: a change of this starts the job too.
-    `arguments`: further inputs, by the names of the job's parameters."""
+    """Make the button start the job, as whoever presses it, and `status` show its progress.
+    `redraw`: draws the page when the job is done: (function, inputs, outputs). `on_change`: a
+    change of this starts the job too. `arguments`: further inputs, by the names of the job's
+    parameters."""
     job_id, done = gr.State(None), gr.State(0)
     timer = gr.Timer(1.0, active=False)
 
     @starting
-    def start_job(dataset_id: int | None, *values: Any) -> Started:
+    def start_job(request: gr.Request, dataset_id: int | None, *values: Any) -> Started:
         named = {name: value for name, value in zip(arguments, values, strict=True)
                  if value is not None}  # fmt: skip
-        return begin(workspace, kind, dataset_id, **named)
+        return begin(seen_by(workspace, request), kind, dataset_id, **named)
 
     def watch(started: int | None, count: int) -> tuple[Any, Any, int]:
         if started is None:
@@ -221,7 +223,7 @@ def start_by(
 
     inputs = [dataset, *arguments.values()]
     button.click(start_job, inputs, [job_id, status, timer], **QUIET)
-    if after is not None:
-        after.change(start_job, inputs, [job_id, status, timer], **QUIET)
+    if on_change is not None:
+        on_change.change(start_job, inputs, [job_id, status, timer], **QUIET)
     timer.tick(**wired(watch, [job_id, done], [status, timer, done], status))
     done.change(*redraw, **QUIET)

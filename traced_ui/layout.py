@@ -22,6 +22,7 @@ from traced_ui import (
     progress,
     retrain,
     rooms,
+    snapshots_page,
     team,
 )
 from traced_ui.keyboard import KEYS
@@ -44,6 +45,7 @@ _PAGES: dict[str, Callable[[Workspace, PageDataset], tuple[Any, ...] | None]] = 
     "retrain": retrain.build,
     "patterns": patterns_page.build,
     "export": export.build,
+    "snapshots": snapshots_page.build,
     "datasets": datasets.build,
     "guidelines": dataset_settings.build_guidelines,
     "models": lambda workspace, _: models_page.build(workspace),

@@ -40,7 +40,7 @@ ROOMS = (
             Page("patterns", "Blind spots"),
         ),
     ),
-    Room("Export", (Page("export", "Export"),)),
+    Room("Export", (Page("export", "Export"), Page("snapshots", "Snapshots"))),
 )  # fmt: skip
 #: In the corner: what concerns the dataset as a whole.
 DATASET = Room(

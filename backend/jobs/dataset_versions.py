@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.orm import Session
 
 from backend.engine.captions import Caption, aligned
+from backend.jobs.reports import count_of
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.decisions import judgement
@@ -32,9 +33,9 @@ class SnapshotReport:
         if self.deleted:
             return f"Snapshot '{self.name}' is deleted."
         if self.name:
-            return f"Snapshot '{self.name}' of {self.snapshots[-1].pairs:,} pairs."
+            return f"Snapshot '{self.name}' of {count_of(self.snapshots[-1].pairs, 'pair')}."
         lines = [
-            f"{each.name}: {each.pairs:,} pairs, {each.created_at:%Y-%m-%d %H:%M} UTC, "
+            f"{each.name}: {count_of(each.pairs, 'pair')}, {each.created_at:%Y-%m-%d %H:%M} UTC, "
             f"by {each.author}"
             for each in self.snapshots
         ]
@@ -43,9 +44,11 @@ class SnapshotReport:
 
 @dataclass(frozen=True)
 class Difference:
-    """One pair in two states. `words`: the caption in use, word by word, what went as [-…-] and
-    what came as {+…+}; "" if it is the same. Verdicts and splits: before and after."""
+    """One pair in two states. `id`: in its source. `words`: the caption in use, word by word, what
+    went as [-…-] and what came as {+…+}; "" if it is the same. Verdicts and splits: before and
+    after."""
 
+    pair_id: int
     id: str
     before: str = ""
     after: str = ""
@@ -98,7 +101,9 @@ class RestoreReport:
         left = [f"{self.reworded:,} have another caption in the source"] if self.reworded else []
         left += [f"{self.gone:,} are no longer in the source"] if self.gone else []
         rest = f" Left alone: {'; '.join(left)}." if left else ""
-        return f"{self.restored:,} pairs {verb} back the verdict of '{self.snapshot}'.{rest}"
+        return (
+            f"{count_of(self.restored, 'pair')} {verb} back the verdict of '{self.snapshot}'.{rest}"
+        )
 
 
 @dataclass
@@ -119,10 +124,12 @@ def snapshot(
 ) -> SnapshotReport:
     """Store the present state under this name, or `delete` that snapshot; "": neither. Raises
     SettingsError for a name that is taken, NotFound for one to delete that does not exist."""
+    if not name and not delete:
+        return SnapshotReport("", tuple(store.read(snapshots.list_snapshots, dataset_id)))
     with store.writing(large=True) as session:
         if delete:
             snapshots.forget(session, snapshots.find(session, dataset_id, name).id)
-        elif name:
+        else:
             snapshots.take(session, dataset_id, name, author)
         return SnapshotReport(name, tuple(snapshots.list_snapshots(session, dataset_id)), delete)
 
@@ -159,17 +166,18 @@ def nearest(store: Store, dataset_id: int) -> str:
 def _compare(old: StateRow | None, new: StateRow | None, tally: _Tally) -> None:
     if old is None or new is None:
         if new is not None:
-            tally.add("added", Difference(new.external_id, after=_text(new)))
+            tally.add("added", Difference(new.id, new.external_id, after=_text(new)))
         elif old is not None:
-            tally.add("gone", Difference(old.external_id, before=_text(old)))
+            tally.add("gone", Difference(old.id, old.external_id, before=_text(old)))
         return
+    which = (new.id, new.external_id)
     if _text(old) != _text(new):
         words = changed_words(_text(old), _text(new))
-        tally.add("captions", Difference(new.external_id, _text(old), _text(new), words))
+        tally.add("captions", Difference(*which, _text(old), _text(new), words))
     if _verdict(old) != _verdict(new) or old.claim_labels != new.claim_labels:
-        tally.add("verdicts", Difference(new.external_id, _verdict(old), _verdict(new)))
+        tally.add("verdicts", Difference(*which, _verdict(old), _verdict(new)))
     if (old.split or "") != (new.split or ""):
-        tally.add("splits", Difference(new.external_id, old.split or "", new.split or ""))
+        tally.add("splits", Difference(*which, old.split or "", new.split or ""))
 
 
 def restore(

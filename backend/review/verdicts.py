@@ -284,10 +284,10 @@ class Verdicts:
             lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, kind, rest),
         )
 
-    def has_edit(self, dataset_id: int, author: str | None = None) -> bool:
-        """Whether a bulk edit by the author is in effect, which `undo_edit` would undo."""
+    def has_edit(self, dataset_id: int, author: str | None = None, kind: str = EDIT) -> bool:
+        """Whether an act of this kind by the author is in effect, which `undo_edit` would undo."""
         who = author or self._settings.author
-        return self._store.read(verdict_queries.has_edit, dataset_id, who)
+        return self._store.read(verdict_queries.has_edit, dataset_id, who, kind)
 
     def redo(
         self, dataset_id: int, author: str | None = None, request_id: str | None = None

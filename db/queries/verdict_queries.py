@@ -748,11 +748,12 @@ def _is_in_effect(dataset_id: int, authors: Sequence[str]) -> tuple[ColumnElemen
     )
 
 
-def has_edit(session: Session, dataset_id: int, author: str) -> bool:
-    """Whether a bulk edit by this author is in effect, which they could undo."""
-    conditions = _is_in_effect(dataset_id, (edit_author(author),))
-    of_edit = select(Verdict.id).join(Pair, Pair.id == Verdict.pair_id).where(*conditions)
-    return session.scalar(of_edit.limit(1)) is not None
+def has_edit(session: Session, dataset_id: int, author: str, only: str = EDIT) -> bool:
+    """Whether an act by this author is in effect, which `undo_last` would undo. `only`: its kind,
+    EDIT or RESTORE."""
+    conditions = _is_in_effect(dataset_id, (only + author,))
+    of_kind = select(Verdict.id).join(Pair, Pair.id == Verdict.pair_id).where(*conditions)
+    return session.scalar(of_kind.limit(1)) is not None
 
 
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:

@@ -44,6 +44,11 @@ def noise(
     format: Annotated[
         str, typer.Option(help="jsonl, csv, parquet, or imagefolder, which copies the images.")
     ] = "jsonl",
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what requests to the language model will take: "
+                     "requests, tokens, and money by your prices; send and write nothing."),
+    ] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier one.")] = False,
     device: Device = None,
     as_json: AsJson = False,
@@ -51,20 +56,35 @@ def noise(
     """Make a benchmark: a copy of a dataset with errors whose truth is recorded."""
     with reported(as_json):
         from backend.engine.noise.injection import KINDS
-        from research.noisy_dataset import add_noise
+        from research.noisy_dataset import add_noise, anticipate
 
         kinds = [name.replace("-", "_") for name in kind or KINDS]
         source = None
         if llm is not None:
             from backend.engine.language_models.endpoint import ChatEndpoint
-            from research.noise.consistency import load_consistency_model
-            from research.noise.language_model import LanguageModelNoise
 
             if not llm_model:
                 raise SettingsError("Name the language model as its server does: --llm-model NAME.")
-            source = LanguageModelNoise(
-                ChatEndpoint(llm, llm_model, cache=answers),
-                load_consistency_model(nli, device or "cpu"),
+            endpoint = ChatEndpoint(llm, llm_model, cache=answers)
+            if dry_run:
+                from backend.engine.language_models.spending import PriceList, parse_prices
+                from backend.settings import load_settings
+
+                prices = PriceList(parse_prices(load_settings({}).prices))
+                expected = anticipate(
+                    path, endpoint, prices, kinds=kinds, rate=rate, seed=seed, limit=limit,
+                    image_root=image_root,
+                )  # fmt: skip
+                emit(expected, as_json, expected.in_words())
+                return
+            from research.noise.consistency import load_consistency_model
+            from research.noise.language_model import LanguageModelNoise
+
+            source = LanguageModelNoise(endpoint, load_consistency_model(nli, device or "cpu"))
+        elif dry_run:
+            raise SettingsError(
+                "A dry run shows requests to a language model, and none is named.",
+                terminal="Name one: --llm URL --llm-model NAME.",
             )
         with progress("Making errors") as update:
             report = add_noise(

@@ -9,13 +9,15 @@ caption, are dropped, and a caption without a usable variant gets no error of th
 import random
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from backend.engine.captions import Caption, aligned, changes
 from backend.engine.english.word_lists import FUNCTION_WORDS
-from backend.engine.language_models.chat_model import Question, harmless
+from backend.engine.language_models.chat_model import AnswerCache, Question, harmless, like
 from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import CHARACTERS_A_TOKEN, Questions
 from backend.engine.noise.noisy_caption import NoisyCaption, governed_by
 from research.noise.consistency import ConsistencyModel
 
@@ -90,6 +92,8 @@ PROMPT = Path(__file__).parent / "prompts" / "fine_grained.md"
 #: Part of every noisy dataset's provenance: increment it when the prompt changes.
 PROMPT_VERSION = 1
 VARIANTS, KEPT = 20, 2
+#: Of a line of the answer, besides its caption.
+_TOKENS_A_NUMBER = 3
 #: Minimum share of words that a variant keeps: with fewer it is a new caption, not a near miss.
 _SHARED = 0.5
 _LINE = re.compile(r"^\s*(?:\*\*)?(\d{1,2})[.):](?:\*\*)?\s+(.*\S)\s*$")
@@ -98,6 +102,11 @@ _LINE = re.compile(r"^\s*(?:\*\*)?(\d{1,2})[.):](?:\*\*)?\s+(.*\S)\s*$")
 @cache
 def prompt() -> str:
     return PROMPT.read_text("utf-8")
+
+
+def question_about(text: str, attempt: int = 0) -> Question:
+    """The question for variants of a caption."""
+    return Question(prompt(), f"<caption>{harmless(text)}</caption>", seed=attempt)
 
 
 class LanguageModelNoise:
@@ -128,11 +137,38 @@ class LanguageModelNoise:
     def _variants(self, text: str) -> list[str]:
         """Usable variants of the text; an answer without any is retried once."""
         for attempt in range(2):
-            question = Question(prompt(), f"<caption>{harmless(text)}</caption>", seed=attempt)
-            variants = usable(text, parse_variants(self.endpoint.ask(question).text))
+            answer = self.endpoint.ask(question_about(text, attempt))
+            variants = usable(text, parse_variants(answer.text))
             if variants:
                 return variants
         return []
+
+
+class AnticipatedNoise:
+    """In the place of `LanguageModelNoise`, asks nothing and notes which questions would be asked,
+    if the model returned something usable each time. `captions`: those asked about."""
+
+    def __init__(self, cache: AnswerCache) -> None:
+        self._cache = cache
+        self.captions: list[str] = []
+
+    def make(self, text: str, generator: random.Random) -> NoisyCaption | None:
+        if len(Caption.parse(text)) < 2:
+            return None
+        if self._cache.read(question_about(text)) is None:
+            self.captions.append(text)
+        return NoisyCaption(text, (), "fine_grained", ("language model",), text)
+
+    def questions(self, model: str) -> Questions:
+        """One for each caption, or two where the first answer has nothing usable. An answer has
+        VARIANTS captions as long as the original, each on a numbered line."""
+        questions = like(
+            [question_about(text) for text in self.captions], model, len(self.captions),
+            2 * len(self.captions),
+        )  # fmt: skip
+        characters = sum(map(len, self.captions)) / max(1, len(self.captions))
+        line = round(characters / CHARACTERS_A_TOKEN) + _TOKENS_A_NUMBER
+        return replace(questions, tokens_out=VARIANTS * line)
 
 
 def parse_variants(answer: str) -> list[str]:

@@ -1,8 +1,11 @@
 """`snapshot`, `diff` and `restore`, by the command line, the API and for curators."""
 
 import json
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from typer.testing import CliRunner
@@ -10,8 +13,10 @@ from typer.testing import CliRunner
 import app as program
 from backend.errors import NotFound, SettingsError
 from backend.workspace import Workspace
+from db.authors import RESTORE
 from tests.datasets.folders import image_folder
 from tests.jobs.opening import opened
+from traced_ui.snapshots_page import comparison_html
 
 ROWS = [
     {"file_name": "a.png", "id": "one", "caption": "A red dog.", "split": "train"},
@@ -126,3 +131,55 @@ def test_a_comparison_is_seen_by_who_started_it_alone(workspace: Workspace) -> N
     assert workspace.jobs.background.wait(60)
     assert workspace.jobs.job(job).result["counts"]
     assert workspace.jobs.seen_by("Bea").job(job).result == {}
+
+
+def compared(workspace: Workspace, *names: str) -> str:
+    """The part of the page that shows a comparison which was started there."""
+    options = dict(zip(("before", "after"), names, strict=False))
+    workspace.jobs.start("diff", 1, **options)
+    assert workspace.jobs.background.wait(60)
+    return comparison_html(workspace, 1)
+
+
+def test_the_page_shows_changes_word_by_word_with_links_to_the_pairs(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    assert comparison_html(workspace, 1) == ""
+    workspace.jobs.run("snapshot", 1, name="first")
+    assert "<li" not in compared(workspace, "first")
+    decide(workspace, 1, "correction", "A black dog.")
+    change_source(workspace, tmp_path / "pairs")
+    workspace.jobs.run("snapshot", 1, name="second")
+    for page in (compared(workspace, "first"), compared(workspace, "first", "second")):
+        counts = re.findall(r"<dd>(\d+)</dd>", page)
+        assert counts == ["1", "1", "2", "1", "1"], "as KINDS"
+        captions = page.partition('data-kind="captions"')[2].partition("</ul>")[0]
+        assert "A <del>red</del> <ins>black</ins> dog." in captions
+        links = re.findall('<a href="([^"]*)"', captions)
+        pairs = {parse_qs(unescape(link).lstrip("?"))["pair"][0] for link in links}
+        assert pairs == {"1", "2"}
+        gone = page.partition('data-kind="gone"')[2].partition("</ul>")[0]
+        assert "three" in gone
+        assert "<a " not in gone, "it cannot be opened"
+
+
+def test_the_page_shows_everybody_their_own_comparison(workspace: Workspace) -> None:
+    workspace.jobs.run("snapshot", 1, name="first")
+    decide(workspace, 1, "drop")
+    ada, bea = workspace.seen_by("Ada"), workspace.seen_by("Bea")
+    assert "first" in compared(ada, "first")
+    assert comparison_html(bea, 1) == ""
+    workspace.jobs.run("snapshot", 1, name="second")
+    assert "second" in compared(bea, "second")
+    assert "first" in comparison_html(ada, 1)
+
+
+def test_what_undoes_a_restoring_is_offered_while_one_is_in_effect(workspace: Workspace) -> None:
+    workspace.jobs.run("snapshot", 1, name="first")
+    decide(workspace, 1, "drop")
+    assert not workspace.review.has_edit(1, kind=RESTORE)
+    workspace.jobs.run("restore", 1, name="first")
+    assert workspace.review.has_edit(1, kind=RESTORE)
+    assert not workspace.review.has_edit(1), "it is no bulk edit"
+    workspace.review.undo_edit(1, kind=RESTORE)
+    assert not workspace.review.has_edit(1, kind=RESTORE)

@@ -106,3 +106,29 @@ def test_a_language_model_needs_a_name(source: Path, tmp_path: Path) -> None:
     given = ["noise", str(source), str(tmp_path / "out"), "--llm", "http://127.0.0.1:9/v1"]
     result = CliRunner().invoke(app, given)
     assert result.exit_code == 2
+
+
+def test_a_dry_run_counts_the_requests_of_the_run_and_writes_nothing(
+    source: Path, tmp_path: Path
+) -> None:
+    arguments = [
+        "noise", str(source), str(tmp_path / "out"), "--json", "--dry-run", "--rate", "0.25",
+        "--answers", str(tmp_path / "answers"),
+    ]  # fmt: skip
+    server = ["--llm", "http://127.0.0.1:9/v1", "--llm-model", "tiny"]
+    prices = {"TRACED_PRICES": "tiny=1/2"}
+    result = CliRunner().invoke(app, [*arguments, *server, "--kind", "fine-grained"], env=prices)
+    assert result.exit_code == 0, result.output
+    expected = json.loads(result.stdout)["forecast"]
+    assert expected["requests"] == [10, 20], "once each, or once more for an unusable answer"
+    tokens_in, tokens_out = expected["tokens_in"][0], expected["tokens_out"][0]
+    assert tokens_out > 10 * 20 * 3, "twenty captions an answer"
+    assert expected["cost"][0] == pytest.approx((tokens_in + 2 * tokens_out) / 1e6)
+    # Another kind in turn is made without the model; a model without a price has no cost.
+    mixed = CliRunner().invoke(app, [*arguments, *server, "--kind", "random", "--kind",
+                                     "fine-grained"])  # fmt: skip
+    assert json.loads(mixed.stdout)["forecast"]["requests"] == [5, 10]
+    assert json.loads(mixed.stdout)["forecast"]["cost"] is None
+    assert CliRunner().invoke(app, arguments).exit_code == 2, "no server is named"
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "answers").exists()

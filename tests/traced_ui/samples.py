@@ -18,6 +18,7 @@ from backend.engine.statistics.agreement import Agreement, TwoPeople
 from backend.engine.statistics.blind_spots import Pattern
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.dataset_versions import KINDS, Difference, DiffReport, SnapshotReport
 from backend.jobs.model_manager import ModelView
 from backend.jobs.reports import Deletion, JobView
 from backend.jobs.writer_patterns import BlindSpot, PatternsReport
@@ -56,6 +57,7 @@ from backend.workspace import ClassifierRow, ReviewCounts
 from db.queries.duplicate_queries import MemberRow
 from db.queries.opinion_queries import DisputedPair, OpinionRow
 from db.queries.pair_queries import CaptionRow
+from db.queries.snapshots import SnapshotRow
 from traced_ui import (
     caption_faults,
     dataset_settings,
@@ -72,6 +74,7 @@ from traced_ui import (
     retrain,
     review_page,
     rooms,
+    snapshots_page,
     team,
 )  # fmt: skip
 from traced_ui.differences import difference
@@ -310,6 +313,25 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "blind_spots.html",
         report=PatternsReport(30, 9, 1, 40, 0.1, (blind_spot(text),)),
         writers={text: [{"spot": blind_spot(text), "pairs": 4, "address": f"?tag={text}"}]},
+    ),
+    "snapshots/list.html": lambda text: snapshots_page.listing_html(
+        SnapshotReport("", (SnapshotRow(1, 3, text, text, NOW, 9),))
+    ),
+    "snapshots/diff.html": lambda text: render(
+        "snapshots/diff.html",
+        report=DiffReport(
+            text,
+            text,
+            9,
+            9,
+            dict.fromkeys(KINDS, 30),
+            {kind: [Difference(7, text, f"a {text}", f"{text} b")] for kind in KINDS},
+        ),
+        kinds=KINDS,
+        compared_at=NOW,
+        dataset_id=3,
+        difference=difference,
+        word_of=str,
     ),
     "labels.html": lambda text: render("labels.html", lines=[text]),
     "datasets/faults.html": lambda text: render(

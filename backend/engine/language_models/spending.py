@@ -178,9 +178,10 @@ def forecast(questions: Sequence[Questions], prices: PriceList) -> Forecast:
     """What these questions will take, by the user's own prices."""
     fewest = _total([(each, each.fewest) for each in questions], prices)
     most = _total([(each, each.most) for each in questions], prices)
+    longest = max([TOKENS_AN_ANSWER, *(each.tokens_out for each in questions)])
     assumed = (
         f"assuming {CHARACTERS_A_TOKEN} characters a token, {TOKENS_A_PICTURE} tokens a picture, "
-        f"{TOKENS_AN_ANSWER} tokens an answer"
+        f"{longest} tokens an answer"
     )
     return Forecast(
         (fewest.requests, most.requests),
