@@ -8,9 +8,9 @@ from pydantic import TypeAdapter
 from backend.errors import SettingsError
 from backend.jobs.dataset_versions import KINDS, DiffReport, SnapshotReport
 from backend.operations.snapshot import SnapshotOptions
+from backend.review.verdicts import RESTORE
 from backend.verdict_texts import UNDECIDED, word_of
 from backend.workspace import Workspace
-from db.authors import RESTORE
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.differences import difference
 from traced_ui.jobs import start_by

@@ -15,6 +15,7 @@ from backend.review.views import fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
 from db.authors import EDIT
+from db.authors import RESTORE as RESTORE
 from db.decisions import DECISIONS, SAMPLINGS
 from db.queries import (
     blind_review,
