@@ -68,6 +68,14 @@ def test_nothing_covers_picture_caption_or_chart(page: Page, size: tuple[int, in
     page.set_viewport_size({"width": 1440, "height": 900})
 
 
+def test_the_browsers_own_controls_follow_the_theme(page: Page) -> None:
+    scheme = "() => getComputedStyle(document.documentElement).colorScheme"
+    page.evaluate("() => document.body.classList.add('dark')")
+    assert page.evaluate(scheme) == "dark"
+    page.evaluate("() => document.body.classList.remove('dark')")
+    assert page.evaluate(scheme) != "dark"
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (720, 450), (390, 844)], ids=str)
 def test_verdicts_are_in_view_and_a_desktop_does_not_scroll(
     page: Page, size: tuple[int, int]
