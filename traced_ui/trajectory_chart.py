@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from backend.engine.captions import Caption
 from backend.engine.detection.localisation import has_content
+from backend.engine.english.phrases import grammar_of
+from backend.engine.english.shortening import is_sentence
 from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.differences import difference
 from traced_ui.templates import render
@@ -84,15 +86,30 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
 
 
 def best_step(trajectory: Trajectory) -> int:
-    """The step with the best match among those whose text still says something; 0: the caption
-    itself, or hardly better."""
-    content = (
-        t
-        for t in range(trajectory.steps + 1)
-        if not t or has_content(Caption.parse(trajectory.caption_at(t)).words)
-    )
-    best = max(content, key=lambda t: trajectory.scores[t])
-    return best if trajectory.scores[best] - trajectory.scores[0] >= RISE else 0
+    """The step with the best match among those that could be the caption: that say something and,
+    if the caption itself is a sentence, are one; 0: the caption itself, or hardly better."""
+    scores, whole = trajectory.scores, trajectory.caption_at(0)
+    for t in sorted(range(1, trajectory.steps + 1), key=lambda t: -scores[t]):
+        if scores[t] - scores[0] < RISE:
+            break
+        if _may_replace(trajectory.caption_at(t), whole):
+            return t
+    return 0
+
+
+def _may_replace(text: str, whole: str) -> bool:
+    """Whether what is left of a caption says something and is as much of a sentence as the whole:
+    of "Two trees in a park", "trees in a park", but neither "trees in a" nor "in a park"."""
+    if not has_content(Caption.parse(text).words):
+        return False
+    if not is_sentence(whole):
+        return True
+    return is_sentence(text) and (_opens_with_place(whole) or not _opens_with_place(text))
+
+
+def _opens_with_place(text: str) -> bool:
+    """As "In the park, a table." does."""
+    return grammar_of(Caption.parse(text)).labels[0] == "preposition"
 
 
 def _scaled(value: float, low: float, high: float, start: float, end: float) -> float:

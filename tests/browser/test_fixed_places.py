@@ -68,6 +68,14 @@ def test_nothing_covers_picture_caption_or_chart(page: Page, size: tuple[int, in
     page.set_viewport_size({"width": 1440, "height": 900})
 
 
+def test_the_browsers_own_controls_follow_the_theme(page: Page) -> None:
+    scheme = "() => getComputedStyle(document.documentElement).colorScheme"
+    page.evaluate("() => document.body.classList.add('dark')")
+    assert page.evaluate(scheme) == "dark"
+    page.evaluate("() => document.body.classList.remove('dark')")
+    assert page.evaluate(scheme) != "dark"
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (720, 450), (390, 844)], ids=str)
 def test_verdicts_are_in_view_and_a_desktop_does_not_scroll(
     page: Page, size: tuple[int, int]
@@ -137,6 +145,8 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
         press(page, "u")
         expect(hints).to_be_hidden()
         expect(session).to_have_text("1 this session")
+        expect(page.locator("#traced-toast")).to_contain_text("Saved")
+        assert page.evaluate(OVERLAPS, ["#traced-toast", "#traced-queue .pairs", ".pager"]) == []
         page.locator("[data-dismiss-limits]").click()
         page.reload()
         expect(page.locator("#traced-stage [data-pair]")).to_be_visible()

@@ -118,6 +118,9 @@ def test_look_here_fills_the_view_with_the_region_and_goes_back(
     page.keyboard.press("o")
     expect(page.locator(REGION)).to_have_count(1)
     expect(button).to_have_attribute("aria-pressed", "true")
+    looked_at = page.locator("#traced-stage .word.looked-at")
+    expect(looked_at).to_have_count(1)  # which of the words the view is of
+    assert f"start={looked_at.get_attribute('data-start')}&" in boxes[-1]
     assert page.locator(image).evaluate("(e) => getComputedStyle(e).transitionDuration") == "0s"
     x, y, width, height = box_of(page, "#traced-stage .picture")
     left, top, across, down = box_of(page, REGION)
@@ -128,6 +131,7 @@ def test_look_here_fills_the_view_with_the_region_and_goes_back(
     assert top + down <= y + height
     button.click()
     expect(page.locator(REGION)).to_have_count(0)
+    expect(looked_at).to_have_count(0)
     assert box_of(page, image) == pytest.approx(before, abs=1.0)
     page.keyboard.press("o")
     expect(page.locator(REGION)).to_have_count(1)

@@ -90,10 +90,10 @@ export async function look() {
   const source = lit ?? most;
   if (!source) { say("no-suspect"); return; }
   target = source;
+  mark();
   show(source);
   const answer = await ask(source, () => target === source), image = target === source && source.isConnected && imageOf(source);
   if (answer?.region?.box && image) lookAt(placeOf(image, answer.region));
-  mark();
 }
 
 function leave() {
@@ -102,7 +102,12 @@ function leave() {
   show(atRest());
   mark();
 }
-function mark() { if (one(BUTTON)) one(BUTTON).ariaPressed = String(Boolean(target)); }
+/** Say whether the view is a word's, and whose. */
+function mark() {
+  if (one(BUTTON)) one(BUTTON).ariaPressed = String(Boolean(target));
+  const word = target?.matches(STEP) ? removedAt(target) : target;
+  all("#traced-stage .words .word").forEach((each) => each.classList.toggle("looked-at", each === word));
+}
 
 listen("pointerover", ({ target: over, pointerType }) => {
   const source = sourceAt(over);
