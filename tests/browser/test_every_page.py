@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from PIL import Image, ImageChops
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser import picture_sheets as sheets
@@ -15,6 +14,8 @@ from tests.browser.screenshots import PAGES
 
 pytestmark = pytest.mark.browser
 PHONE, TABLET = (390, 844), (820, 1180)
+#: A wide and a small screen, one of these at 200 %, and a phone.
+EVERY_SIZE = (SIZE, (1280, 720), (720, 450), PHONE)
 #: A name and an address without a space to break at.
 LONG = "a" * 120
 #: Fields and buttons on the screen whose focus cannot be seen.
@@ -109,17 +110,12 @@ WATCH_HEADER = """() => {
 
 
 @pytest.fixture(scope="module")
-def page(
-    profile: BrowserContext, separate_site: Site, pytestconfig: pytest.Config
-) -> Iterator[Page]:
+def page(profile: BrowserContext, separate_site: Site) -> Iterator[Page]:
     """The page of a dataset with a long name, opened once; its map is drawn."""
     with separate_site.workspace() as workspace:
         workspace.rename_dataset(1, LONG)
         workspace.jobs.run("map", 1)
     with opened_page(profile, separate_site, "?__theme=light") as opened:
-        if pytestconfig.getoption("retake"):
-            sheets.FOLDER.mkdir(exist_ok=True)
-            sheets.probe(opened).save(sheets.FOLDER / "probe.png")
         yield opened
 
 
@@ -141,6 +137,46 @@ def violations(page: Page, is_whole: bool = False) -> list[str]:
     page.add_style_tag(content=WITHOUT_FADING)
     dark = page.evaluate(RUN_AXE, [is_whole, True, COLOURS])
     return [*page.evaluate(RUN_AXE, [is_whole, False, RULES]), *dark]
+
+
+def test_no_page_overflows_or_looks_different_at_any_size(
+    page: Page, pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    """Each page at every size, light and dark: nothing wider than the window, no word or legend
+    cut, and what is on the screen as in `tests/browser/sheets`, which `--retake` replaces.
+
+    The first test of the file: what the others leave behind would be in the pictures.
+    """
+    is_retake = pytestconfig.getoption("retake")
+    is_compared = is_retake or sheets.has_same_fonts(page)
+    if is_retake:
+        sheets.save_probe(page)
+    problems: dict[str, list[str]] = {}
+    changed: list[str] = []
+    for name in PAGES:
+        show(page, name)
+        page.add_style_tag(content=sheets.QUIET)
+        if name == "datasets":
+            page.locator("#import-path").locator("input, textarea").fill(f"/{LONG}/{LONG}")
+            page.locator("#import-start").click()
+            expect(page.get_by_text("There is no file or folder").first).to_be_visible()
+        sheet = sheets.Sheet(name, is_retake)
+        for width, height in EVERY_SIZE:
+            page.set_viewport_size({"width": width, "height": height})
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+            for rule in (TOO_WIDE, BROKEN_WORDS, COVERED_LEGENDS):
+                if wrong := page.evaluate(rule):
+                    problems[f"{name}, {width} wide"] = wrong
+            if is_compared:
+                sheet.take(page)
+        if is_retake:
+            sheet.save()
+        elif file := sheet.differences(tmp_path):
+            changed.append(str(file))
+    assert problems == {}
+    assert changed == [], "Look at these. If they are as they should be: pytest --retake"
+    if not is_compared:
+        pytest.skip("The fonts differ from those of the stored pictures: looks are not compared.")
 
 
 def test_every_page_is_accessible_and_shows_where_the_focus_is(page: Page) -> None:
@@ -176,65 +212,6 @@ def test_every_page_is_accessible_and_shows_where_the_focus_is(page: Page) -> No
     page.set_viewport_size({"width": TABLET[0], "height": TABLET[1]})
     problems["tablet"] = violations(page, is_whole=True)
     assert not any(problems.values()), problems
-
-
-#: A wide and a small screen, one of these at 200 %, and a phone.
-EVERY_SIZE = (SIZE, (1280, 720), (720, 450), PHONE)
-
-
-#: Pages of these have more to say about this machine and this moment than about themselves.
-NOT_COMPARED = ("model", "settings")
-
-
-def test_no_page_overflows_or_looks_different_at_any_size(
-    page: Page, pytestconfig: pytest.Config, tmp_path: Path
-) -> None:
-    """Each page at every size, light and dark: nothing wider than the window, no word or legend
-    cut, and what is on the screen as in `tests/browser/sheets`, which `--retake` replaces."""
-    retake, problems, changed = pytestconfig.getoption("retake"), {}, {}
-    is_same_machine = retake or _is_same(page)
-    for name in PAGES:
-        show(page, name)
-        page.add_style_tag(content=sheets.QUIET)
-        if name == "datasets":
-            page.locator("#import-path").locator("input, textarea").fill(f"/{LONG}/{LONG}")
-            page.locator("#import-start").click()
-            expect(page.get_by_text("There is no file or folder").first).to_be_visible()
-        pictures = []
-        for size in EVERY_SIZE:
-            page.set_viewport_size({"width": size[0], "height": size[1]})
-            page.evaluate("() => new Promise(requestAnimationFrame)")
-            for rule in (TOO_WIDE, BROKEN_WORDS, COVERED_LEGENDS):
-                if wrong := page.evaluate(rule):
-                    problems[f"{name}, {size[0]} wide"] = wrong
-            for is_dark in (False, True) if is_same_machine and name not in NOT_COMPARED else ():
-                page.evaluate("dark => document.body.classList.toggle('dark', dark)", is_dark)
-                pictures.append(sheets.picture(page))
-            page.evaluate("document.body.classList.remove('dark')")
-        if pictures:
-            changed |= _compared(name, sheets.sheet_of(pictures), retake, tmp_path)
-    assert problems == {}
-    assert changed == {}, f"look at them in {tmp_path}; if they are as they should be: --retake"
-    if not is_same_machine:
-        pytest.skip("This machine has other fonts than the pictures that are kept: not compared.")
-
-
-def _is_same(page: Page) -> bool:
-    """Whether text looks here as in the pictures that are kept."""
-    file = sheets.FOLDER / "probe.png"
-    with Image.open(file) as kept:
-        return ImageChops.difference(kept, sheets.probe(page)).getbbox() is None
-
-
-def _compared(name: str, sheet: Image.Image, retake: bool, folder: Path) -> dict[str, list[int]]:
-    """The pictures of a page that differ from those kept, which are replaced where they do if
-    `retake`; else the sheet is written into `folder`."""
-    file = sheets.FOLDER / f"{name}.webp"
-    kept = Image.open(file) if file.exists() else Image.new("L", (1, 1))
-    places = sheets.differing(sheet, kept)
-    if places:
-        sheet.save((sheets.FOLDER if retake else folder) / file.name, quality=70)
-    return {} if retake or not places else {name: places}
 
 
 def test_a_phone_shows_what_a_verdict_needs_and_the_queue_in_a_drawer(page: Page) -> None:
