@@ -5,7 +5,6 @@ and nothing is compared where it looks different.
 """
 
 import io
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +17,17 @@ WIDTH, SQUARE = 240, 8
 #: Levels (of 255) by which a square may differ in red, green and blue, and how many squares may
 #: differ more.
 TOLERANCE, MOST = 16, 1
-#: Seconds until a page that looks different is believed, and between two looks at it.
-PATIENCE, PAUSE = 8.0, 0.2
-#: What differs from run to run, and what moves.
+#: How often a page that looks different is looked at again, as it may still be drawn, and after how
+#: many milliseconds.
+LOOKS, PAUSE = 20, 250
+#: What moves, and what differs from run to run or between machines: times, folders.
 QUIET = """
 *, ::before, ::after { transition: none !important; animation: none !important;
   caret-color: transparent !important; scroll-behavior: auto !important; }
-time, .session, .model-card dl, progress, #traced-toast, #traced-jobs-button, .modebar-container
+.session, .model-card dl, progress, #traced-toast, #traced-jobs-button, .modebar-container,
+td[data-name="1,000 pairs here"], #export-out input, #export-out textarea
   { visibility: hidden !important; }
+#datasets-overview td[data-name=source], #delete-what-goes { display: none !important; }
 """
 PROBE = """<div style="position:fixed;inset:0 auto auto 0;z-index:9999;padding:4px;width:600px;
   height:60px;background:white;color:black;font:16px sans-serif">The quick brown fox, 0123456789
@@ -66,7 +68,7 @@ class Sheet:
         for is_dark in (False, True):
             left = WIDTH * len(self._pictures)
             expected = self._expected and self._expected.crop((left, 0, left + WIDTH, height))
-            shown = _still(page, is_dark, expected, 0 if self._changed else PATIENCE)
+            shown = _still(page, is_dark, expected, 1 if self._changed else LOOKS)
             self._pictures.append(shown)
             if expected and differs(shown, expected):
                 self._changed.append(side_by_side(shown, expected))
@@ -85,16 +87,18 @@ class Sheet:
         return file
 
 
-def _still(page: Page, is_dark: bool, expected: Image.Image | None, patience: float) -> Image.Image:
+def _still(page: Page, is_dark: bool, expected: Image.Image | None, looks: int) -> Image.Image:
     """What is on the screen, small, as soon as it looks as `expected`, or without that as soon as
-    it stands still; at the latest after `patience` seconds."""
-    until, before = time.monotonic() + patience, expected
-    while True:
-        shown = _taken(page, is_dark)
-        if (before is not None and not differs(shown, before)) or time.monotonic() > until:
-            return shown
+    it stands still; at the latest after so many looks."""
+    before = expected
+    shown = _taken(page, is_dark)
+    for _ in range(looks - 1):
+        if before is not None and not differs(shown, before):
+            break
         before = expected or shown
-        page.wait_for_timeout(1000 * PAUSE)
+        page.wait_for_timeout(PAUSE)
+        shown = _taken(page, is_dark)
+    return shown
 
 
 def _taken(page: Page, is_dark: bool) -> Image.Image:
