@@ -70,6 +70,7 @@ SLOW_LIBRARIES = ("torch", "transformers", "gradio", "playwright")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="only the quick lane, see conftest.py")
+    parser.addoption("--retake", action="store_true", help="keep the pages as they look now")
 
 
 def is_among(path: Path, patterns: Sequence[str]) -> bool:

@@ -117,4 +117,6 @@ def make_theme() -> gr.themes.Base:
         button_primary_background_fill_hover="#095a54",
         button_primary_background_fill_hover_dark="#0e8379",
         button_primary_text_color="#ffffff",
+        checkbox_border_color="#858e99",
+        checkbox_border_color_dark="#858e99",
     )
