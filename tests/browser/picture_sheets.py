@@ -162,7 +162,7 @@ def _changed(
     shown: Image.Image, expected: Image.Image
 ) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":
     """Squares that differ by more than the tolerance: rows by columns."""
-    return (abs(_squares(shown) - _squares(expected)) > TOLERANCE).any(axis=2)
+    return abs(_squares(shown) - _squares(expected)).max(axis=2) > TOLERANCE
 
 
 def _squares(image: Image.Image) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
