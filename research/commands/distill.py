@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.output import emit, open_workspace, progress, reported
+from backend.errors import SettingsError
 from backend.operations.common_options import AsJson, Database, Device, Kind, Model, Quantise
 from backend.settings import load_settings
 
@@ -44,6 +45,11 @@ def distill(
                                                     "evaluation.")
     ] = 0.2,
     seed: Annotated[int, typer.Option()] = 0,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what requests to the teacher will take: requests, "
+                     "tokens, and money by your prices; send and train nothing."),
+    ] = False,
     db: Database = None,
     model: Model = None,
     scorer: Kind = None,
@@ -54,27 +60,42 @@ def distill(
     """Train a small corrector on corrections that people accepted, or on a teacher's alone; use it
     with --vlm OUT/model."""
     with reported(as_json):
+        from backend.engine.correction.language_model_suggestions import Corrector
         from backend.engine.correction.modes import mode_named
+        from backend.engine.language_models.spending import PriceList, parse_prices
         from backend.loaded_models import Engine
         from backend.wings.vision_language.local import load_local
-        from research.distillation.distill_corrector import distill
+        from research.distillation.distill_corrector import anticipate, distill
         from research.distillation.fine_tuning import Recipe
 
         settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
         workspace = open_workspace(settings)
         dataset_id = workspace.find(dataset)
+        engine = workspace.engines.of_dataset(dataset_id)
         teacher_model = None
         if teacher is not None:
             named = {"corrector": teacher, "corrector_url": teacher_url, "device": device}
             corrector = Engine(load_settings(named)).corrector
             teacher_model = corrector.model if corrector else None
+        if dry_run:
+            if teacher_model is None:
+                raise SettingsError(
+                    "A dry run shows requests to a teacher, and none is named.",
+                    terminal="Name one: --teacher NAME.",
+                )
+            expected = anticipate(
+                workspace.store, engine, dataset_id, Corrector(teacher_model, mode_named(mode)),
+                taught, held_out, PriceList(parse_prices(settings.prices)),
+            )  # fmt: skip
+            emit(expected, as_json, expected.in_words())
+            return
         small = load_local(student, device or "cpu", quantise)  # pyrefly: ignore[bad-argument-type]
         modules = tuple(name.strip() for name in train_also.split(",") if name.strip())
         recipe = Recipe(rank, 2 * rank, epochs, learning_rate, batch, modules, seed)
         with progress("Distilling a corrector") as update:
             report = distill(
-                workspace.store, workspace.engines.of_dataset(dataset_id), dataset_id, small, out,
-                teacher_model, mode_named(mode), taught, held_out, recipe, update,
+                workspace.store, engine, dataset_id, small, out, teacher_model, mode_named(mode),
+                taught, held_out, recipe, update,
             )  # fmt: skip
         emit(report, as_json, distillation_summary(report))
 

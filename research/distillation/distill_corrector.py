@@ -17,9 +17,11 @@ from backend.engine.correction import prompting
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.suggestion import CorrectionContext, words_changed
-from backend.engine.language_models.chat_model import ChatModel
+from backend.engine.language_models.chat_model import ChatModel, like
+from backend.engine.language_models.spending import Forecast, PriceList, forecast
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.reports import count_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -39,6 +41,19 @@ FEWEST = 20
 #: Maximum number of captions judged correct, to be left unchanged, per correction.
 RIGHT_FOR_EACH = 0.5
 _PAGE = 100
+
+
+@dataclass(frozen=True)
+class TeacherForecast:
+    """What a distillation would ask its teacher, who was not asked; nothing was trained."""
+
+    model: str
+    captions: int
+    forecast: Forecast
+
+    def in_words(self) -> str:
+        captions = count_of(self.captions, "caption")
+        return f"{self.model}: {captions}; {self.forecast.in_words()}. Nothing was sent."
 
 
 @dataclass(frozen=True)
@@ -158,6 +173,27 @@ def distill(
     )
 
 
+def anticipate(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    teacher: Corrector,
+    taught: int,
+    held_out: float,
+    prices: PriceList,
+) -> TeacherForecast:
+    """What the requests to the teacher will take; none is sent."""
+    bench = PairCorrector(store, engine, dataset_id, None)
+    accepted = list(_accepted(bench, dataset_id, held_out))
+    enough = _are_enough(accepted)
+    exam = [each.context for each in _corrections(accepted) if each.held_out and enough]
+    contexts = [*exam, *(context for _, context in _undecided(bench, dataset_id, taught))]
+    questions = [prompting.question(context, teacher.mode) for context in contexts]
+    # Stored answers are not asked for again.
+    expected = like(questions, teacher.model.name, 0, len(questions))
+    return TeacherForecast(teacher.model.name, len(questions), forecast([expected], prices))
+
+
 def _corrections(lessons: Sequence[_Lesson]) -> list[_Lesson]:
     return [lesson for lesson in lessons if lesson.wanted != lesson.context.caption.text]
 
@@ -209,16 +245,23 @@ def _taught(
     bench: PairCorrector, dataset_id: int, teacher: Corrector, limit: int, held_out: float
 ) -> Iterator[_Lesson]:
     """The teacher's answers for undecided pairs, where it gave a readable one."""
+    for row, context in _undecided(bench, dataset_id, limit):
+        proposal = propose(context, teacher)
+        if proposal.outcome in ("corrected", "unchanged"):
+            wanted = proposal.caption or context.caption.text
+            yield _Lesson(context, wanted, _is_held_out(row, held_out))
+
+
+def _undecided(
+    bench: PairCorrector, dataset_id: int, limit: int
+) -> Iterator[tuple[QueueRow, CorrectionContext]]:
+    """The pairs that a teacher corrects, most likely wrong first."""
     filter = QueueFilter(dataset_id, review="unreviewed", order="p_error")
     with bench.store.reading() as session:
-        rows = queue_queries.page(session, filter, None, limit).rows
-    for row in rows:
-        for _, context in bench.contexts([row]):
-            if isinstance(context, CorrectionContext):
-                proposal = propose(context, teacher)
-                if proposal.outcome in ("corrected", "unchanged"):
-                    wanted = proposal.caption or context.caption.text
-                    yield _Lesson(context, wanted, _is_held_out(row, held_out))
+        rows = queue_queries.page(session, filter, None, limit).rows if limit else ()
+    for row, context in bench.contexts(rows):
+        if isinstance(context, CorrectionContext):
+            yield row, context
 
 
 def _examined(

@@ -11,6 +11,7 @@ import pytest
 
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import PriceList
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.correct_queue import Rule
 from backend.settings import MODELS, load_settings
@@ -19,7 +20,7 @@ from backend.workspace import QueueFilter, Workspace
 from db.queries import suggestion_queries
 from db.queries.suggestion_queries import NewSuggestion
 from research.chat_server import chat_server
-from research.distillation.distill_corrector import FEWEST, distill
+from research.distillation.distill_corrector import FEWEST, anticipate, distill
 from research.distillation.fine_tuning import Recipe
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_folder
@@ -28,6 +29,7 @@ from tests.fixtures.sizes import Sizes
 
 PAIRS = FEWEST + 12
 RECIPE = Recipe(rank=4, epochs=2, learning_rate=5e-3, train_also=("embed_tokens", "lm_head"))
+HELD_OUT = 0.2
 #: Tokens: more than a correct answer has. The untrained student never ends an answer.
 LONGEST_ANSWER = 48
 
@@ -46,7 +48,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     opened = Workspace(
         load_settings(
             {
-                "data_directory": str(root / "state"), "detector": "logistic",
+                "data_directory": str(root / "state"), "detector": "nine signs",
                 "model": str(MODELS / "scenes-clip"), "captioner": "none",
             },
             {},
@@ -86,10 +88,16 @@ def test_the_student_is_trained_evaluated_and_usable(
 ) -> None:
     sizes(LONGEST_ANSWER=LONGEST_ANSWER)
     with chat_server(teacher) as served:
+        large = ChatEndpoint(served.url, "large")
+        expected = anticipate(
+            workspace.store, workspace.engine, 1, Corrector(large), 2, HELD_OUT, PriceList()
+        )
+        assert not served.requests
         report = distill(
-            workspace.store, workspace.engine, 1, load_local(str(student)), tmp_path,
-            ChatEndpoint(served.url, "large"), taught=2, recipe=RECIPE,
+            workspace.store, workspace.engine, 1, load_local(str(student)), tmp_path, large,
+            taught=2, held_out=HELD_OUT, recipe=RECIPE,
         )  # fmt: skip
+        assert len(served.requests) == expected.captions == expected.forecast.requests[1]
     assert report.losses[-1] < report.losses[0]
     assert 0 <= report.from_teacher <= 2  # without the pictures that are held out
     assert not report.by_teacher
