@@ -16,6 +16,13 @@ def page(kept_page: Page) -> Page:
     return kept_page
 
 
+@pytest.fixture(scope="module")
+def site(separate_site: Site) -> Site:
+    """Ten pairs are decided, and the others are ranked by them: its first pairs have suggestions,
+    whatever other files have decided."""
+    return separate_site
+
+
 def pair_of(page: Page) -> str:
     return page.locator("#traced-stage [data-pair]").get_attribute("data-pair") or ""
 
@@ -39,7 +46,7 @@ def press(page: Page, key: str) -> None:
 def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_path: Path) -> None:
     decided: dict[str, tuple[str, str]] = {}  # id -> (decision, expected exported caption)
     counts = page.locator("#traced-queue .progress").first.inner_text()
-    before_all = int(counts.split()[0])  # other tests use the same server
+    before_all = int(counts.split()[0])
 
     def caption() -> str:
         return page.locator("#traced-stage .traced-caption").first.inner_text()

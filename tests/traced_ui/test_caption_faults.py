@@ -32,7 +32,7 @@ def test_an_import_is_followed_by_a_check(workspace: Workspace, dataset: int) ->
         caption_faults.build(workspace, PageDataset(str(dataset)), report)
     follows = [event.fn for event in blocks.fns.values() if (report._id, "change") in event.targets]
     (start,) = follows
-    job = start(dataset)[0]
+    job = start(NOBODY, dataset)[0]
     assert workspace.jobs.background.wait(200)
     assert workspace.jobs.job(job).kind == "lint"
     assert workspace.jobs.job(job).status == "done"
