@@ -19,14 +19,14 @@ from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
 from backend.datasets.writing import check_target, write_dataset
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.spending import Forecast, PriceList, forecast
+from backend.engine.language_models.spending import PriceList, forecast
 from backend.engine.noise.injection import KINDS, FineGrainedSource, ImageCaption, inject
 from backend.engine.noise.noisy_caption import NoisyCaption
 from backend.errors import DatasetFormatError, SettingsError
-from backend.jobs.reports import count_of
 from backend.progress import Progress, no_progress
 from backend.version import VERSION
 from research.noise.language_model import PROMPT_VERSION, AnticipatedNoise, LanguageModelNoise
+from research.request_forecast import RequestForecast
 
 #: The column of a noisy dataset that records what was done to the caption.
 COLUMN = "noise"
@@ -98,21 +98,6 @@ def add_noise(
     )
 
 
-@dataclass(frozen=True)
-class NoiseForecast:
-    """What `add_noise` would ask a language model, which was not asked; nothing was written."""
-
-    model: str
-    pairs: int
-    forecast: Forecast
-
-    def in_words(self) -> str:
-        return (
-            f"{self.model}: {count_of(self.pairs, 'pair')}; {self.forecast.in_words()}. "
-            "Nothing was sent."
-        )
-
-
 def anticipate(
     path: Path,
     endpoint: ChatEndpoint,
@@ -123,7 +108,7 @@ def anticipate(
     seed: int = 0,
     image_root: Path | None = None,
     limit: int | None = None,
-) -> NoiseForecast:
+) -> RequestForecast:
     """What `add_noise` with these arguments would ask the model behind `endpoint`; cached answers
     are not counted. Raises the same errors."""
     _check(kinds, rate)
@@ -131,7 +116,7 @@ def anticipate(
     source = AnticipatedNoise(endpoint.kept)
     inject(_captions(pairs), rate, kinds, seed, source)
     expected = forecast([source.questions(endpoint.name)], prices)
-    return NoiseForecast(endpoint.name, len(pairs), expected)
+    return RequestForecast(endpoint.name, len(pairs), expected)
 
 
 def _check(kinds: Sequence[str], rate: float) -> None:

@@ -30,8 +30,8 @@ from backend.engine.languages.segmentation import script_language, words_of_run
 
 # Han (with extensions), Hiragana, Katakana.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-_RUN = re.compile(rf"[{_UNSPACED}]+")
-_CHUNK = re.compile(rf"[{_UNSPACED}]+[^\s\w]*|[^\s{_UNSPACED}]+")
+#: A run of these with what is attached to it, or a word between spaces.
+_CHUNK = re.compile(rf"([{_UNSPACED}]+)[^\s\w]*|[^\s{_UNSPACED}]+")
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 
 
@@ -53,9 +53,9 @@ class Caption:
         spans: list[tuple[int, int]] = []
         starts: list[int] = []
         for chunk in _CHUNK.finditer(text):
-            if run := _RUN.match(chunk.group()):
+            if run := chunk[1]:
                 start = chunk.start()
-                for word in words_of_run(run.group(), script_language(text)):
+                for word in words_of_run(run, script_language(text)):
                     spans.append((start, start + len(word)))
                     starts.append(start if starts else 0)
                     start += len(word)

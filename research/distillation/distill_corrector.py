@@ -18,10 +18,9 @@ from backend.engine.correction.language_model_suggestions import Corrector, prop
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.suggestion import CorrectionContext, words_changed
 from backend.engine.language_models.chat_model import ChatModel, like
-from backend.engine.language_models.spending import Forecast, PriceList, forecast
+from backend.engine.language_models.spending import PriceList, forecast
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.correct_queue import PairCorrector
-from backend.jobs.reports import count_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -36,24 +35,12 @@ from research.distillation.fine_tuning import (
     fine_tune,
     write_instructions,
 )
+from research.request_forecast import RequestForecast
 
 FEWEST = 20
 #: Maximum number of captions judged correct, to be left unchanged, per correction.
 RIGHT_FOR_EACH = 0.5
 _PAGE = 100
-
-
-@dataclass(frozen=True)
-class TeacherForecast:
-    """What a distillation would ask its teacher, who was not asked; nothing was trained."""
-
-    model: str
-    captions: int
-    forecast: Forecast
-
-    def in_words(self) -> str:
-        captions = count_of(self.captions, "caption")
-        return f"{self.model}: {captions}; {self.forecast.in_words()}. Nothing was sent."
 
 
 @dataclass(frozen=True)
@@ -181,7 +168,7 @@ def anticipate(
     taught: int,
     held_out: float,
     prices: PriceList,
-) -> TeacherForecast:
+) -> RequestForecast:
     """What the requests to the teacher will take; none is sent."""
     bench = PairCorrector(store, engine, dataset_id, None)
     accepted = list(_accepted(bench, dataset_id, held_out))
@@ -191,7 +178,7 @@ def anticipate(
     questions = [prompting.question(context, teacher.mode) for context in contexts]
     # Stored answers are not asked for again.
     expected = like(questions, teacher.model.name, 0, len(questions))
-    return TeacherForecast(teacher.model.name, len(questions), forecast([expected], prices))
+    return RequestForecast(teacher.model.name, len(questions), forecast([expected], prices))
 
 
 def _corrections(lessons: Sequence[_Lesson]) -> list[_Lesson]:

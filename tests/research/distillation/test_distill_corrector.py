@@ -97,7 +97,7 @@ def test_the_student_is_trained_evaluated_and_usable(
             workspace.store, workspace.engine, 1, load_local(str(student)), tmp_path, large,
             taught=2, held_out=HELD_OUT, recipe=RECIPE,
         )  # fmt: skip
-        assert len(served.requests) == expected.captions == expected.forecast.requests[1]
+        assert len(served.requests) == expected.pairs == expected.forecast.requests[1]
     assert report.losses[-1] < report.losses[0]
     assert 0 <= report.from_teacher <= 2  # without the pictures that are held out
     assert not report.by_teacher
