@@ -43,8 +43,15 @@ from backend.review.queue_rules import RuleReport
 from backend.review.views import DatasetSummary
 from backend.settings import DEMO, Settings, user_home
 from backend.store import open_database
+from db.column_types import now
 from db.decisions import DECISIONS
-from db.queries import dataset_queries, pair_queries, phrase_queries, run_queries
+from db.queries import (
+    dataset_queries,
+    pair_queries,
+    phrase_queries,
+    request_queries,
+    run_queries,
+)
 from db.queries.blind_review import NOBODY
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import ProblemRow
@@ -203,6 +210,11 @@ class Workspace:
         """Remove uploads older than a day that belong to no dataset (any more)."""
         used = [path for row in self.datasets() for path in (row.source, row.root)]
         return self.uploads.remove_abandoned(used)
+
+    def remove_leftovers(self) -> None:
+        """What nobody needs any more: abandoned uploads, and requests of pages long closed."""
+        self.remove_abandoned_uploads()
+        self.store.write(request_queries.forget_old, now())
 
     def start(self) -> int:
         """The id of the dataset that the app opens with: that of the last verdict, else the newest.

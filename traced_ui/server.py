@@ -161,7 +161,7 @@ def serve(
     app = create_app(workspace, dataset_id, login, mcp)
     # The first abstract caption on a page should not wait for a model to load.
     threading.Thread(target=workspace.engine.warm_up, daemon=True).start()
-    threading.Thread(target=workspace.remove_abandoned_uploads, daemon=True).start()
+    threading.Thread(target=workspace.remove_leftovers, daemon=True).start()
     server = _Server(
         uvicorn.Config(
             app,

@@ -1,9 +1,10 @@
 """Acts of pages that are done once, however often their request arrives."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import TypeVar
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from db.column_types import now
@@ -11,6 +12,9 @@ from db.models import PageRequest
 from db.queries.statements import insert_for
 
 Outcome = TypeVar("Outcome")
+#: A page keeps what it could not send as long as its tab is open. One that was open for longer than
+#: this may have an act done again.
+KEPT = timedelta(days=30)
 
 
 def once(
@@ -32,3 +36,9 @@ def once(
     outcome = act()
     session.execute(update(PageRequest).where(*key).values(outcome=outcome))
     return outcome
+
+
+def forget_old(session: Session, moment: datetime) -> int:
+    """Delete the requests that are older than `KEPT` at `moment`; returns how many."""
+    old = delete(PageRequest).where(PageRequest.created_at < moment - KEPT)
+    return len(session.execute(old.returning(PageRequest.id)).all())

@@ -20,12 +20,15 @@ from backend.engine.scoring.blip import CONTEXT, BlipScorer
 from backend.engine.scoring.clip import ClipScorer
 from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.protocol import BoolArray, ScorerInfo, Tokens
+from backend.engine.scoring.siglip import SiglipScorer
 from backend.errors import SettingsError
 from backend.settings import EMBEDDED_CAPTIONER
 
+#: Those with a reference implementation (`research.bench.reference`).
 SCORERS = ("blip-itm", "blip-itc", "clip")
 _BERT = 30_524
 _CLIP = 49_408
+_SIGLIP = 32_000
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,20 @@ NARROW = Size(width=16, heads=1, pixels=32)
 def random_scorer(
     kind: str, precision: str = "float32", device: str = "cpu", size: Size | None = None
 ) -> DualEncoder:
-    """BLIP base at 384 pixels, or CLIP ViT-B/32; `size`: of both towers instead of theirs. Raises
-    SettingsError for any other kind."""
-    if kind not in SCORERS:
-        raise SettingsError(f"There is no scorer '{kind}' to measure; use {', '.join(SCORERS)}.")
+    """BLIP base at 384 pixels, CLIP ViT-B/32, or SigLIP B/16 at 224; `size`: of both towers instead
+    of theirs. Raises SettingsError for any other kind."""
+    kinds = (*SCORERS, "siglip")
+    if kind not in kinds:
+        raise SettingsError(f"There is no scorer '{kind}' to measure; use {', '.join(kinds)}.")
     info = ScorerInfo(kind, "random weights", "0", device, "", precision=precision)
     if kind == "clip":
         special = SimpleNamespace(pad_token_id=_CLIP - 1)
         reader = HashReader(_CLIP, 77, special)
         return ClipScorer(info, _clip(size).to(device), reader, None)
+    if kind == "siglip":
+        special = SimpleNamespace(pad_token_id=1, eos_token_id=1)
+        reader = HashReader(_SIGLIP, 64, special)
+        return SiglipScorer(info, _siglip(size).to(device), reader, None)
     special = SimpleNamespace(pad_token_id=0, cls_token_id=101, sep_token_id=102)
     reader = HashReader(_BERT, CONTEXT, special)
     model = _blip(size or Size()).to(device)
@@ -127,6 +135,18 @@ def _clip(size: Size | None) -> Any:
     }  # fmt: skip
     config = CLIPConfig(text_config=text, vision_config=vision, projection_dim=text_size.width)
     return _with_random_weights(CLIPModel, config)
+
+
+def _siglip(size: Size | None) -> Any:
+    from transformers import SiglipConfig, SiglipModel
+
+    size = size or Size(pixels=224)
+    text = {
+        **size.dimensions, "vocab_size": _SIGLIP, "max_position_embeddings": 64,
+        "bos_token_id": None, "eos_token_id": 1,
+    }  # fmt: skip
+    vision = {**size.dimensions, "image_size": size.pixels, "patch_size": 16}
+    return _with_random_weights(SiglipModel, SiglipConfig(text_config=text, vision_config=vision))
 
 
 def _with_random_weights(architecture: Any, config: Any) -> Any:
