@@ -78,6 +78,8 @@ def is_sentence(text: str) -> bool:
 
     >>> is_sentence("A tree in a field."), is_sentence("A tree with a in a green in")
     (True, False)
+    >>> is_sentence("A horse in front of a tree."), is_sentence("A horse in front of on a day")
+    (True, False)
     """
     caption = Caption.parse(text)
     if not caption.words or not is_spaced(text):
@@ -98,7 +100,7 @@ def _is_dangling(grammar: Grammar, words: list[str], i: int) -> bool:
     if label == "determiner":
         stacked = following == "determiner" and words[i] not in ("all", "both")
         return stacked or (grammar.heads[i] is None and following != "adjective")
-    if label == "preposition" and i not in grammar.compounds:
+    if label == "preposition" and grammar.compounds.get(i, i + 1) == i + 1:
         behind_is_compound = i + 1 in grammar.compounds
         return following in ("preposition", "link", "copula") and not behind_is_compound
     if label == "copula" and i and words[i - 1] == "there" and words[i + 1] == "the":
