@@ -61,8 +61,8 @@ def writer_in(
 def common_writer(
     name: str | None, prompt: str | None = None, date: str | None = None
 ) -> Writer | None:
-    """The writer of all captions of a source, as a person states it."""
-    name, prompt = (name or "").strip(), (prompt or "").strip()
+    """The writer of all captions of a source, as a person or its card states it."""
+    name, prompt = _plain(name, LONGEST_NAME), (prompt or "").strip()
     return Writer(name, _kind_of(name, prompt), prompt, date or "") if name else None
 
 

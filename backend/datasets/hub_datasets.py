@@ -291,7 +291,7 @@ def stated_writer(folder: Path) -> str:
         return ""
     key = usual_name(map(str, data), (*WRITERS, *MODEL_WRITERS[:-1]))
     value = data.get(key)
-    return " ".join(value.split())[:255] if isinstance(value, str) else ""
+    return value if isinstance(value, str) else ""
 
 
 def _metadata_of(card: str) -> Mapping[str, Any]:
