@@ -56,12 +56,7 @@ from backend.operations.common_options import (
     VlmMode,
     VlmUrl,
 )
-from backend.operations.correct import CORRECT
-from backend.operations.lint import LINT
-from backend.operations.patterns import PATTERNS
-from backend.operations.picture_map import MAP
-from backend.operations.plugin_measures import MEASURE
-from backend.operations.snapshot import DIFF, SNAPSHOT
+from backend.operations.registry import OPERATIONS
 from backend.options import CommandLine, Options, Setting
 from backend.settings import load_settings
 from backend.version import VERSION
@@ -204,19 +199,13 @@ for name, function in (
     ("serve", serve),
     ("import", dataset_commands.import_),
     ("score", score.score),
-    ("correct", command_of(CORRECT)),
+    *((each.name, command_of(each)) for each in OPERATIONS.values() if each.is_command),
     ("edit", edit.edit),
     ("label", tag.label),
     ("tag", tag.tag),
-    ("measure", command_of(MEASURE)),
-    ("lint", command_of(LINT)),
-    ("patterns", command_of(PATTERNS)),
     ("duplicates", picture_commands.duplicates),
-    ("map", command_of(MAP)),
     ("train", score.train),
     ("check", check_command.check),
-    ("snapshot", command_of(SNAPSHOT)),
-    ("diff", command_of(DIFF)),
     ("restore", snapshot_commands.restore),
     ("select", tag.select),
     ("export", dataset_commands.export),

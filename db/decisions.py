@@ -33,6 +33,8 @@ PICTURE_ISSUES = (
 
 #: Verdicts that say "this caption was wrong". After *wrong* the pair stays as it is: it is a label.
 WRONG: tuple[Decision, ...] = ("correction", "drop", "wrong")
+#: Verdicts whose pairs an export leaves out, unless its options say otherwise.
+NOT_EXPORTED: tuple[Decision, ...] = ("drop", "abstract")
 #: Verdicts after which the caption is right: it was correct, or it has been corrected.
 RIGHT_NOW: tuple[Decision, ...] = ("correct", "correction")
 #: Judgement of an accepted enrichment: the caption was right, and is more specific now.

@@ -3,7 +3,7 @@
 from backend.measures import order_names
 from backend.verdict_texts import TEXTS
 from db.decisions import DECISIONS, REVIEWS
-from traced_ui import review_page
+from traced_ui import api, review_page
 from traced_ui.figures import VERDICT_LOOKS
 
 
@@ -11,6 +11,8 @@ def test_every_verdict_has_its_texts() -> None:
     assert tuple(TEXTS) == DECISIONS
     assert set(review_page.DECISIONS) == set(DECISIONS) - {"correction"}  # a correction is typed
     assert {text.caption for text in TEXTS.values()} < set(VERDICT_LOOKS)
+    documented = api.decide.__doc__ or ""
+    assert [name for name in DECISIONS if f"'{name}'" not in documented] == [], "traced_ui/api.py"
 
 
 def test_every_order_and_every_review_state_can_be_chosen_on_the_page() -> None:

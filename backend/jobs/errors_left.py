@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from backend.engine.statistics.acceptance import Sample
 from backend.store import Store
+from db.decisions import NOT_EXPORTED
 from db.queries import plot_queries as plots
 
 
@@ -49,6 +50,6 @@ def errors_left(store: Store, dataset_id: int, split: str | None = None) -> Erro
         reached = plots.review_progress(session, dataset_id, split=split)
         by_decision = plots.pairs_by_decision(session, dataset_id, split)
     total = sum(by_decision.values())
-    pairs = total - by_decision.get("drop", 0) - by_decision.get("abstract", 0)
+    pairs = total - sum(by_decision.get(each, 0) for each in NOT_EXPORTED)
     sample = Sample(reached.below, reached.sample, reached.wrong_in_sample)
     return ErrorsLeft(total, pairs, sample, reached.errors_found - by_decision.get("wrong", 0))

@@ -108,5 +108,11 @@ def prepare(context: "Context", dataset_id: int, options: CorrectOptions) -> Cor
 
 
 CORRECT = Operation(
-    "correct", "Correcting", CorrectOptions, run, prepare=prepare, is_started_by_kind=False
+    "correct",
+    "Correcting",
+    CorrectOptions,
+    run,
+    prepare=prepare,
+    is_started_by_kind=False,
+    is_command=True,
 )

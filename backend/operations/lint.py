@@ -35,4 +35,11 @@ def run(
     )
 
 
-LINT = Operation("lint", "Looking for faults", LintOptions, run, uses=("tags of {dataset}",))
+LINT = Operation(
+    "lint",
+    "Looking for faults",
+    LintOptions,
+    run,
+    uses=("tags of {dataset}",),
+    is_command=True,
+)

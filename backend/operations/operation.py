@@ -35,6 +35,8 @@ class Operation(Generic[Chosen]):
     `is_for_all`: its results are for everybody, so it uses only what everybody may know.
     `is_private`: of a job that somebody else has started, a curator sees only that it exists: its
     result is full of verdicts. `is_started_by_kind`: the API starts it on a dataset by its name.
+    `is_command`: so does the command line, with its options alone; a command that offers more is in
+    `app.py`.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Operation(Generic[Chosen]):
     is_for_all: bool = False
     is_private: bool = False
     is_started_by_kind: bool = True
+    is_command: bool = False
     activity: str = ""
     button: str = ""
     advice: str | None = None

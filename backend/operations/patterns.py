@@ -53,4 +53,5 @@ PATTERNS = Operation(
     run,
     uses=("tags of {dataset}",),
     is_private=True,
+    is_command=True,
 )

@@ -32,5 +32,6 @@ MAP = Operation(
     MapOptions,
     run,
     uses=("map of {dataset}",),
+    is_command=True,
     activity="Drawing the map of",
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from backend import plugins
 from backend.operations.check import CHECK
+from backend.operations.compute_measure import MEASURE
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
@@ -15,7 +16,6 @@ from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
 from backend.operations.patterns import PATTERNS
 from backend.operations.picture_map import MAP
-from backend.operations.plugin_measures import MEASURE
 from backend.operations.regions import REGIONS
 from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE

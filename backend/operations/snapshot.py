@@ -84,8 +84,12 @@ def bring_back(
     )
 
 
-SNAPSHOT = Operation("snapshot", "Storing the state", SnapshotOptions, take, uses=())
-DIFF = Operation("diff", "Comparing", DiffOptions, compare, uses=(), is_private=True)
+SNAPSHOT = Operation(
+    "snapshot", "Storing the state", SnapshotOptions, take, uses=(), is_command=True
+)
+DIFF = Operation(
+    "diff", "Comparing", DiffOptions, compare, uses=(), is_private=True, is_command=True
+)
 RESTORE = Operation(
     "restore", "Restoring", RestoreOptions, bring_back, uses=("rules of {dataset}",)
 )

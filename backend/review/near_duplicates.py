@@ -13,15 +13,13 @@ from backend.review.views import DuplicateGroup, DuplicatePicture, DuplicatesVie
 from backend.settings import Settings
 from backend.store import Store
 from db.authors import duplicate_author
-from db.decisions import RIGHT_NOW
+from db.decisions import NOT_EXPORTED, RIGHT_NOW
 from db.queries import duplicate_queries, run_queries, verdict_queries
 from db.queries.duplicate_queries import MemberRow
 
 #: Which picture of a group stays: the first that was imported, the sharpest, or the one whose
 #: caption is least likely wrong.
 WAYS = ("first", "sharpest", "best")
-#: Verdicts that exclude a pair from the dataset.
-_LEAVING = ("drop", "abstract")
 _AT_ONCE = 500
 
 
@@ -92,7 +90,7 @@ class NearDuplicates:
         others = [row for row in rows if row.image_path != picture.image_path]
         waiting = [(row.pair_id, versions.get(row.pair_id, -1)) for row in others if row.is_open]
         left_alone = sum(
-            row.decision is not None and row.decision not in _LEAVING for row in others
+            row.decision is not None and row.decision not in NOT_EXPORTED for row in others
         )
         return self._drop(waiting, 1 if waiting else 0, left_alone, author)
 

@@ -18,6 +18,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
+from db.decisions import NOT_EXPORTED
 from db.measures import Measured
 from db.queries.duplicate_queries import MemberRow
 from db.queries.pair_queries import CaptionRow
@@ -406,7 +407,7 @@ class DuplicatePicture:
     @property
     def stays(self) -> bool:
         """Whether any of its pairs would be exported."""
-        return any(row.decision not in ("drop", "abstract") for row in self.rows)
+        return any(row.decision not in NOT_EXPORTED for row in self.rows)
 
     @property
     def sharpness(self) -> float | None:

@@ -14,6 +14,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
+from db.decisions import NOT_EXPORTED
 from db.models import NearDuplicate, Pair, PictureSignals
 from db.queries.blind_review import verdict_seen
 from db.queries.ranking_queries import P_ERROR
@@ -24,9 +25,6 @@ from db.queries.statements import (
     read_records,
     replace_rows,
 )
-
-#: Verdicts that remove a pair from the dataset.
-_LEAVING = ("drop", "abstract")
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ def _groups(session: Session, dataset_id: int, only_open: bool = False) -> Selec
     if not only_open:
         return query
     verdict = verdict_seen(session, dataset_id)
-    stays = or_(verdict.is_undecided, verdict.decision.not_in(_LEAVING))
+    stays = or_(verdict.is_undecided, verdict.decision.not_in(NOT_EXPORTED))
     return query.having(
         func.count(case((stays, Pair.image_path)).distinct()) > 1,
         func.count() > func.count(Pair.decision),

@@ -33,8 +33,10 @@ def copied_without(wings: Sequence[str], folder: Path) -> None:
         if path.name not in CODE and not path.name.startswith((".git", ".venv")):
             (folder / path.name).symlink_to(path)
     for wing in wings:
+        tests = folder / "tests" / "wings" / wing
+        assert tests.is_dir(), f"The wing '{wing}' has no tests: add tests/wings/{wing}."
         shutil.rmtree(folder / "backend" / "wings" / wing)
-        shutil.rmtree(folder / "tests" / "wings" / wing)
+        shutil.rmtree(tests)
 
 
 def run_tests(copy: Path, *tests: str) -> None:

@@ -33,6 +33,7 @@ QUALITY = Operation(
     "Looking at pictures",
     QualityOptions,
     run,
+    is_command=True,
     activity="Checking the pictures of",
     button="Check the quality of its pictures",
     advice="Filter the queue by “Picture is”.",

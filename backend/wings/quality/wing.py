@@ -1,6 +1,3 @@
 """What the look at pictures adds."""
 
-ENTRY_POINTS = {
-    "operations": {"quality": "backend.wings.quality.operation:QUALITY"},
-    "commands": {"quality": "backend.wings.quality.command:COMMANDS"},
-}
+ENTRY_POINTS = {"operations": {"quality": "backend.wings.quality.operation:QUALITY"}}

@@ -94,7 +94,13 @@ def prepare(context: "Context", dataset_id: int, options: BoostOptions) -> Boost
 
 
 BOOST = Operation(
-    "boost", "Enriching", BoostOptions, run, prepare=prepare, is_started_by_kind=False
+    "boost",
+    "Enriching",
+    BoostOptions,
+    run,
+    prepare=prepare,
+    is_started_by_kind=False,
+    is_command=True,
 )
 
 

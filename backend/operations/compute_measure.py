@@ -1,4 +1,4 @@
-"""`measure`: the numbers of a plug-in's measure."""
+"""`measure`: the numbers of a measure that is a function of caption and picture."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class MeasureOptions(Options):
-    """Compute a measure of a plug-in for all pairs that lack it. Its numbers can be sorted and
-    filtered by, and are exported. Stop it at any time: the same command resumes."""
+    """Compute a measure for all pairs that lack it. Its numbers can be sorted and filtered by, and
+    are exported. Stop it at any time: the same command resumes."""
 
     measure: Annotated[str, CommandLine(is_argument=True, is_required=True)] = ""
-    """A measure of an installed plug-in."""
+    """Name of a measure that no scoring computes: x_picture_text, or one of a plug-in."""
 
 
 def run(
@@ -35,5 +35,6 @@ MEASURE = Operation(
     MeasureOptions,
     run,
     uses=("{measure} of {dataset}",),
+    is_command=True,
     activity="Measuring the captions of",
 )
