@@ -1,6 +1,9 @@
 """Shared style of all charts: colours, markers, axes."""
 
+import json
 from typing import Any
+
+from gradio.components.plot import PlotData
 
 from backend.verdict_texts import UNDECIDED
 
@@ -32,16 +35,32 @@ def _look(height: int, margin: dict[str, int], legend_at: float) -> dict[str, An
 _AXIS: dict[str, Any] = {"gridcolor": "rgba(128,128,128,.18)", "zeroline": False}
 
 
-def quiet(figure: Any, x: str, y: str) -> Any:
-    """Apply the shared style and the axis titles, and a legend if there is more than one series;
-    return the figure."""
+#: Ticks that are not seen keep the numbers of both axes apart where they meet.
+_APART: dict[str, Any] = {"ticks": "outside", "ticklen": 7, "tickcolor": "rgba(0,0,0,0)"}
+
+
+def quiet(figure: Any, title: str, x: str, y: str) -> Any:
+    """Apply the shared style, the title and those of the axes, and a legend if there is more than
+    one series; return the figure. It is to be read: nothing in it moves."""
+    has_legend = len(figure.data) > 1
     figure.update_layout(
-        **_look(300, {"l": 56, "r": 16, "t": 28, "b": 44}, 1.14),
-        showlegend=len(figure.data) > 1,
-        xaxis={**_AXIS, "title": x},
-        yaxis={**_AXIS, "title": y},
-    )
+        **_look(320, {"l": 62, "r": 16, "t": 74 if has_legend else 48, "b": 52}, 1.14),
+        title={
+            "text": title, "font": {"size": 15, "weight": 600}, "x": 0, "xanchor": "left",
+            "y": 1, "yanchor": "top", "yref": "container", "pad": {"l": 14, "t": 14},
+        },
+        showlegend=has_legend,
+        dragmode=False,
+        xaxis={**_AXIS, **_APART, "title": x, "fixedrange": True},
+        yaxis={**_AXIS, **_APART, "title": y, "fixedrange": True},
+    )  # fmt: skip
     return figure
+
+
+def without_tools(figure: Any) -> PlotData:
+    """A chart for a component, without Plotly's bar of tools."""
+    chart = {**json.loads(figure.to_json()), "config": {"displayModeBar": False}}
+    return PlotData(type="plotly", plot=json.dumps(chart))
 
 
 def map_layout(has_legend: bool, up: str | None = None) -> dict[str, Any]:

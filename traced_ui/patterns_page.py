@@ -5,10 +5,16 @@ from typing import Any
 import gradio as gr
 from pydantic import TypeAdapter
 
-from backend.jobs.writer_patterns import BlindSpot, PatternsReport
+from backend.jobs.writer_patterns import (
+    FEWEST,
+    FEWEST_WRONG,
+    BlindSpot,
+    PatternsReport,
+    verdicts_missing,
+)
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
-from traced_ui.jobs import start_by
+from traced_ui.jobs import IDLE, start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET
 from traced_ui.page_dataset import PageDataset
@@ -22,16 +28,30 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page."""
     spots = gr.HTML(elem_id="blind-spots", padding=False)
     with gr.Row(elem_id="patterns-decide"):
-        look = gr.Button("Look for blind spots", variant="primary", elem_id="patterns-start")
+        look = gr.Button(
+            "Look for blind spots", variant="primary", interactive=False, elem_id="patterns-start"
+        )
+        missing = gr.HTML(elem_id="patterns-missing", padding=False)
+    # Verdicts that are given in another window enable the button.
+    waiting = gr.Timer(IDLE, active=False)
     status = gr.HTML(elem_id="patterns-status")
 
-    def drawn(dataset_id: int | None, request: gr.Request) -> str:
+    def drawn(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
-            return ""
-        return spots_html(seen_by(workspace, request), dataset_id)
+            return "", gr.Button(interactive=False), "", gr.Timer(active=False)
+        visible_workspace = seen_by(workspace, request)
+        verdicts, wrong = verdicts_missing(visible_workspace.store, dataset_id)
+        is_enough = not (verdicts or wrong)
+        return (
+            spots_html(visible_workspace, dataset_id),
+            gr.Button(interactive=is_enough),
+            render("to_go.html", verdicts=verdicts, wrong=wrong),
+            gr.Timer(active=not is_enough),
+        )
 
-    redraw = (drawn, [dataset], [spots])
+    redraw = (drawn, [dataset], [spots, look, missing, waiting])
     start_by(look, status, workspace, dataset, "patterns", redraw)
+    waiting.tick(*redraw, **QUIET)
     gr.on(None, *redraw, **QUIET)
 
 
@@ -49,7 +69,9 @@ def spots_html(workspace: Workspace, dataset_id: int) -> str:
         writers.setdefault(spot.pattern.writer, []).append(
             {"spot": spot, "pairs": tags.get(spot.tag), "address": _address(dataset_id, spot)}
         )
-    return render("blind_spots.html", report=report, writers=writers)
+    return render(
+        "blind_spots.html", report=report, writers=writers, fewest=FEWEST, fewest_wrong=FEWEST_WRONG
+    )
 
 
 def _address(dataset_id: int, spot: BlindSpot) -> str:

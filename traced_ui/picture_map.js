@@ -29,10 +29,10 @@
   }
   const around = ({ x: [left, right], y: [low, high] }) => [left, low, right, low, right, high, left, high];
 
-  // The colour of a point's border is that of its marker.
-  function colourOf({ color, colorscale }, place) {
-    if (typeof color === "string") return color;
-    const at = color[place], next = Math.max(1, colorscale.findIndex(([end]) => at <= end));
+  // The colour of a cell's border: on a scale that of its points' mean, else that of its last point.
+  function colourOf({ color, colorscale }, { sum, valued }) {
+    if (!valued) return color;
+    const at = sum / valued, next = Math.max(1, colorscale.findIndex(([end]) => at <= end));
     const [from, calm] = colorscale[next - 1], [to, loud] = colorscale[next];
     return `color-mix(in oklab, ${loud} ${Math.round(100 * (at - from) / (to - from))}%, ${calm})`;
   }
@@ -47,18 +47,19 @@
     Plotly.react(chart, few, chart.layout);
   }
 
-  // All cells of this size, by column and row: how many points each has, and the last one, which needs
-  // attention most. They change with the points and the size, not while the map is moved.
+  // All cells of this size, by column and row: how many points each has, the sum of those with a value,
+  // and the last one, which needs attention most. They change with the points and the size, not while the map is moved.
   let grid = {};
   function gridOf(data, wide, tall) {
     if (grid.data === data && grid.wide === wide && grid.tall === tall) return grid.cells;
     const cells = new Map();
-    data.forEach(({ x, y }, trace) => {
+    data.forEach(({ x, y, marker: { color } }, trace) => {
       for (let place = 0; place < x.length; place += 1) {
         const column = Math.max(0, Math.ceil(x[place] / wide) - 1), row = Math.max(0, Math.ceil(y[place] / tall) - 1);
-        const key = `${column} ${row}`, cell = cells.get(key);
-        if (cell) { cell.trace = trace; cell.place = place; cell.count += 1; }
-        else cells.set(key, { trace, place, count: 1 });
+        const key = `${column} ${row}`, cell = cells.get(key) ?? { count: 0, sum: 0, valued: 0 };
+        Object.assign(cell, { trace, place, count: cell.count + 1 });
+        if (Array.isArray(color)) { cell.sum += color[place]; cell.valued += 1; }
+        cells.set(key, cell);
       }
     });
     grid = { data, wide, tall, cells };
@@ -85,8 +86,9 @@
     const [wide, tall] = [across, up].map((scale) => 2 ** Math.ceil(Math.log2(CELL / scale)));
     const side = Math.min(wide * across, tall * up) - 4;
     const old = new Map([...box().querySelectorAll("div")].map((tile) => [tile.dataset.pair, tile]));
-    tiles = [...cellsIn(data, wide, tall, xaxis.range, yaxis.range)].map(({ column, row, trace, place, count }) => {
-      const { customdata, marker } = data[trace], pair = customdata[place], colour = colourOf(marker, place);
+    tiles = [...cellsIn(data, wide, tall, xaxis.range, yaxis.range)].map((cell) => {
+      const { column, row, trace, place, count } = cell;
+      const { customdata, marker } = data[trace], pair = customdata[place], colour = colourOf(marker, cell);
       const middle = { x: ((column + 0.5) * wide - left) * across, y: (high - (row + 0.5) * tall) * up };
       const tile = old.get(String(pair)) ?? tileOf(pair);
       old.delete(String(pair));
@@ -107,10 +109,10 @@
       return name;
     }));
   }
-  // Where a name covers no picture: the middle of the nearest three empty cells beside each other, up to
-  // two away; else the border between two rows of pictures. All in cells.
+  // Where a name covers no picture: the middle of three empty cells beside each other, next to its place;
+  // else the border between two rows of pictures. All in cells.
   function freePlace(cells, x, y) {
-    const at = Math.ceil(x) - 1, on = Math.ceil(y) - 1, steps = [-2, -1, 0, 1, 2];
+    const at = Math.ceil(x) - 1, on = Math.ceil(y) - 1, steps = [-1, 0, 1];
     const isFree = (column, row) => [-1, 0, 1].every((side) => !cells.has(`${column + side} ${row}`));
     const free = steps.flatMap((across) => steps.map((up) => [at + across, on + up])).filter(([column, row]) => isFree(column, row))
       .map(([column, row]) => ({ x: column + 0.5, y: row + 0.5 }));

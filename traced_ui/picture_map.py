@@ -67,7 +67,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     with gr.Row(elem_id="map"):
         with gr.Column(scale=3, elem_id="map-left"):
-            empty = gr.HTML(elem_id="map-empty")
+            empty = gr.HTML(part("empty", "Drawing the map …"), elem_id="map-empty")
             chart = gr.Plot(elem_id="map-chart", show_label=False, container=False, visible=False)
             gr.HTML(render("map/tiles.html"), padding=False)
         with gr.Column(scale=1, min_width=330, elem_id="map-right"):

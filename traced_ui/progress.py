@@ -1,5 +1,7 @@
 """Progress page: state of the review, quality of the ranking, and when to stop."""
 
+import math
+from datetime import date
 from html import escape
 from typing import Any
 
@@ -12,7 +14,7 @@ from backend.review.queue import MIXED_EVERY
 from backend.review.views import ProgressView
 from backend.verdict_texts import word_of
 from backend.workspace import Workspace
-from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
+from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet, without_tools
 from traced_ui.login import seen_by
 from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import finish
@@ -25,7 +27,7 @@ _CURATORS = (S_COLOUR, C_COLOUR, "#5a9b6b", "#9a6fb0", "#b0893a", MARK)
 
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
-    cards = gr.HTML(elem_id="progress-cards")
+    cards = gr.HTML(part("empty", "Reading the verdicts …"), elem_id="progress-cards")
     with gr.Row(elem_classes="charts"):
         left_plot = _plot("Errors left", "progress-left")
         pace = _plot("Pace", "progress-pace")
@@ -43,10 +45,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             if not view.expected:
                 text = "Find the dataset's errors first: Add data."
                 return (part("empty", "Not scored yet", text), *hidden, "")
-            chart = gr.Plot(expected_figure(view), visible=True)
+            chart = gr.Plot(without_tools(expected_figure(view)), visible=True)
             return (expected_html(view), chart, *hidden[1:], "")
         figures = (left_figure(view), pace_figure(view), calibration_figure(view))
-        plots = (gr.Plot(figure, visible=True) for figure in figures)
+        plots = (gr.Plot(without_tools(figure), visible=True) for figure in figures)
         return (cards_html(view), *plots, tables_html(view))
 
     return draw, [dataset], [cards, left_plot, pace, calibration, tables]
@@ -84,7 +86,7 @@ def expected_figure(view: ProgressView) -> go.Figure:
             customdata=[counted(pairs) for pairs in split.tenths],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    quiet(figure, "chance of error", "pairs")
+    quiet(figure, "Pairs by chance of error", "chance of error", "pairs")
     figure.update_layout(barmode="stack")
     figure.update_xaxes(range=[0, 1], dtick=0.2, tickformat=".0%")
     return figure
@@ -109,7 +111,7 @@ def left_figure(view: ProgressView) -> go.Figure:
             hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
         )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
-    return quiet(figure, "pairs decided right or wrong", "errors left, about")
+    return quiet(figure, "Errors left", "pairs decided right or wrong", "errors left, about")
 
 
 def pace_figure(view: ProgressView) -> go.Figure:
@@ -121,13 +123,15 @@ def pace_figure(view: ProgressView) -> go.Figure:
             name=escape(author[:60], quote=False),
             marker={"color": _CURATORS[place % len(_CURATORS)]}, width=0.5,
         )  # fmt: skip
-    quiet(figure, "day", "verdicts")
+    quiet(figure, "Verdicts a day", "day", "verdicts")
+    days = sorted({day for _, day, _ in view.pace})
+    named = days[:: math.ceil(len(days) / FEWEST_DAYS) or 1]
     # At least a fortnight wide: otherwise the bar of a single day would fill half the page.
-    days_shown = max(len({day for _, day, _ in view.pace}), FEWEST_DAYS)
-    figure.update_layout(
-        barmode="stack",
-        xaxis={"type": "category", "range": [-0.5, days_shown - 0.5]},
-    )
+    figure.update_layout(barmode="stack")
+    figure.update_xaxes(
+        type="category", range=[-0.7, max(len(days), FEWEST_DAYS) - 0.5],
+        tickvals=named, ticktext=[f"{date.fromisoformat(day):%d %b}" for day in named],
+    )  # fmt: skip
     return figure
 
 
@@ -151,9 +155,10 @@ def calibration_figure(view: ProgressView) -> go.Figure:
         },
         hovertemplate="p %{x:.2f}: %{y:.0%} wrong, %{text}<extra></extra>",
     )  # fmt: skip
-    figure.update_xaxes(range=[0, 1])
+    figure.update_xaxes(range=[0, 1], tickformat=".0%")
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
-    return quiet(figure, "chance of error, as shown", "share that people judged wrong")
+    title = "Are the chances right?"
+    return quiet(figure, title, "chance of error, as shown", "share that people judged wrong")
 
 
 def tables_html(view: ProgressView) -> str:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from backend.engine.detection.explanations import Reason, Reasons
+from backend.engine.detection.localisation import has_content
+from backend.engine.languages.identification import language_in
 from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.templates import render
 
@@ -93,12 +95,21 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
         return f"A second model {level} more than most ({abs(value):.1f} spreads)", (), ""
     if reason.sign == "best gain":
         if against and words:
-            return "Without", words, f"together the match rises by {value:.2f}"
+            named, rise = _that_say_something(words), f"the match rises by {value:.2f}"
+            return "Without", named, f"together {rise}" if len(named) > 1 else f"{rise} in all"
         return "Leaving words out hardly improves the match", (), ""
     score = "the match" if reason.sign == "deletion" else "the auxiliary score"
     if against and words:
         return "Without", words, f"{score} rises by {value:.2f}"
     return f"No single word lowers {score}", (), ""
+
+
+def _that_say_something(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Each word once, without function words and counts unless there are no others."""
+    every = {word.casefold(): word for word in reversed(words)}
+    language = language_in(" ".join(words))
+    content = [word for word in every.values() if has_content([word], language)]
+    return tuple(reversed(content or [*every.values()]))
 
 
 def _expected(reason: Reason, trajectory: Trajectory) -> str:

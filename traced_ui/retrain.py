@@ -7,10 +7,11 @@ from markupsafe import Markup
 
 from backend.engine.detection.paying_signs import CAPTIONER, OPINION
 from backend.errors import SettingsError
+from backend.jobs.retrain import verdicts_missing
 from backend.learning_texts import learnt_in_words
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui import labels_form
-from traced_ui.jobs import Started, begin, followed, job_html, starting, table, unfollowed
+from traced_ui.jobs import IDLE, Started, begin, followed, job_html, starting, table, unfollowed
 from traced_ui.messages import QUIET, note, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
@@ -61,6 +62,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         adopt = gr.Button("Use the new one", visible=False, elem_id="adopt")
         start = gr.Button("Learn from my verdicts", variant="primary", elem_id="train-start")
         without = gr.Button("Learn without what misleads", visible=False, elem_id="train-without")
+        missing = gr.HTML(elem_id="train-missing", padding=False)
+    # Verdicts that are given in another window, or as labels below, enable the button.
+    waiting = gr.Timer(IDLE, active=False)
     job_id = gr.State(None)
     status = gr.HTML(elem_id="train-status")
     timer = gr.Timer(1.0, active=False)
@@ -73,6 +77,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         classifiers = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
         candidate = candidate_of(classifiers)
         reviewed = workspace.review.counts(dataset_id).reviewed if dataset_id is not None else 0
+        more = verdicts_missing(workspace.store, dataset_id) if dataset_id is not None else 0
         options = [
             (f"{c.name} ({c.kind})" + (", in use" if c.active else ""), c.id) for c in classifiers
         ]
@@ -82,8 +87,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             _choice("Use the new one", candidate, for_better=True),
             gr.Dropdown(options, value=classifiers[0].id if classifiers else None),
             # One button stands out: the decision, if there is one.
-            gr.Button(variant="primary" if candidate is None else "secondary"),
+            gr.Button(
+                variant="primary" if candidate is None else "secondary",
+                interactive=bool(classifiers) and not more,
+            ),
             _switch(classifiers),
+            render("to_go.html", verdicts=more, wrong=0) if classifiers else "",
+            gr.Timer(active=bool(classifiers and more)),
         )
 
     def under_way(dataset_id: int | None) -> Started | tuple[None, str, gr.Timer]:
@@ -128,10 +138,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
 
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
         if started is None:
-            return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in range(6))
+            return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in tables)
         job = workspace.jobs.job(started)
         if not job.has_ended:
-            return job_html(job), *(gr.skip() for _ in range(7))
+            return job_html(job), gr.skip(), *(gr.skip() for _ in tables)
         message = job_html(job)
         if job.status == "done":
             trained = "Trained. Nothing has changed yet: decide above."
@@ -139,7 +149,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             message = note(trained if job.kind == "train" else adopted, "good")
         return message, gr.Timer(active=False), *shown(dataset_id)
 
-    tables = [comparison, keep, adopt, classifier, start, without]
+    tables = [comparison, keep, adopt, classifier, start, without, missing, waiting]
     started = [job_id, status, timer]
     start.click(begin_training, [dataset], started, **QUIET)
     without.click(begin_without, [dataset], started, **QUIET)
@@ -148,6 +158,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     keep.click(**wired(decline, [dataset], tables, status))
     timer.tick(**wired(watch, [job_id, dataset], [status, timer, *tables], status))
     gr.on(None, under_way, [dataset], started, **QUIET)
+    waiting.tick(shown, [dataset], tables, **QUIET)
     gr.on(None, shown, [dataset], tables, **QUIET)
 
 

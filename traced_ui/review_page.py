@@ -489,6 +489,8 @@ _TABLE = {
     "p_error": _PLAIN["p_error"], "external_id": "Id", "decision": "Verdict", "split": "Split",
     "tag": "Tags", "note": "Note",
 }  # fmt: skip
+#: Numbers that a table shows until somebody chooses columns: all of them are wider than a screen.
+_SHOWN_NUMBERS = ("p_error", "s_0", "gain")
 #: Most columns of a source in the table.
 MOST_COLUMNS = 40
 #: Characters of a cell.
@@ -510,7 +512,7 @@ def table(
     whether rows follow on this page. `leading`, `is_unfamiliar`: as for `queue`."""
     named = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
     columns = {**_TABLE, **_PLAIN, **{EXTRA + name: name for name in named[:MOST_COLUMNS]}}
-    lines = []
+    lines, numbers = [], {}
     for row in rows:
         decision = judgement(row.decision, row.enriches)
         values = {}
@@ -520,9 +522,12 @@ def table(
             values[EXTRA + name] = f"{text[:LONGEST_CELL]} …" if is_long else text
         values |= {name: getattr(row, name) or "" for name in ("external_id", "split", "note")}
         values["tag"] = "; ".join(tags.get(row.pair_id, ()))
-        numbers = {name: row.numbers.get(name) for name in _PLAIN}
-        values |= {name: "" if n is None else f"{n:.3f}" for name, n in numbers.items()}
-        if is_unfamiliar:
+        # What is copied is for programs: it has the numbers themselves.
+        numbers[row.pair_id] = {
+            name: f"{value:.6g}" for name in _PLAIN if (value := row.numbers.get(name)) is not None
+        }
+        values |= {name: MEASURES[name].write(row.numbers[name]) for name in numbers[row.pair_id]}
+        if row.p_error is not None:
             values["p_error"] = chance(row.p_error, is_unfamiliar)
         values["decision"] = LISTED[decision] if decision else ""
         if row.pair_id in (leading or {}):
@@ -531,6 +536,7 @@ def table(
         lines.append((row, values, fingerprint))
     return render(
         "review/grid.html", rows=lines, decisions=DECISIONS, short=LISTED, columns=columns,
+        numbers=numbers, folded=[name for name in _PLAIN if name not in _SHOWN_NUMBERS],
         order=order.removeprefix(REVERSED), view=view, has_more=has_more,
         is_descending=is_descending(order), other_way=other_way(order),
     )  # fmt: skip

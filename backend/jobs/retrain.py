@@ -20,6 +20,7 @@ from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.paying_signs import CAPTIONER, OPINION
 from backend.engine.detection.verdict_learning import (
+    FEWEST_VERDICTS,
     InUse,
     JudgedPairs,
     Learnt,
@@ -80,6 +81,18 @@ _LOOKED_AT = 100
 TOP = 100
 
 
+def verdicts_missing(store: Store, dataset_id: int) -> int:
+    """How many more verdicts `train_candidate` takes."""
+    with store.reading() as session:
+        decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
+        claims = claim_labels.claim_labels(session, dataset_id)
+    return max(0, FEWEST_VERDICTS - _count_verdicts(decided, claims))
+
+
+def _count_verdicts(decided: Sequence[int], claims: Mapping[tuple[int, int], bool]) -> int:
+    return len(decided) + sum(claims.values())
+
+
 def train_candidate(
     store: Store,
     engine: Engine,
@@ -100,7 +113,7 @@ def train_candidate(
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
         claims = claim_labels.claim_labels(session, dataset_id)
-    check_verdicts(len(decided) + sum(claims.values()))
+    check_verdicts(_count_verdicts(decided, claims))
     prior = _prior(store, engine, run, drawn, progress)
     if CAPTIONER in without:
         prior = replace(prior, classifier=prior.classifier.without_captioner())

@@ -114,6 +114,12 @@ class PatternsReport:
         return "\n".join(lines)
 
 
+def verdicts_missing(store: Store, dataset_id: int) -> tuple[int, int]:
+    """How many more verdicts of people, and how many more wrong captions, a search takes."""
+    judged, wrong = store.read(pair_queries.judged_by_people, dataset_id)
+    return max(0, FEWEST - judged), max(0, FEWEST_WRONG - wrong)
+
+
 def find_blind_spots(
     store: Store,
     dataset_id: int,

@@ -32,7 +32,8 @@ MOST_COUNTED = 10_000
 #: From this many pairs on, a dataset's total is cached for this many seconds, because every key
 #: press needs it.
 LARGE, TOTALS_HOLD = 50_000, 3.0
-ESTIMATED_EVERY = 10
+#: What is left is estimated anew after so many verdicts, fewer in datasets where that takes less.
+ESTIMATED_EVERY, PAIRS_A_VERDICT = 10, 2000
 #: In the queue of all undecided pairs, one pair in so many is drawn at random, in datasets that are
 #: large enough to learn from them; see RESULTS.md, "Which pairs to show next".
 MIXED_EVERY, LEAST_MIXED = 10, 200
@@ -253,9 +254,9 @@ class Queue:
 
     def errors_left(self, counts: ReviewCounts, is_anew: bool = False) -> ErrorsLeft:
         """The errors that are left, estimated on request or when some verdicts have come or gone,
-        because every key press needs them: ten, fewer in a small dataset and near its end."""
+        because every key press needs them: after each one in a small dataset and near the end."""
         undecided = counts.total - counts.reviewed
-        some = max(1, min(ESTIMATED_EVERY, max(3, counts.total // 100), undecided // 8))
+        some = max(1, min(ESTIMATED_EVERY, counts.total // PAIRS_A_VERDICT, undecided // 8))
         with self._store.reading() as session:
             sees_all = blind_review.sees_all(session, counts.dataset_id)
             key = (None if sees_all else self._store.reader, counts.dataset_id)

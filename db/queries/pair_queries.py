@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_, select
 from sqlalchemy.orm import Session
 
-from db.decisions import is_wrong, judgement
+from db.authors import RULE
+from db.decisions import RIGHT_OR_WRONG, is_wrong, judgement
 from db.measures import Measured
 from db.models import (
     CAPTION_START,
@@ -470,6 +471,17 @@ def counts(session: Session, dataset_id: int) -> DatasetCounts:
         errors_found=sum(number for name, number in by_decision.items() if is_wrong(name)),
         by_decision=by_decision,
     )
+
+
+def judged_by_people(session: Session, dataset_id: int) -> tuple[int, int]:
+    """How many captions people, not rules, have judged right or wrong, and how many of these are
+    wrong."""
+    author = verdict_seen(session, dataset_id).decided_by
+    by_people = or_(author.is_(None), ~author.startswith(RULE, autoescape=True))
+    decided = session.execute(_decided(session, dataset_id).where(by_people))
+    counted = {name: number for name, number in decided if name in RIGHT_OR_WRONG}
+    wrong = sum(number for name, number in counted.items() if is_wrong(name))
+    return sum(counted.values()), wrong
 
 
 def extras_of(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:

@@ -71,7 +71,7 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
     go_to(page, "review")
     counts = page.locator("#traced-queue .progress").first
     page.reload()
-    expect(counts).to_contain_text(f"2 of {PAIRS + 4} reviewed")
+    expect(counts).to_contain_text(f"2 of {PAIRS + 4} pairs reviewed")
     expect(counts).to_contain_text("0 were errors")
 
 

@@ -144,7 +144,7 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
         wait_until_ready(page)
         press(page, "u")
         expect(hints).to_be_hidden()
-        expect(session).to_have_text("1 this session")
+        expect(session).to_have_text("1 verdict this session")
         expect(page.locator("#traced-toast")).to_contain_text("Saved")
         assert page.evaluate(OVERLAPS, ["#traced-toast", "#traced-queue .pairs", ".pager"]) == []
         page.locator("[data-dismiss-limits]").click()

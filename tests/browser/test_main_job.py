@@ -76,13 +76,17 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     assert pair_of(page) == before
     expect(page.locator("#traced-stage .editor .check")).to_contain_text("likely wrong")
     press(page, "Control+Enter")
-    expect(page.locator("#traced-queue")).to_contain_text(f"{before_all + 10} of {PAIRS} reviewed")
+    expect(page.locator("#traced-queue")).to_contain_text(
+        f"{before_all + 10} of {PAIRS} pairs reviewed"
+    )
 
     # Undo the last and decide it differently.
     last = list(decided)[-1]
     page.keyboard.press("z")
     expect(page.locator("#traced-toast")).to_contain_text("Undone")
-    expect(page.locator("#traced-queue")).to_contain_text(f"{before_all + 9} of {PAIRS} reviewed")
+    expect(page.locator("#traced-queue")).to_contain_text(
+        f"{before_all + 9} of {PAIRS} pairs reviewed"
+    )
     assert identity_of(page) == last
     decided[last] = ("drop", "")
     press(page, "d")

@@ -67,5 +67,5 @@ def test_five_clicks_to_the_first_verdict(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#traced-stage .traced-caption").first).to_contain_text("Clouds over hill")
     wait_until_ready(page)
     page.keyboard.press("d")
-    expect(page.locator("#traced-queue")).to_contain_text(f"1 of {PICTURES} reviewed")
+    expect(page.locator("#traced-queue")).to_contain_text(f"1 of {PICTURES} pairs reviewed")
     assert clicks <= MOST_CLICKS

@@ -139,7 +139,7 @@ def test_progress_tells_what_the_chances_say_until_a_sample_is_large_enough(page
         press(page, key)
     go_to(page, "progress")
     cards = page.locator("#progress-cards")
-    expect(cards).to_contain_text("errors left, about")
+    expect(cards).to_contain_text("Errors left, about")
     expect(cards).to_contain_text("drawn at random")
     expect(page.locator("#progress-left .js-plotly-plot")).to_be_visible()
     expect(page.locator("#progress-tables")).to_contain_text("Suspect words")

@@ -12,6 +12,7 @@ from backend.review.charts import (
     MOST_ERRORS,
     SECONDS_A_PAIR,
     errors_left,
+    progress_of,
     seconds_a_pair,
 )
 from backend.workspace import QueueFilter
@@ -60,3 +61,13 @@ def test_the_pairs_are_the_fewest_from_the_head_of_the_queue(tmp_path: Path) -> 
     assert sum(p for p in chances[: left.pairs] if int(p * 100) > last) < wanted
     assert left.seconds == left.pairs * SECONDS_A_PAIR
     workspace.store.close()
+
+
+def test_each_verdict_in_a_small_dataset_renews_what_is_left(tmp_path: Path) -> None:
+    """What Review says is left is what Progress says at the same moment."""
+    workspace = workspace_in(tmp_path)
+    generate(workspace.store, 300)
+    for row in workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=3).rows:
+        workspace.review.decide(row.pair_id, row.verdict_version, "drop")
+        left = workspace.review.errors_left(workspace.review.counts(1))
+        assert left == progress_of(workspace.store, 1).left

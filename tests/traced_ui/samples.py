@@ -309,6 +309,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         Deletion(3, text, text, 9, 8, 7, 6)
     ),
     "guidelines_preview.html": lambda text: render("guidelines_preview.html", text=text),
+    "to_go.html": lambda text: render("to_go.html", verdicts=12, wrong=1),
     "blind_spots.html": lambda text: render(
         "blind_spots.html",
         report=PatternsReport(30, 9, 1, 40, 0.1, (blind_spot(text),)),

@@ -1,5 +1,6 @@
 """The Progress page shows what is known and what is not."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,6 +11,7 @@ from backend.engine.statistics.stopping import remaining_errors
 from backend.review.charts import expected_errors
 from backend.review.views import ErrorsLeft, ProgressView, Retraining
 from db.queries.plot_queries import Chances
+from traced_ui.figures import without_tools
 from traced_ui.progress import (
     FEWEST_DAYS,
     calibration_figure,
@@ -42,7 +44,7 @@ def test_charts_and_tables_escape_names() -> None:
 
 def test_a_small_sample_gives_no_estimate() -> None:
     shown = cards_html(VIEW)
-    assert "errors that remain, about" in shown
+    assert "Errors that remain, about" in shown
     assert "from 60 pairs sampled at random" in shown
     small = replace(
         VIEW,
@@ -51,7 +53,7 @@ def test_a_small_sample_gives_no_estimate() -> None:
     )
     assert "206" in cards_html(small)
     assert "300 pairs, 20 min" in cards_html(small)
-    assert "errors that remain" not in cards_html(small)
+    assert "Errors that remain" not in cards_html(small)
     assert "unknown" in cards_html(replace(VIEW, remaining=None))
 
 
@@ -76,7 +78,7 @@ def test_before_the_first_verdict_the_chances_of_error_add_up_by_split() -> None
     assert val.high == 2  # no more errors than pairs
     view = replace(VIEW, reviewed=0, expected=(train, val))
     shown = expected_html(view)
-    assert "errors expected, train" in shown
+    assert "Errors expected, train" in shown
     assert "&lt;i&gt;val" in shown
     figure = expected_figure(view)
     assert [sum(bar.y) for bar in figure.data] == [110, 2]
@@ -101,6 +103,19 @@ def test_a_review_that_is_nearly_done_says_what_it_has_come_to() -> None:
     everything = replace(nearly, total=120)
     assert "All reviewed" in cards_html(everything)
     assert "without a verdict" not in cards_html(everything)
+
+
+def test_a_chart_has_a_title_no_tools_and_keeps_its_numbers_apart() -> None:
+    for draw in (left_figure, pace_figure, calibration_figure):
+        chart = json.loads(without_tools(draw(VIEW)).plot)
+        layout = chart["layout"]
+        assert chart["config"] == {"displayModeBar": False}
+        assert layout["title"]["text"]
+        assert layout["dragmode"] is False
+        for axis in ("xaxis", "yaxis"):
+            assert layout[axis]["ticklen"] > 0
+            assert layout[axis]["fixedrange"]
+    assert pace_figure(VIEW).layout.xaxis.ticktext == ("20 Nov", "21 Nov")
 
 
 def test_verdicts_are_counted_by_the_words_of_their_buttons() -> None:

@@ -35,6 +35,19 @@ def test_each_sign_has_a_sentence_for_either_direction() -> None:
     assert len(sentences) == 2 * len(SIGNS)
 
 
+def test_words_that_say_nothing_are_not_named_and_none_is_named_twice() -> None:
+    text = "A dog sitting on a purple bench"
+    made = replace(trajectory(text, [0.0] * 7, 0.5))
+    for words, named in (
+        ((5, 2, 3, 4, 0), ("purple", "sitting")),
+        ((4, 0), ("a",)),
+        ((5, 3), ("purple",)),
+    ):
+        _, shown, after = sentence(Reason("best gain", 1, 0.2, words), made)
+        assert shown == named
+        assert after.startswith("together ") is (len(named) > 1)
+
+
 def test_hover_shows_what_was_expected() -> None:
     assert list(expectations_by_word(ONE)) == ["", "dog 0.80", "grass 0.61, sand 0.20"]
     assert list(expectations_by_word(replace(ONE, expectation=None))) == []

@@ -1,11 +1,16 @@
 """The table of many pairs: its columns, and captions that are edited in place."""
 
+import re
+
 from sqlalchemy import update
 
 from backend.review.pair_selection import tag_pairs
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair
+from db.queries import detection_queries
+from db.queries.detection_queries import DetectionRow
 from tests.traced_ui.pages import Page
+from traced_ui.templates import percent
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -52,3 +57,26 @@ def test_a_column_sorts_the_queue(workspace: Workspace) -> None:
     assert 'data-cell="icc" aria-sort' in page.shown["stage"]
     page.press("sort", name="nonsense")
     assert page.state.filter["order"] == "icc"
+
+
+def test_a_chance_is_written_as_everywhere_and_copied_as_a_number(workspace: Workspace) -> None:
+    page = Page(workspace)
+    with workspace.store.writing() as session:
+        detection_queries.save_detections(session, [DetectionRow(page.pair, 0.9754, ())])
+    page.press("table")
+    cells = re.findall(r'data-cell="p_error"[^>]*>([^<]+)<', page.shown["stage"])
+    assert cells == [percent(0.9754)]
+    assert 'data-number="0.9754"' in page.shown["stage"]
+
+
+def test_columns_beyond_the_first_numbers_are_folded_until_they_are_chosen(
+    workspace: Workspace,
+) -> None:
+    page = Page(workspace)
+    with workspace.store.writing() as session:
+        session.execute(update(Pair).values(extra={"licence": "by"}))
+    page.press("table")
+    ticks = dict(re.findall(r'data-column="([^"]*)"( checked)?>', page.shown["stage"]))
+    assert [name for name in ("p_error", "s_0", "gain", "note") if not ticks[name]] == []
+    assert [name for name in ("icc", "support", "specificity") if ticks[name]] == []
+    assert ticks["extra:licence"], "what the source says is shown"

@@ -92,7 +92,9 @@ onPaint("stage", () => {
 });
 // The table: which columns are shown is kept in this browser; a caption is saved when it is left.
 const HIDDEN = "traced-hidden-columns";
-const hidden = () => new Set(JSON.parse(localStorage.getItem(HIDDEN) ?? "[]"));
+/** Nobody has chosen any yet: those that the server leaves without a tick. */
+const folded = () => all("#traced-stage [data-column]:not([checked])").map(({ dataset }) => dataset.column);
+const hidden = () => new Set(JSON.parse(localStorage.getItem(HIDDEN) ?? "null") ?? folded());
 function showColumns() {
   const names = hidden();
   for (const cell of all("#traced-stage [data-cell]")) cell.hidden = names.has(cell.dataset.cell);
@@ -144,7 +146,7 @@ const csv = (text) => `"${(/^'*[=+\-@\t\r\n]/.test(text) && !/^[+-]?[\d.]+(e[+-]
 listen("click", ({ target }) => {
   if (!target.closest("[data-copy]")) return;
   const rows = [one("#traced-stage thead tr"), ...(picked().length ? picked() : cards())];
-  const cells = (row) => all("[data-cell]:not([hidden])", row).map((cell) => csv(one("textarea", cell)?.value ?? cell.textContent.trim()));
+  const cells = (row) => all("[data-cell]:not([hidden])", row).map((cell) => csv(one("textarea", cell)?.value ?? cell.dataset.number ?? cell.textContent.trim()));
   navigator.clipboard.writeText(rows.map((row) => cells(row).join(",")).join("\r\n"));
   one("#traced-stage [data-copy]").textContent = rows.length === 2 ? "1 row copied" : `${rows.length - 1} rows copied`;
 });

@@ -6,10 +6,10 @@ const KEPT = "traced-session", SEEN = "traced-seen", HAS_DECIDED = "traced-has-d
 /** @type {{count: number, busy: number, last: number}} `busy`: ms between verdicts, without breaks */
 const session = JSON.parse(sessionStorage.getItem(KEPT) ?? '{"count":0,"busy":0,"last":0}');
 
-/** "12 this session · 9 a minute"; no pace before the fifth verdict. */
+/** "12 verdicts this session · 9 a minute"; no pace before the fifth verdict. */
 export function describe({ count, busy }) {
   const pace = count >= 5 && busy ? ` · ${Math.round((60_000 * (count - 1)) / busy)} a minute` : "";
-  return count ? `${count} this session${pace}` : "";
+  return count ? `${count} ${count === 1 ? "verdict" : "verdicts"} this session${pace}` : "";
 }
 
 function show() { one(".session").textContent = describe(session); }

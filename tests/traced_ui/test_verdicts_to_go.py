@@ -1,0 +1,83 @@
+"""Learn and Blind spots: how many verdicts their buttons, disabled until then, take yet."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from backend.engine.detection.verdict_learning import FEWEST_VERDICTS, check_verdicts
+from backend.errors import NotScored, TrainingError
+from backend.jobs import retrain, writer_patterns
+from backend.jobs.writer_patterns import FEWEST, FEWEST_WRONG, find_blind_spots
+from backend.workspace import QueueFilter, Workspace
+from research.bench.generated_store import generate
+from tests.traced_ui.conftest import workspace_in
+from traced_ui import patterns_page
+from traced_ui.page_dataset import PageDataset
+from traced_ui.templates import render
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Workspace:
+    workspace = workspace_in(tmp_path)
+    generate(workspace.store, 40)
+    return workspace
+
+
+def judge(workspace: Workspace, count: int, decision: str) -> None:
+    for row in workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=count).rows:
+        workspace.review.decide(row.pair_id, row.verdict_version, decision)
+
+
+def test_learning_says_how_many_verdicts_it_takes_yet(generated: Workspace) -> None:
+    for count in range(FEWEST_VERDICTS):
+        assert retrain.verdicts_missing(generated.store, 1) == FEWEST_VERDICTS - count
+        with pytest.raises(TrainingError):
+            check_verdicts(count)
+        judge(generated, 1, "drop")
+    judge(generated, 1, "unsure")  # teaches nothing
+    assert retrain.verdicts_missing(generated.store, 1) == 0
+
+
+def test_a_search_for_blind_spots_says_how_many_verdicts_it_takes_yet(
+    generated: Workspace,
+) -> None:
+    judge(generated, FEWEST - 1, "correct")
+    assert writer_patterns.verdicts_missing(generated.store, 1) == (1, FEWEST_WRONG)
+    with pytest.raises(NotScored):
+        find_blind_spots(generated.store, 1, None)
+    judge(generated, FEWEST_WRONG, "wrong")
+    assert writer_patterns.verdicts_missing(generated.store, 1) == (0, 0)
+    find_blind_spots(generated.store, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "wrong", "text"),
+    [
+        (12, 1, "It takes 12 more verdicts, 1 of them “wrong”."),
+        (1, 0, "It takes 1 more verdict."),
+        (1, 2, "It takes 2 more wrong captions."),
+        (0, 0, ""),
+    ],
+)
+def test_what_is_to_go_in_words(verdicts: int, wrong: int, text: str) -> None:
+    shown = str(render("to_go.html", verdicts=verdicts, wrong=wrong)).strip()
+    assert shown.partition("<a")[0].removeprefix('<p class="to-go">').strip() == text
+
+
+def test_the_button_is_disabled_until_it_can_work(generated: Workspace) -> None:
+    with gr.Blocks() as blocks:
+        patterns_page.build(generated, PageDataset("1"))
+    draw = next(_functions(blocks, "drawn"))
+    for is_enough in (False, True):
+        _, button, missing, timer = draw(1, gr.Request(username=None))
+        assert (button.interactive, timer.active) == (is_enough, not is_enough)
+        assert ("to-go" in missing) is not is_enough
+        judge(generated, FEWEST, "wrong")
+
+
+def _functions(blocks: gr.Blocks, name: str) -> Any:
+    functions: list[Callable[..., Any] | None] = [event.fn for event in blocks.fns.values()]
+    return (fn for fn in functions if fn is not None and fn.__name__ == name)
