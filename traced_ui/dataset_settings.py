@@ -1,4 +1,4 @@
-"""What belongs to a dataset as a whole: its guidelines, its name, its folder, its deletion."""
+"""What belongs to a dataset as a whole: its name, its folder, its deletion."""
 
 from typing import Any
 
@@ -9,33 +9,9 @@ from backend.jobs.reports import Deletion
 from backend.workspace import Workspace
 from traced_ui.jobs import table
 from traced_ui.login import seen_by
-from traced_ui.markdown import from_markdown
 from traced_ui.messages import QUIET, note, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
-
-
-def build_guidelines(workspace: Workspace, dataset: PageDataset) -> None:
-    """Build the page with the guidelines for curators."""
-    text = gr.Textbox(
-        label="Guidelines for curators, in Markdown; beside each pair in Review (key I)",
-        lines=8, max_lines=24, elem_id="guidelines-text", interactive=False,
-    )  # fmt: skip
-    keep = gr.Button("Save the guidelines", elem_id="guidelines-save", variant="primary")
-    message = gr.HTML(elem_id="guidelines-message")
-    shown_guidelines = gr.HTML(elem_id="guidelines-shown")
-
-    def opened(dataset_id: int | None) -> tuple[gr.Textbox, str, str]:
-        current = "" if dataset_id is None else workspace.guidelines(dataset_id)
-        # Nothing that is typed before is overwritten.
-        return gr.Textbox(current, interactive=dataset_id is not None), preview(current), ""
-
-    def save(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[str, str]:
-        workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
-        return preview(typed or ""), note("The guidelines are saved.", "good")
-
-    keep.click(**wired(save, [dataset, text], [shown_guidelines, message], message))
-    gr.on(None, opened, [dataset], [text, shown_guidelines, message], **QUIET)
 
 
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
@@ -126,18 +102,18 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     return drawn
 
 
+def may_change_datasets(workspace: Workspace, request: gr.Request) -> bool:
+    """Whether the user may change a dataset as a whole."""
+    return not request.username or workspace.accounts.may_settle(request.username)
+
+
 def dataset_to_change(workspace: Workspace, dataset_id: int | None, request: gr.Request) -> int:
     """The dataset's id. Raises SettingsError if there is none or the user may not change it."""
-    if request.username and not workspace.accounts.may_settle(request.username):
+    if not may_change_datasets(workspace, request):
         raise SettingsError("Only an adjudicator may change a dataset as a whole.")
     if dataset_id is None:
         raise SettingsError("Choose a dataset at the top first.")
     return dataset_id
-
-
-def preview(text: str) -> str:
-    """The guidelines as the review page shows them."""
-    return render("guidelines_preview.html", text=from_markdown(text.strip()))
 
 
 def deletion_preview_html(what: Deletion) -> str:

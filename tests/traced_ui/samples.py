@@ -308,7 +308,10 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "deletion_preview.html": lambda text: dataset_settings.deletion_preview_html(
         Deletion(3, text, text, 9, 8, 7, 6)
     ),
-    "guidelines_preview.html": lambda text: render("guidelines_preview.html", text=text),
+    "guidelines_intro.html": lambda text: render("guidelines_intro.html"),
+    "guidelines_preview.html": lambda text: render(
+        "guidelines_preview.html", text=text, example=text
+    ),
     "blind_spots.html": lambda text: render(
         "blind_spots.html",
         report=PatternsReport(30, 9, 1, 40, 0.1, (blind_spot(text),)),
