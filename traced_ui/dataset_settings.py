@@ -1,5 +1,6 @@
 """What belongs to a dataset as a whole: its name, its folder, its deletion."""
 
+from pathlib import PurePath
 from typing import Any
 
 import gradio as gr
@@ -20,24 +21,25 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     overview = gr.HTML(elem_id="datasets-overview")
     with gr.Row():
         with gr.Column(min_width=320):
-            name = gr.Textbox(label="New name", elem_id="rename-name", interactive=False)
+            name = gr.Textbox(
+                label="Name of this dataset", elem_id="rename-name", interactive=False
+            )
             rename = gr.Button("Rename", elem_id="rename-start")
+        with gr.Column(min_width=320):
             folder = gr.Textbox(
                 label="Folder that its pictures are in now",
                 info="After they were moved. Some of them are looked for there; verdicts stay.",
                 elem_id="relocate-folder",
             )
             relocate = gr.Button("Use that folder", elem_id="relocate-start")
-        with gr.Column(min_width=320):
-            going = gr.HTML(elem_id="delete-what-goes")
-            typed = gr.Textbox(
-                label="To delete it, type its name here",
-                value="",
-                elem_id="delete-name",
-                interactive=False,
-            )
-            delete = gr.Button("Delete the dataset", variant="stop", elem_id="delete-start")
     message = gr.HTML(elem_id="dataset-settings-message")
+    with gr.Accordion("Delete this dataset", open=False, elem_id="delete-form"):
+        going = gr.HTML(elem_id="delete-what-goes")
+        typed = gr.Textbox(
+            label="To delete it, type its name here", value="", elem_id="delete-name",
+            interactive=False,
+        )  # fmt: skip
+        delete = gr.Button("Delete the dataset", variant="stop", elem_id="delete-start")
 
     def draw_overview(request: gr.Request) -> str:
         return overview_html(seen_by(workspace, request))
@@ -121,12 +123,22 @@ def deletion_preview_html(what: Deletion) -> str:
     return render("deletion_preview.html", what=what)
 
 
+def short_path(source: str) -> str:
+    """The end of a path, by which people know it.
+
+    >>> short_path("/home/ann/data/2026/pets"), short_path("/pets"), short_path("hf:ann/pets")
+    ('…/2026/pets', '/pets', 'hf:ann/pets')
+    """
+    path = PurePath(source)
+    return f"…/{'/'.join(path.parts[-2:])}" if len(path.parts) > 3 else source
+
+
 def overview_html(workspace: Workspace) -> str:
     """All datasets as a table."""
     summaries = workspace.datasets()
     rows = [
         [s.name, str(s.total), str(s.scored), str(s.reviewed), str(s.errors_found), str(s.problems),
-         s.source]
+         part("short_path", short_path(s.source), s.source)]
         for s in summaries
     ]  # fmt: skip
     if not rows:

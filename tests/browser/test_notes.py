@@ -94,6 +94,7 @@ def test_a_dataset_is_renamed_and_deleted_on_the_page(page: Page, site: Site) ->
     page.locator("#rename-start").click()
     expect(page.locator("#datasets-overview")).to_contain_text("gone soon")
     expect(page.locator("#delete-what-goes")).to_contain_text("gone soon")
+    page.get_by_text("Delete this dataset").click()
     page.locator("#delete-name input, #delete-name textarea").fill("extra")
     page.locator("#delete-start").click()
     expect(page.get_by_text("Nothing was deleted")).to_be_visible()
