@@ -4,6 +4,7 @@
     ├── DatasetError             a dataset cannot be read or written at all
     │   ├── DatasetNotFound      the path, or the name in the store, does not exist
     │   └── DatasetFormatError   the file is there, but is not what it claims to be
+    │       └── UnsupportedFormat    it is of a kind that is not read
     ├── NotScored                a dataset lacks the scores that something else is based on
     ├── ImageError               one picture cannot be read (the pair is skipped and reported)
     ├── UnsafePath               a path leaves the dataset's root
@@ -62,6 +63,10 @@ class DatasetNotFound(DatasetError):
 
 
 class DatasetFormatError(DatasetError):
+    title = "This dataset cannot be read"
+
+
+class UnsupportedFormat(DatasetFormatError):
     title = "This file is not in a supported format"
 
 

@@ -9,50 +9,81 @@ from typing import Any
 
 import gradio as gr
 
-from backend.accounts.team_accounts import ROLES, SCOPES
+from backend.accounts.team_accounts import ROLES
 from backend.errors import SettingsError
+from backend.review.queue_form import id_in
 from backend.workspace import Workspace
-from traced_ui.messages import QUIET, note, wired
+from traced_ui.messages import QUIET, event_value, note, wired
 from traced_ui.templates import render
 
-#: Changes to an account, and their labels.
-CHANGES = {
-    "password": "set this password",
-    "role": "give this role",
-    "out": "disable the login",
-    "in": "enable the login",
-}
+#: Changes to an account.
+CHANGES = ("password", "role", "out", "in")
+#: JavaScript: a button of a row says what it does with what is in the row.
+_ROWS = """element.addEventListener("click", ({ target }) => {
+  const { ...values } = target.closest("[data-change]")?.dataset ?? {};
+  if (values.change) trigger("select", values);
+});"""
 
 
-def build(workspace: Workspace, listing: gr.HTML, list_accounts: Any) -> None:
-    """Build the form; called inside the page. `listed`: renders `listing`, the accounts table."""
-    with gr.Accordion("Add or change accounts", open=False, elem_id="accounts-form"):
+def build(workspace: Workspace) -> None:
+    """Build the accounts, with what an adjudicator can change in the row of each, and the form for
+    another; called inside the page."""
+    listing = gr.HTML(elem_id="team-accounts", js_on_load=_ROWS)
+    going = gr.State("")
+    with gr.Column(visible=False, elem_id="account-new-password") as new_password:
+        secret = gr.Textbox(label="New password", type="password", elem_id="account-secret")
+        with gr.Row():
+            do = gr.Button("Set the password", variant="primary", elem_id="account-do")
+            cancel = gr.Button("Cancel", elem_id="account-cancel")
+    message = gr.HTML(elem_id="account-message")
+    with gr.Accordion("Add a person", open=False, visible=False, elem_id="accounts-form") as form:
         name = gr.Textbox(label="Name", elem_id="account-name")
         password = gr.Textbox(label="Password", type="password", elem_id="account-password")
         role = gr.Radio(list(ROLES), value="curator", label="Role", elem_id="account-role")
         add = gr.Button("Add this account", elem_id="account-add")
-        change = gr.Radio(
-            [(text, kind) for kind, text in CHANGES.items()], value="password",
-            label="Or change the account of that name", elem_id="account-change",
-        )  # fmt: skip
-        do = gr.Button("Change it", elem_id="account-do")
-        message = gr.HTML(elem_id="account-message")
+
+    def draw(request: gr.Request) -> tuple[str, gr.Accordion]:
+        by = request.username
+        may_change = bool(by) and workspace.accounts.may_settle(by)
+        return accounts_html(workspace, by), gr.Accordion(visible=may_change)
 
     def added(name: str, password: str, role: str, request: gr.Request) -> tuple[str, str, str]:
-        confirmation = add_account(workspace, request.username, name or "", password or "", role)
-        return note(confirmation, "good"), list_accounts(), ""
+        by = request.username
+        confirmation = add_account(workspace, by, name or "", password or "", role)
+        return note(confirmation, "good"), accounts_html(workspace, by), ""
 
-    def changed(
-        name: str, password: str, role: str, change: str, request: gr.Request
-    ) -> tuple[str, str, str]:
-        confirmation = change_account(
-            workspace, request.username, name or "", change, password or "", role
-        )
-        return note(confirmation, "good"), list_accounts(), ""
+    def act(event: gr.EventData, request: gr.Request) -> tuple[str, str, str, Any, Any]:
+        """What a button of a row does; a new password is typed first."""
+        account, change = event_value(event, "account", ""), event_value(event, "change", "")
+        if change == "password":
+            _check_right(workspace, request.username)
+            field = gr.Textbox("", label=f"New password of {account}")
+            return "", gr.skip(), account, gr.Column(visible=True), field
+        role = event_value(event, "role", "")
+        confirmation = change_account(workspace, request.username, account, change, "", role)
+        listed_now = accounts_html(workspace, request.username)
+        return note(confirmation, "good"), listed_now, "", gr.Column(visible=False), ""
 
-    outputs = [message, listing, password]  # the password field is cleared
-    add.click(**wired(added, [name, password, role], outputs, message))
-    do.click(**wired(changed, [name, password, role, change], outputs, message))
+    def changed(account: str, secret: str, request: gr.Request) -> tuple[str, Any, str]:
+        by = request.username
+        confirmation = change_account(workspace, by, account, "password", secret or "", "")
+        return note(confirmation, "good"), gr.Column(visible=False), ""
+
+    add.click(**wired(added, [name, password, role], [message, listing, password], message))
+    listing.select(**wired(act, None, [message, listing, going, new_password, secret], message))
+    do.click(**wired(changed, [going, secret], [message, new_password, secret], message))
+    cancel.click(lambda: (gr.Column(visible=False), ""), None, [new_password, secret], **QUIET)
+    gr.on(None, draw, None, [listing, form], **QUIET)
+
+
+def accounts_html(workspace: Workspace, by: str | None) -> str:
+    """The accounts, or how to create some. `by`: the logged-in user; an adjudicator can change
+    them."""
+    may_change = bool(by) and workspace.accounts.may_settle(by)
+    accounts = workspace.accounts.accounts()
+    return render(
+        "team/accounts.html", accounts=accounts, may_change=may_change, by=by, roles=list(ROLES)
+    )
 
 
 def add_account(workspace: Workspace, by: str | None, name: str, password: str, role: str) -> str:
@@ -96,41 +127,41 @@ def _check_right(workspace: Workspace, by: str | None) -> None:
 def build_keys(workspace: Workspace) -> None:
     """Build the form with which each curator makes and revokes keys; called inside the page."""
     with gr.Accordion("Keys for programs", open=False, elem_id="keys-form"):
-        listing = gr.HTML(elem_id="keys-list")
-        label = gr.Textbox(label="What the key is for", elem_id="key-label", max_length=80)
-        scope = gr.Radio(list(SCOPES), value="read", label="It may", elem_id="key-scope")
-        make = gr.Button("Make a key", elem_id="key-add")
-        number = gr.Number(None, label="Number of a key", precision=0, elem_id="key-number")
-        end = gr.Button("Revoke this key", elem_id="key-revoke")
+        listing = gr.HTML(elem_id="keys-list", js_on_load=_ROWS)
         message = gr.HTML(elem_id="key-message")
+        with gr.Column(visible=False, elem_id="key-new") as form:
+            label = gr.Textbox(
+                label="What the key is for", placeholder="nightly report", elem_id="key-label",
+                max_length=80,
+            )  # fmt: skip
+            scope = gr.Radio(
+                [("read", "read"), ("read and give verdicts", "review")], value="read",
+                label="It may", elem_id="key-scope",
+            )  # fmt: skip
+            make = gr.Button("Make a key", elem_id="key-add")
 
-    def listed(request: gr.Request) -> str:
-        return keys_html(workspace, request.username)
+    def draw(request: gr.Request) -> tuple[str, gr.Column]:
+        return keys_html(workspace, request.username), gr.Column(visible=bool(request.username))
 
     def added(label: str, scope: str, request: gr.Request) -> tuple[str, str, str]:
         _, token = workspace.accounts.keys.add(_name_of(request), label or "", scope or "")
         text = f"Copy it now, it is not shown again: {token}"
         return note(text, "good"), keys_html(workspace, request.username), ""
 
-    def revoked(number: float | None, request: gr.Request) -> tuple[str, str]:
-        workspace.accounts.keys.revoke(int(number or 0), _name_of(request))
-        text = f"Key {int(number or 0)} is revoked."
-        return note(text, "good"), keys_html(workspace, request.username)
+    def revoked(event: gr.EventData, request: gr.Request) -> tuple[str, str]:
+        number = id_in(str(event_value(event, "key", ""))) or 0
+        workspace.accounts.keys.revoke(number, _name_of(request))
+        return note("The key is revoked.", "good"), keys_html(workspace, request.username)
 
-    gr.on(None, listed, None, [listing], **QUIET)
+    gr.on(None, draw, None, [listing, form], **QUIET)
     make.click(**wired(added, [label, scope], [message, listing, label], message))
-    end.click(**wired(revoked, [number], [message, listing], message))
+    listing.select(**wired(revoked, None, [message, listing], message))
 
 
 def keys_html(workspace: Workspace, name: str | None) -> str:
     """The keys of the logged-in user."""
     keys = workspace.accounts.keys.of(name) if name else []
-    rows = [
-        [str(key.id), key.label, "review" if key.may_review else "read",
-         f"{key.created_at:%Y-%m-%d}"]
-        for key in keys
-    ]  # fmt: skip
-    return render("team/keys.html", rows=rows, is_login=bool(name))
+    return render("team/keys.html", keys=keys, is_login=bool(name))
 
 
 def _name_of(request: gr.Request) -> str:

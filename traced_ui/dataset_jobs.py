@@ -18,8 +18,8 @@ from traced_ui import models_page
 from traced_ui.import_form import FIELDS, import_options
 from traced_ui.jobs import Started, begin, followed, job_html
 from traced_ui.messages import event_value, note
-from traced_ui.model_cards import ModelCards, cards_html, chosen_for
-from traced_ui.templates import counted, percent
+from traced_ui.model_cards import ModelCards, cards_html, chosen_for, time_of
+from traced_ui.templates import counted, percent, render
 
 
 class Update(NamedTuple):
@@ -99,6 +99,14 @@ class DatasetJobs:
     def cards_html(self, dataset_id: int | None, model: str | None) -> str:
         """The cards. `model`: the one that is chosen, on a card or not."""
         return cards_html(self._cards.of(dataset_id), model or "")
+
+    def plan(self, dataset_id: int | None, model: str | None) -> str:
+        """What finding errors with this model will do, and how long that takes."""
+        if dataset_id is None:
+            return ""
+        view = self.workspace.models.view(model or self.workspace.jobs.model_of(dataset_id))
+        time = time_of(view, self.workspace.summary(dataset_id).total)
+        return render("datasets/plan.html", view=view, size=models_page.size, time=time)
 
     def choose(self, event: gr.EventData, model: str | None) -> str:
         """The model of the chosen card."""

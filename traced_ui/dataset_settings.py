@@ -1,5 +1,6 @@
-"""What belongs to a dataset as a whole: its guidelines, its name, its folder, its deletion."""
+"""What belongs to a dataset as a whole: its name, its folder, its deletion."""
 
+from pathlib import PurePath
 from typing import Any
 
 import gradio as gr
@@ -9,33 +10,9 @@ from backend.jobs.reports import Deletion
 from backend.workspace import Workspace
 from traced_ui.jobs import table
 from traced_ui.login import seen_by
-from traced_ui.markdown import from_markdown
 from traced_ui.messages import QUIET, note, wired
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
-
-
-def build_guidelines(workspace: Workspace, dataset: PageDataset) -> None:
-    """Build the page with the guidelines for curators."""
-    text = gr.Textbox(
-        label="Guidelines for curators, in Markdown; beside each pair in Review (key I)",
-        lines=8, max_lines=24, elem_id="guidelines-text", interactive=False,
-    )  # fmt: skip
-    keep = gr.Button("Save the guidelines", elem_id="guidelines-save", variant="primary")
-    message = gr.HTML(elem_id="guidelines-message")
-    shown_guidelines = gr.HTML(elem_id="guidelines-shown")
-
-    def opened(dataset_id: int | None) -> tuple[gr.Textbox, str, str]:
-        current = "" if dataset_id is None else workspace.guidelines(dataset_id)
-        # Nothing that is typed before is overwritten.
-        return gr.Textbox(current, interactive=dataset_id is not None), preview(current), ""
-
-    def save(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[str, str]:
-        workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
-        return preview(typed or ""), note("The guidelines are saved.", "good")
-
-    keep.click(**wired(save, [dataset, text], [shown_guidelines, message], message))
-    gr.on(None, opened, [dataset], [text, shown_guidelines, message], **QUIET)
 
 
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
@@ -44,24 +21,25 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     overview = gr.HTML(elem_id="datasets-overview")
     with gr.Row():
         with gr.Column(min_width=320):
-            name = gr.Textbox(label="New name", elem_id="rename-name", interactive=False)
+            name = gr.Textbox(
+                label="Name of this dataset", elem_id="rename-name", interactive=False
+            )
             rename = gr.Button("Rename", elem_id="rename-start")
+        with gr.Column(min_width=320):
             folder = gr.Textbox(
                 label="Folder that its pictures are in now",
                 info="After they were moved. Some of them are looked for there; verdicts stay.",
                 elem_id="relocate-folder",
             )
             relocate = gr.Button("Use that folder", elem_id="relocate-start")
-        with gr.Column(min_width=320):
-            going = gr.HTML(elem_id="delete-what-goes")
-            typed = gr.Textbox(
-                label="To delete it, type its name here",
-                value="",
-                elem_id="delete-name",
-                interactive=False,
-            )
-            delete = gr.Button("Delete the dataset", variant="stop", elem_id="delete-start")
     message = gr.HTML(elem_id="dataset-settings-message")
+    with gr.Accordion("Delete this dataset", open=False, elem_id="delete-form"):
+        going = gr.HTML(elem_id="delete-what-goes")
+        typed = gr.Textbox(
+            label="To delete it, type its name here", value="", elem_id="delete-name",
+            interactive=False,
+        )  # fmt: skip
+        delete = gr.Button("Delete the dataset", variant="stop", elem_id="delete-start")
 
     def draw_overview(request: gr.Request) -> str:
         return overview_html(seen_by(workspace, request))
@@ -126,18 +104,18 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     return drawn
 
 
+def may_change_datasets(workspace: Workspace, request: gr.Request) -> bool:
+    """Whether the user may change a dataset as a whole."""
+    return not request.username or workspace.accounts.may_settle(request.username)
+
+
 def dataset_to_change(workspace: Workspace, dataset_id: int | None, request: gr.Request) -> int:
     """The dataset's id. Raises SettingsError if there is none or the user may not change it."""
-    if request.username and not workspace.accounts.may_settle(request.username):
+    if not may_change_datasets(workspace, request):
         raise SettingsError("Only an adjudicator may change a dataset as a whole.")
     if dataset_id is None:
         raise SettingsError("Choose a dataset at the top first.")
     return dataset_id
-
-
-def preview(text: str) -> str:
-    """The guidelines as the review page shows them."""
-    return render("guidelines_preview.html", text=from_markdown(text.strip()))
 
 
 def deletion_preview_html(what: Deletion) -> str:
@@ -145,12 +123,22 @@ def deletion_preview_html(what: Deletion) -> str:
     return render("deletion_preview.html", what=what)
 
 
+def short_path(source: str) -> str:
+    """The end of a path, by which people know it.
+
+    >>> short_path("/home/ann/data/2026/pets"), short_path("/pets"), short_path("hf:ann/pets")
+    ('…/2026/pets', '/pets', 'hf:ann/pets')
+    """
+    path = PurePath(source)
+    return f"…/{'/'.join(path.parts[-2:])}" if len(path.parts) > 3 else source
+
+
 def overview_html(workspace: Workspace) -> str:
     """All datasets as a table."""
     summaries = workspace.datasets()
     rows = [
         [s.name, str(s.total), str(s.scored), str(s.reviewed), str(s.errors_found), str(s.problems),
-         s.source]
+         part("short_path", short_path(s.source), s.source)]
         for s in summaries
     ]  # fmt: skip
     if not rows:

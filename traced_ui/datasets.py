@@ -119,6 +119,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                 info="The page Model lists them; a Hugging Face name or a folder is one too.",
             )  # fmt: skip
         with _step("4 · Find errors"), _locked() as scoring_step:
+            plan = gr.HTML(elem_id="score-plan", padding=False)
             scoring = _scoring_form(workspace)
             status = gr.HTML(elem_id="job-status", js_on_load=_IN_VIEW + OPENS_REVIEW)
             with gr.Accordion("Measure more", open=False, elem_id="measure-more"), gr.Row():
@@ -178,15 +179,27 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         start = starting(jobs.starting("measure", measure=name))
         button.click(start, [dataset], scoring_job, **QUIET)
     followed = [importing.reading, report, download, status, timer, dataset, cards]
-    tick = wired(jobs.watch, [job_id, dataset, model], [*followed, importing.options], status)
+    tick = wired(
+        jobs.watch, [job_id, dataset, model], [*followed, importing.options, *locked], status
+    )
     timer.tick(**tick)
     drawn = [contents, scoring.start, scoring.fields[-1], *locked]
     gr.on(None, opened, [dataset], drawn, **QUIET)
     gr.on(None, left_out, [dataset, page], [problems, page], **QUIET)
+    importing.reading.change(steps_below, [importing.reading, dataset], locked, **QUIET)
     report.change(opened, [dataset], drawn, **QUIET)
     report.change(left_out, [dataset, page], [problems, page], **QUIET)
     gr.on(None, jobs.offer, [dataset], [cards, model], **QUIET)
+    gr.on([cards.change, model.change], jobs.plan, [dataset, model], [plan], **QUIET)
     model.change(jobs.cards_html, [dataset, model], [cards], **QUIET)
+
+
+def steps_below(reading: str, dataset_id: int | None) -> list[Any]:
+    """The steps below the first one: hidden after an import that failed, because they are of
+    another dataset. `reading`: what the page says about the import; "" once it is done."""
+    if not reading:
+        return [gr.Column(visible=dataset_id is not None)] * 3
+    return [gr.Column(visible=False) if 'role="alert"' in reading else gr.skip()] * 3
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode
 
 import gradio as gr
 from markupsafe import Markup
@@ -11,7 +12,7 @@ from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, TwoStage
 from backend.jobs.two_stage_selection import CRITERIA
 from backend.operations.export import ExportOptions
-from backend.review.queue_form import as_query
+from backend.review.queue_form import KEYS, START, as_query
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, begin, job_html, starting, table
 from traced_ui.login import seen_by
@@ -20,10 +21,25 @@ from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
 
+#: Which pairs are written: all, those with a verdict, those of the queue that is open in Review, or
+#: of a typed filter; or a saved view, by its name after `VIEW`.
+EVERYTHING, DECIDED, QUEUE, FILTER, VIEW = "all", "decided", "queue", "filter", "view:"
+_PAIRS = [
+    ("everything", EVERYTHING),
+    ("only pairs with a verdict", DECIDED),
+    ("the queue that is open in Review", QUEUE),
+]
+#: JavaScript: the address of Review as it was left (`board/header.js`).
+_REVIEW = "() => sessionStorage.getItem('traced-review') ?? ''"
+
 
 class Fields(NamedTuple):
-    """The fields that choose what to write: their components, or what is entered in them."""
+    """The fields that choose what to write: their components, or what is entered in them.
+    `pairs`: which; `review`: the address of Review as it was left; `filter`: of a queue, typed."""
 
+    pairs: Any
+    review: Any
+    filter: Any
     use_threshold: Any
     threshold: Any
     by_claim: Any
@@ -31,7 +47,6 @@ class Fields(NamedTuple):
     dropped: Any
     abstract: Any
     unsure: Any
-    decided_only: Any
     unconfirmed: Any
     captions: Any
     use_stages: Any
@@ -40,107 +55,135 @@ class Fields(NamedTuple):
     by: Any
     least: Any
     tag: Any
-    view: Any
-    queue: Any
 
 
 def build(
     workspace: Workspace, dataset: PageDataset
-) -> tuple[Callable[..., str], list[Any], list[Any]]:
-    """Build the page; return what refreshes its counts: (function, inputs, outputs)."""
-    with gr.Row():
+) -> tuple[Callable[..., tuple[str, str]], list[Any], list[Any]]:
+    """Build the page: what most exports need, how many pairs that is, and the button; the rest is
+    folded beside it. Return what refreshes the counts: (function, inputs, outputs)."""
+    fields: dict[str, Any] = {}
+    with gr.Row(equal_height=False):
         with gr.Column(scale=1, min_width=340):
-            fields, selection = _fields()
-        with gr.Column(scale=1, min_width=340):
-            counts = gr.HTML(elem_id="export-counts")
             format = gr.Dropdown(
                 [(export_format.label, name) for name, export_format in EXPORT_FORMATS.items()],
                 value=ExportOptions.model_fields["format"].default, label="Format",
                 elem_id="export-format",
             )  # fmt: skip
+            fields["pairs"] = gr.Dropdown(
+                _PAIRS, value=EVERYTHING, label="Which pairs", elem_id="export-pairs"
+            )
+            # In the document, though hidden: others are not told when it changes.
+            fields["review"] = gr.Textbox("", visible="hidden", elem_id="export-review")
+            fields["captions"] = field(
+                ExportChoice, "captions", "Captions",
+                [("as decided", "decided"), ("enriched where suggested, unchecked", "enriched")],
+                elem_id="export-captions",
+            )  # fmt: skip
             out = field(
                 ExportOptions, "out", "Output folder", elem_id="export-out",
                 placeholder=f"a new folder in {workspace.jobs.exports}",
             )  # fmt: skip
-            overwrite = field(
-                ExportOptions, "overwrite",
-                "Replace an earlier export of mine there (other files are kept)",
-            )  # fmt: skip
+            total = gr.HTML(elem_id="export-total")
             start = gr.Button("Export", variant="primary", elem_id="export-start")
             job_id = gr.State(None)
             status = gr.HTML(elem_id="export-status")
             card = gr.Markdown(elem_id="export-card")
             timer = gr.Timer(0.7, active=False)
+        with gr.Column(scale=1, min_width=340):
+            counts = gr.HTML(elem_id="export-counts")
+            with gr.Accordion("More options", open=False, elem_id="export-more"):
+                overwrite = field(
+                    ExportOptions, "overwrite",
+                    "Replace an earlier export of mine in that folder (other files are kept)",
+                )  # fmt: skip
+                fields |= _more_fields()
+            with gr.Accordion("Select for training, in two stages", open=False):
+                fields |= _stage_fields()
+                selection = gr.HTML(elem_id="stage-links")
 
     page = ExportPage(workspace)
-    changes = [component.change for component in fields]
-    gr.on(changes, page.counts, [dataset, *fields], [counts], **QUIET)
-    gr.on(changes, page.selection, [dataset, *fields], [selection], **QUIET)
-    fields.view.focus(page.views, [dataset], [fields.view], **QUIET)
-    inputs = [dataset, format, out, overwrite, *fields]
+    chosen = Fields(**fields)
+    changes, shown = [component.change for component in chosen], [total, counts]
+    gr.on(changes, page.counts, [dataset, *chosen], shown, **QUIET)
+    gr.on(changes, page.selection, [dataset, *chosen], [selection], **QUIET)
+    gr.on(
+        [dataset.change, chosen.pairs.focus], page.choices, [dataset, chosen.filter],
+        [chosen.pairs], **QUIET,
+    )  # fmt: skip
+    gr.on([dataset.change, chosen.pairs.focus], None, None, [chosen.review], js=_REVIEW, **QUIET)
+    # A filter that is typed is in force at once, and until something else is chosen.
+    chosen.filter.blur(
+        page.filtered, [dataset, chosen.filter, chosen.pairs], [chosen.pairs], **QUIET
+    )
+    chosen.pairs.input(
+        lambda pairs, filter: filter if pairs == FILTER else "", [chosen.pairs, chosen.filter],
+        [chosen.filter], **QUIET,
+    )  # fmt: skip
+    chosen.use_threshold.change(
+        lambda use: [gr.update(visible=use)] * 2, [chosen.use_threshold],
+        [chosen.threshold, chosen.by_claim], **QUIET,
+    )  # fmt: skip
+    inputs = [dataset, format, out, overwrite, *chosen]
     start.click(starting(page.begin), inputs, [job_id, status, timer], **QUIET)
     timer.tick(**wired(page.watch, [job_id], [status, timer, card], status))
-    return page.counts, [dataset, *fields], [counts]
+    return page.counts, [dataset, *chosen], shown
 
 
-def _fields() -> tuple[Fields, gr.HTML]:
-    """The fields, and the place below them for what a selection keeps and loses."""
+def _more_fields() -> dict[str, Any]:
+    """What few exports need."""
     fields: dict[str, Any] = {}
+    fields["dropped"] = field(ExportChoice, "dropped", "Decided Remove")
+    fields["abstract"] = field(ExportChoice, "abstract", "Decided Vague")
+    fields["unsure"] = field(ExportChoice, "unsure", "Decided Not sure")
+    fields["wrong_claims"] = field(ExportChoice, "wrong_claims", "Claims decided wrong")
     fields["use_threshold"] = gr.Checkbox(
         False, label="Leave out undecided pairs that look wrong", elem_id="use-threshold"
     )
     fields["threshold"] = field(
-        ExportChoice, "drop_above", "… above this chance of error", value=0.9, elem_id="threshold"
-    )
+        ExportChoice, "drop_above", "… above this chance of error", value=0.9, elem_id="threshold",
+        visible=False,
+    )  # fmt: skip
     fields["by_claim"] = gr.Checkbox(
         False, label="… but of captions of several claims, only the claims above it",
-        elem_id="threshold-by-claim",
+        elem_id="threshold-by-claim", visible=False,
     )  # fmt: skip
-    fields["wrong_claims"] = field(ExportChoice, "wrong_claims", "Claims decided wrong")
-    fields["dropped"] = field(ExportChoice, "dropped", "Decided Remove")
-    fields["abstract"] = field(ExportChoice, "abstract", "Decided Vague")
-    fields["unsure"] = field(ExportChoice, "unsure", "Decided Not sure")
-    fields["decided_only"] = field(ExportChoice, "decided_only")
     fields["unconfirmed"] = field(ExportChoice, "unconfirmed")
-    fields["captions"] = field(
-        ExportChoice, "captions", "Captions",
-        [("as decided", "decided"), ("enriched where suggested", "enriched")],
-        elem_id="export-captions",
-        info="Suggested enrichments have not been checked; the column caption_kind says "
-             "which captions they are.",
-    )  # fmt: skip
-    with gr.Accordion("Select for training, in two stages", open=False):
-        fields["use_stages"] = gr.Checkbox(
-            False, label="Keep only a selection of the undecided pairs", elem_id="use-stages"
-        )
-        fields["align"] = field(
-            TwoStage, "align", "Stage one: share of pairs to keep, by highest match",
-            elem_id="stage-align",
-        )  # fmt: skip
-        fields["keep"] = field(
-            TwoStage, "keep", "Stage two: share of all pairs to keep", elem_id="stage-keep"
-        )
-        fields["by"] = field(
-            TwoStage, "by", "Stage two by",
-            [(criterion.title, name) for name, criterion in CRITERIA.items()],
-            info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
-                 "counted; empty is not wrong.",
-        )  # fmt: skip
-        fields["least"] = field(
-            TwoStage, "least_phrases", "Captions with fewer tested phrases go last",
-            step=1, maximum=5,
-            info="2 keeps generic captions of a single noun from being preferred.",
-            elem_id="stage-least",
-        )  # fmt: skip
-        fields["tag"] = field(TwoStage, "tag", "Leave nothing out: write selected or left as a tag")
-        selection = gr.HTML(elem_id="stage-links")
-    fields["view"] = gr.Dropdown([], value=None, label="Only a saved view", elem_id="export-view")
-    fields["queue"] = field(
-        ExportOptions, "queue", "Only a queue", elem_id="export-queue",
+    fields["filter"] = gr.Textbox(
+        label="Only pairs of this filter", elem_id="export-queue",
         placeholder="split=train&p_error_to=0.5&review=all",
-        info="The part of its address after the ?. Without review=…: undecided pairs.",
+        info="As in the address of Review, after the ?. Without review=…: undecided pairs.",
     )  # fmt: skip
-    return Fields(**fields), selection
+    return fields
+
+
+def _stage_fields() -> dict[str, Any]:
+    """The fields of a selection for training."""
+    fields: dict[str, Any] = {}
+    fields["use_stages"] = gr.Checkbox(
+        False, label="Keep only a selection of the undecided pairs", elem_id="use-stages"
+    )
+    fields["align"] = field(
+        TwoStage, "align", "Stage one: share of pairs to keep, by highest match",
+        elem_id="stage-align",
+    )  # fmt: skip
+    fields["keep"] = field(
+        TwoStage, "keep", "Stage two: share of all pairs to keep", elem_id="stage-keep"
+    )
+    fields["by"] = field(
+        TwoStage, "by", "Stage two by",
+        [(criterion.title, name) for name, criterion in CRITERIA.items()],
+        info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
+             "counted; empty is not wrong.",
+    )  # fmt: skip
+    fields["least"] = field(
+        TwoStage, "least_phrases", "Captions with fewer tested phrases go last",
+        step=1, maximum=5,
+        info="2 keeps generic captions of a single noun from being preferred.",
+        elem_id="stage-least",
+    )  # fmt: skip
+    fields["tag"] = field(TwoStage, "tag", "Leave nothing out: write selected or left as a tag")
+    return fields
 
 
 class ExportPage:
@@ -149,20 +192,20 @@ class ExportPage:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
-    def counts(self, dataset_id: int | None, request: gr.Request, *entered: Any) -> str:
-        """What an export would write, as a table."""
+    def counts(self, dataset_id: int | None, request: gr.Request, *entered: Any) -> tuple[str, str]:
+        """How many pairs an export would write, as a sentence, and what happens to all of them, as
+        a table."""
         if dataset_id is None:
-            return ""
+            return "", ""
         try:
             fields = Fields(*entered)
             visible_workspace = seen_by(self.workspace, request)
-            only = visible_workspace.review.select_pairs(
-                dataset_id, **pairs_of(fields.view, fields.queue)
-            )
+            only = visible_workspace.review.select_pairs(dataset_id, **pairs_of(dataset_id, fields))
             choice = self._choice(dataset_id, fields).model_copy(update={"only": only})
-            return counts_html(visible_workspace.jobs.export_counts(dataset_id, choice))
+            counts = visible_workspace.jobs.export_counts(dataset_id, choice)
         except Exception as error:
-            return note(explained(error), "error")
+            return note(explained(error), "error"), ""
+        return render("export/total.html", counts=counts), counts_html(counts)
 
     def selection(self, dataset_id: int | None, request: gr.Request, *entered: Any) -> str:
         """Links to the pairs that a selection keeps and to those it leaves out."""
@@ -177,10 +220,22 @@ class ExportPage:
         except Exception:
             return ""  # the counts next to it already show the error
 
-    def views(self, dataset_id: int | None) -> gr.Dropdown:
-        """The saved views of the dataset, as choices."""
+    def choices(self, dataset_id: int | None, filter: str | None) -> gr.Dropdown:
+        """Which pairs can be chosen: also those of the dataset's saved views, and of a filter that
+        is typed."""
+        return gr.Dropdown(self._entries(dataset_id, filter))
+
+    def filtered(self, dataset_id: int | None, filter: str | None, pairs: str | None) -> Any:
+        """Choose the pairs of a filter that has been typed; all if it is removed."""
+        if not (filter or "").strip():
+            return gr.update(value=EVERYTHING) if pairs == FILTER else gr.skip()
+        return gr.Dropdown(self._entries(dataset_id, filter), value=FILTER)
+
+    def _entries(self, dataset_id: int | None, filter: str | None) -> list[tuple[str, str]]:
         rows = self.workspace.review.saved_views(dataset_id) if dataset_id is not None else []
-        return gr.Dropdown([("all pairs", ""), *((row.name, row.name) for row in rows)])
+        views = [(f"saved view: {row.name}", f"{VIEW}{row.name}") for row in rows]
+        by_filter = [("the filter under More options", FILTER)] if (filter or "").strip() else []
+        return [*_PAIRS, *views, *by_filter]
 
     def begin(
         self,
@@ -198,7 +253,7 @@ class ExportPage:
         return begin(
             seen_by(self.workspace, request), "export", dataset_id, out=folder.strip(),
             choice=self._choice(dataset_id, fields), format=format, overwrite=bool(overwrite),
-            **pairs_of(fields.view, fields.queue),
+            **pairs_of(dataset_id, fields),
         )  # fmt: skip
 
     def watch(self, started: int | None, request: gr.Request | None = None) -> tuple[Any, Any, Any]:
@@ -231,7 +286,7 @@ class ExportPage:
                 "abstract": fields.abstract,
                 "dropped": fields.dropped,
                 "unsure": fields.unsure,
-                "decided_only": fields.decided_only,
+                "decided_only": fields.pairs == DECIDED,
                 "unconfirmed": fields.unconfirmed,
                 "captions": fields.captions,
                 "two_stage": two_stage,
@@ -252,9 +307,32 @@ def selection_html(report: SelectionReport, dataset_id: int) -> Markup:
     return render("export/selection.html", queues=addresses, lines=lines)
 
 
-def pairs_of(view: str | None, queue: str | None) -> dict[str, Any]:
+def pairs_of(dataset_id: int, fields: Fields) -> dict[str, Any]:
     """The pairs selected on the page, as arguments of `Review.select_pairs` and export jobs."""
-    return {"view": view or None, "queue": (queue or "").strip()}
+    choice, filter = fields.pairs or EVERYTHING, (fields.filter or "").strip()
+    if filter:
+        return {"view": None, "queue": filter}
+    if choice.startswith(VIEW):
+        return {"view": choice.removeprefix(VIEW), "queue": ""}
+    return {
+        "view": None,
+        "queue": queue_in(fields.review or "", dataset_id) if choice == QUEUE else "",
+    }
+
+
+def queue_in(address: str, dataset_id: int) -> str:
+    """The queue in an address of Review; the one that Review opens with if the address is of
+    another dataset.
+
+    >>> queue_in("?split=train&dataset=1&pair=3&__theme=dark", 1)
+    'review=unreviewed&order=p_error&split=train'
+    >>> queue_in("?review=all&dataset=2", 1)
+    'review=unreviewed&order=p_error'
+    """
+    entered = dict(parse_qsl(address.lstrip("?")))
+    is_other = entered.get("dataset") != str(dataset_id)
+    fields = {} if is_other else {key: entered[key] for key in KEYS if key in entered}
+    return urlencode(START | fields)
 
 
 def counts_html(counts: ExportCounts) -> str:

@@ -18,32 +18,35 @@ from backend.jobs.model_manager import ModelView, Removal
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, followed, job_html, starting
-from traced_ui.messages import QUIET, note, wired
+from traced_ui.messages import QUIET, event_value, note, wired
 from traced_ui.templates import render
+
+#: JavaScript: a button of a row says what it does with which model.
+_ROWS = """element.addEventListener("click", ({ target }) => {
+  const { modelAction: action, model } = target.closest("[data-model-action]")?.dataset ?? {};
+  if (action) trigger("select", { action, model });
+});"""
 
 
 def build(workspace: Workspace) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
-    table = gr.HTML(elem_id="models-table")
-    with gr.Row():
-        with gr.Column(scale=2, min_width=320):
-            model = gr.Dropdown(
-                [], label="Model", allow_custom_value=True, elem_id="models-choice",
-                info="One from the table, another Hugging Face name, or a folder.",
-            )  # fmt: skip
-        with gr.Column(scale=3, min_width=320):
-            with gr.Row():
-                get = gr.Button("Download", variant="primary", elem_id="models-download")
-                measure = gr.Button("Measure its speed here", elem_id="models-probe")
-            with gr.Row():
-                choose = gr.Button("Use for new datasets", elem_id="models-default")
-                drop = gr.Button("Remove from this machine", elem_id="models-remove")
+    message = gr.HTML(elem_id="models-message")
     with gr.Column(visible=False, elem_id="models-removal") as removal:
         deletion_preview = gr.HTML(elem_id="models-what-goes")
         with gr.Row():
             sure = gr.Button("Remove it", variant="stop", elem_id="models-remove-sure")
             keep = gr.Button("Keep it", elem_id="models-keep")
-    message = gr.HTML(elem_id="models-message")
+    table = gr.HTML(elem_id="models-table", js_on_load=_ROWS)
+    with gr.Accordion("Another model", open=False, elem_id="models-other"):
+        model = gr.Dropdown(
+            [], label="Model", allow_custom_value=True, elem_id="models-choice",
+            info="A Hugging Face name, or a folder on this machine.",
+        )  # fmt: skip
+        with gr.Row():
+            get = gr.Button("Download", variant="primary", elem_id="models-download")
+            measure = gr.Button("Measure its speed", elem_id="models-probe")
+            choose = gr.Button("Use for new datasets", elem_id="models-default")
+            drop = gr.Button("Remove from this machine", elem_id="models-remove")
     job_id, going = gr.State(None), gr.State("")
     timer = gr.Timer(1.0, active=False)
 
@@ -94,6 +97,26 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         removal = workspace.models.remove(chosen_by(workspace, name, request))
         return note(removed_message(removal), "good"), gr.Column(visible=False), *draw(None)
 
+    def act(event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
+        """What a button of a row does: (job, timer, going, removal, deletion preview, message,
+        table)."""
+        name, action = event_value(event, "model", ""), event_value(event, "action", "")
+        job = timer = question = shown = listing = gr.skip()
+        if action in ("download", "probe"):
+            job, text, timer = begin(action, name, request)
+        elif action == "default":
+            text, listing = make_default(name, request)
+        elif action == "remove":
+            name, shown, question, text = ask(name, request)
+        else:
+            raise SettingsError(f"There is no action '{action[:40]}'.")
+        return job, timer, name, shown, question, text, listing
+
+    table.select(
+        **wired(
+            act, None, [job_id, timer, going, removal, deletion_preview, message, table], message
+        )
+    )
     get.click(download, [model], [job_id, message, timer], **QUIET)
     measure.click(probe, [model], [job_id, message, timer], **QUIET)
     timer.tick(**wired(watch, [job_id, model], [message, timer, table], message))

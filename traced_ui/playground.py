@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from traced_ui import board, models_page
 from traced_ui.differences import parts_that_differ, readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
-from traced_ui.messages import event_value, explained, note
+from traced_ui.messages import QUIET, event_value, explained, note
 from traced_ui.models_page import about, size
 from traced_ui.page_dataset import PageDataset
 from traced_ui.support import phrase_chips
@@ -33,6 +33,11 @@ from traced_ui.trajectory_chart import steps_list, trajectory_chart
 EXAMPLES = 6
 #: JavaScript: on a phone, results are below the examples.
 _SCROLLS = "if (results.getBoundingClientRect().top > innerHeight) results.scrollIntoView();"
+#: JavaScript: a click on an example chooses it.
+_CHOOSES = """element.addEventListener("click", ({ target }) => {
+  const pair = target.closest("[data-pair]")?.dataset.pair;
+  if (pair) trigger("select", { pair: Number(pair) });
+});"""
 #: Polling interval of a download, in seconds.
 LOOK_EVERY = 0.5
 SCRIPT = "try.js"
@@ -69,14 +74,18 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             run = gr.Button("Check this pair", variant="primary", elem_id="playground-run")
             stop = gr.Button("Cancel", elem_id="playground-stop")
             examples = _examples(workspace)
-            table = None
-            if examples:
-                table = gr.Examples(
+            if examples:  # keeps copies of their pictures, which everybody may see
+                gr.Examples(
                     [[each.picture, each.caption] for each in examples], [image, caption],
-                    label="Examples: a click shows the answer", examples_per_page=EXAMPLES,
+                    visible=False,
                 )  # fmt: skip
+            gallery = gr.HTML(
+                render("playground_examples.html", examples=examples) if examples else "",
+                elem_id="playground-examples", js_on_load=_CHOOSES,
+            )  # fmt: skip
         with gr.Column(scale=3, min_width=380, elem_id="playground-results"):
             gr.HTML(render("playground_stale.html"), elem_id="playground-stale")
+            gr.HTML(render("playground_busy.html"), elem_id="playground-busy")
             result = gr.HTML(
                 part(
                     "empty",
@@ -95,31 +104,28 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             steps = gr.HTML()
             abstract = gr.HTML()
 
-    options: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": 2}
+    options: dict[str, Any] = {**QUIET, "concurrency_limit": 2}
     pair = [image, caption]
     outputs = [result, chart, steps, abstract]
-    begins = _in_browser("results.dataset.asked = pair; results.classList.add('running');")
+    begins = _in_browser(
+        "results.dataset.asked = pair; results.dataset.began = Date.now();"
+        " results.classList.add('running');"
+    )
     check, inputs = checking(workspace), [*pair, dataset, anyway, model]
     checked = gr.on([run.click, caption.submit], check, inputs, outputs, js=begins, **options)
     used = result.select(
         using(workspace), [*pair, dataset], [*outputs, model], js=begins, **options
     )
-    result.focus(
-        looking(workspace), [*pair, dataset, model], [regions], show_progress="hidden", **options
-    )
+    result.focus(looking(workspace), [*pair, dataset, model], [regions], **options)
     compare = (
-        "if (shown === undefined && results.querySelector('.facts'))"
+        # Not before the picture of the first answer is there, too.
+        "if (shown === undefined && image && caption && results.querySelector('.facts'))"
         " shown = results.dataset.shown = pair;"
         " results.classList.toggle('stale', shown !== undefined && pair !== shown);"
     )
     over = "results.classList.remove('running');"
     in_browser: dict[str, Any] = {"api_visibility": "private", "queue": False}
-    answers = [checked, used]
-    if table is not None:
-        copies = {Path(path).name: path for path in image.keep_in_cache}
-        answer = _answering(workspace, examples, copies)
-        answers.append(table.load_input_event.success(answer, pair, outputs, js=begins, **options))
-    for ended in answers:
+    for ended in (checked, used):
         ended.success(
             None, pair, None,
             js=_in_browser(
@@ -128,6 +134,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             **in_browser,
         )  # fmt: skip
         ended.then(None, pair, None, js=_in_browser(over), **in_browser)
+    answered = gallery.select(
+        answering(workspace, examples), None, [image, caption, *outputs], **options
+    )
+    answered.success(
+        None, pair, None,
+        js=_in_browser(f"shown = results.dataset.shown = pair; {compare} {_SCROLLS}"),
+        **in_browser,
+    )  # fmt: skip
     stop.click(None, pair, None, js=_in_browser(over), cancels=[checked, used], **in_browser)
     gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **in_browser)
 
@@ -383,21 +397,20 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
     return result_html(result, Path(example.picture).name), chart, steps_list(trajectory), ""
 
 
-def _answering(
-    workspace: Workspace, examples: Sequence[Example], copies: Mapping[str, str]
-) -> Callable[[str | None, str | None], tuple[str, str, str, str]]:
-    """The handler of a click on an example. `copies`: Gradio's copies of their pictures, by file
-    name."""
-    by_input = {(copies.get(Path(each.picture).name), each.caption): each for each in examples}
+def answering(
+    workspace: Workspace, examples: Sequence[Example]
+) -> Callable[[gr.EventData], tuple[Any, ...]]:
+    """The handler of a click on an example: its picture and caption, and what is stored of it."""
 
-    def answer(picture: str | None, text: str | None) -> tuple[str, str, str, str]:
-        example = by_input.get((picture, text or ""))
+    def answer(event: gr.EventData) -> tuple[Any, ...]:
+        wanted = event_value(event, "pair", None)
         try:
+            example = next((each for each in examples if each.pair_id == wanted), None)
             if example is None:
                 raise SettingsError("This example is gone. Reload the page.")
-            return stored_answer(workspace, example)
+            return example.picture, example.caption, *stored_answer(workspace, example)
         except Exception as problem:
-            return note(explained(problem), "error"), "", "", ""
+            return gr.skip(), gr.skip(), note(explained(problem), "error"), "", "", ""
 
     return answer
 

@@ -17,7 +17,10 @@ from traced_ui.templates import number, part, percent, render
 
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
-    with gr.Row():
+    with gr.Row(equal_height=False):
+        with gr.Column(scale=1, min_width=320):
+            accounts_form.build(workspace)
+            accounts_form.build_keys(workspace)
         with gr.Column(scale=1, min_width=320):
             gr.Markdown("### Overlap")
             share = gr.Slider(
@@ -34,19 +37,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 interactive=False,
                 elem_id="team-people",
             )
-            save = gr.Button("Save", elem_id="team-save")
+            save = gr.Button("Save the overlap", elem_id="team-save")
             message = gr.HTML(elem_id="team-message")
-            accounts = gr.HTML(elem_id="team-accounts")
-            accounts_form.build(workspace, accounts, lambda: accounts_html(workspace))
-            accounts_form.build_keys(workspace)
-        with gr.Column(scale=2, min_width=420):
             page = gr.HTML(elem_id="team-page")
 
-    def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
-        who = accounts_html(workspace)
+    def draw(dataset_id: int | None, request: gr.Request) -> str:
         if dataset_id is None:
-            return who, part("empty", "No dataset yet")
-        return who, page_html(workspace.accounts.of_dataset(dataset_id, reader_of(request)))
+            return part("empty", "No dataset yet")
+        return page_html(workspace.accounts.of_dataset(dataset_id, reader_of(request)))
 
     def overlap(dataset_id: int | None) -> tuple[Any, Any]:
         """What is set, to be changed: before it is known, input would be overwritten by it."""
@@ -72,16 +70,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     save.click(**wired(keep, [dataset, share, people], [message], message))
     # Not redrawn each time the page is opened, so that unsaved input is kept.
     gr.on(None, overlap, [dataset], [share, people], **QUIET)
-    return draw, [dataset], [accounts, page]
-
-
-def accounts_html(workspace: Workspace) -> str:
-    """The accounts, or how to create some."""
-    rows = [
-        [account.name, account.role + ("" if account.active else ", may not log in")]
-        for account in workspace.accounts.accounts()
-    ]
-    return render("team/accounts.html", rows=rows)
+    return draw, [dataset], [page]
 
 
 def page_html(view: TeamView) -> str:

@@ -18,7 +18,7 @@ from backend.datasets.json_stream import JsonFile
 from backend.datasets.read_options import TABLES
 from backend.datasets.regular_files import read_regular
 from backend.datasets.tables import rows_of
-from backend.errors import DatasetFormatError, SettingsError
+from backend.errors import DatasetFormatError, SettingsError, UnsupportedFormat
 from db.decisions import DECISIONS
 
 #: Common names of the column, in order of preference.
@@ -219,7 +219,7 @@ def decision_of(value: Any, one_means_right: bool) -> str:
 def _rows(path: Path) -> Iterator[TableRow]:
     if path.suffix.lower() != ".json":
         if path.suffix.lower() not in TABLES:
-            raise DatasetFormatError(
+            raise UnsupportedFormat(
                 f"'{path.name}' must end in one of {', '.join((*TABLES, '.json'))}."
             )
         source = rows_of(path)

@@ -60,7 +60,13 @@ from backend.datasets.source_tables import (
 from backend.datasets.splits import split_of_shard
 from backend.datasets.tables import row_count, rows_of, table_readers, text_encoding
 from backend.datasets.text_files import known_encoding
-from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
+from backend.errors import (
+    DatasetFormatError,
+    DatasetNotFound,
+    ImageError,
+    UnsafePath,
+    UnsupportedFormat,
+)
 from db.texts import has_controls, is_blank
 
 #: Maximum number of characters; a cell with far more indicates a broken file.
@@ -114,8 +120,9 @@ class DatasetReader:
     in; `total`: number of rows, if known beforehand;
     `image_check`: all but "decode" leave it to the caller to check which files are images. `notes`:
     automatic decisions, such as a detected encoding; complete after the iteration. `missing`: the
-    first images that do not exist, relative to the root. `writer`: of captions whose rows do not
-    name theirs.
+    first images that do not exist, relative to the root. `image_column`: where the last table's
+    image paths were found, as a sentence, unless that was stated. `writer`: of captions whose rows
+    do not name theirs.
     """
 
     root: Path
@@ -128,6 +135,7 @@ class DatasetReader:
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    image_column: str = ""
     writer: Writer | None = None
 
     def __iter__(self) -> Iterator[SourcePair]:
@@ -294,6 +302,12 @@ class DatasetReader:
             names, name, options.image_column, options.caption_column, options.id_column,
             options.split_column, options.writer_column, embedded,
         )  # fmt: skip
+        if options.image_column is None and columns.image not in embedded:
+            headings = ", ".join(f"'{shown(each)}'" for each in names[:50])
+            self.image_column = (
+                f"Image paths were taken from the column '{shown(columns.image)}' of '{name}', "
+                f"whose columns are {headings}."
+            )
         if columns.writer and options.writer_column is None:
             self._note(f"'{name}': '{columns.writer}' says who or what wrote each caption.")
         if columns.id is None or options.id_column is not None:
@@ -426,7 +440,7 @@ def read_dataset(
     elif path.is_dir():
         source, root = tables_of(path, options.subset, options.uncaptioned), path
     elif path.suffix.lower() not in (*SOURCES, *table_readers()):
-        raise DatasetFormatError(not_a_table(path))
+        raise UnsupportedFormat(not_a_table(path))
     else:
         source, root = SourceTables([path], splits_below(path.parent, [path])), root_of(path)
     if options.image_root is not None:

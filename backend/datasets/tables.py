@@ -28,7 +28,7 @@ from backend.datasets.parquet_groups import OpenParquet, open_parquet, rows_at_o
 from backend.datasets.read_options import JSON_LINES, TABLES, TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular
 from backend.datasets.text_files import Encoding, TextLine, decoded_lines, encoding_of, opened
-from backend.errors import DatasetFormatError, SettingsError
+from backend.errors import DatasetFormatError, SettingsError, UnsupportedFormat
 
 _PEEKED = 100
 
@@ -200,7 +200,7 @@ def rows_of(
     elif ending in table_readers():
         yield from table_readers()[ending].checked_rows(path)
     else:
-        raise DatasetFormatError(f"'{path.name}' must end in one of {', '.join(TABLES)}.")
+        raise UnsupportedFormat(f"'{path.name}' must end in one of {', '.join(TABLES)}.")
 
 
 def table_readers() -> dict[str, TableReader]:

@@ -215,6 +215,11 @@ def _import(
             if not added_count and not already_there and target.is_new:
                 is_upload = data_directory in source.parents
                 root = None if is_upload else _other_root(source, reader.missing)
+                if root is None and reader.missing and reader.image_column:
+                    raise DatasetFormatError(
+                        f"{_nothing(name, bad)} {reader.image_column}",
+                        **where_to_state("image_column"),
+                    )
                 if root is None:
                     raise DatasetFormatError(_nothing(name, bad))
                 raise DatasetFormatError(

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from research.scenes import demo
 from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
+from traced_ui.guidelines_page import EXAMPLE
 
 pytestmark = pytest.mark.browser
 
@@ -58,9 +59,16 @@ def test_a_note_is_written_by_keyboard_and_can_be_searched(page: Page) -> None:
 
 def test_guidelines_are_written_and_shown_next_to_the_pair(page: Page) -> None:
     go_to(page, "guidelines")
+    expect(page.locator("#guidelines-shown h3").first).to_have_text("An example")
+    example = page.locator("#guidelines-example")
+    example.click()
+    expect(page.locator("#guidelines-text textarea")).to_have_value(EXAMPLE)
+    expect(page.locator("#guidelines-shown h3").first).to_have_text("As curators see it")
+    expect(example).to_be_hidden()  # nothing that is written is overwritten
     page.locator("#guidelines-text textarea").fill("# Colours\n\n*Name* them <b>all</b>")
     page.locator("#guidelines-save").click()
-    expect(page.locator("#guidelines-shown h3")).to_have_text("Colours")
+    expect(page.locator("#guidelines-shown h3")).to_have_text(["As curators see it", "Colours"])
+    expect(page.locator("#guidelines-message")).to_contain_text("Saved")
     go_to(page, "review")
     press(page, "j")
     box = page.locator("#traced-steps [data-guidelines]")
@@ -86,6 +94,7 @@ def test_a_dataset_is_renamed_and_deleted_on_the_page(page: Page, site: Site) ->
     page.locator("#rename-start").click()
     expect(page.locator("#datasets-overview")).to_contain_text("gone soon")
     expect(page.locator("#delete-what-goes")).to_contain_text("gone soon")
+    page.get_by_text("Delete this dataset").click()
     page.locator("#delete-name input, #delete-name textarea").fill("extra")
     page.locator("#delete-start").click()
     expect(page.get_by_text("Nothing was deleted")).to_be_visible()

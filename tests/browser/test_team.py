@@ -144,7 +144,7 @@ def test_an_adjudicator_adds_an_account_in_the_page(
 ) -> None:
     eve = people["Eve"]
     go_to(eve, "team")
-    eve.get_by_text("Add or change accounts").click()
+    eve.get_by_text("Add a person").click()
     eve.locator("#account-name :is(input, textarea)").fill("Flo")
     eve.locator("#account-password input").fill(PASSWORD)
     eve.locator("#account-add").click()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.read_options import ReadOptions
+from backend.datasets.read_options import LABELS, ReadOptions
 from backend.errors import (
     DatasetError,
     DatasetFormatError,
@@ -21,6 +21,7 @@ from backend.errors import (
     NotFound,
     SettingsError,
     StoreError,
+    UnsupportedFormat,
 )
 from backend.workspace import Workspace
 from db.queries import dataset_queries, job_queries, pair_queries
@@ -325,3 +326,17 @@ def test_a_failed_import_leaves_nothing_behind(
     with pytest.raises(DatasetFormatError):
         workspace.jobs.import_dataset(bad(tmp_path, hub))
     assert fetched(workspace) == workspace.datasets() == []
+
+
+def test_a_table_without_pictures_says_which_column_was_taken_for_their_paths(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    table = write(tmp_path / "people.csv", "name,comment\nann,a dog\nben,a cat\n")
+    with pytest.raises(DatasetFormatError) as raised:
+        workspace.jobs.import_dataset(str(table))
+    for words in ("column 'name'", "'name', 'comment'"):
+        assert words in str(raised.value)
+    assert raised.value.title != UnsupportedFormat.title
+    assert LABELS["image_column"] in raised.value.remedies["page"]
+    with pytest.raises(UnsupportedFormat):
+        workspace.jobs.import_dataset(str(write(tmp_path / "notes.pdf", "%PDF")))

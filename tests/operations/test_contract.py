@@ -217,8 +217,7 @@ def test_an_export_is_the_same_by_every_door(
     sent = {"out": str(outs[2]), "format": "csv", "choice": choice}
     assert client.post("datasets/1/exports", json=sent).status_code == 202
     entered = dict.fromkeys(Fields._fields) | choice | {
-        "abstract": "leave out", "captions": "decided", "decided_only": False,
-        "unconfirmed": False,
+        "abstract": "leave out", "captions": "decided", "unconfirmed": False,
         "wrong_claims": "keep",
     }  # fmt: skip
     request = gr.Request(username=None)

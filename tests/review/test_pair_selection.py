@@ -12,7 +12,7 @@ from backend.review.pair_selection import read_ids
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import dogs
 from tests.traced_ui.conftest import workspace_in
-from traced_ui.export import pairs_of
+from traced_ui.export import Fields, pairs_of
 
 SPLITS = ["train", "test", "train", None, "test", "train"]
 
@@ -61,17 +61,26 @@ def test_an_export_contains_only_the_selected_pairs(
 @pytest.mark.parametrize(
     ("given", "ids"),
     [
-        (pairs_of("the tests", None), ["p1", "p4"]),
-        (pairs_of("", " ?split=train "), ["p0", "p2", "p5"]),
-        (pairs_of(None, ""), [f"p{n}" for n in range(6)]),
+        ({"pairs": "view:the tests"}, ["p1", "p4"]),
+        ({"pairs": "queue", "review": "?split=train&dataset=1&pair=3"}, ["p0", "p2", "p5"]),
+        ({"pairs": "queue", "review": "?split=train&dataset=2"}, [f"p{n}" for n in range(6)]),
+        ({"pairs": "queue"}, [f"p{n}" for n in range(6)]),
+        ({"pairs": "all", "filter": " ?split=train "}, ["p0", "p2", "p5"]),
+        ({"pairs": None, "filter": ""}, [f"p{n}" for n in range(6)]),
     ],
 )
 def test_the_page_exports_a_saved_view_or_a_queue(
     workspace: Workspace, tmp_path: Path, given: dict[str, str], ids: list[str]
 ) -> None:
+    entered = Fields(**{**dict.fromkeys(Fields._fields), **given})
     workspace.review.save_view(1, "the tests", {"split": "test"})
     started = workspace.jobs.start(
-        "export", 1, choice=ExportChoice(), out=str(tmp_path / "out"), format="jsonl", **given
+        "export",
+        1,
+        choice=ExportChoice(),
+        out=str(tmp_path / "out"),
+        format="jsonl",
+        **pairs_of(1, entered),
     )
     workspace.jobs.background.wait(250)
     job = workspace.jobs.job(started)

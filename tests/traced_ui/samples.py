@@ -20,7 +20,7 @@ from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_versions import KINDS, Difference, DiffReport, SnapshotReport
 from backend.jobs.model_manager import ModelView
-from backend.jobs.reports import Deletion, JobView
+from backend.jobs.reports import Deletion, ExportCounts, JobView
 from backend.jobs.writer_patterns import BlindSpot, PatternsReport
 from backend.measures import Measure
 from backend.progress import Step
@@ -59,6 +59,7 @@ from db.queries.opinion_queries import DisputedPair, OpinionRow
 from db.queries.pair_queries import CaptionRow
 from db.queries.snapshots import SnapshotRow
 from traced_ui import (
+    accounts_form,
     caption_faults,
     dataset_settings,
     header,
@@ -261,8 +262,9 @@ def classifiers(text: str) -> list[ClassifierRow]:
 
 def accounts(text: str) -> str:
     people = [SimpleNamespace(name=text, role=text, active=False)]
-    workspace: Any = SimpleNamespace(accounts=SimpleNamespace(accounts=lambda: people))
-    return team.accounts_html(workspace)
+    accounts = SimpleNamespace(accounts=lambda: people, may_settle=lambda name: True)
+    workspace: Any = SimpleNamespace(accounts=accounts)
+    return accounts_form.accounts_html(workspace, "Eve")
 
 
 #: Functions that draw each template as a page does. Parts are drawn with the pages that contain
@@ -290,7 +292,11 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "header.html": lambda text: header.bar_html(rooms.PAGES[1]),
     "models_busy.html": lambda text: render("models_busy.html"),
     "api.html": lambda text: render_page("api.html", api=described(text)),
-    "team/keys.html": lambda text: render("team/keys.html", rows=[[text] * 4], is_login=True),
+    "team/keys.html": lambda text: render(
+        "team/keys.html",
+        is_login=True,
+        keys=[SimpleNamespace(id=7, label=text, may_review=True, created_at=NOW)],
+    ),
     "login.html": lambda text: login.login_page(f"/{text}", text),
     "playground.html": checked_in_playground,
     "playground_refused.html": lambda text: render(
@@ -300,6 +306,10 @@ DRAWN: dict[str, Callable[[str], str]] = {
             [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
         ),
     ),
+    "playground_busy.html": lambda text: render("playground_busy.html"),
+    "playground_examples.html": lambda text: render(
+        "playground_examples.html", examples=[playground.Example(7, text, text)]
+    ),
     "playground_stale.html": lambda text: render("playground_stale.html"),
     "playground_why.html": lambda text: render("playground_why.html", abstractness=text),
     "problems.html": lambda text: render(
@@ -308,8 +318,11 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "deletion_preview.html": lambda text: dataset_settings.deletion_preview_html(
         Deletion(3, text, text, 9, 8, 7, 6)
     ),
-    "guidelines_preview.html": lambda text: render("guidelines_preview.html", text=text),
     "to_go.html": lambda text: render("to_go.html", verdicts=12, wrong=1),
+    "guidelines_intro.html": lambda text: render("guidelines_intro.html"),
+    "guidelines_preview.html": lambda text: render(
+        "guidelines_preview.html", text=text, example=text
+    ),
     "blind_spots.html": lambda text: render(
         "blind_spots.html",
         report=PatternsReport(30, 9, 1, 40, 0.1, (blind_spot(text),)),
@@ -410,6 +423,15 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "datasets/upload.html": lambda text: render(
         "datasets/upload.html", limit=20.0, fields={"name": "import-name"}
+    ),
+    "datasets/plan.html": lambda text: render(
+        "datasets/plan.html",
+        size=models_page.size,
+        time=text,
+        view=ModelView(text, text, None, text, None, None, None, "", "", True, False, None),
+    ),
+    "export/total.html": lambda text: render(
+        "export/total.html", counts=ExportCounts(9, 7, 2, 0, {text: 2}, {})
     ),
     "export/selection.html": lambda text: render(
         "export/selection.html", queues=[(f"?text={text}", text)], lines=[text]

@@ -1,10 +1,12 @@
 """Accounts on the page: who may change them, and that the last adjudicator stays."""
 
+import re
+
 import pytest
 
 from backend.errors import NotFound, SettingsError
 from backend.workspace import Workspace
-from traced_ui.accounts_form import add_account, change_account
+from traced_ui.accounts_form import accounts_html, add_account, change_account, keys_html
 
 PASSWORD = "a long password"
 
@@ -64,3 +66,25 @@ def test_invalid_accounts_and_actions_are_refused(team: Workspace) -> None:
         change_account(team, "Eve", "Nobody", "out", "", "curator")
     with pytest.raises(SettingsError):
         change_account(team, "Eve", "Ada", "delete", "", "curator")
+
+
+def test_an_adjudicator_changes_accounts_in_their_rows(team: Workspace) -> None:
+    html = accounts_html(team, "Eve")
+    buttons = re.findall(r'data-change="(\w+)"(?: data-role="(\w+)")? data-account="(\w+)"', html)
+    assert buttons == [
+        ("role", "adjudicator", "Ada"), ("password", "", "Ada"), ("out", "", "Ada"),
+        ("password", "", "Eve"),
+    ]  # fmt: skip
+    team.accounts.change("Ada", active=False)
+    assert 'data-change="in"' in accounts_html(team, "Eve")
+    for other in ("Ada", None):
+        assert "data-change" not in accounts_html(team, other)
+
+
+def test_a_key_is_revoked_in_its_row(team: Workspace) -> None:
+    assert "data-change" not in keys_html(team, "Ada")
+    key, _ = team.accounts.keys.add("Ada", "nightly report", "read")
+    assert f'data-change="revoke" data-key="{key.id}"' in keys_html(team, "Ada")
+    assert "data-change" not in keys_html(team, "Eve")
+    team.accounts.keys.revoke(key.id, "Ada")
+    assert "data-change" not in keys_html(team, "Ada")

@@ -1,11 +1,12 @@
-"""The export page follows its job to the end, whatever its outcome."""
+"""The export page says what it will write, and follows its job to the end, whatever its outcome."""
 
 import gradio as gr
 import pytest
 
-from backend.workspace import Workspace
+from backend.workspace import ExportChoice, Workspace
 from db.queries import job_queries
-from traced_ui.export import ExportPage
+from traced_ui.export import FILTER, ExportPage, Fields
+from traced_ui.templates import counted
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,38 @@ def test_a_job_without_a_result_is_no_longer_followed(
     assert isinstance(timer, gr.Timer)
     assert not timer.active
     assert card == gr.skip()
+
+
+def test_the_number_of_pairs_is_said_before_anything_is_written(workspace: Workspace) -> None:
+    page = ExportPage(workspace)
+    choice = ExportChoice()
+    all_pairs = workspace.jobs.export_counts(1, choice).total
+    entered = {
+        **dict.fromkeys(Fields._fields), "abstract": choice.abstract, "dropped": choice.dropped,
+        "unsure": choice.unsure, "wrong_claims": choice.wrong_claims, "captions": choice.captions,
+        "unconfirmed": False,
+    }  # fmt: skip
+
+    def counts(**changes: str) -> tuple[str, str]:
+        fields = {**entered, **changes}
+        return page.counts(1, gr.Request(username=None), *fields.values())
+
+    assert f"<b>{counted(all_pairs)}</b>" in counts(pairs="all")[0]
+    assert f"<b>{counted(0)}</b>" in counts(pairs="decided")[0]
+    assert f"<b>{counted(0)}</b>" in counts(pairs="queue", review="?dataset=1&review=decided")[0]
+    problem, table = counts(filter="reviews=all")
+    assert 'role="alert"' in problem
+    assert table == ""
+
+
+def test_a_filter_that_is_typed_is_the_choice_of_pairs_until_it_is_removed(
+    workspace: Workspace,
+) -> None:
+    page = ExportPage(workspace)
+    workspace.review.save_view(1, "the tests", {"split": "test"})
+    assert [value for _, value in page.choices(1, "").choices] == [
+        "all", "decided", "queue", "view:the tests",
+    ]  # fmt: skip
+    assert page.filtered(1, "split=test", "all").value == FILTER
+    assert page.filtered(1, " ", FILTER)["value"] == "all"
+    assert page.filtered(1, " ", "decided") == gr.skip()

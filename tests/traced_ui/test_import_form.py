@@ -17,6 +17,7 @@ from traced_ui import dataset_settings, datasets, transfers
 from traced_ui.dataset_jobs import DatasetJobs, imported_note
 from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, UNCAPTIONED, element, import_options
 from traced_ui.jobs import job_html
+from traced_ui.messages import note
 from traced_ui.page_dataset import PageDataset
 
 #: A table from Windows that could be in any of several encodings.
@@ -198,3 +199,20 @@ def test_a_changed_source_is_told_and_taken_where_that_is_ticked(
     assert all(f"“{TICKS[tick]}”" in message for tick in (TAKE, HIDE))
     assert stored == ["A dog", "A cat"]
     assert imported(edited, take_changes=True, hide_gone=True)[1] == ["A wolf"]
+
+
+def test_the_steps_below_a_failed_import_are_hidden() -> None:
+    """They are of the dataset before."""
+    failed = str(note("There is no file.", "error"))
+    assert [step.visible for step in datasets.steps_below(failed, 1)] == [False] * 3
+    assert [step.visible for step in datasets.steps_below("", 1)] == [True] * 3
+    assert datasets.steps_below(str(note("Reading")), 1) == [gr.skip()] * 3
+
+
+def test_what_finding_errors_will_do_is_said_before(workspace: Workspace, tmp_path: Path) -> None:
+    jobs = DatasetJobs(workspace)
+    folder = folder_of(tmp_path / "d", b"image,caption\na.png,A dog\n")
+    dataset = ended(workspace, begin_on_page(workspace, str(folder))).result["dataset_id"]
+    assert jobs.plan(None, "") == ""
+    assert "downloads 605 MB" in jobs.plan(dataset, "fast")
+    assert "download" not in jobs.plan(dataset, "embedded")

@@ -24,7 +24,10 @@ def test_the_table_shows_costs_and_installed_models(workspace: Workspace) -> Non
     for text in ("fast", "laion/CLIP-ViT-B-32", "605 MB", "MIT", "4afec35ffe57", "no captioner: ",
                  "not measured", "151 million", "BSD 3-Clause"):  # fmt: skip
         assert text in html
-    assert html.count(">yes</td>") == 1  # the embedded one
+    assert html.count("<span>yes") == 1  # the embedded one
+    assert html.count('data-model-action="download"') == len(workspace.models.listed()) - 1
+    assert 'data-model-action="download"' not in row_of(html, "embedded")
+    assert 'data-model-action="remove"' not in row_of(html, "embedded")
 
 
 def test_cards_say_which_models_know_the_pictures(
@@ -77,6 +80,11 @@ class ModelsPage:
             self.job = changed.get("state", self.job)
         return changed
 
+    def act(self, action: str, model: str, username: str | None = None) -> dict[str, Any]:
+        """Click a button in the row of this model; the new values as those of `click`."""
+        event = gr.EventData(None, {"action": action, "model": model})
+        return self._call("models-table", "select", event, gr.Request(username=username))
+
     def tick(self, model: str | None) -> dict[str, Any]:
         """What the timer does every second."""
         return self._call("timer", "tick", self.job, model)
@@ -95,7 +103,8 @@ class ModelsPage:
         assert function.fn is not None
         takes = [_called(block) for block in function.inputs]
         states = ["state"] if event == "tick" or component == "models-remove-sure" else []
-        assert takes == states + ["models-choice"] * (component != "models-remove-sure")
+        has_name = component not in ("models-remove-sure", "models-table")
+        assert takes == states + ["models-choice"] * has_name
         values = function.fn(*inputs)
         outputs = [_called(block) for block in function.outputs]
         return dict(zip(outputs, values, strict=True))
@@ -139,7 +148,8 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert "for new datasets" in row_of(answer["models-table"], NAME)
     assert "for new datasets" not in row_of(answer["models-table"], "embedded")
 
-    assert ">no</td>" not in row_of(answer["models-table"], NAME)
+    assert 'data-model-action="download"' not in row_of(answer["models-table"], NAME)
+    assert 'data-model-action="remove"' in row_of(answer["models-table"], NAME)
     shown = page.click("remove", NAME)
     assert shown["models-removal"].visible
     question = html.unescape(shown["models-what-goes"])
@@ -151,10 +161,27 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     message = html.unescape(removed["models-message"])
     assert f"'{NAME}' is removed" in message
     assert "The model for new datasets is the embedded one again." in message
-    assert ">no</td>" in row_of(removed["models-table"], NAME)
+    assert 'data-model-action="download"' in row_of(removed["models-table"], NAME)
     assert "for new datasets" in row_of(removed["models-table"], "embedded")
     assert not workspace.models.view(NAME).is_here
     assert workspace.models.default() == "embedded"
+
+
+def test_a_row_does_what_the_fields_below_do(workspace: Workspace, hub: Hub) -> None:
+    page = ModelsPage(workspace)
+    assert page.act("download", NAME)["timer"].active
+    assert workspace.jobs.background.wait(250)
+    assert workspace.models.view(NAME).is_here
+    answer = page.act("default", NAME)
+    assert workspace.models.default() == NAME
+    assert "for new datasets" in row_of(answer["models-table"], NAME)
+    assert page.act("remove", NAME)["models-removal"].visible
+    assert workspace.models.view(NAME).is_here
+    assert "no action" in page.act("delete", NAME)["models-message"]
+    workspace.accounts.add("bob", "a long password", "curator")
+    for action in ("download", "probe", "default", "remove"):
+        assert "Only an adjudicator" in page.act(action, NAME, "bob")["models-message"]
+    assert len(workspace.jobs.recent()) == 1
 
 
 def test_each_button_requires_permission_and_a_model(workspace: Workspace) -> None:

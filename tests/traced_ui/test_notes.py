@@ -6,9 +6,11 @@ import pandas as pd
 import pytest
 
 from backend.errors import SettingsError
+from backend.verdict_texts import TEXTS
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.traced_ui.pages import Page
 from traced_ui.api import Caller, open_pair
+from traced_ui.guidelines_page import EXAMPLE, preview_html
 
 
 def test_the_next_verdict_includes_the_note(workspace: Workspace) -> None:
@@ -93,3 +95,13 @@ def test_guidelines_are_shown_next_to_each_pair(workspace: Workspace) -> None:
         workspace.set_guidelines(1, "x" * 20_001)
     workspace.set_guidelines(1, " ")
     assert workspace.guidelines(1) == ""
+
+
+def test_a_dataset_without_guidelines_shows_an_example_that_can_be_saved(
+    workspace: Workspace,
+) -> None:
+    assert preview_html(" ") == preview_html("") != preview_html(EXAMPLE)
+    for text in TEXTS.values():
+        assert f"<strong>{text.button}</strong>" in preview_html("")
+    workspace.set_guidelines(1, EXAMPLE)
+    assert workspace.guidelines(1) == EXAMPLE

@@ -20,7 +20,7 @@ function follow() { document.querySelectorAll("#traced-header a[data-page], #tra
 
 let isUnsaved = false;  // what somebody has written into the guidelines
 addEventListener("input", ({ target }) => { isUnsaved ||= Boolean(target.closest("#guidelines-text")); });
-addEventListener("click", ({ target }) => { isUnsaved &&= !target.closest("#guidelines-save"); });
+addEventListener("click", ({ target }) => { isUnsaved = Boolean(target.closest("#guidelines-example")) || (isUnsaved && !target.closest("#guidelines-save")); });
 addEventListener("beforeunload", (event) => { if (isUnsaved) event.preventDefault(); });
 
 let asking = 0, stages = null;  // until the first answer

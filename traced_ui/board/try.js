@@ -3,7 +3,7 @@
 import { dark, light, tell } from "./outline.js";
 
 /** @typedef {import("./outline.js").Region} Region */
-const SUSPECT = "#playground-result .word.suspect", SETTLED = 120;  // ms that the mouse stays
+const SUSPECT = "#playground-result .word.suspect", SETTLED = 120, TICK = 250;  // ms that the mouse stays; between updates of the seconds
 const one = (selector) => document.querySelector(selector);
 /** @type {() => HTMLImageElement} */
 const image = () => one("#playground-picture img");
@@ -51,6 +51,11 @@ export function start(element, trigger) {
   document.addEventListener("focusin", ({ target }) => show(wordAt(target)));
   document.addEventListener("focusout", ({ target }) => { if (wordAt(target) === lit) show(null); });
   addEventListener("resize", draw);
+  const results = one("#playground-results"), elapsed = results.querySelector("[data-elapsed]");
+  setInterval(() => {
+    const seconds = results.matches(".running") ? (Date.now() - Number(results.dataset.began)) / 1000 : 0;
+    elapsed.textContent = seconds >= 1 ? `${Math.floor(seconds)} s` : "";
+  }, TICK);
 }
 
 const claimOf = (word) => word.closest(".claim, .traced-caption");
