@@ -27,7 +27,7 @@ from backend.engine.expectation import Expectation, expectations
 from backend.engine.language_models.chat_model import ChatModel, LocalModels
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Spending
-from backend.engine.regions.region import Region, regions_of
+from backend.engine.regions.region import Region, Search, Span, regions_of
 from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
@@ -306,13 +306,11 @@ class Engine:
         memory.release()
         return result
 
-    def regions(
-        self, image: Image.Image, caption: str, spans: Sequence[tuple[int, int]]
-    ) -> dict[tuple[int, int], Region]:
+    def regions(self, searches: Sequence[Search]) -> list[dict[Span, Region]]:
         """See `backend.engine.regions.region.regions_of`."""
         with self.lock:
             self._share_cores()
-            result = regions_of(self.scorer, image, caption, spans)
+            result = regions_of(self.scorer, searches)
         memory.release()
         return result
 

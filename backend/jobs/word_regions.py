@@ -5,7 +5,7 @@ resumes after a kill, and a page that needs another word adds it.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from PIL import Image
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.regions.part_maps import check_sees_parts
 from backend.engine.regions.region import VERSION as METHOD
-from backend.engine.regions.region import Region
+from backend.engine.regions.region import Region, Search, Span
 from backend.errors import ImageError, NotScored, SettingsError
 from backend.jobs.reports import count_of
 from backend.jobs.scoring.image_batches import open_ahead, open_picture, readable
@@ -37,10 +37,10 @@ from db.queries.region_queries import RegionRow
 
 #: Pairs whose regions are committed together: the most work that a kill can lose.
 BATCH: int = 48
+#: Pairs whose pictures the model reads together. Pages wait for it as long as that takes.
+TOGETHER = 8
 #: The column of exports and score files that has them.
 REGIONS = "regions"
-#: Where words are in a caption: their first character, and the one behind the last.
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,14 @@ def find_regions(
         pairs = readable(batch, opened)
         claims = store.read(known_claims, [pair for pair, _ in pairs])
         regions: dict[int, list[RegionRow]] = {}
-        for pair, image in pairs:
-            of_pair = claims.get(pair.id, ())
-            regions[pair.id] = _look(engine, image, pair, of_pair, spans_of[pair.id])
+        for first in range(0, len(pairs), TOGETHER):
+            part = pairs[first : first + TOGETHER]
+            searches = [
+                _search(image, pair, claims.get(pair.id, ()), spans_of[pair.id])
+                for pair, image in part
+            ]
+            for (pair, _), of_pair in zip(part, engine.regions(searches), strict=True):
+                regions[pair.id] = _rows(of_pair)
         store.write(region_queries.add_regions, run_id, regions)
         every = [region for rows in regions.values() for region in rows]
         words += len(every)
@@ -131,7 +136,7 @@ def regions_of_pair(
         image = open_picture(Path(dataset.root), pair.image_path)
         if isinstance(image, str):
             raise ImageError(image)
-        new = _look(engine, image, pair, claims, missing)
+        new = _rows(*engine.regions([_search(image, pair, claims, missing)]))
         if may_write:
             run_id = (run or store.write(run_queries.start_run, **key)).id
             store.write(region_queries.add_regions, run_id, {pair_id: new})
@@ -173,32 +178,15 @@ def _top_suspects(store: Store, pairs: Sequence[PairRow]) -> dict[int, list[Span
     }
 
 
-def _look(
-    engine: Engine,
-    image: Image.Image,
-    pair: PairRow,
-    claims: Sequence[KnownClaim],
-    spans: Sequence[Span],
-) -> list[RegionRow]:
+def _search(
+    image: Image.Image, pair: PairRow, claims: Sequence[KnownClaim], spans: Sequence[Span]
+) -> Search:
     parts = [(each.claim.start, each.claim.end) for each in claims] or [(0, len(pair.caption))]
-    regions = look_by_claim(engine, image, pair.caption, parts, spans)
+    return Search(image, pair.caption, parts, spans)
+
+
+def _rows(regions: Mapping[Span, Region]) -> list[RegionRow]:
     return [RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
-
-
-def look_by_claim(
-    engine: Engine,
-    image: Image.Image,
-    caption: str,
-    claims: Sequence[Span],
-    spans: Sequence[Span],
-) -> dict[Span, Region]:
-    """The regions of these spans, each by the claim that it begins in."""
-    every: dict[Span, Region] = {}
-    for first, last in claims:
-        inside = {(a - first, b - first): (a, b) for a, b in spans if first <= a < last}
-        regions = engine.regions(image, caption[first:last], list(inside))
-        every |= {inside[span]: region for span, region in regions.items()}
-    return every
 
 
 def region_cells(regions: Sequence[RegionRow]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import SuspectWord
+from backend.engine.regions.region import Search
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.word_expectations import with_expectations
@@ -39,7 +40,6 @@ from backend.jobs.scoring.known_pictures import check_picture, check_picture_of
 from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
 from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
 from backend.jobs.scoring.suggest import suggest_for
-from backend.jobs.word_regions import look_by_claim
 from backend.loaded_models import Engine
 from backend.review.pair import basis_of, image_path, looks_abstract, view_of
 from backend.review.verdicts import LONGEST_EDIT
@@ -301,7 +301,7 @@ def look_in(
     """Where in an image these words of a caption are, in its characters; nothing is stored. Raises
     ModelMismatch if the model cannot leave out parts of a picture."""
     claims = [(claim.start, claim.end) for claim in engine.claims(caption[:LONGEST_EDIT], "auto")]
-    regions = look_by_claim(engine, images.to_rgb(image), caption, claims, spans)
+    (regions,) = engine.regions([Search(images.to_rgb(image), caption, claims, spans)])
     return [RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from backend.engine.captions import Caption
 from backend.engine.english.word_lists import FUNCTION_WORDS
 from backend.engine.regions.part_maps import PartMap, part_maps
-from backend.engine.regions.region import region_of
+from backend.engine.regions.region import least_of, region_of
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import BoolArray, Box, Scorer
 from backend.errors import SettingsError
@@ -217,6 +217,13 @@ def is_hit(question: Question, of_word: PartMap) -> bool:
     return question.is_at((column + 0.5) / columns, (row + 0.5) / rows)
 
 
+def _has_region(question: Question, of_word: PartMap) -> bool:
+    """As the program says it: words about the whole picture are judged by their support alone."""
+    least = least_of([question.caption.words[question.word]])
+    judged = replace(of_word, weights=None) if question.is_around else of_word
+    return region_of(judged, least).box is not None
+
+
 def _figures(scorer: Scorer, name: str, seed: int, scenes: int) -> Iterator[Pointing]:
     every = list(answers(scorer, scenes, seed))
     for kind in KINDS:
@@ -227,10 +234,10 @@ def _figures(scorer: Scorer, name: str, seed: int, scenes: int) -> Iterator[Poin
         yield Pointing(
             name, seed, kind, len(of_kind),
             hits=_mean([is_hit(question, of_word) for question, of_word, _ in of_kind]),
-            hits_shown=_mean([is_hit(q, m) for q, m, _ in of_kind if region_of(m).box]),
+            hits_shown=_mean([is_hit(q, m) for q, m, _ in of_kind if _has_region(q, m)]),
             centre=_mean([question.is_at(0.5, 0.5) for question in of_things]),
             area=_mean([question.covered().mean() for question in of_things]),
-            absent=_mean([region_of(of_word).box is None for _, of_word, _ in of_kind]),
+            absent=_mean([not _has_region(q, m) for q, m, _ in of_kind]),
             seconds=_mean([seconds for _, _, seconds in of_kind]),
         )  # fmt: skip
 

@@ -47,6 +47,8 @@ _MEASURE = """([key, what]) => new Promise((done) => {
 })"""
 #: Whether the picture was already loaded when its pair was shown.
 _PICTURE = "() => document.querySelector('#traced-stage .picture img')?.complete"
+#: The outline of a word's region, or the sentence that there is none.
+_LIT = "#traced-stage .picture :is(.region, .where-note)"
 STAGE = "#traced-stage [data-pair]"
 
 
@@ -171,6 +173,21 @@ def measure_keys(page: Page, times: int) -> None:
     print(f"the next picture was there at once {sum(on_page)} times of {len(on_page)}")
 
 
+def measure_regions(page: Page, times: int) -> None:
+    """Verdicts with nothing lit, and with the region of a word lit, in turn."""
+    dark: list[float] = []
+    lit: list[float] = []
+    for _ in range(times):
+        page.wait_for_timeout(1000)
+        dark += measure(page, "a", "pair", 1)
+        page.keyboard.press("w")
+        page.wait_for_timeout(1000)
+        if page.locator(_LIT).count():
+            lit += measure(page, "a", "pair", 1)
+    report("verdict, nothing lit", dark)
+    report("verdict, a region lit", lit)
+
+
 def measure_demo(times: int) -> None:
     """Every mark, on the embedded demo in a new folder."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -180,6 +197,7 @@ def measure_demo(times: int) -> None:
             print(marks.cold_start(browser, server.address))
             page = opened(browser, server)
             measure_keys(page, times)
+            measure_regions(page, times)
             for mark in (marks.held_key, marks.shifts, marks.presses_of_tab, marks.example):
                 print(mark(page))
             print(marks.first_ranked_pair(page, folder))

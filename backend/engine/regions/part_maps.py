@@ -7,7 +7,7 @@ the words add to their phrase with the whole picture, o(phrase) − o(phrase wit
 low for a thing that is not there.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,14 @@ from PIL import Image
 
 from backend.engine.captions import Caption
 from backend.engine.english.phrases import whole_phrases
-from backend.engine.scoring.protocol import BoolArray, Box, FloatArray, Scorer, SeesParts
+from backend.engine.scoring.protocol import (
+    BoolArray,
+    Box,
+    FloatArray,
+    Scorer,
+    SeesParts,
+    Viewer,
+)
 from backend.errors import ModelMismatch
 
 #: Rows and columns of a map, of whole patches; fewer where a model has fewer.
@@ -26,8 +33,8 @@ SIDE = 8
 class PartMap:
     """For one span of a caption, in log-odds.
 
-    * `weights`: [rows, columns], the fall without each part; None for words about the whole
-      picture, whose support alone is computed;
+    * `weights`: [rows, columns], the fall without each part; None for words whose support alone is
+      computed;
     * `support`: what the span adds to its phrase with the whole picture;
     * `field`: the part of the picture that the map covers, in its pixels;
     * `size`: the picture's width and height in pixels.
@@ -54,44 +61,50 @@ def part_maps(
     image: Image.Image,
     caption: Caption,
     spans: Sequence[Sequence[int]],
-    everywhere: Collection[int] = (),
+    has_map: Callable[[int, float], bool] = lambda number, support: True,
+    view: Viewer | None = None,
 ) -> list[PartMap]:
-    """A map for each of `spans`, ascending indices of words, in one batch for all. `everywhere`:
-    which of the spans are about the whole picture.
+    """For each of `spans`, ascending indices of words, its support, and its map unless
+    `has_map(number, support)` says that the span of this number needs none. All supports are asked
+    for at once, then all maps, which take thirty times as many questions. `view`: the image's
+    viewer, if there is one already.
 
     Raises ModelMismatch for a scorer that sees no parts.
     """
     parts = check_sees_parts(scorer)
     if not spans:
         return []
+    if view is None:
+        view = next(parts.viewers([image]))
     views, shape = views_of(parts.grid)
-    texts = [phrase_around(caption, span) for span in spans]
-    local = [i for i in range(len(spans)) if i not in everywhere]
-    requests = [(views[:1], [text for both in texts for text in both])]
+    phrases_of_caption = whole_phrases(caption.text)
+    texts = [phrase_around(caption, span, phrases_of_caption) for span in spans]
+    (whole,) = view(views[:1], [text for both in texts for text in both])
+    phrases, without = whole[::2], whole[1::2]
+    supports = (phrases - without).tolist()
+    local = [i for i, support in enumerate(supports) if has_map(i, support)]
+    weights: dict[int, FloatArray] = {}
     if local:
-        requests.append((views[1:], [texts[i][0] for i in local]))
-    whole, *of_parts = parts.score_views(image, requests)
-    phrases, without = whole[0, ::2], whole[0, 1::2]
-    weights = {
-        i: (phrases[i] - odds).reshape(shape)
-        for scores in of_parts
-        for i, odds in zip(local, scores.T, strict=True)
-    }
+        of_parts = view(views[1:], [texts[i][0] for i in local])
+        for i, odds in zip(local, of_parts.T, strict=True):
+            weights[i] = (phrases[i] - odds).reshape(shape)
     field = parts.field_of_view(image.size)
     return [
-        PartMap(weights.get(i), float(phrases[i] - without[i]), field, image.size)
-        for i in range(len(spans))
+        PartMap(weights.get(i), support, field, image.size) for i, support in enumerate(supports)
     ]
 
 
-def phrase_around(caption: Caption, span: Sequence[int]) -> tuple[str, str]:
-    """The phrases that the words are in, and the same without them.
+def phrase_around(
+    caption: Caption, span: Sequence[int], phrases: Sequence[tuple[int, int]]
+) -> tuple[str, str]:
+    """Those of the caption's phrases that the words are in, and the same without them.
 
-    >>> phrase_around(Caption.parse("A big red dog, next to a tree."), [2])
+    >>> text = "A big red dog, next to a tree."
+    >>> phrase_around(Caption.parse(text), [2], whole_phrases(text))
     ('big red dog', 'big dog')
     """
     first, last = caption.spans[span[0]][0], caption.spans[span[-1]][1]
-    ranges = [(a, b) for a, b in whole_phrases(caption.text) if a < last and first < b]
+    ranges = [(a, b) for a, b in phrases if a < last and first < b]
     start, end = min([first, *(a for a, _ in ranges)]), max([last, *(b for _, b in ranges)])
     words = [i for i, (a, b) in enumerate(caption.spans) if start <= a and b <= end]
     phrase = Caption.parse(caption.text[start:end])

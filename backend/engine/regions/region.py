@@ -1,6 +1,6 @@
 """The part of a picture that speaks most for some words, as a box."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,15 +10,20 @@ from PIL import Image
 from backend.engine.captions import Caption
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.english.word_lists import CLOSED_CLASS, FUNCTION_WORDS
-from backend.engine.regions.part_maps import PartMap, part_maps
-from backend.engine.scoring.protocol import BoolArray, Box, Scorer
+from backend.engine.regions.part_maps import PartMap, check_sees_parts, part_maps
+from backend.engine.scoring.protocol import BoolArray, Box, Scorer, Viewer
 
 IntArray = NDArray[np.int64]
 
 #: Changes whenever regions do.
-VERSION = 2
+VERSION = 3
+#: Where words are in a caption: their first character, and the one behind the last.
+Span = tuple[int, int]
+
 #: Words whose support is less have no region: nothing in the picture speaks for them.
 LEAST = -0.8
+#: The same for words of these kinds, which are more often called absent in error.
+_LEAST_OF_KIND = {"action": -2.0, "count": -1.2, "weather": -1.2}
 #: Share of the strongest part's weight that the other parts of a region have at least.
 SHARE = 0.2
 #: Kinds of words that are about the whole picture: their maps point at things (see
@@ -38,14 +43,39 @@ class Region:
     weight: float
 
 
-def regions_of(
-    scorer: Scorer, image: Image.Image, caption: str, spans: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], Region]:
-    """The regions of these spans, in characters of the caption; without those of which the model
-    reads no word, or none that can be somewhere. Places, weathers and times have the whole picture.
-    Raises ModelMismatch for a scorer that sees no parts."""
-    parsed = Caption.parse(caption)
-    readable = range(min(len(parsed), scorer.reader.words_read(caption)))
+@dataclass(frozen=True)
+class Search:
+    """For words at `spans` of a caption, each in the claim that it begins in. `claims`: where they
+    are in the caption, which may be a single one."""
+
+    image: Image.Image
+    caption: str
+    claims: Sequence[Span]
+    spans: Sequence[Span]
+
+
+def regions_of(scorer: Scorer, searches: Sequence[Search]) -> list[dict[Span, Region]]:
+    """The regions of each search by span; without those of which the model reads no word, or none
+    that can be somewhere. Places, weathers and times have the whole picture. Raises ModelMismatch
+    for a scorer that sees no parts."""
+    viewers = check_sees_parts(scorer).viewers([search.image for search in searches])
+    every = []
+    for search, view in zip(searches, viewers, strict=True):
+        regions: dict[Span, Region] = {}
+        for first, last in search.claims:
+            inside = [(a - first, b - first) for a, b in search.spans if first <= a < last]
+            claim = search.caption[first:last]
+            of_claim = _regions_of_claim(scorer, search.image, view, claim, inside)
+            regions |= {(a + first, b + first): region for (a, b), region in of_claim.items()}
+        every.append(regions)
+    return every
+
+
+def _regions_of_claim(
+    scorer: Scorer, image: Image.Image, view: Viewer, claim: str, spans: Sequence[Span]
+) -> dict[Span, Region]:
+    parsed = Caption.parse(claim)
+    readable = range(min(len(parsed), scorer.reader.words_read(claim)))
     words_of = {
         (start, end): [
             i for i in readable if parsed.spans[i][0] < end and start < parsed.spans[i][1]
@@ -55,21 +85,35 @@ def regions_of(
     words_of = {
         span: words
         for span, words in words_of.items()
-        if any(_can_be_somewhere(parsed.words[i]) for i in words)
+        if any(can_be_somewhere(parsed.words[i]) for i in words)
     }
     spans_of_words = list(words_of.values())
-    everywhere = {
-        number
-        for number, words in enumerate(spans_of_words)
-        if all(_is_everywhere(parsed.words[i]) for i in words)
+    texts = [[parsed.words[i] for i in words] for words in spans_of_words]
+    limits = [least_of(words) for words in texts]
+    is_local = [not all(map(_is_everywhere, words)) for words in texts]
+
+    def has_map(number: int, support: float) -> bool:
+        return is_local[number] and support >= limits[number]
+
+    maps = part_maps(scorer, image, parsed, spans_of_words, has_map, view)
+    return {
+        span: region_of(of_span, limit)
+        for span, of_span, limit in zip(words_of, maps, limits, strict=True)
     }
-    maps = part_maps(scorer, image, parsed, spans_of_words, everywhere)
-    return {span: region_of(of_span) for span, of_span in zip(words_of, maps, strict=True)}
 
 
-def _can_be_somewhere(word: str) -> bool:
+def least_of(words: Iterable[str]) -> float:
+    """The support with less of which nothing in the picture speaks for these words.
+
+    >>> least_of(["dogs"]), least_of(["Two", "dogs"])
+    (-0.8, -1.2)
     """
-    >>> [word for word in "no dog under the bed".split() if _can_be_somewhere(word)]
+    return min(_LEAST_OF_KIND.get(kind_of(word), LEAST) for word in words)
+
+
+def can_be_somewhere(word: str) -> bool:
+    """
+    >>> [word for word in "no dog under the bed".split() if can_be_somewhere(word)]
     ['dog', 'under', 'bed']
     """
     word = word.lower()
@@ -83,16 +127,16 @@ def _is_everywhere(word: str) -> bool:
     ['A', 'in', 'the', 'snowy', 'park', 'at', 'night']
     """
     is_scenery = kind_of(word) in _EVERYWHERE or word.lower() in _SCENERY
-    return is_scenery or not _can_be_somewhere(word)
+    return is_scenery or not can_be_somewhere(word)
 
 
-def region_of(of_words: PartMap) -> Region:
+def region_of(of_words: PartMap, least: float = LEAST) -> Region:
     """The largest connected part of the map where weights reach SHARE of the largest, or the whole
-    picture for words that are about everything; no box if the words' support is less than LEAST, or
-    no part speaks for them."""
+    picture for words without a map; no box if the words' support is less than `least`, or no part
+    speaks for them."""
     weights, support = of_words.weights, of_words.support
     width, height = of_words.size
-    if support < LEAST:
+    if support < least:
         return Region(None, support)
     if weights is None:
         return Region((0.0, 0.0, float(width), float(height)), support)

@@ -5,7 +5,7 @@ epsilon of 1e-6 in the image tower (both in a checkpoint's config.json), [ENC] a
 ITM, and the attention mask.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,18 +27,19 @@ from backend.engine.scoring.checkpoints import (
     load_weights,
 )
 from backend.engine.scoring.cosine import CosineSession, gains_of
-from backend.engine.scoring.picture_views import PatchScorer, patches_of
+from backend.engine.scoring.picture_views import PatchScorer
 from backend.engine.scoring.protocol import (
     BoolArray,
     FloatArray,
     ImageState,
     Session,
     Tokens,
+    Viewer,
     Work,
 )
 from backend.engine.scoring.tokens import HubReader
 from backend.engine.scoring.towers.blip_text import BlipText
-from backend.engine.scoring.towers.image_memories import Memories
+from backend.engine.scoring.towers.image_memories import Memories, Views
 
 #: The published models were trained and are evaluated on captions of at most 35 tokens.
 CONTEXT = 35
@@ -76,22 +77,24 @@ class BlipScorer(PatchScorer):
         vectors: FloatArray = normalize(projections.float(), dim=-1).cpu().numpy()
         return vectors
 
-    def score_views(
-        self, image: Image.Image, requests: Sequence[tuple[BoolArray, Sequence[str]]]
-    ) -> list[FloatArray]:
+    def viewers(self, images: Sequence[Image.Image]) -> Iterator[Viewer]:
         """ITM's patches are left out of the image's memory: the image tower runs once."""
         if not self.matching:
-            return super().score_views(image, requests)
-        (state,) = self.encode_images([image])
+            return super().viewers(images)
         session = ItmSession(self)
-        answers = []
-        for views, captions in requests:
-            texts = self.reader.tokenise(captions)
-            scores = np.zeros((len(views), len(captions)), np.float32)
-            for rows, patches in patches_of(views, self.tokens_before_patches):
-                scores[rows] = session.score_views(state, texts, patches)
-            answers.append(scores)
-        return answers
+
+        def viewer(state: ImageState) -> Viewer:
+            memory = self.tower.remember(state)
+
+            def score(views: BoolArray, captions: Sequence[str]) -> FloatArray:
+                before = np.ones((len(views), self.tokens_before_patches), np.bool_)
+                mask = np.concatenate([before, views.reshape(len(views), -1)], 1)
+                of_image = Views(memory, torch.from_numpy(mask).to(self.info.device))
+                return session.score_views(self.reader.tokenise(captions), of_image)
+
+            return score
+
+        return map(viewer, self.encode_images(images))
 
     def around(self, matching: bool) -> tuple[int, int]:
         """The special tokens before and after a text; the first is [ENC] for ITM, [CLS] for
@@ -194,21 +197,17 @@ class ItmSession:
         ]
 
     @torch.inference_mode()
-    def score_views(
-        self, state: ImageState, texts: Sequence[Tokens], patches: torch.Tensor
-    ) -> FloatArray:
-        """Log-odds of texts for views of an image, [views, texts]. `patches` [views, patches of a
-        view]: indices of the states that each view has."""
-        views = self._tower.open_views(state, patches)
+    def score_views(self, texts: Sequence[Tokens], views: Views) -> FloatArray:
+        """Log-odds of texts for views of an image, [views, texts]."""
+        count = len(views.mask)
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        ordered = [texts[i] for i in order] * len(patches)
-        numbers = [view for view in range(len(patches)) for _ in texts]
-        logits = self._logits(ordered, views, numbers)
-        odds = (logits[:, 1] - logits[:, 0]).view(len(patches), len(texts)).numpy()
-        return np.ascontiguousarray(odds[:, np.argsort(order)])
+        ordered = [texts[i] for i in order for _ in range(count)]
+        logits = self._logits(ordered, views, list(range(count)) * len(texts))
+        odds = (logits[:, 1] - logits[:, 0]).view(len(texts), count).numpy()
+        return np.ascontiguousarray(odds[np.argsort(order)].T)
 
     def _logits(
-        self, texts: Sequence[Tokens], images: Memories, image_of: Sequence[int]
+        self, texts: Sequence[Tokens], images: Memories | Views, image_of: Sequence[int]
     ) -> torch.Tensor:
         """ITM's two logits of each text, [texts, 2], on the CPU. Texts are sorted as for
         `BlipText.read`."""

@@ -19,6 +19,7 @@ from backend.engine.scoring.protocol import (
     FloatArray,
     Session,
     Tokens,
+    Viewer,
     logit_scale_of,
 )
 
@@ -38,18 +39,21 @@ class PatchScorer(HubImages, DualEncoder):
     def field_of_view(self, size: tuple[int, int]) -> Box:
         return field_of_view(self.image_processor, size)
 
-    @torch.inference_mode()
-    def score_views(
-        self, image: Image.Image, requests: Sequence[tuple[BoolArray, Sequence[str]]]
-    ) -> list[FloatArray]:
+    def viewers(self, images: Sequence[Image.Image]) -> Iterator[Viewer]:
         """Cosines times the model's logit scale: log-odds against other captions."""
-        pixels = self.pixels([image]).to(self.info.device)
         session, scale = self.open_session(), np.float32(logit_scale_of(self, _FIRST_SCALE))
-        return [
-            scale * self._cosines(pixels, session, self.reader.tokenise(captions), views)
-            for views, captions in requests
-        ]
 
+        def viewer(image: Image.Image) -> Viewer:
+            pixels = self.pixels([image]).to(self.info.device)
+
+            def score(views: BoolArray, captions: Sequence[str]) -> FloatArray:
+                return scale * self._cosines(pixels, session, self.reader.tokenise(captions), views)
+
+            return score
+
+        return map(viewer, images)
+
+    @torch.inference_mode()
     def _cosines(
         self, pixels: torch.Tensor, session: Session, texts: Sequence[Tokens], views: BoolArray
     ) -> FloatArray:

@@ -230,6 +230,10 @@ class Scorer(Protocol):
         ...
 
 
+#: Maps views of an image and captions to the scores of the captions for each view, [views,
+#: captions], as log-odds, which do not saturate. Views [views, rows, columns]: True where a patch
+#: is seen; not less than one patch of each.
+Viewer = Callable[[BoolArray, Sequence[str]], FloatArray]
 #: (x0, y0, x1, y1) in pixels, from the upper left corner.
 Box = tuple[float, float, float, float]
 
@@ -248,12 +252,8 @@ class SeesParts(Protocol):
         """The part of a picture of `size` (width, height) that the grid covers, in its pixels."""
         ...
 
-    def score_views(
-        self, image: Image.Image, requests: Sequence[tuple[BoolArray, Sequence[str]]]
-    ) -> list[FloatArray]:
-        """For each (views, captions) of the same image the scores of the captions for each view,
-        [views, captions], as log-odds, which do not saturate. Views [views, rows, columns]: True
-        where a patch is seen; not less than one patch of each."""
+    def viewers(self, images: Sequence[Image.Image]) -> Iterator[Viewer]:
+        """One for each image, in order. The images are read together, each of them once."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Where the words of a caption are in drawn pictures, whose things have boxes."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from PIL import Image
 
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers' image processors)
 from backend.engine.captions import Caption
+from backend.engine.english.phrases import whole_phrases
 from backend.engine.regions.part_maps import (
     PartMap,
     check_sees_parts,
@@ -17,16 +18,23 @@ from backend.engine.regions.part_maps import (
     phrase_around,
     views_of,
 )
-from backend.engine.regions.region import LEAST, SHARE, Region, region_of, regions_of
+from backend.engine.regions.region import (
+    LEAST,
+    SHARE,
+    Region,
+    Search,
+    Span,
+    least_of,
+    region_of,
+    regions_of,
+)
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.picture_views import field_of_view
-from backend.engine.scoring.protocol import BoolArray, FloatArray, Scorer
+from backend.engine.scoring.protocol import BoolArray, FloatArray, Scorer, Viewer
 from backend.settings import MODELS
 from research.evaluation.pointing import is_hit, questions_of
 from research.scenes.renderer import PICTURE_SIZE, render_with_regions
 from research.scenes.world import make_scene
-
-Requests = Sequence[tuple[BoolArray, Sequence[str]]]
 
 _MODELS = {"blip-itm": "scenes-blip-itm", "blip-itc": "scenes-blip-itm", "clip": "scenes-clip"}
 
@@ -73,11 +81,20 @@ def test_parts_cover_the_whole_grid_once() -> None:
 
 def test_words_are_asked_about_in_their_phrase() -> None:
     caption = Caption.parse("Two small dogs, next to a red fire hydrant.")
-    assert phrase_around(caption, [2]) == ("Two small dogs", "Two small")
-    assert phrase_around(caption, [6]) == ("red fire hydrant", "fire hydrant")
-    assert phrase_around(caption, [5]) == ("a", "")
-    assert phrase_around(caption, [1, 2, 3, 4]) == ("Two small dogs, next to", "Two")
-    assert phrase_around(Caption.parse("犬が走る"), [0]) == ("犬", "")
+    phrases = whole_phrases(caption.text)
+    assert phrase_around(caption, [2], phrases) == ("Two small dogs", "Two small")
+    assert phrase_around(caption, [6], phrases) == ("red fire hydrant", "fire hydrant")
+    assert phrase_around(caption, [5], phrases) == ("a", "")
+    assert phrase_around(caption, [1, 2, 3, 4], phrases) == ("Two small dogs, next to", "Two")
+    assert phrase_around(Caption.parse("犬が走る"), [0], ()) == ("犬", "")
+
+
+def _regions(
+    scorer: Scorer, image: Image.Image, caption: str, spans: Sequence[Span]
+) -> dict[Span, Region]:
+    """Of a caption of one claim."""
+    (regions,) = regions_of(scorer, [Search(image, caption, [(0, len(caption))], spans)])
+    return regions
 
 
 def _map(
@@ -108,25 +125,31 @@ def test_the_region_of_words_about_everything_is_the_whole_picture() -> None:
 
 
 def test_only_what_is_read_is_computed(scorer: Scorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A view without a part is scored for the phrases of local words alone, and the numbers are
-    those of all views with all texts."""
+    """A view without a part is scored for the phrases of local words alone that something in the
+    picture speaks for, and the numbers are those of all views with all texts."""
     parts = check_sees_parts(scorer)
-    score_views, questions = parts.score_views, list[int]()
+    viewers, questions = parts.viewers, list[int]()
 
-    def counted(image: Image.Image, requests: Requests) -> list[FloatArray]:
-        questions.append(sum(len(views) * len(captions) for views, captions in requests))
-        return score_views(image, requests)
+    def counted(images: Sequence[Image.Image]) -> Iterator[Viewer]:
+        (view,) = viewers(images)
+
+        def score(views: BoolArray, captions: Sequence[str]) -> FloatArray:
+            questions.append(len(views) * len(captions))
+            return view(views, captions)
+
+        yield score
 
     image, _ = render_with_regions(make_scene(random.Random(3)), PICTURE_SIZE)
     caption = Caption.parse("A dog under a tree in the snowy park")
     local, everywhere = [[1], [4]], [[7], [8], [7, 8]]
     spans = [*local, *everywhere]
     views, shape = views_of(parts.grid)
-    texts = [text for span in spans for text in phrase_around(caption, span)]
-    (odds,) = score_views(image, [(views, texts)])
-    monkeypatch.setattr(scorer, "score_views", counted)
-    maps = part_maps(scorer, image, caption, spans, {2, 3, 4})
-    assert questions == [2 * len(spans) + (len(views) - 1) * len(local)]
+    phrases = whole_phrases(caption.text)
+    texts = [text for span in spans for text in phrase_around(caption, span, phrases)]
+    odds = next(viewers([image]))(views, texts)
+    monkeypatch.setattr(scorer, "viewers", counted)
+    maps = part_maps(scorer, image, caption, spans, lambda number, _: number < 2)
+    assert questions == [2 * len(spans), (len(views) - 1) * len(local)]
     for number, of_span in enumerate(maps):
         phrase, without = odds[:, 2 * number], odds[0, 2 * number + 1]
         assert of_span.support == pytest.approx(phrase[0] - without, abs=1e-3)
@@ -139,9 +162,55 @@ def test_only_what_is_read_is_computed(scorer: Scorer, monkeypatch: pytest.Monke
 
     questions.clear()
     spans_of = dict(zip(caption.words, caption.spans, strict=True))
-    regions_of(scorer, image, caption.text, [spans_of["park"]])
-    assert regions_of(scorer, image, caption.text, [spans_of["the"]]) == {}
+    _regions(scorer, image, caption.text, [spans_of["park"]])
+    assert _regions(scorer, image, caption.text, [spans_of["the"]]) == {}
     assert questions == [2], "no view of a part for a place, nothing for a function word"
+
+    questions.clear()
+    absent = Caption.parse("A dog, a cat, a bird, a horse, a car, a boat, a kite and a train")
+    nouns = [span for word, span in zip(absent.words, absent.spans, strict=True) if len(word) > 2]
+    regions = _regions(scorer, image, absent.text, nouns)
+    missing = sum(region.weight < LEAST for region in regions.values())
+    assert missing
+    assert sum(questions) == 2 * len(regions) + (len(views) - 1) * (len(regions) - missing)
+
+
+def test_pictures_that_are_read_together_have_the_regions_of_each_alone(scorer: Scorer) -> None:
+    """Words of several claims are looked for in the claim that each begins in."""
+    text, rng = "A dog under a tree. A cat and a boat.", random.Random(3)
+    images = [render_with_regions(make_scene(rng), side)[0] for side in (96, 130)]
+    caption = Caption.parse(text)
+    claims = [(0, 19), (20, len(text))]
+    together = regions_of(scorer, [Search(image, text, claims, caption.spans) for image in images])
+    for image, regions in zip(images, together, strict=True):
+        apart = {
+            (start + first, end + first): region
+            for first, last in claims
+            for (start, end), region in _regions(
+                scorer, image, text[first:last], Caption.parse(text[first:last]).spans
+            ).items()
+        }
+        assert list(regions) == list(apart)
+        for span, region in regions.items():
+            assert region.weight == pytest.approx(apart[span].weight, abs=1e-3)
+            assert (region.box is None) == (apart[span].box is None)
+
+
+def test_an_accelerators_attention_gives_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = load_scorer(str(MODELS / _MODELS["blip-itm"]), "blip-itm", "cpu")
+    image = Image.effect_noise((90, 60), 80).convert("RGB")
+    parts, texts = check_sees_parts(scorer), ["a red dog", "a", "two dogs next to a tree"]
+    views, _ = views_of(parts.grid)
+    separate = next(parts.viewers([image]))(views, texts)
+    monkeypatch.setattr(scorer.tower, "pads", True)  # pyrefly: ignore[missing-attribute]
+    np.testing.assert_allclose(next(parts.viewers([image]))(views, texts), separate, atol=1e-4)
+
+
+def test_words_that_are_often_called_absent_in_error_need_more() -> None:
+    of_words = _map([[2, 0], [0, -9]], support=LEAST - 0.1)
+    assert region_of(of_words, least_of(["dog"])).box is None
+    for words in (["two", "dogs"], ["running"], ["snowy"]):
+        assert region_of(of_words, least_of(words)).box is not None
 
 
 def test_function_words_are_nowhere_and_places_and_weathers_everywhere(scorer: Scorer) -> None:
@@ -149,7 +218,7 @@ def test_function_words_are_nowhere_and_places_and_weathers_everywhere(scorer: S
     image, _ = render_with_regions(make_scene(random.Random(3)), PICTURE_SIZE)
     parsed = Caption.parse(caption)
     spans = dict(zip(parsed.words, parsed.spans, strict=True))
-    regions = regions_of(scorer, image, caption, list(spans.values()))
+    regions = _regions(scorer, image, caption, list(spans.values()))
     assert {word for word, span in spans.items() if span in regions} == {
         "dog", "under", "tree", "snowy", "park", "cat",
     }  # fmt: skip
@@ -159,7 +228,7 @@ def test_function_words_are_nowhere_and_places_and_weathers_everywhere(scorer: S
 
 def test_words_that_the_model_does_not_read_have_no_region(scorer: Scorer) -> None:
     caption = "A dog and a cat. " + "It is a dog. " * 20
-    regions = regions_of(
+    regions = _regions(
         scorer, Image.new("RGB", (96, 96)), caption, [(2, 5), (len(caption) - 5, len(caption) - 2)]
     )
     assert list(regions) == [(2, 5)]

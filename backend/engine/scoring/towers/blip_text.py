@@ -33,6 +33,7 @@ from backend.engine.scoring.towers.packed_attention import (
     PackedAttention,
     PaddedAttention,
     SeparateAttention,
+    ViewsAttention,
 )
 from backend.engine.scoring.towers.packing import Packing, ProjectionTable
 from backend.engine.scoring.towers.weights import Affine, Norm, affine, norm
@@ -88,9 +89,9 @@ class BlipText:
     def open_memories(self) -> ImageMemories:
         return StackedMemories(self._remember) if self.pads else SeparateMemories(self._remember)
 
-    def open_views(self, state: Patches, patches: torch.Tensor) -> Views:
-        """An image without some of its patches; `patches`: as for `Views`."""
-        return Views(self._remember, state, patches)
+    def remember(self, state: Patches) -> list[KeysAndValues]:
+        """An image's keys and values by layer, for `Views`."""
+        return self._remember(state[None])
 
     def open_table(self) -> ProjectionTable:
         positions = len(self.embeddings.position_embeddings.weight)
@@ -119,13 +120,13 @@ class BlipText:
         around: tuple[int, int],
         work: Work,
         table: ProjectionTable,
-        images: Memories | None = None,
+        images: Memories | Views | None = None,
         image_of: Sequence[int] = (),
     ) -> torch.Tensor:
         """States of the first tokens, shape [texts, width].
 
         `around`: the special tokens before and after each text. Texts are sorted by image
-        (`image_of`), then by length; without images, by length.
+        (`image_of`), then by length; without images, or with views of one, by length.
         """
         packing = Packing.of(texts, around)
         rows = table.rows(packing.ids, packing.positions, self._first_rows, work)
@@ -161,7 +162,7 @@ class BlipText:
         projected: torch.Tensor,
         packing: Packing,
         work: Work,
-        images: Memories | None,
+        images: Memories | Views | None,
         image_of: Sequence[int],
     ) -> torch.Tensor:
         """Run all layers on the first layer's input states and projections (q, k and v)."""
@@ -186,8 +187,11 @@ class BlipText:
         return states
 
     def _attention(
-        self, packing: Packing, images: Memories | None, image_of: Sequence[int]
+        self, packing: Packing, images: Memories | Views | None, image_of: Sequence[int]
     ) -> PackedAttention:
+        if isinstance(images, Views):
+            within = self._attention(packing, None, ())
+            return ViewsAttention(within, packing, self.heads, image_of, images)
         if self.pads:
             return PaddedAttention(packing, self.heads, self.device, image_of, images)
         image_of = image_of if images is not None else [0] * len(packing.lengths)

@@ -6,6 +6,7 @@ in one call without copying them together. `Views` are of one image, each withou
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -21,7 +22,7 @@ _TOGETHER = 64
 
 
 class Memories(Protocol):
-    """Numbered images, or views of one image, that texts attend to."""
+    """Numbered images that texts attend to."""
 
     #: Patches of an image.
     patches: int
@@ -139,19 +140,17 @@ class StackedMemories:
         return keys[first:stop], values[first:stop]
 
 
+@dataclass(frozen=True)
 class Views:
-    """One image as if some of its patches had never been there; its keys and values are computed
-    once. `patches` [views, patches of a view]: the indices of those that each view has."""
+    """One image as if some of its patches had never been there. `memory`: the whole image's, by
+    layer; `mask` [views, patches]: which of them each view has."""
 
-    def __init__(self, remember: Remember, state: Patches, patches: torch.Tensor) -> None:
-        self._memory = remember(state[None])
-        self._indices = patches.to(state.device)
-        self.patches = patches.shape[1]
+    memory: list[KeysAndValues]
+    mask: torch.Tensor
 
-    def of(self, layer: int, first: int, stop: int) -> KeysAndValues:
-        keys, values = self._memory[layer]
-        indices = self._indices[first:stop]
-        return keys[0][:, indices].transpose(0, 1), values[0][:, indices].transpose(0, 1)
+    @property
+    def patches(self) -> int:
+        return self.mask.shape[1]
 
 
 def _longer(tensor: torch.Tensor, by: int) -> torch.Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from backend.engine.scoring.towers.image_memories import Memories
+from backend.engine.scoring.towers.image_memories import Memories, Views
 from backend.engine.scoring.towers.packing import IntArray, Packing, Run, on_device
 
 
@@ -86,6 +86,33 @@ class SeparateAttention:
 
     def _split(self, packed: torch.Tensor, parts: int, run: Run) -> torch.Tensor:
         return _by_head(packed, parts, run.last - run.first, run.length, self._heads)
+
+
+class ViewsAttention:
+    """Texts attend to views of one image in one call, each token with the mask of its view.
+    `within`: for self-attention; `view_of`: the view of each text, in any order."""
+
+    def __init__(
+        self,
+        within: PackedAttention,
+        packing: Packing,
+        heads: int,
+        view_of: Sequence[int],
+        views: Views,
+    ) -> None:
+        self._heads = heads
+        self._memory = views.memory
+        self.within_texts, self.of_one_token = within.within_texts, within.of_one_token
+        self.first_tokens = within.first_tokens
+        view_of_token = np.repeat(np.asarray(view_of, np.int64), packing.lengths)
+        self._mask = views.mask[torch.from_numpy(view_of_token).to(views.mask.device)]
+
+    def to_images(self, queries: torch.Tensor, layer: int, of_first: bool) -> torch.Tensor:
+        key, value = self._memory[layer]
+        query = _by_head(queries, 1, 1, len(queries), self._heads)[0]
+        mask = self._mask[self.first_tokens] if of_first else self._mask
+        attended = scaled_dot_product_attention(query, key, value, mask)
+        return attended[0].transpose(0, 1).flatten(1)
 
 
 def _by_head(packed: torch.Tensor, parts: int, texts: int, length: int, heads: int) -> torch.Tensor:

@@ -308,7 +308,7 @@ def test_what_a_view_leaves_out_has_no_influence(contract: Contract) -> None:
     image = drawn_pairs(1)[0][0].resize((side, side))
     views = np.ones((3, *scorer.grid), np.bool_)
     views[1, 0, 1] = views[2, :2, :2] = False
-    ((whole, without_one, without_four),) = scorer.score_views(image, [(views, CAPTIONS)])
+    whole, without_one, without_four = next(scorer.viewers([image]))(views, CAPTIONS)
     state = scorer.encode_images([image])[0]
     (scores,) = scorer.score([(state, CAPTIONS)])
     if scorer.info.kind == "blip-itm":
@@ -319,7 +319,7 @@ def test_what_a_view_leaves_out_has_no_influence(contract: Contract) -> None:
     else:
         np.testing.assert_allclose(whole / whole[0], scores / scores[0], atol=1e-4)
         image.paste((255, 0, 0), (patch, 0, 2 * patch, patch))
-        ((again, painted, _),) = scorer.score_views(image, [(views, CAPTIONS)])
+        again, painted, _ = next(scorer.viewers([image]))(views, CAPTIONS)
         np.testing.assert_allclose(painted, without_one, atol=1e-3)
         assert np.abs(again - whole).max() > 10 * np.abs(painted - without_one).max()
 
