@@ -100,24 +100,13 @@
     old.forEach((tile) => tile.remove());
     const names = (chart.layout.meta?.labels ?? []).filter(([x, y]) => x >= left && x <= right && y >= low && y <= high);
     box().querySelectorAll("span").forEach((name) => name.remove());
-    const { cells } = grid;
     box().append(...names.map(([x, y, text]) => {
-      const name = document.createElement("span"), place = freePlace(cells, x / wide, y / tall);
+      const name = document.createElement("span");
       name.textContent = text;
-      const top = (high - place.y * tall) * up;
-      Object.assign(name.style, { left: `${(place.x * wide - left) * across}px`, top: `${Math.max(HALF, Math.min(top, area.height - HALF))}px` });
+      const top = (high - Math.round(y / tall) * tall) * up;  // between two rows of pictures
+      Object.assign(name.style, { left: `${(x - left) * across}px`, top: `${Math.max(HALF, Math.min(top, area.height - HALF))}px` });
       return name;
     }));
-  }
-  // Where a name covers no picture: the middle of three empty cells beside each other, next to its place;
-  // else the border between two rows of pictures. All in cells.
-  function freePlace(cells, x, y) {
-    const at = Math.ceil(x) - 1, on = Math.ceil(y) - 1, steps = [-1, 0, 1];
-    const isFree = (column, row) => [-1, 0, 1].every((side) => !cells.has(`${column + side} ${row}`));
-    const free = steps.flatMap((across) => steps.map((up) => [at + across, on + up])).filter(([column, row]) => isFree(column, row))
-      .map(([column, row]) => ({ x: column + 0.5, y: row + 0.5 }));
-    const far = (place) => Math.hypot(place.x - x, place.y - y);
-    return free.sort((a, b) => far(a) - far(b))[0] ?? { x, y: Math.round(y) };
   }
   function tileOf(pair) {
     const tile = document.createElement("div"), image = new Image();
