@@ -103,31 +103,31 @@ def build(
                 selection = gr.HTML(elem_id="stage-links")
 
     page = ExportPage(workspace)
-    chosen = Fields(**fields)
-    changes, shown = [component.change for component in chosen], [total, counts]
-    gr.on(changes, page.counts, [dataset, *chosen], shown, **QUIET)
-    gr.on(changes, page.selection, [dataset, *chosen], [selection], **QUIET)
+    choice = Fields(**fields)
+    changes, places = [component.change for component in choice], [total, counts]
+    gr.on(changes, page.counts, [dataset, *choice], places, **QUIET)
+    gr.on(changes, page.selection, [dataset, *choice], [selection], **QUIET)
     gr.on(
-        [dataset.change, chosen.pairs.focus], page.choices, [dataset, chosen.filter],
-        [chosen.pairs], **QUIET,
+        [dataset.change, choice.pairs.focus], page.choices, [dataset, choice.filter],
+        [choice.pairs], **QUIET,
     )  # fmt: skip
-    gr.on([dataset.change, chosen.pairs.focus], None, None, [chosen.review], js=_REVIEW, **QUIET)
-    # A filter that is typed is in force at once, and until something else is chosen.
-    chosen.filter.blur(
-        page.filtered, [dataset, chosen.filter, chosen.pairs], [chosen.pairs], **QUIET
+    gr.on([dataset.change, choice.pairs.focus], None, None, [choice.review], js=_REVIEW, **QUIET)
+    # A filter that is typed is in force at once, and until something else is choice.
+    choice.filter.blur(
+        page.filtered, [dataset, choice.filter, choice.pairs], [choice.pairs], **QUIET
     )
-    chosen.pairs.input(
-        lambda pairs, filter: filter if pairs == FILTER else "", [chosen.pairs, chosen.filter],
-        [chosen.filter], **QUIET,
+    choice.pairs.input(
+        lambda pairs, filter: filter if pairs == FILTER else "", [choice.pairs, choice.filter],
+        [choice.filter], **QUIET,
     )  # fmt: skip
-    chosen.use_threshold.change(
-        lambda use: [gr.update(visible=use)] * 2, [chosen.use_threshold],
-        [chosen.threshold, chosen.by_claim], **QUIET,
+    choice.use_threshold.change(
+        lambda use: [gr.update(visible=use)] * 2, [choice.use_threshold],
+        [choice.threshold, choice.by_claim], **QUIET,
     )  # fmt: skip
-    inputs = [dataset, format, out, overwrite, *chosen]
+    inputs = [dataset, format, out, overwrite, *choice]
     start.click(starting(page.begin), inputs, [job_id, status, timer], **QUIET)
     timer.tick(**wired(page.watch, [job_id], [status, timer, card], status))
-    return page.counts, [dataset, *chosen], shown
+    return page.counts, [dataset, *choice], places
 
 
 def _more_fields() -> dict[str, Any]:

@@ -101,16 +101,16 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         """What a button of a row does: (job, timer, going, removal, deletion preview, message,
         table)."""
         name, action = event_value(event, "model", ""), event_value(event, "action", "")
-        job = timer = question = shown = listing = gr.skip()
+        job = timer = question = column = listing = gr.skip()
         if action in ("download", "probe"):
             job, text, timer = begin(action, name, request)
         elif action == "default":
             text, listing = make_default(name, request)
         elif action == "remove":
-            name, shown, question, text = ask(name, request)
+            name, column, question, text = ask(name, request)
         else:
             raise SettingsError(f"There is no action '{action[:40]}'.")
-        return job, timer, name, shown, question, text, listing
+        return job, timer, name, column, question, text, listing
 
     table.select(
         **wired(

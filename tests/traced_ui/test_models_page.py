@@ -145,8 +145,8 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     answer = page.click("default", NAME)
     assert workspace.models.default() == NAME
     assert f"scored with '{NAME}'" in html.unescape(answer["models-message"])
-    assert "for new datasets" in row_of(answer["models-table"], NAME)
-    assert "for new datasets" not in row_of(answer["models-table"], "embedded")
+    assert '"chip">for new datasets' in row_of(answer["models-table"], NAME)
+    assert '"chip">for new datasets' not in row_of(answer["models-table"], "embedded")
 
     assert 'data-model-action="download"' not in row_of(answer["models-table"], NAME)
     assert 'data-model-action="remove"' in row_of(answer["models-table"], NAME)
@@ -162,7 +162,7 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert f"'{NAME}' is removed" in message
     assert "The model for new datasets is the embedded one again." in message
     assert 'data-model-action="download"' in row_of(removed["models-table"], NAME)
-    assert "for new datasets" in row_of(removed["models-table"], "embedded")
+    assert '"chip">for new datasets' in row_of(removed["models-table"], "embedded")
     assert not workspace.models.view(NAME).is_here
     assert workspace.models.default() == "embedded"
 
@@ -174,7 +174,7 @@ def test_a_row_does_what_the_fields_below_do(workspace: Workspace, hub: Hub) -> 
     assert workspace.models.view(NAME).is_here
     answer = page.act("default", NAME)
     assert workspace.models.default() == NAME
-    assert "for new datasets" in row_of(answer["models-table"], NAME)
+    assert '"chip">for new datasets' in row_of(answer["models-table"], NAME)
     assert page.act("remove", NAME)["models-removal"].visible
     assert workspace.models.view(NAME).is_here
     assert "no action" in page.act("delete", NAME)["models-message"]
