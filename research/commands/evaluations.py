@@ -236,6 +236,18 @@ class SpecificityTrials(DatasetTrials):
     """With --dataset: any model's captions, a JSONL with id and caption."""
 
 
+class BiasOptions(ReportOptions):
+    """How many verdicts until a writer's planted bias is found, and how many patterns are none?"""
+
+    captioners: Path | None = None
+    """Folder for two captioners, which are trained here on captions with planted biases and then
+    describe new scenes; stopped, the same command resumes. Default: simulated writers."""
+    runs: int = Field(40, ge=1)
+    """Verdicts are drawn so many times."""
+    first_seed: int = 0
+    """Of what is drawn at random."""
+
+
 class Ratings(ReportOptions):
     """Concreteness (ICC) against human ratings."""
 
@@ -462,6 +474,24 @@ def boosting(options: LongCaptionTrials) -> None:
 
     run = partial(boosted_captions.evaluate_boosting, *options.drawn, device=options.device)
     _report(options, run, boosted_captions.markdown)
+
+
+@_evaluation("blind-spots")
+def blind_spots(options: BiasOptions) -> None:
+    from research.evaluation import biased_captioners, planted_biases
+
+    def run(progress: Progress) -> planted_biases.BiasReport:
+        folder = options.captioners
+        writers = (
+            planted_biases.SimulatedWriters()
+            if folder is None
+            else biased_captioners.trained_writers(folder.expanduser(), progress=progress)
+        )
+        return planted_biases.evaluate_biases(
+            writers, runs=options.runs, first_seed=options.first_seed, progress=progress
+        )
+
+    _report(options, run, planted_biases.markdown)
 
 
 # -------------------------------------------------------------------- phrases, bags, concreteness

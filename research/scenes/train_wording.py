@@ -83,9 +83,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--language", action="append", required=True)
     parser.add_argument("--seed", type=int, action="append", required=True)
-    parser.add_argument("--scenes", type=int, default=8000)
+    parser.add_argument("--scenes", type=int, default=3000)
     parser.add_argument("--held-out", type=int, default=400)
-    parser.add_argument("--steps", type=int, default=1200)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--learning-rate", type=float, default=3e-3, help="its warm-up: 200 steps")
     parser.add_argument("--batch", type=int, default=48)
     parser.add_argument("--work", type=Path, default=Path("data/wordings"))
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
@@ -93,7 +94,8 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     torch.set_flush_denormal(True)
     args.work.mkdir(parents=True, exist_ok=True)
-    schedule = Schedule((args.steps * args.batch,), batch=args.batch, learning_rate=1e-3)
+    samples = args.steps * args.batch
+    schedule = Schedule((samples,), batch=args.batch, learning_rate=args.learning_rate)
     for seed in args.seed:
         for language in args.language:
             train_wording(language, seed, args.work, args.scenes, args.held_out, schedule)
