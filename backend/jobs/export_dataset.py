@@ -674,7 +674,6 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
             else {}
         ),
         **_claims_in_words(choice),
-        **({"Corrections that nobody has confirmed": "compared"} if choice.unconfirmed else {}),
         "Only decided pairs": "yes" if choice.decided_only else "no",
         **(
             {"Corrections that no person has confirmed": "compared too"}
