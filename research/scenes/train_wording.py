@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--scenes", type=int, default=3000)
     parser.add_argument("--held-out", type=int, default=60)
     parser.add_argument("--steps", type=int, default=130)
-    parser.add_argument("--learning-rate", type=float, default=4.5e-3, help="its warm-up: 200 steps")
+    parser.add_argument("--learning-rate", type=float, default=4.5e-3, help="after 200 steps")
     parser.add_argument("--batch", type=int, default=48)
     parser.add_argument("--work", type=Path, default=Path("data/wordings"))
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
