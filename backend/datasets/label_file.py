@@ -44,11 +44,18 @@ class ScoreFile:
 
 
 def read_scores(path: Path) -> ScoreFile:
-    """Read a table (CSV, TSV, JSONL, Parquet) with an id and a score, or from a text file a list of
-    suspects with one id per line.
+    """Read a table (CSV, TSV, JSONL, Parquet) with an id and a score, from a text file a list of
+    suspects with one id per line, or from a JSON file the scores of a metric of `capevalkit`.
 
-    Raises SettingsError for a file without ids or scores, and for a score that is no number.
+    Raises SettingsError for a file without ids or scores, with more than one metric (see
+    `read_metrics`), and for a score that is no number.
     """
+    if path.suffix.lower() == ".json":
+        first, *others = read_metrics(path)
+        if others:
+            names = ", ".join(f"'{shown(each.column)}'" for each in (first, *others))
+            raise SettingsError(f"'{path.name}' has several scores a caption: {names}. Keep one.")
+        return first
     try:
         if path.suffix.lower() in _LISTS:
             names = read_regular(path).decode("utf-8-sig").splitlines()
@@ -63,6 +70,55 @@ def read_scores(path: Path) -> ScoreFile:
         raise SettingsError(f"'{path}' is not UTF-8. Save it as UTF-8.") from problem
     except DatasetFormatError as problem:
         raise SettingsError(str(problem)) from problem
+
+
+#: What is beside the scores of a caption in `capevalkit`'s files.
+_NO_METRICS = ("id", "ground_truth_score", "caption", "image", "references")
+
+
+def read_metrics(path: Path) -> list[ScoreFile]:
+    """Read `capevalkit score --output FILE.json`: `per_item` maps ids to a score, to scores by the
+    names of metrics, or to these under `scores`; one file of scores for each metric.
+
+    Raises SettingsError, with the id, where an entry or a metric is missing or no number.
+    """
+    try:
+        content = json.loads(read_regular(path))
+    except OSError as problem:
+        raise SettingsError(f"'{path}' cannot be read: {problem.strerror or problem}.") from problem
+    except (ValueError, RecursionError) as problem:
+        raise SettingsError(f"'{path.name}' is not JSON: {shown(str(problem))}.") from problem
+    entries = content.get("per_item") if isinstance(content, dict) else None
+    if not isinstance(entries, dict) or not entries:
+        raise SettingsError(
+            f"'{path.name}' has no scores of captions: 'per_item' maps ids to them."
+        )
+    by_metric: dict[str, dict[str, float]] = {}
+    for number, (name, entry) in enumerate(entries.items()):
+        scores = entry.get("scores", entry) if isinstance(entry, dict) else {"score": entry}
+        names = [each for each in scores if each not in _NO_METRICS]
+        if number and set(names) != set(by_metric):
+            raise SettingsError(
+                f"'{path.name}', '{shown(name)}': its scores are not those of the first caption."
+            )
+        for metric in names:
+            value = scores[metric]
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not math.isfinite(value):
+                raise SettingsError(
+                    f"'{path.name}', '{shown(name)}': '{shown(str(value))}' is not a number."
+                )
+            by_metric.setdefault(metric, {})[name] = float(value)
+    if not by_metric:
+        raise SettingsError(f"'{path.name}' has no score of any caption.")
+    return [
+        ScoreFile(scores, _says_wrong(metric), column=metric)
+        for metric, scores in by_metric.items()
+    ]
+
+
+def _says_wrong(column: str) -> bool:
+    return any(word in column.lower() for word in _SAY_WRONG)
 
 
 def _table(path: Path) -> ScoreFile:
@@ -91,7 +147,7 @@ def _table(path: Path) -> ScoreFile:
             )
     if not scores:
         raise SettingsError(f"'{path.name}' has no rows.")
-    return ScoreFile(scores, any(word in column.lower() for word in _SAY_WRONG), column=column)
+    return ScoreFile(scores, _says_wrong(column), column=column)
 
 
 #: Common names of the columns, in order of preference.

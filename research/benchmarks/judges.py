@@ -6,6 +6,7 @@ temporary store, and its chances of error and suspect words are read from there.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,17 +15,26 @@ import numpy as np
 from PIL import Image
 
 from backend.datasets.cells import shown
+from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.images import load_image
-from backend.datasets.label_file import read_scores
+from backend.datasets.label_file import ScoreFile, read_metrics, read_scores
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
+from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.expectation import expectations
 from backend.engine.scoring.loading import KINDS, choose_device, load_scorer
 from backend.engine.scoring.protocol import Scorer
-from backend.errors import DatasetFormatError, ImageError, SettingsError
+from backend.errors import (
+    DatasetFormatError,
+    ImageError,
+    ModelMismatch,
+    QuestionRefused,
+    SettingsError,
+)
 from backend.jobs import export_scores
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS
+from backend.wings.vision_language.model_check import open_server, question_about
 from research.benchmarks.benchmark import Item
 from research.benchmarks.benchmark_figures import Judgement
 from research.evaluation.evaluate import LEMON
@@ -32,7 +42,8 @@ from research.evaluation.labelled import DIRECTORIES, LabelledPairs
 from research.evaluation.scored import prepare
 from research.user_datasets import Picture, imported
 
-_BATCH = 16
+#: Requests to a server that are in flight together.
+_AT_ONCE = 4
 
 
 def picture_of(item: Item) -> Image.Image:
@@ -116,12 +127,23 @@ def by_captioner(
     return Judgement("captioner's likelihood", scores, settings, suspects)
 
 
-def by_file(path: Path, items: Sequence[Item]) -> tuple[Judgement, list[str]]:
-    """Anybody's scores by the ids of the captions, and notes on the file.
+def by_file(path: Path, items: Sequence[Item]) -> tuple[list[Judgement], list[str]]:
+    """Anybody's scores by the ids of the captions, one judge for each metric, and notes on the
+    file.
 
     Raises SettingsError with counts if captions have no score: a figure of the others could not be
     compared with those of the other judges."""
-    scores = read_scores(path)
+    files = read_metrics(path) if path.suffix.lower() == ".json" else [read_scores(path)]
+    names = [path.name if len(files) == 1 else f"{path.name}, {each.column}" for each in files]
+    ids = {item.id for item in items}
+    extra, total = len(files[0].by_id.keys() - ids), len(files[0].by_id)
+    notes = [f"{path.name}: {extra:,} of {total:,} ids are of no caption here."] if extra else []
+    return [
+        _of_file(name, path, scores, items) for name, scores in zip(names, files, strict=True)
+    ], notes
+
+
+def _of_file(name: str, path: Path, scores: ScoreFile, items: Sequence[Item]) -> Judgement:
     missing = [item.id for item in items if item.id not in scores.by_id]
     if missing and not scores.is_list:
         raise SettingsError(
@@ -132,11 +154,55 @@ def by_file(path: Path, items: Sequence[Item]) -> tuple[Judgement, list[str]]:
         )
     sign = -1.0 if scores.says_wrong else 1.0
     values = np.array([sign * scores.by_id.get(item.id, 0.0) for item in items])
-    extra = len(scores.by_id) - (len(items) - len(missing))
-    notes = [f"{path.name}: {extra:,} of {len(scores.by_id):,} ids are of no caption here."]
     meaning = "wrong" if scores.says_wrong else "right"
     settings = f"column {scores.column or 'list of suspects'}: higher is more likely {meaning}"
-    return Judgement(path.name, values, settings), notes if extra else []
+    return Judgement(name, values, settings)
+
+
+def by_server(
+    url: str,
+    model: str | None,
+    items: Sequence[Item],
+    answers: Path | None = None,
+    progress: Progress = no_progress,
+) -> Judgement:
+    """P(yes) of a model behind an OpenAI-compatible server, asked whether the picture shows the
+    caption, with the words of a second opinion. `answers`: a JSONL that gets each answer as it
+    comes; captions that have one there are not asked about again.
+
+    Raises ModelUnavailable for a server that fails, ModelMismatch, which names the caption, for a
+    model that refuses it or answers something else than yes or no."""
+    scores: dict[str, float] = {}
+    if answers is not None and answers.exists():
+        scores = read_scores(answers).by_id
+    endpoint = open_server(url, model)
+
+    def ask(item: Item) -> float:
+        try:
+            answer = endpoint.ask(question_about(picture_of(item), item.caption))
+        except QuestionRefused as problem:
+            raise ModelMismatch(f"About '{shown(item.id)}': {problem}") from problem
+        if (p := p_yes(answer.likeliest)) is None:
+            raise ModelMismatch(
+                f"'{endpoint.name}' answers neither yes nor no about '{shown(item.id)}', so it "
+                "cannot be compared on the same captions."
+            )
+        return p
+
+    waiting = [item for item in items if item.id not in scores]
+    with DaemonPool(_AT_ONCE) as pool, ExitStack() as stack:
+        kept = None if answers is None else stack.enter_context(answers.open("a", encoding="utf-8"))
+        for item, p in zip(waiting, pool.ordered(ask, waiting), strict=True):
+            scores[item.id] = p
+            if kept is not None:
+                kept.write(json.dumps({"id": item.id, "score": p}, ensure_ascii=False) + "\n")
+                kept.flush()
+            progress(len(scores), len(items), f"Asking {endpoint.name}")
+    values = np.array([scores[item.id] for item in items])
+    spent = endpoint.spending
+    settings = f"{endpoint.name}, P(yes) by the second opinion's question, {spent.requests:,} "
+    settings += f"requests, {spent.tokens_in:,} tokens in, {spent.tokens_out:,} out"
+    return Judgement(f"P(yes) of {endpoint.name}", values, settings)
 
 
 def by_program(

@@ -24,6 +24,7 @@ from research.benchmarks.judges import (
     by_file,
     by_program,
     by_scorer,
+    by_server,
     load_named,
 )
 from research.benchmarks.report import BenchmarkReport, report_of
@@ -37,7 +38,8 @@ FEWEST_VERDICTS = 5
 @dataclass(frozen=True)
 class Judges:
     """Who judges. `model`, `kind`, `captioner`: the program's own, as for scoring; `baselines`:
-    scorers by KIND, KIND=MODEL or MODEL; `scores`: files of anybody's scores."""
+    scorers by KIND, KIND=MODEL or MODEL; `scores`: files of anybody's scores; `server`: address of
+    a model that is asked, `server_model`: its name, `answers`: where its answers are kept."""
 
     model: str | None = None
     kind: str | None = None
@@ -46,17 +48,24 @@ class Judges:
     scores: Sequence[Path] = ()
     device: str | None = None
     precision: str | None = None
+    server: str | None = None
+    server_model: str | None = None
+    answers: Path | None = None
 
     def of_models(
         self, items: Sequence[Item], captioner: str | None, progress: Progress
     ) -> list[Judgement]:
-        """The baselines' judgements, and that of the captioner, if there is one."""
+        """The baselines' judgements, those of the captioner and of the server, if there are."""
         judgements = []
         for name in self.baselines or BASELINES:
             title, scorer = load_named(name, self.device, self.precision)
             judgements.append(by_scorer(title, scorer, items, progress))
         if captioner is not None:
             judgements.append(by_captioner(captioner, items, self.device, progress))
+        if self.server is not None:
+            judgements.append(
+                by_server(self.server, self.server_model, items, self.answers, progress)
+            )
         names = [judgement.name for judgement in judgements]
         return [
             Judgement(f"{j.name} ({j.settings.split(', ')[1]})", j.scores, j.settings, j.suspects)
@@ -66,7 +75,10 @@ class Judges:
 
     def of_files(self, items: Sequence[Item]) -> tuple[list[Judgement], list[str]]:
         read = [by_file(path, items) for path in self.scores]
-        return [judgement for judgement, _ in read], [note for _, notes in read for note in notes]
+        return (
+            [judgement for judgements, _ in read for judgement in judgements],
+            [note for _, notes in read for note in notes],
+        )
 
 
 def evaluate_benchmark(
@@ -168,11 +180,12 @@ def compare_on_verdicts(
             f"'{name}' has {right:,} verdicts by people that say right and {wrong:,} that say "
             f"wrong; comparing models takes {FEWEST_VERDICTS} of each."
         )
-    if not judges.baselines and not judges.scores:
+    if not judges.baselines and not judges.scores and judges.server is None:
         raise SettingsError(
-            "Name the models to compare.", terminal="Give --baseline NAME or --scores FILE, each "
-            "as often as you like.",
-        )  # fmt: skip
+            "Name the models to compare.",
+            terminal="Give --baseline NAME or --scores FILE, each as often as you like, or "
+            "--judge-url URL.",
+        )
     judgements = judges.of_models(content.items, judges.captioner, progress)
     from_files, notes = judges.of_files(content.items)
     return report_of(

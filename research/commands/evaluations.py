@@ -275,8 +275,13 @@ class JudgeOptions(ReportOptions, Page):
     lemon-fix, or vqa:NAME_OR_DIR (P(yes)); may be given several times. Default with a published
     benchmark: the embedded clip and blip-itm."""
     scores: Annotated[tuple[Path, ...], CommandLine(metavar="FILE")] = ()
-    """Another program's scores, a table with an id and a score, or its suspects, one id per line:
-    compared on the same pairs; may be given several times."""
+    """Another program's scores, a table with an id and a score, the output of `capevalkit score`,
+    or its suspects, one id per line: compared on the same pairs; may be given several times."""
+    judge_url: VlmUrl = None
+    judge_model: str | None = None
+    """The model behind --judge-url, if it serves several: P(yes) is compared."""
+    judge_answers: Annotated[Path | None, CommandLine(metavar="FILE")] = None
+    """Keep its answers in this JSONL: what is answered there is not asked again."""
     first_seed: int = 0
     """Of what is drawn at random."""
     device: Device = None
@@ -287,7 +292,7 @@ class JudgeOptions(ReportOptions, Page):
 
         return Judges(
             self.model, self.scorer, self.captioner, self.baseline, self.scores, self.device,
-            self.precision,
+            self.precision, self.judge_url, self.judge_model, self.judge_answers,
         )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from app import app
-from backend.errors import NotScored, SettingsError
+from backend.errors import ModelMismatch, NotScored, SettingsError
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.decisions import AT_RANDOM
@@ -18,10 +18,19 @@ from research.benchmarks import run
 from research.benchmarks.benchmark import Content, Pictures
 from research.benchmarks.benchmark_figures import Judgement
 from research.benchmarks.benchmark_registry import benchmark_named
-from research.benchmarks.judges import by_captioner, by_file, by_scorer, load_named, picture_of
+from research.benchmarks.judges import (
+    by_captioner,
+    by_file,
+    by_scorer,
+    by_server,
+    load_named,
+    picture_of,
+)
 from research.benchmarks.run import Judges, compare_on_verdicts, drawn, write_items
+from research.chat_server import chat_server
 from tests.checkpoints import drawn_folder
 from tests.datasets.folders import json_lines, write
+from tests.engine.language_models.families import qwen2_5_vl
 from tests.research.benchmarks.layouts import ENTRIES, LAYOUTS
 
 
@@ -71,9 +80,58 @@ def test_a_file_of_half_of_the_ids_is_refused_with_counts(tmp_path: Path) -> Non
         by_file(path, content.items)
     rows += [{"id": item.id, "p_error": 0.1} for item in content.items[ENTRIES // 2 :]]
     rows.append({"id": "stranger", "p_error": 0.2})
-    judgement, notes = by_file(write(path, json_lines(rows)), content.items)
+    (judgement,), notes = by_file(write(path, json_lines(rows)), content.items)
     assert (judgement.scores == [-0.5] * 6 + [-0.1] * 6).all()
     assert notes == [f"judge.jsonl: 1 of {ENTRIES + 1} ids are of no caption here."]
+
+
+def test_the_scores_of_capevalkit_are_a_judge_for_each_metric(tmp_path: Path) -> None:
+    _, content = content_of("hat", tmp_path)
+    one = {item.id: {"CLIPScore": float(n), "PAC-S": 0.5} for n, item in enumerate(content.items)}
+    nested = {key: {"caption": "a dog", "scores": scores} for key, scores in one.items()}
+    for per_item in (one, nested):
+        path = write(tmp_path / "clip.json", json.dumps({"CLIPScore": 0.7, "per_item": per_item}))
+        judgements, notes = by_file(path, content.items)
+        assert [each.name for each in judgements] == ["clip.json, CLIPScore", "clip.json, PAC-S"]
+        assert (judgements[0].scores == np.arange(ENTRIES)).all()
+        assert notes == []
+    for broken in (
+        "[]", "{", '{"per_item": {}}', '{"per_item": {"a": {"CLIPScore": null}}}',
+        '{"per_item": {"a": {"x": 1}, "b": {"y": 1}}}', '{"per_item": {"a": []}}',
+    ):  # fmt: skip
+        with pytest.raises(SettingsError):
+            by_file(write(tmp_path / "clip.json", broken), content.items)
+
+
+def test_a_vision_language_model_is_asked_about_the_same_captions(tmp_path: Path) -> None:
+    _, content = content_of("hat", tmp_path)
+    title, scorer = load_named(f"vqa:{qwen2_5_vl(tmp_path / 'qwen')}", "cpu", None)
+    judgement = by_scorer(title, scorer, content.items[:3])
+    assert judgement.scores.shape == (3,)
+    assert ((judgement.scores > 0) & (judgement.scores < 1)).all()
+
+
+def test_a_model_behind_a_server_is_asked_once_about_each_caption(tmp_path: Path) -> None:
+    _, content = content_of("hat", tmp_path)
+    wrong = {item.caption for item in content.items if item.is_wrong}
+
+    def respond(body: dict[str, Any]) -> tuple[int, dict[str, float]]:
+        caption = body["messages"][-1]["content"][1]["text"].splitlines()[-1]
+        p = 0.2 if caption in wrong else 0.9
+        return 200, {"Yes": p, "No": 1 - p}
+
+    kept = tmp_path / "answers.jsonl"
+    with chat_server(respond) as served:
+        judgement = by_server(served.url, None, content.items, kept)
+        again = by_server(served.url, None, content.items, kept)
+    assert len(served.requests) == len(content.items)
+    expected = [0.2 if item.caption in wrong else 0.9 for item in content.items]
+    assert judgement.scores.tolist() == pytest.approx(expected)
+    assert again.scores.tolist() == judgement.scores.tolist()
+    from_file, _ = by_file(kept, content.items)
+    assert from_file[0].scores.tolist() == judgement.scores.tolist()
+    with chat_server(lambda body: (200, {"Perhaps": 1.0})) as served, pytest.raises(ModelMismatch):
+        by_server(served.url, None, content.items)
 
 
 def test_single_scores_and_the_captioner_judge_the_same_captions(tmp_path: Path) -> None:
