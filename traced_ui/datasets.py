@@ -179,9 +179,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         start = starting(jobs.starting("measure", measure=name))
         button.click(start, [dataset], scoring_job, **QUIET)
     followed = [importing.reading, report, download, status, timer, dataset, cards]
-    tick = wired(
-        jobs.watch, [job_id, dataset, model], [*followed, importing.options, *locked], status
-    )
+    tick = wired(jobs.watch, [job_id, dataset, model], [*followed, importing.options], status)
     timer.tick(**tick)
     drawn = [contents, scoring.start, scoring.fields[-1], *locked]
     gr.on(None, opened, [dataset], drawn, **QUIET)

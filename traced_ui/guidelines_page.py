@@ -49,21 +49,23 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     def follow(typed: str | None) -> tuple[str, gr.Button]:
         return preview_html(typed or ""), gr.Button(visible=not (typed or "").strip())
 
-    def keep(dataset_id: int | None, typed: str | None, request: gr.Request) -> str:
+    def keep(
+        dataset_id: int | None, typed: str | None, request: gr.Request
+    ) -> tuple[str, gr.Button, str]:
         workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
-        return note("Saved. Curators see it with the next pair that they open.", "good")
+        saved = note("Saved. Curators see it with the next pair that they open.", "good")
+        return (*follow(typed), saved)
 
     gr.on(
         None, open_dataset, [dataset], [text, save, preview, example, message],
         **QUIET,
     )  # fmt: skip
-    example.click(lambda: EXAMPLE, None, [text], **QUIET)
-    gr.on(
-        [text.input, example.click], follow, [text], [preview, example],
+    example.click(lambda: (EXAMPLE, *follow(EXAMPLE)), None, [text, preview, example], **QUIET)
+    text.input(
+        lambda typed: (*follow(typed), ""), [text], [preview, example, message],
         trigger_mode="always_last", **QUIET,
     )  # fmt: skip
-    text.input(lambda: "", None, [message], **QUIET)
-    save.click(**wired(keep, [dataset, text], [message], message))
+    save.click(**wired(keep, [dataset, text], [preview, example, message], message))
 
 
 def preview_html(text: str) -> str:

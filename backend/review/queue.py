@@ -32,8 +32,8 @@ MOST_COUNTED = 10_000
 #: From this many pairs on, a dataset's total is cached for this many seconds, because every key
 #: press needs it.
 LARGE, TOTALS_HOLD = 50_000, 3.0
-#: What is left is estimated anew after so many verdicts, fewer in datasets where that takes less.
-ESTIMATED_EVERY, PAIRS_A_VERDICT = 10, 2000
+#: What is left is estimated anew after so many verdicts, at the least and at the most.
+ESTIMATED_EVERY = (3, 10)
 #: In the queue of all undecided pairs, one pair in so many is drawn at random, in datasets that are
 #: large enough to learn from them; see RESULTS.md, "Which pairs to show next".
 MIXED_EVERY, LEAST_MIXED = 10, 200
@@ -254,9 +254,10 @@ class Queue:
 
     def errors_left(self, counts: ReviewCounts, is_anew: bool = False) -> ErrorsLeft:
         """The errors that are left, estimated on request or when some verdicts have come or gone,
-        because every key press needs them: after each one in a small dataset and near the end."""
+        because every key press needs them: three to ten by its size, and each one near the end."""
         undecided = counts.total - counts.reviewed
-        some = max(1, min(ESTIMATED_EVERY, counts.total // PAIRS_A_VERDICT, undecided // 8))
+        fewest, most = ESTIMATED_EVERY
+        some = max(1, min(most, max(fewest, counts.total // 200), undecided // 8))
         with self._store.reading() as session:
             sees_all = blind_review.sees_all(session, counts.dataset_id)
             key = (None if sees_all else self._store.reader, counts.dataset_id)
