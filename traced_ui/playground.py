@@ -74,11 +74,15 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             run = gr.Button("Check this pair", variant="primary", elem_id="playground-run")
             stop = gr.Button("Cancel", elem_id="playground-stop")
             examples = _examples(workspace)
-            if examples:  # keeps copies of their pictures, which everybody may see
+            if examples:  # makes copies of their pictures, which everybody may see
                 gr.Examples(
                     [[each.picture, each.caption] for each in examples], [image, caption],
                     visible=False,
                 )  # fmt: skip
+                copies = {Path(path).name: path for path in image.keep_in_cache}
+                examples = [
+                    each._replace(picture=copies[Path(each.picture).name]) for each in examples
+                ]
             gallery = gr.HTML(
                 render("playground_examples.html", examples=examples) if examples else "",
                 elem_id="playground-examples", js_on_load=_CHOOSES,

@@ -72,6 +72,11 @@ def test_the_region_of_a_suspect_word_is_lit_on_the_picture(page: Page, site: Si
     word.hover()
     expect(page.locator(REGION)).to_have_count(1)
     assert len(requests) == number, "what was answered is kept"
+    page.keyboard.press("n")
+    page.keyboard.type("look")
+    page.keyboard.press("Control+Enter")  # draws the pair anew, under the mouse
+    expect(page.locator("#traced-stage .noted")).to_have_text("look")
+    expect(page.locator(REGION)).to_have_count(1)
     page.mouse.move(1, 1)
     expect(page.locator(REGION)).to_have_count(0)
 

@@ -134,7 +134,9 @@ listen("focusout", ({ target: left }) => { if (sourceAt(left) === lit) show(targ
 onPaint("stage", (isSame) => {
   if (!isSame || !target?.isConnected) target = null;
   clear();
-  show(atRest());
+  // The pair that is drawn anew under a resting mouse; the next pair under it is not asked about.
+  const hovered = isSame ? all(SOURCE).find((source) => source.matches(":hover")) : null;
+  show(atRest() ?? hovered ?? null);
   mark();
 });
 addEventListener("resize", () => { const source = lit; clear(); show(source); });
