@@ -27,8 +27,6 @@ def test_a_snapshot_is_taken_compared_restored_and_that_is_undone(
         go_to(page, "snapshots")
         expect(page.locator("#snapshots")).to_contain_text("No snapshot yet")
         expect(page.locator("#snapshot-compare")).to_be_hidden()
-        page.locator("#snapshot-start").click()
-        expect(page.locator("#snapshot-status [role=alert]")).to_be_visible()
         page.locator("#snapshot-name textarea, #snapshot-name input").fill("before")
         page.locator("#snapshot-start").click()
         expect(page.locator("#snapshots li")).to_have_count(1)
@@ -50,5 +48,7 @@ def test_a_snapshot_is_taken_compared_restored_and_that_is_undone(
         expect(page.locator("#restore-message")).to_contain_text("1 pair as before")
         assert workspace.review.open_pair(1).corrected_caption == caption
         expect(page.locator("#restore-undo")).to_be_hidden()
+        page.locator("#snapshot-start").click()
+        expect(page.locator("#snapshot-status [role=alert]")).to_be_visible()  # without a name
         changed.get_by_role("link").click()
         expect(page.locator("#traced-stage [data-pair='1']")).to_be_visible()

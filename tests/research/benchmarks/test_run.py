@@ -87,9 +87,9 @@ def test_a_file_of_half_of_the_ids_is_refused_with_counts(tmp_path: Path) -> Non
 
 def test_the_scores_of_capevalkit_are_a_judge_for_each_metric(tmp_path: Path) -> None:
     _, content = content_of("hat", tmp_path)
-    one = {item.id: {"CLIPScore": float(n), "PAC-S": 0.5} for n, item in enumerate(content.items)}
-    nested = {key: {"caption": "a dog", "scores": scores} for key, scores in one.items()}
-    for per_item in (one, nested):
+    flat = {item.id: {"CLIPScore": float(n), "PAC-S": 0.5} for n, item in enumerate(content.items)}
+    nested = {key: {"caption": "a dog", "scores": scores} for key, scores in flat.items()}
+    for per_item in (flat, nested):
         path = write(tmp_path / "clip.json", json.dumps({"CLIPScore": 0.7, "per_item": per_item}))
         judgements, notes = by_file(path, content.items)
         assert [each.name for each in judgements] == ["clip.json, CLIPScore", "clip.json, PAC-S"]
