@@ -13,22 +13,17 @@ from backend.accounts.team_accounts import ROLES
 from backend.errors import SettingsError
 from backend.review.queue_form import id_in
 from backend.workspace import Workspace
-from traced_ui.messages import QUIET, event_value, note, wired
+from traced_ui.messages import QUIET, event_value, note, selecting, wired
 from traced_ui.templates import render
 
 #: Changes to an account.
 CHANGES = ("password", "role", "out", "in")
-#: JavaScript: a button of a row says what it does with what is in the row.
-_ROWS = """element.addEventListener("click", ({ target }) => {
-  const { ...values } = target.closest("[data-change]")?.dataset ?? {};
-  if (values.change) trigger("select", values);
-});"""
 
 
 def build(workspace: Workspace) -> None:
     """Build the accounts, with what an adjudicator can change in the row of each, and the form for
     another; called inside the page."""
-    listing = gr.HTML(elem_id="team-accounts", js_on_load=_ROWS)
+    listing = gr.HTML(elem_id="team-accounts", js_on_load=selecting("change"))
     going = gr.State("")
     with gr.Column(visible=False, elem_id="account-new-password") as new_password:
         secret = gr.Textbox(label="New password", type="password", elem_id="account-secret")
@@ -127,7 +122,7 @@ def _check_right(workspace: Workspace, by: str | None) -> None:
 def build_keys(workspace: Workspace) -> None:
     """Build the form with which each curator makes and revokes keys; called inside the page."""
     with gr.Accordion("Keys for programs", open=False, elem_id="keys-form"):
-        listing = gr.HTML(elem_id="keys-list", js_on_load=_ROWS)
+        listing = gr.HTML(elem_id="keys-list", js_on_load=selecting("change"))
         message = gr.HTML(elem_id="key-message")
         with gr.Column(visible=False, elem_id="key-new") as form:
             label = gr.Textbox(

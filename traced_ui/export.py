@@ -112,7 +112,7 @@ def build(
         [choice.pairs], **QUIET,
     )  # fmt: skip
     gr.on([dataset.change, choice.pairs.focus], None, None, [choice.review], js=_REVIEW, **QUIET)
-    # A filter that is typed is in force at once, and until something else is choice.
+    # A filter that is typed is in force at once, and until something else is chosen.
     choice.filter.blur(
         page.filtered, [dataset, choice.filter, choice.pairs], [choice.pairs], **QUIET
     )

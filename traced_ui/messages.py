@@ -56,6 +56,15 @@ def wired(
     return {"fn": wrapped, "inputs": inputs, "outputs": changed, **QUIET}
 
 
+def selecting(attribute: str) -> str:
+    """JavaScript of a `gr.HTML`: a click on what has this data attribute selects it, with its data
+    attributes as the event's values."""
+    return f"""element.addEventListener("click", ({{ target }}) => {{
+  const chosen = target.closest("[data-{attribute}]");
+  if (chosen) trigger("select", {{ ...chosen.dataset }});
+}});"""
+
+
 def event_value(event: gr.EventData, name: str, default: Any) -> Any:
     """The value sent under `name`; `default` if there is none or it is null.
 

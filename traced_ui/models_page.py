@@ -18,14 +18,8 @@ from backend.jobs.model_manager import ModelView, Removal
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, followed, job_html, starting
-from traced_ui.messages import QUIET, event_value, note, wired
+from traced_ui.messages import QUIET, event_value, note, selecting, wired
 from traced_ui.templates import render
-
-#: JavaScript: a button of a row says what it does with which model.
-_ROWS = """element.addEventListener("click", ({ target }) => {
-  const { modelAction: action, model } = target.closest("[data-model-action]")?.dataset ?? {};
-  if (action) trigger("select", { action, model });
-});"""
 
 
 def build(workspace: Workspace) -> tuple[Any, ...]:
@@ -36,7 +30,7 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         with gr.Row():
             sure = gr.Button("Remove it", variant="stop", elem_id="models-remove-sure")
             keep = gr.Button("Keep it", elem_id="models-keep")
-    table = gr.HTML(elem_id="models-table", js_on_load=_ROWS)
+    table = gr.HTML(elem_id="models-table", js_on_load=selecting("model-action"))
     with gr.Accordion("Another model", open=False, elem_id="models-other"):
         model = gr.Dropdown(
             [], label="Model", allow_custom_value=True, elem_id="models-choice",
@@ -100,7 +94,7 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
     def act(event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
         """What a button of a row does: (job, timer, going, removal, deletion preview, message,
         table)."""
-        name, action = event_value(event, "model", ""), event_value(event, "action", "")
+        name, action = event_value(event, "model", ""), event_value(event, "modelAction", "")
         job = timer = question = column = listing = gr.skip()
         if action in ("download", "probe"):
             job, text, timer = begin(action, name, request)

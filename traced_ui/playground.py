@@ -17,13 +17,14 @@ from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView
 from backend.jobs.word_regions import region_cells
 from backend.progress import duration
+from backend.review.queue_form import id_in
 from backend.review.views import Abstractness, PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
 from traced_ui import board, models_page
 from traced_ui.differences import parts_that_differ, readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
-from traced_ui.messages import QUIET, event_value, explained, note
+from traced_ui.messages import QUIET, event_value, explained, note, selecting
 from traced_ui.models_page import about, size
 from traced_ui.page_dataset import PageDataset
 from traced_ui.support import phrase_chips
@@ -33,11 +34,6 @@ from traced_ui.trajectory_chart import steps_list, trajectory_chart
 EXAMPLES = 6
 #: JavaScript: on a phone, results are below the examples.
 _SCROLLS = "if (results.getBoundingClientRect().top > innerHeight) results.scrollIntoView();"
-#: JavaScript: a click on an example chooses it.
-_CHOOSES = """element.addEventListener("click", ({ target }) => {
-  const pair = target.closest("[data-pair]")?.dataset.pair;
-  if (pair) trigger("select", { pair: Number(pair) });
-});"""
 #: Polling interval of a download, in seconds.
 LOOK_EVERY = 0.5
 SCRIPT = "try.js"
@@ -85,7 +81,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 ]
             gallery = gr.HTML(
                 render("playground_examples.html", examples=examples) if examples else "",
-                elem_id="playground-examples", js_on_load=_CHOOSES,
+                elem_id="playground-examples", js_on_load=selecting("pair"),
             )  # fmt: skip
         with gr.Column(scale=3, min_width=380, elem_id="playground-results"):
             gr.HTML(render("playground_stale.html"), elem_id="playground-stale")
@@ -407,7 +403,7 @@ def answering(
     """The handler of a click on an example: its picture and caption, and what is stored of it."""
 
     def answer(event: gr.EventData) -> tuple[Any, ...]:
-        wanted = event_value(event, "pair", None)
+        wanted = id_in(str(event_value(event, "pair", "")))
         try:
             example = next((each for each in examples if each.pair_id == wanted), None)
             if example is None:

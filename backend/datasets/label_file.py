@@ -44,26 +44,31 @@ class ScoreFile:
 
 
 def read_scores(path: Path) -> ScoreFile:
-    """Read a table (CSV, TSV, JSONL, Parquet) with an id and a score, from a text file a list of
-    suspects with one id per line, or from a JSON file the scores of a metric of `capevalkit`.
+    """`read_all_scores` of a file with one score for each id. Raises SettingsError for several."""
+    first, *others = read_all_scores(path)
+    if others:
+        names = ", ".join(f"'{shown(each.column)}'" for each in (first, *others))
+        raise SettingsError(f"'{path.name}' has several scores a caption: {names}. Keep one.")
+    return first
 
-    Raises SettingsError for a file without ids or scores, with more than one metric (see
-    `read_metrics`), and for a score that is no number.
+
+def read_all_scores(path: Path) -> list[ScoreFile]:
+    """Read a table (CSV, TSV, JSONL, Parquet) with an id and a score, from a text file a list of
+    suspects with one id per line, or from a JSON file the scores of each metric of `capevalkit`.
+
+    Raises SettingsError for a file without ids or scores, and for a score that is no number.
     """
-    if path.suffix.lower() == ".json":
-        first, *others = read_metrics(path)
-        if others:
-            names = ", ".join(f"'{shown(each.column)}'" for each in (first, *others))
-            raise SettingsError(f"'{path.name}' has several scores a caption: {names}. Keep one.")
-        return first
     try:
-        if path.suffix.lower() in _LISTS:
+        ending = path.suffix.lower()
+        if ending == ".json":
+            return _metrics(path)
+        if ending in _LISTS:
             names = read_regular(path).decode("utf-8-sig").splitlines()
             suspects = {name.strip(): 1.0 for name in names if name.strip()}
             if not suspects:
                 raise SettingsError(f"There is no id in '{path}'. Write one per line.")
-            return ScoreFile(suspects, says_wrong=True, is_list=True)
-        return _table(path)
+            return [ScoreFile(suspects, says_wrong=True, is_list=True)]
+        return [_table(path)]
     except OSError as problem:
         raise SettingsError(f"'{path}' cannot be read: {problem.strerror or problem}.") from problem
     except UnicodeDecodeError as problem:
@@ -76,16 +81,11 @@ def read_scores(path: Path) -> ScoreFile:
 _NO_METRICS = ("id", "ground_truth_score", "caption", "image", "references")
 
 
-def read_metrics(path: Path) -> list[ScoreFile]:
-    """Read `capevalkit score --output FILE.json`: `per_item` maps ids to a score, to scores by the
-    names of metrics, or to these under `scores`; one file of scores for each metric.
-
-    Raises SettingsError, with the id, where an entry or a metric is missing or no number.
-    """
+def _metrics(path: Path) -> list[ScoreFile]:
+    """Of `capevalkit score --output FILE.json`: `per_item` maps ids to a score, to scores by the
+    names of metrics, or to these under `scores`."""
     try:
         content = json.loads(read_regular(path))
-    except OSError as problem:
-        raise SettingsError(f"'{path}' cannot be read: {problem.strerror or problem}.") from problem
     except (ValueError, RecursionError) as problem:
         raise SettingsError(f"'{path.name}' is not JSON: {shown(str(problem))}.") from problem
     entries = content.get("per_item") if isinstance(content, dict) else None

@@ -32,8 +32,8 @@ from backend.jobs.scoring.suggest import JUDGED_AHEAD_IF_SMALL
 from backend.progress import Progress, no_progress
 from research.bench.measure_scoring import encode
 from research.bench.random_models import (
+    KINDS,
     NARROW,
-    SCORERS,
     Size,
     make_captions,
     random_captioner,
@@ -41,8 +41,6 @@ from research.bench.random_models import (
     random_scorer,
 )
 
-#: What is counted by default.
-COUNTED = (*SCORERS, "siglip")
 #: Pairs that an accelerator has in flight; fewer of them share as many launches.
 IN_FLIGHT = ACCELERATOR.pairs
 _WORDS = (8, 20)
@@ -165,8 +163,8 @@ def bench_launches(
     """Count for each scorer, by default all. Raises SettingsError for an unknown one."""
     stages: list[StageLaunches] = []
     host: dict[str, float] = {}
-    for number, kind in enumerate(scorers or COUNTED):
-        progress(number, len(scorers or COUNTED), f"Counting {kind}")
+    for number, kind in enumerate(scorers or KINDS):
+        progress(number, len(scorers or KINDS), f"Counting {kind}")
         counter = LaunchCounter()
         with counter:
             _score_as_a_job_does(kind, pairs, counter)

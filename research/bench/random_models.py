@@ -26,6 +26,7 @@ from backend.settings import EMBEDDED_CAPTIONER
 
 #: Those with a reference implementation (`research.bench.reference`).
 SCORERS = ("blip-itm", "blip-itc", "clip")
+KINDS = (*SCORERS, "siglip")
 _BERT = 30_524
 _CLIP = 49_408
 _SIGLIP = 32_000
@@ -58,9 +59,8 @@ def random_scorer(
 ) -> DualEncoder:
     """BLIP base at 384 pixels, CLIP ViT-B/32, or SigLIP B/16 at 224; `size`: of both towers instead
     of theirs. Raises SettingsError for any other kind."""
-    kinds = (*SCORERS, "siglip")
-    if kind not in kinds:
-        raise SettingsError(f"There is no scorer '{kind}' to measure; use {', '.join(kinds)}.")
+    if kind not in KINDS:
+        raise SettingsError(f"There is no scorer '{kind}' to measure; use {', '.join(KINDS)}.")
     info = ScorerInfo(kind, "random weights", "0", device, "", precision=precision)
     if kind == "clip":
         special = SimpleNamespace(pad_token_id=_CLIP - 1)

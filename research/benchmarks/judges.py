@@ -17,7 +17,7 @@ from PIL import Image
 from backend.datasets.cells import shown
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.images import load_image
-from backend.datasets.label_file import ScoreFile, read_metrics, read_scores
+from backend.datasets.label_file import ScoreFile, read_all_scores, read_scores
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.detection.opinion_signs import p_yes
@@ -133,7 +133,7 @@ def by_file(path: Path, items: Sequence[Item]) -> tuple[list[Judgement], list[st
 
     Raises SettingsError with counts if captions have no score: a figure of the others could not be
     compared with those of the other judges."""
-    files = read_metrics(path) if path.suffix.lower() == ".json" else [read_scores(path)]
+    files = read_all_scores(path)
     names = [path.name if len(files) == 1 else f"{path.name}, {each.column}" for each in files]
     ids = {item.id for item in items}
     extra, total = len(files[0].by_id.keys() - ids), len(files[0].by_id)
@@ -191,12 +191,12 @@ def by_server(
 
     waiting = [item for item in items if item.id not in scores]
     with DaemonPool(_AT_ONCE) as pool, ExitStack() as stack:
-        kept = None if answers is None else stack.enter_context(answers.open("a", encoding="utf-8"))
+        log = None if answers is None else stack.enter_context(answers.open("a", encoding="utf-8"))
         for item, p in zip(waiting, pool.ordered(ask, waiting), strict=True):
             scores[item.id] = p
-            if kept is not None:
-                kept.write(json.dumps({"id": item.id, "score": p}, ensure_ascii=False) + "\n")
-                kept.flush()
+            if log is not None:
+                log.write(json.dumps({"id": item.id, "score": p}, ensure_ascii=False) + "\n")
+                log.flush()
             progress(len(scores), len(items), f"Asking {endpoint.name}")
     values = np.array([scores[item.id] for item in items])
     spent = endpoint.spending

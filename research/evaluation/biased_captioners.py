@@ -197,7 +197,7 @@ def trained_writers(
 def _captioned(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> list[Written]:
     policy = _trained(writer, folder, sizes, progress)
     scenes = _scenes(sizes.described, 1)
-    written = []
+    descriptions = []
     generator = torch.Generator().manual_seed(list(WRITERS).index(writer))
     for first in range(0, len(scenes), _TOGETHER):
         progress(first, len(scenes), f"the {writer} captioner describes")
@@ -206,10 +206,10 @@ def _captioned(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> l
         captions = policy.text(policy.sample(images, TEMPERATURE, generator))
         for scene, caption in zip(part, captions, strict=True):
             claimed = claims_of(caption)
-            written.append(
+            descriptions.append(
                 Written(caption, None if claimed is None else not claimed <= facts(scene))
             )
-    return written
+    return descriptions
 
 
 def _trained(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> BlipPolicy:

@@ -93,8 +93,8 @@ def _maps(scorer: Scorer, pairs: LabelledPairs, trajectories: Sequence[Trajector
     arrays: Arrays = {"word": [], "support": [], "weights": []}
     for row, trajectory in enumerate(trajectories):
         caption = Caption.parse(pairs.captions[row])
-        read = range(len(trajectory.first_step_scores))
-        words = [i for i in read if can_be_somewhere(caption.words[i])]
+        readable = range(len(trajectory.first_step_scores))
+        words = [i for i in readable if can_be_somewhere(caption.words[i])]
         maps = part_maps(scorer, pairs.picture(row), caption, [[word] for word in words])
         arrays["word"].append(np.array(words, np.int64))
         arrays["support"].append(np.array([m.support for m in maps], np.float64))
@@ -272,11 +272,13 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--embedded", type=Path, action="append")
     parser.add_argument("--cache", type=Path, default=Path("data/evaluation"))
-    given = parser.parse_args()
+    options = parser.parse_args()
     results = []
-    for number, folder in enumerate(given.embedded or [MODELS]):
+    for number, folder in enumerate(options.embedded or [MODELS]):
         scorer = load_scorer(str(folder / DIRECTORIES["blip-itm"]), "blip-itm")
-        results.append(figures(scorer, folder, given.pairs, given.first_seed + number, given.cache))
+        results.append(
+            figures(scorer, folder, options.pairs, options.first_seed + number, options.cache)
+        )
         print(results[-1], flush=True)
     print(markdown(results))
 

@@ -67,8 +67,8 @@ class Sheet:
         assert size is not None
         height = round(size["height"] * WIDTH / size["width"])
         for is_dark in (False, True):
-            left = WIDTH * len(self._pictures)
-            expected = self._expected and self._expected.crop((left, 0, left + WIDTH, height))
+            start = WIDTH * len(self._pictures)
+            expected = self._expected and self._expected.crop((start, 0, start + WIDTH, height))
             shown = _still(page, is_dark, expected, 1 if self._changed else LOOKS)
             self._pictures.append(shown)
             if expected and differs(shown, expected):

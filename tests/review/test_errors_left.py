@@ -70,5 +70,5 @@ def test_a_few_verdicts_renew_what_is_left(tmp_path: Path) -> None:
     workspace.review.errors_left(workspace.review.counts(1))
     for row in workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=3).rows:
         workspace.review.decide(row.pair_id, row.verdict_version, "drop")
-        left = workspace.review.errors_left(workspace.review.counts(1))
-    assert left == progress_of(workspace.store, 1).left
+        estimate = workspace.review.errors_left(workspace.review.counts(1))
+    assert estimate == progress_of(workspace.store, 1).left

@@ -82,7 +82,7 @@ class ModelsPage:
 
     def act(self, action: str, model: str, username: str | None = None) -> dict[str, Any]:
         """Click a button in the row of this model; the new values as those of `click`."""
-        event = gr.EventData(None, {"action": action, "model": model})
+        event = gr.EventData(None, {"modelAction": action, "model": model})
         return self._call("models-table", "select", event, gr.Request(username=username))
 
     def tick(self, model: str | None) -> dict[str, Any]:

@@ -37,13 +37,13 @@ def test_each_sign_has_a_sentence_for_either_direction() -> None:
 
 def test_words_that_say_nothing_are_not_named_and_none_is_named_twice() -> None:
     text = "A dog sitting on a purple bench"
-    made = replace(trajectory(text, [0.0] * 7, 0.5))
+    of_text = trajectory(text, [0.0] * 7, 0.5)
     for words, named in (
         ((5, 2, 3, 4, 0), ("purple", "sitting")),
         ((4, 0), ("a",)),
         ((5, 3), ("purple",)),
     ):
-        _, shown, after = sentence(Reason("best gain", 1, 0.2, words), made)
+        _, shown, after = sentence(Reason("best gain", 1, 0.2, words), of_text)
         assert shown == named
         assert after.startswith("together ") is (len(named) > 1)
 

@@ -120,15 +120,15 @@ def test_a_model_behind_a_server_is_asked_once_about_each_caption(tmp_path: Path
         p = 0.2 if caption in wrong else 0.9
         return 200, {"Yes": p, "No": 1 - p}
 
-    kept = tmp_path / "answers.jsonl"
+    answers = tmp_path / "answers.jsonl"
     with chat_server(respond) as served:
-        judgement = by_server(served.url, None, content.items, kept)
-        again = by_server(served.url, None, content.items, kept)
+        judgement = by_server(served.url, None, content.items, answers)
+        again = by_server(served.url, None, content.items, answers)
     assert len(served.requests) == len(content.items)
     expected = [0.2 if item.caption in wrong else 0.9 for item in content.items]
     assert judgement.scores.tolist() == pytest.approx(expected)
     assert again.scores.tolist() == judgement.scores.tolist()
-    from_file, _ = by_file(kept, content.items)
+    from_file, _ = by_file(answers, content.items)
     assert from_file[0].scores.tolist() == judgement.scores.tolist()
     with chat_server(lambda body: (200, {"Perhaps": 1.0})) as served, pytest.raises(ModelMismatch):
         by_server(served.url, None, content.items)
