@@ -135,10 +135,10 @@ def hits_in_bags(
     starts = np.searchsorted(owners[order], np.arange(len(pictures) + 1))
     for bag in bags:
         members = np.asarray(bag, np.int64)
-        for place, row in enumerate(members):
+        for index, row in enumerate(members):
             for caption in order[starts[row] : starts[row + 1]]:
                 scores = scores_of(pictures[members], captions[caption])
-                yield int(caption), is_hit(scores[place], np.delete(scores, place))
+                yield int(caption), is_hit(scores[index], np.delete(scores, index))
 
 
 def recall_at_1(
@@ -211,7 +211,7 @@ def _bag(path: Path, number: int, bag: Sequence[object]) -> tuple[str, ...]:
     ids = tuple(str(member) for member in bag)
     if len(ids) < 2:
         raise DatasetError(f"{where}: a bag holds at least two pictures.")
-    twice = next((identity for place, identity in enumerate(ids) if identity in ids[:place]), None)
+    twice = next((identity for index, identity in enumerate(ids) if identity in ids[:index]), None)
     if twice is not None:
         raise DatasetError(f"{where}: it holds the picture '{twice}' twice.")
     return ids

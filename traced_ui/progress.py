@@ -78,11 +78,11 @@ def expected_html(view: ProgressView) -> str:
 def expected_figure(view: ProgressView) -> go.Figure:
     """Pairs by chance of error, one bar a tenth, stacked by split."""
     figure = go.Figure()
-    for place, split in enumerate(view.expected):
+    for index, split in enumerate(view.expected):
         figure.add_bar(
             x=[(tenth + 0.5) / 10 for tenth in range(10)], y=list(split.tenths), width=0.09,
             name=escape(split.name[:60], quote=False) or "pairs",
-            marker={"color": _CURATORS[place % len(_CURATORS)]},
+            marker={"color": _CURATORS[index % len(_CURATORS)]},
             customdata=[counted(pairs) for pairs in split.tenths],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
@@ -116,12 +116,12 @@ def left_figure(view: ProgressView) -> go.Figure:
 
 def pace_figure(view: ProgressView) -> go.Figure:
     figure = go.Figure()
-    for place, author in enumerate(dict.fromkeys(author for author, _, _ in view.pace)):
+    for index, author in enumerate(dict.fromkeys(author for author, _, _ in view.pace)):
         days = [(day, count) for name, day, count in view.pace if name == author]
         figure.add_bar(
             x=[day for day, _ in days], y=[count for _, count in days],
             name=escape(author[:60], quote=False),
-            marker={"color": _CURATORS[place % len(_CURATORS)]}, width=0.5,
+            marker={"color": _CURATORS[index % len(_CURATORS)]}, width=0.5,
         )  # fmt: skip
     quiet(figure, "Verdicts a day", "day", "verdicts")
     days = sorted({day for _, day, _ in view.pace})

@@ -200,7 +200,7 @@ def image_cell(cell: pa.Scalar, address: str) -> Any:
         return ""
     if isinstance(cell, pa.ListScalar | pa.LargeListScalar | pa.FixedSizeListScalar):
         return [
-            image_cell(element, f"{address}/{place}") for place, element in enumerate(cell.values)
+            image_cell(element, f"{address}/{index}") for index, element in enumerate(cell.values)
         ]
     if isinstance(cell, pa.StructScalar) and not cell["bytes"].is_valid:
         return str(value_of(cell["path"]) or "") if "path" in cell else ""

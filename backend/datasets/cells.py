@@ -71,7 +71,7 @@ def check_names(names: Sequence[str], file: str) -> None:
     """Raise DatasetFormatError if two columns have the same name: one of them would be lost."""
     for name in names:
         if name and names.count(name) > 1:
-            places = [str(place) for place, other in enumerate(names, 1) if other == name]
+            places = [str(index) for index, other in enumerate(names, 1) if other == name]
             raise DatasetFormatError(
                 f"'{file}' has {len(places)} columns named '{name[:80]}' (columns "
                 f"{', '.join(places)}). Give each a name of its own."

@@ -89,8 +89,8 @@ def _simplified(corners: list[Point]) -> list[Point]:
     corners = list(corners)
     while len(corners) > 3:
         areas = [
-            _area(corners[place - 1], corner, corners[(place + 1) % len(corners)])
-            for place, corner in enumerate(corners)
+            _area(corners[index - 1], corner, corners[(index + 1) % len(corners)])
+            for index, corner in enumerate(corners)
         ]
         least = min(areas)
         if least > 1e-12 and len(corners) <= MOST_CORNERS:

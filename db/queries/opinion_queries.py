@@ -113,9 +113,9 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
     newest = len(standing) - 1
     standing = [
         act
-        for place, act in enumerate(standing)
+        for index, act in enumerate(standing)
         if (act.claim is None and act.decision is not None)
-        or (place == newest and act.decision == "wrong" and has_wrong(act.claim_labels, author))
+        or (index == newest and act.decision == "wrong" and has_wrong(act.claim_labels, author))
     ]
     key = (Opinion.pair_id == pair_id, Opinion.author == author)
     if not standing:

@@ -89,7 +89,7 @@ class Sampling:
         drawn = self.repetitions_of(measures)
         whole = np.ones(len(self._group_of))
         return [
-            estimate_of(measure(whole), drawn[:, place]) for place, measure in enumerate(measures)
+            estimate_of(measure(whole), drawn[:, index]) for index, measure in enumerate(measures)
         ]
 
     def repetitions_of(self, measures: Sequence[Measure]) -> Numbers:

@@ -45,11 +45,11 @@ def _read(path: Path, pictures: Pictures) -> Content:
             continue
         text, wrong = _untagged(_tagged(entry))
         kind = str(entry.get("category") or "")
-        for place, claim in enumerate(sentences_of(text)):
+        for index, claim in enumerate(sentences_of(text)):
             sentence = claim.of(text)
             words = word_indices(sentence, [(a - claim.start, b - claim.start) for a, b in wrong])
             items.append(
-                Item(f"{names[0]}:{place}", picture, sentence, bool(words), kind, names[0], words)
+                Item(f"{names[0]}:{index}", picture, sentence, bool(words), kind, names[0], words)
             )
     return Content(items)
 

@@ -44,7 +44,7 @@ def _read(path: Path, pictures: Pictures) -> Content:
             continue
         text = entry["response"]
         spans = _spans(text, entry["annotations"], f"entry {number} of '{path}'")
-        for place, claim in enumerate(sentences_of(text)):
+        for index, claim in enumerate(sentences_of(text)):
             sentences += 1
             labels = {label for start, end, label in spans
                       if start < claim.end and claim.start < end}  # fmt: skip
@@ -55,8 +55,8 @@ def _read(path: Path, pictures: Pictures) -> Content:
             wrong = [(start - claim.start, end - claim.start) for start, end, label in spans
                      if label == _WRONG]  # fmt: skip
             items.append(
-                Item(f"{number}:{place}", picture, sentence, _WRONG in labels,
-                     "first two sentences" if place < 2 else "later sentences", name,
+                Item(f"{number}:{index}", picture, sentence, _WRONG in labels,
+                     "first two sentences" if index < 2 else "later sentences", name,
                      word_indices(sentence, wrong))
             )  # fmt: skip
     notes = [f"{unclear:,} of {sentences:,} sentences are marked neither right nor wrong: they are "

@@ -65,7 +65,7 @@ def _read_as(
                 continue
             rows = list(_items(entry, f"{file.stem}:{key}", picture, file.stem, true))
             false = len(items) + len(rows) - 1
-            orders = tuple((len(items) + place, false) for place in range(len(true)))
+            orders = tuple((len(items) + index, false) for index in range(len(true)))
             comparisons.append(Comparison(rows[0].group, orders, file.stem))
             items += rows
     return Content(items, comparisons, notes)

@@ -115,8 +115,8 @@ class Likelihood:
         """The pairs of a step: all of them once per epoch, in a new order each time."""
         count = len(self._pairs)
         first = step * self.recipe.batch
-        return [int(self._order_of(place // count)[place % count])
-                for place in range(first, first + self.recipe.batch)]  # fmt: skip
+        return [int(self._order_of(index // count)[index % count])
+                for index in range(first, first + self.recipe.batch)]  # fmt: skip
 
     def _order_of(self, epoch: int) -> NDArray[np.int64]:
         if epoch != self._epoch:

@@ -88,15 +88,15 @@ def measured(captions: Sequence[str], seed: int = 0) -> dict[str, Found]:
     places = iter(numbers.sample(range(len(captions)), each * len(SPOILS)))
     fault_at = {next(places): name for name in SPOILS for _ in range(each)}
     mixed = [
-        SPOILS[fault_at[place]](caption, numbers) if place in fault_at else caption
-        for place, caption in enumerate(captions)
+        SPOILS[fault_at[index]](caption, numbers) if index in fault_at else caption
+        for index, caption in enumerate(captions)
     ]
     comparison = Comparison()
-    for place, caption in enumerate(mixed):
-        comparison.learn(caption, str(place))
+    for index, caption in enumerate(mixed):
+        comparison.learn(caption, str(index))
     results: dict[str, Found] = defaultdict(Found)
-    for place, caption in enumerate(mixed):
-        put = fault_at.get(place)
+    for index, caption in enumerate(mixed):
+        put = fault_at.get(index)
         if put is not None:
             results[put].put += 1
         for name in (*faults_of(caption), *comparison.faults_of(caption)):

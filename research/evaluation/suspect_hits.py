@@ -123,9 +123,9 @@ def _surprise(trajectory: Trajectory) -> WordScores:
 def _order(trajectory: Trajectory) -> WordScores:
     """Higher for words removed earlier; 0 for words never removed."""
     ranks = np.zeros(len(trajectory.first_step_scores))
-    for place, word in enumerate(trajectory.removed):
+    for index, word in enumerate(trajectory.removed):
         if word < len(ranks) and not ranks[word]:
-            ranks[word] = 1 / (1 + place)
+            ranks[word] = 1 / (1 + index)
     return ranks
 
 

@@ -48,8 +48,8 @@ def description_of(text: str) -> Description | None:
     first = nouns[0]
     phrases = tuple(_phrase(noun, claims) for noun in nouns)
     links = tuple(
-        _link(first, noun, place, claims, _is_near(words, noun))
-        for place, noun in enumerate(nouns[1:], 1)
+        _link(first, noun, index, claims, _is_near(words, noun))
+        for index, noun in enumerate(nouns[1:], 1)
     )
     return Description(
         phrases,
@@ -121,7 +121,7 @@ def _near(first_words: set[str], all_words: set[str]) -> int:
 def merged(base: Description, other: Description) -> Description:
     """Everything that `base` claims and what `other` adds without contradicting it."""
     phrases, links = list(base.phrases), list(base.links)
-    places = {phrase.noun: place for place, phrase in enumerate(phrases)}
+    places = {phrase.noun: index for index, phrase in enumerate(phrases)}
     for phrase in other.phrases:
         if phrase.noun in places:
             earlier = phrases[places[phrase.noun]]
@@ -143,8 +143,8 @@ def merged(base: Description, other: Description) -> Description:
     absent = base.absent or other.absent
     seated = {link.subject for link in links if link.kind == "sits"}
     phrases = [
-        replace(phrase, action=None) if place in seated else phrase
-        for place, phrase in enumerate(phrases)
+        replace(phrase, action=None) if index in seated else phrase
+        for index, phrase in enumerate(phrases)
     ]
     return replace(
         base,

@@ -149,13 +149,13 @@ def wording_of(code: str) -> Wording:
     if len(words) > len(body) - 2:
         raise ValueError(f"{code}: {len(words)} words; the models have room for {len(body) - 2}.")
     negations = [body.index("no"), body.index("without")]
-    free = [place for place in range(len(body)) if place not in negations]
-    named = {place: f"[unused{place}]" for place in range(len(body))}
+    free = [index for index in range(len(body)) if index not in negations]
+    named = {index: f"[unused{index}]" for index in range(len(body))}
     denying = _denying(data)
     named |= dict(zip(negations, denying, strict=False))
     named |= dict(zip(free, sorted(words - set(denying)), strict=False))
     marks = (data["stop"], data["comma"])
-    tokens = (*SPECIAL, *marks, *(named[place] for place in range(len(body))), *TOKENS[-2:])
+    tokens = (*SPECIAL, *marks, *(named[index] for index in range(len(body))), *TOKENS[-2:])
     return OtherWording(code, tokens, frozenset(data["function_words"].split()), data)
 
 

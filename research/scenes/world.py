@@ -198,9 +198,9 @@ class _Builder:
         self.places = self.rng.choices((1, 2, 3), (0.28, 0.52, 0.2))[0]
         # Arrangements take up room: at most two with two places, otherwise at most one.
         arranged = self.rng.sample(range(self.places), k=1 if self.places != 2 else 2)
-        for place in range(self.places):
-            rich = place in arranged and self.rng.random() < (0.85 if self.places == 1 else 0.6)
-            (self._arrangement if rich else self._single)(place)
+        for index in range(self.places):
+            rich = index in arranged and self.rng.random() < (0.85 if self.places == 1 else 0.6)
+            (self._arrangement if rich else self._single)(index)
         if setting in OUTDOOR and self.rng.random() < 0.16:
             self._sky()
         return Scene(

@@ -20,8 +20,8 @@ def site(separate_site: Site) -> Site:
 def test_the_last_verdict_leads_to_what_was_found_and_to_the_export(page: Page, site: Site) -> None:
     with site.workspace() as workspace:
         rows = workspace.review.queue_page(QueueFilter(1), limit=PAIRS).rows
-        for place, row in enumerate(rows[:-1]):
-            decision = "drop" if place % 2 else "correct"
+        for index, row in enumerate(rows[:-1]):
+            decision = "drop" if index % 2 else "correct"
             workspace.review.decide(row.pair_id, row.verdict_version, decision)
     page.goto(f"{site.address}/?dataset=1")
     shown = page.locator("#traced-stage [data-pair]")

@@ -44,8 +44,8 @@ def test_the_footer_agrees_with_arrows_metadata(tmp_path: Path, options: dict[st
     for number, group in enumerate(groups):
         theirs = metadata.row_group(number)
         assert (group.rows, len(group.chunks)) == (theirs.num_rows, theirs.num_columns)
-        for place, chunk in enumerate(group.chunks):
-            about = theirs.column(place)
+        for index, chunk in enumerate(group.chunks):
+            about = theirs.column(index)
             has_nulls = about.statistics is not None and about.statistics.has_null_count
             assert (chunk.path, chunk.values, chunk.packed, chunk.data_at) == (
                 about.path_in_schema, about.num_values, about.total_compressed_size,

@@ -21,9 +21,9 @@ from tests.db.building import add_dataset, add_pairs, decide, redo, rows_of, und
 def group(store: Store, dataset_id: int, *groups: list[int]) -> None:
     """Each group's first pair names it; the others are less similar one by one."""
     rows = [
-        DuplicateRow(pair_id, of_group[0], 1 - place / 100)
+        DuplicateRow(pair_id, of_group[0], 1 - index / 100)
         for of_group in groups
-        for place, pair_id in enumerate(of_group)
+        for index, pair_id in enumerate(of_group)
     ]
     with store.writing() as session:
         duplicate_queries.replace_groups(session, dataset_id, rows)

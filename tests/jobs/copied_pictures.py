@@ -17,8 +17,8 @@ def write_copies(folder: Path) -> None:
     names = [f"{n}.png" for n in range(PAIRS)] + ["copy.jpg", "same.png", "small.png", "7.png"]
     captions = [text for _, text in pairs] + ["<b>A copy</b> ${7*6}", "The same.", "Small.", "Two."]
     rows = [
-        {"id": f"{place}-{name}", "file_name": name, "caption": text}
-        for place, (name, text) in enumerate(zip(names, captions, strict=True))
+        {"id": f"{index}-{name}", "file_name": name, "caption": text}
+        for index, (name, text) in enumerate(zip(names, captions, strict=True))
     ]
     image_folder(folder, rows, ())
     for number, (image, _) in enumerate(pairs):

@@ -50,10 +50,10 @@ def test_jobs_that_share_nothing_run_at_once(runner: JobRunner) -> None:
 def test_jobs_that_share_the_models_run_in_order(runner: JobRunner, workspace: Workspace) -> None:
     works = [Work(), Work(), Work()]
     ids = [runner.start("score", None, work, uses=MODELS) for work in works]
-    for place, work in enumerate(works):
+    for index, work in enumerate(works):
         assert work.begun.wait(PATIENCE)
         statuses = [workspace.jobs.job(job).status for job in ids]
-        assert statuses == ["done"] * place + ["running"] + ["queued"] * (2 - place)
+        assert statuses == ["done"] * index + ["running"] + ["queued"] * (2 - index)
         work.go_on.set()
     assert runner.wait(PATIENCE)
     assert [workspace.jobs.job(job).status for job in ids] == ["done"] * 3

@@ -103,9 +103,9 @@ def test_recomputing_a_sample_gives_the_same_scores(workspace: Workspace) -> Non
         zip(engine.encode(images), (Caption.parse(pair.caption) for pair in pairs), strict=True)
     )
     computed = dict(run_trajectories(engine.scorer, encoded, exploring_of(run)))
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         np.testing.assert_allclose(
-            computed[place].scores, trajectories[pair.id][0].scores, atol=2e-3
+            computed[index].scores, trajectories[pair.id][0].scores, atol=2e-3
         )
 
 

@@ -50,7 +50,7 @@ def enriched(store: db.Store) -> tuple[Store, int]:
                 for i in ids[: PAIRS // 2]
             ],
         )
-    for place, pair in enumerate(ids[:-1]):
+    for index, pair in enumerate(ids[:-1]):
         with store.writing() as session:
             boost = [
                 row.id for row in suggestion_queries.list_suggestions(session, pair, kind="boost")
@@ -60,7 +60,7 @@ def enriched(store: db.Store) -> tuple[Store, int]:
             verdict_queries.add_verdict(
                 session, pair, 0, decision, richer, boost[0] if boost else None, author="Ada"
             )
-        assert bool(boost) == (place < PAIRS // 2)
+        assert bool(boost) == (index < PAIRS // 2)
     return Store(store), dataset
 
 

@@ -168,17 +168,17 @@ def asked_by(asker: Asker, events: Sequence[str] = DRAWN) -> dict[str, str]:
         if function in events:
             answers[f"event {number} {function}"] = asker.fire(number)
         elif trigger in SENT and not event["queue"]:
-            for place, sent in enumerate(SENT[trigger]):
-                answers[f"event {number} {function} {place}"] = asker.fire(number, sent)
+            for index, sent in enumerate(SENT[trigger]):
+                answers[f"event {number} {function} {index}"] = asker.fire(number, sent)
     verdict = {"pair": 2, "version": 0, "fingerprint": "0" * 64, "action": "drop"}
     page = {"state": {"dataset": 1, "pair": 1}, "verdicts": [verdict], "redraw": True}
     answer = asker.http.post("review/acts", json=page)
     answers["verdicts"] = plain(answer.text)
     state = answer.json()["state"]  # with what is claimed
-    for place, act in enumerate(ACTS):
+    for index, act in enumerate(ACTS):
         answer = asker.http.post("review/acts", json={"state": state, "acts": [act]})
         state = answer.json()["state"]
-        answers[f"act {place} {act['action']}"] = plain(answer.text)
+        answers[f"act {index} {act['action']}"] = plain(answer.text)
     # One's own opinion, and back: Ada's verdict is in effect again, and hidden again.
     etag = asker.http.get("api/v1/pairs/12").json()["etag"]
     answers["own verdict"] = asker.decide(12, etag, "correct")

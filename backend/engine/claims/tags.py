@@ -87,8 +87,8 @@ def piece_around(text: str, claim: Claim) -> tuple[int, int, int]:
         (piece for piece in _pieces(text) if piece[0] <= claim.start and claim.end <= piece[1]),
         (claim.start, claim.end, claim.end),
     )
-    opened = [place for place in range(start, claim.start) if text[place] in "([{"]
-    closed = [place for place in range(claim.end, end) if text[place] in ")]}"]
+    opened = [index for index in range(start, claim.start) if text[index] in "([{"]
+    closed = [index for index in range(claim.end, end) if text[index] in ")]}"]
     if len(opened) > len(closed):  # a bracket around several
         start = opened[len(opened) - len(closed) - 1] + 1
     elif len(closed) > len(opened):

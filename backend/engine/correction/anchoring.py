@@ -304,10 +304,10 @@ def _qualities(text: str) -> Iterable[tuple[str, str, int, int, str]]:
     """Yield (noun, kind, start, end, attribute) for the attributes directly before each noun."""
     caption = Caption.parse(text)
     words = caption.words
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if kind_of(word) not in ("object", "person"):
             continue
-        before = place - 1
+        before = index - 1
         while before >= 0 and kind_of(words[before]) in (*_EXCLUSIVE, "attribute"):
             kind = kind_of(words[before])
             if kind in _EXCLUSIVE:

@@ -138,7 +138,7 @@ class Captioner:
             return []
         encodings = self.tokens_and_spans(captions)
         distinct = {id(memory): memory for memory in memories}
-        number = {key: place for place, key in enumerate(distinct)}
+        number = {key: index for index, key in enumerate(distinct)}
         steps = self.decoding(list(distinct.values())).steps(
             [(number[id(memory)], tokens[: max(1, len(spans))])
              for memory, (tokens, spans) in zip(memories, encodings, strict=True)]
@@ -149,8 +149,8 @@ class Captioner:
         for _, spans in encodings:
             of_caption = slice(end, end := end + len(spans))
             words = [
-                self._whole_words(row, place == 0)
-                for place, row in enumerate(likeliest[of_caption])
+                self._whole_words(row, index == 0)
+                for index, row in enumerate(likeliest[of_caption])
             ]
             readings.append(TokenReading(spans, log_p[of_caption], best[of_caption], words))
         return readings

@@ -157,11 +157,11 @@ def judge_all(
             Suggestion(
                 caption, proposals[caption], float(context.trajectory.scores[0]), s,
                 context.p_error,
-                next(after) if judged is None or place < judged else None,
+                next(after) if judged is None or index < judged else None,
                 next(alike),
                 place_of[caption],
             )
-            for place, (s, caption) in enumerate(best)
+            for index, (s, caption) in enumerate(best)
         ]
         for (context, proposals), best, place_of in zip(cases, best_of_case, places, strict=True)
     ]  # fmt: skip

@@ -156,9 +156,9 @@ def _along_the_trajectory(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarra
     if not len(gains) or trajectory.peak == 0:
         return order, order, order
     until_peak = trajectory.removed[: trajectory.peak]
-    for place, word in enumerate(until_peak):
+    for index, word in enumerate(until_peak):
         if word < len(order):  # a token may belong to a word that is only partly read
-            order[word] = max(order[word], 1 - place / trajectory.peak)
+            order[word] = max(order[word], 1 - index / trajectory.peak)
     in_peak = np.isin(np.arange(len(gains)), until_peak).astype(np.float64)
     return _relative(gains), order, in_peak
 

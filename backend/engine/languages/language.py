@@ -88,9 +88,9 @@ def _group(kind: str, line: str, endings: list[str]) -> Group:
     for item in line.split():
         first, *others = item.split("/")
         forms_of_word = [first, *others] if others else [first + ending for ending in endings]
-        for place, form in enumerate(forms_of_word):
+        for index, form in enumerate(forms_of_word):
             if form:
-                forms.setdefault(form, set()).add(place)
+                forms.setdefault(form, set()).add(index)
                 words.setdefault(form, first)
     return Group(kind, {form: frozenset(places) for form, places in forms.items()}, words)
 

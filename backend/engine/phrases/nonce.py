@@ -448,7 +448,7 @@ def _syllables(rng: random.Random, syllables: int = 2) -> Iterable[str]:
     """An endless iterator of pronounceable strings."""
     while True:
         parts = []
-        for place in range(syllables):
-            onset = "" if place == 0 and rng.random() < 0.5 else rng.choice(_ONSETS)
+        for index in range(syllables):
+            onset = "" if index == 0 and rng.random() < 0.5 else rng.choice(_ONSETS)
             parts.append(onset + rng.choice(_VOWELS) + rng.choice(_CODAS))
         yield "".join(parts)

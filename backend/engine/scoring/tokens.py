@@ -78,7 +78,7 @@ def _aligned(text: str, cleaned: str) -> list[Span]:
     ranges: list[Span] = []
     for kind, start, end, first, last in matcher.get_opcodes():
         if kind == "equal":
-            ranges += [(place, place + 1) for place in range(start, end)]
+            ranges += [(index, index + 1) for index in range(start, end)]
         else:
             ranges += [(start, end)] * (last - first)
     return ranges

@@ -185,5 +185,5 @@ def _write_csv(path: Path, bags_by_size: dict[int, list[Bag]], ids: Sequence[str
         writer.writerow(["size", "bag", "alpha", "place", "id"])
         for size, bags in bags_by_size.items():
             for number, bag in enumerate(bags, 1):
-                for place, row in enumerate(bag.members):
-                    writer.writerow([size, number, f"{bag.alpha:.4f}", place, escaped(ids[row])])
+                for index, row in enumerate(bag.members):
+                    writer.writerow([size, number, f"{bag.alpha:.4f}", index, escaped(ids[row])])

@@ -224,13 +224,13 @@ class Judge:
             yield from ((np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in batch)
             return
         cosines, rows = self._index.search(images, count)
-        for place, caption in enumerate(batch):
-            near, alike, limit = rows[place], cosines[place], count
+        for index, caption in enumerate(batch):
+            near, alike, limit = rows[index], cosines[index], count
             while True:
                 other = (alike < NEAR_DUPLICATE) & (self._pool.names[near] != caption.image_path)
                 if other.sum() >= NEIGHBOURS or limit == size:
                     break
                 limit = min(size, limit * 8)  # many near duplicates: look further
-                similarities, further = self._index.search(images[place : place + 1], limit)
+                similarities, further = self._index.search(images[index : index + 1], limit)
                 near, alike = further[0], similarities[0]
             yield near[other][:NEIGHBOURS], alike[other][:NEIGHBOURS]

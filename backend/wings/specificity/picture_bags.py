@@ -136,11 +136,11 @@ def _distinct(
     """Indices into `near` of the first pictures that are not near duplicates of any in the bag."""
     members: list[int] = []
     member_pictures = [pictures[row]]
-    for place, other in enumerate(near):
+    for index, other in enumerate(near):
         if len(members) == size - 1:
             break
         if max(float(image @ pictures[other]) for image in member_pictures) < NEAR_DUPLICATE:
-            members.append(place)
+            members.append(index)
             member_pictures.append(pictures[other])
     return members
 

@@ -193,9 +193,9 @@ class PictureDoubts:
                              if w.start < phrase.end and w.end > phrase.start),
                             default=0.0,
                         ),
-                        p[at] - p[at + place],
+                        p[at] - p[at + index],
                     )
-                    for place, phrase in enumerate(phrases, 1)
+                    for index, phrase in enumerate(phrases, 1)
                 ]
             )  # fmt: skip
             at += len(phrases) + 1
@@ -211,7 +211,7 @@ class PictureDoubts:
             {
                 (score.phrase.start, score.phrase.end):
                     None if score.pas is None else self._scale * score.pas
-                for score in scored[place]
+                for score in scored[index]
             }
-            for place in range(len(requests))
+            for index in range(len(requests))
         ]  # fmt: skip

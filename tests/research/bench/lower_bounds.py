@@ -58,4 +58,4 @@ def _add_packed(work: Work, places: set[tuple[int, int]], whole: tuple[int, ...]
     work.tokens += len(whole)
     work.attended += len(whole) ** 2
     work.attended_last += len(whole)
-    places.update((token, place) for place, token in enumerate(whole))
+    places.update((token, index) for index, token in enumerate(whole))

@@ -92,7 +92,7 @@ def hat(base: Path) -> Path:
     for n, text in enumerate(captions):
         is_wrong = n % 3 == 0
         caption = false(text) if is_wrong else text
-        marks = [[word, is_wrong and place == 1] for place, word in enumerate(caption.split(" "))]
+        marks = [[word, is_wrong and index == 1] for index, word in enumerate(caption.split(" "))]
         entries.append(
             {"sample_id": f"s{n}", "caption": caption, "grounding": marks,
              "contains_hallucination": is_wrong, "references": [text], "is_gold": False,

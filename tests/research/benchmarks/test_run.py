@@ -189,9 +189,9 @@ def test_models_are_compared_on_a_curators_own_verdicts(tmp_path: Path) -> None:
     ids = [
         row.pair_id for row in workspace.review.queue_page(QueueFilter(dataset, "unreviewed")).rows
     ]
-    for place, pair in enumerate(ids[:20]):
-        sampling = AT_RANDOM if place < 5 else "queue"
-        workspace.review.decide(pair, 0, "wrong" if place % 2 else "correct", sampling=sampling)
+    for index, pair in enumerate(ids[:20]):
+        sampling = AT_RANDOM if index < 5 else "queue"
+        workspace.review.decide(pair, 0, "wrong" if index % 2 else "correct", sampling=sampling)
     report = compare_on_verdicts(workspace, dataset, judges)
     assert (report.captions, report.wrong) == (20, 10)
     assert [judge.name for judge in report.judges] == ["s_0 of clip", "s_0 of blip-itm"]
