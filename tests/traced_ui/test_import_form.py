@@ -180,6 +180,19 @@ def test_a_moved_dataset_is_given_its_new_folder(workspace: Workspace, tmp_path:
     assert workspace.summary(dataset).root == str(tmp_path / "moved")
 
 
+def test_a_dataset_is_deleted_only_by_its_name(workspace: Workspace, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "d", b"image,caption\na.png,A dog\n")
+    dataset = ended(workspace, begin_on_page(workspace, str(folder))).result["dataset_id"]
+    name, before = workspace.summary(dataset).name, len(workspace.datasets())
+    click = click_of(workspace, "delete-start").fn
+    for typed in ("", name.upper(), None):
+        _, message = click(dataset, typed, gr.Request())
+        assert "error" in message and len(workspace.datasets()) == before
+    opened, message = click(dataset, f" {name} ", gr.Request())
+    rest = [each.id for each in workspace.datasets()]
+    assert "good" in message and dataset not in rest and opened == rest[0]
+
+
 def test_a_changed_source_is_told_and_taken_where_that_is_ticked(
     workspace: Workspace, tmp_path: Path
 ) -> None:
