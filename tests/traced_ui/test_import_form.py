@@ -187,10 +187,13 @@ def test_a_dataset_is_deleted_only_by_its_name(workspace: Workspace, tmp_path: P
     click = click_of(workspace, "delete-start").fn
     for typed in ("", name.upper(), None):
         _, message = click(dataset, typed, gr.Request())
-        assert "error" in message and len(workspace.datasets()) == before
+        assert "error" in message
+        assert len(workspace.datasets()) == before
     opened, message = click(dataset, f" {name} ", gr.Request())
     rest = [each.id for each in workspace.datasets()]
-    assert "good" in message and dataset not in rest and opened == rest[0]
+    assert "good" in message
+    assert dataset not in rest
+    assert opened == rest[0]
 
 
 def test_a_changed_source_is_told_and_taken_where_that_is_ticked(
