@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from backend.errors import ModelMismatch
-from research.captioning.policy import Images, Policy, Samples, Side
+from research.captioning.captioner_recipe import Side
+from research.captioning.policy import Images, Policy, Samples
 from research.lora import with_lora
 
 #: Linear layers that LoRA adapts, as regular expressions of their names.

@@ -10,11 +10,10 @@ continues, and ends with the same weights.
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,11 +39,12 @@ from research.bags_and_recall import picture_vectors, recall_among_random, recal
 from research.captioning import checkpointing
 from research.captioning.blip_policy import BlipPolicy
 from research.captioning.caption_metrics import cider_d, distinct_words, words_of
+from research.captioning.captioner_recipe import CaptionerRecipe, Side
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.captioning.curriculum import RANDOM, bag_curriculum
 from research.captioning.likelihood import Likelihood, LikelihoodFigures, LikelihoodRecipe
 from research.captioning.new_clipcap import make_clipcap
-from research.captioning.policy import Images, Side
+from research.captioning.policy import Images
 from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, StepFigures
 from research.markdown_tables import table
 
@@ -96,43 +96,6 @@ _TOGETHER = 64
 _RATE, _RATE_WITH_CIDER = 9e-8, 1e-7
 #: Epochs of self-retrieval and pictures per step, as published.
 _EPOCHS, _BATCH = 20, 100
-#: Temperature of the samples and weight decay of AdamW (its default) in the authors' code
-#: (github.com/manugaurdl/no-detail-left-behind, finetuning/clipcap.py and train.py).
-TEMPERATURE, WEIGHT_DECAY = 0.3, 0.01
-
-
-@dataclass(frozen=True)
-class CaptionerRecipe:
-    """A training recipe.
-
-    `clip`, `language_model`: of a new ClipCap; `captioner`: a BLIP captioner or a ClipCap to
-    continue from instead. `clip` also rewards self-retrieval. `lora_rank`: of self-retrieval; 0
-    trains all weights. `retrieval_steps`: None: 20 epochs; `retrieval_rate`: None: the published
-    one. `anyway`: accept a judge that also rewards. `side`: what self-retrieval trains;
-    `temperature` and `weight_decay` are of self-retrieval as well; `as_published`: as
-    `self_retrieval.Recipe` says.
-    """
-
-    clip: str | None = None
-    language_model: str | None = None
-    captioner: str | None = None
-    epochs: float = 10
-    batch: int = 40
-    learning_rate: float = 2e-5
-    self_retrieval: bool = False
-    cider: float = 0.0
-    bags: bool = False
-    lora_rank: int = 32
-    retrieval_steps: int | None = None
-    retrieval_rate: float | None = None
-    held_out: float = 0.1
-    compare: bool = True
-    anyway: bool = False
-    seed: int = 0
-    side: Side = "language"
-    temperature: float = TEMPERATURE
-    weight_decay: float = WEIGHT_DECAY
-    as_published: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,7 +163,7 @@ def train_captioner(
         notes += [note for note in training.notes if note not in notes]
     report = CaptionerReport(
         dataset_id, tuple(figures), len(rows), pictures.unreadable, judge.info.model,
-        asdict(recipe), (out / "model").resolve(), tuple(notes),
+        recipe.model_dump(), (out / "model").resolve(), tuple(notes),
     )  # fmt: skip
     (out / "report.md").write_text(markdown(report) + "\n", encoding="utf-8")
     (out / "report.json").write_text(
@@ -228,29 +191,11 @@ def _check(recipe: CaptionerRecipe) -> None:
         raise SettingsError(
             "CIDEr-D, bags and the published reward belong to self-retrieval: request it as well."
         )
-    if recipe.side not in get_args(Side):
-        sides = ", ".join(get_args(Side))
-        raise SettingsError(f"'{recipe.side}' is not a side to train; use one of: {sides}.")
     if not recipe.self_retrieval and recipe.side != "language":
         raise SettingsError(
             "Maximum likelihood trains the language side; to train the vision side, request "
             "self-retrieval as well."
         )
-    if not 0 < recipe.held_out < 1:
-        raise SettingsError(
-            f"The share of held-out pictures must be between 0 and 1, not {recipe.held_out}."
-        )
-    for what, number in (
-        ("number of epochs", recipe.epochs),
-        ("number of captions per step", recipe.batch),
-        ("learning rate", recipe.learning_rate),
-        ("learning rate of self-retrieval", recipe.retrieval_rate),
-    ):
-        if number is not None and not 0 < number < math.inf:
-            raise SettingsError(f"The {what} must be above 0, not {number}.")
-    for what, number in (("weight of CIDEr-D", recipe.cider), ("rank of LoRA", recipe.lora_rank)):
-        if not 0 <= number < math.inf:
-            raise SettingsError(f"The {what} must be 0 or more, not {number}.")
 
 
 def _check_judge(recipe: CaptionerRecipe, judge: Scorer) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from backend.wings.captioners.clipcap import ClipCap
-from research.captioning.policy import Images, Policy, Samples, Side
+from research.captioning.captioner_recipe import Side
+from research.captioning.policy import Images, Policy, Samples
 from research.lora import with_lora
 
 #: Maximum number of tokens of a sampled caption, as in published code.

@@ -7,7 +7,7 @@ in the order of the images throughout.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from PIL import Image
@@ -16,7 +16,6 @@ from torch.nn import functional as F  # noqa: N812
 from backend.errors import SettingsError
 
 #: What self-retrieval trains (SR-L, SR-V, SR-LV).
-Side = Literal["language", "vision", "both"]
 #: A batch of images as one policy takes it, shape [n, ...]; opaque to all others.
 Images = torch.Tensor
 _TOGETHER = 100
