@@ -130,10 +130,8 @@ class PictureMemories:
         trees = [self._rows[row].tree for row, _, _ in requests]
         self._reserve(0, max(tree.capacity for tree in trees))
         longest = max(len(slots) for _, slots, _ in requests)
-        deepest = 1 + max(
-            int(tree.depth[slots].max())
-            for tree, (_, slots, _) in zip(trees, requests, strict=True)
-        )
+        depths = [tree.depth[slots] for tree, (_, slots, _) in zip(trees, requests, strict=True)]
+        deepest = 1 + max(int(of_row.max()) for of_row in depths)
         ends = max(1, max(len(wanted) for _, _, wanted in requests))
         tokens, positions, columns = np.zeros((3, len(requests), longest), np.int64)
         seen = np.zeros((len(requests), longest, deepest), np.int64)
