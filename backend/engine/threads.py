@@ -38,6 +38,12 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def picture_threads() -> int:
+    """Pictures decoded or reduced at once: an accelerator waits for what few processors cannot
+    deliver, and more than some would only cost memory."""
+    return min(16, max(4, cores()))
+
+
 def others_load(own_threads: int) -> float:
     """The number of other runnable threads on this machine (one-minute mean), at least 0."""
     try:

@@ -6,11 +6,13 @@ one: it depends on a model's depth, not on its width. So a narrow model of the p
 on the CPU in an accelerator's batches (`ACCELERATOR`), and every operation but views is counted.
 """
 
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +27,19 @@ from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.scoring.batch_memory import ACCELERATOR, Pace
 from backend.engine.scoring.dual_encoder import DualEncoder
-from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens, Work
+from backend.engine.scoring.protocol import (
+    FloatArray,
+    ImageState,
+    Scorer,
+    Session,
+    Tokens,
+    Work,
+)
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.scoring.suggest import JUDGED_AHEAD_IF_SMALL
 from backend.progress import Progress, no_progress
+from backend.wings.vision_language.vqa_checkpoints import VqaScorer
 from research.bench.measure_scoring import encode
 from research.bench.random_models import (
     KINDS,
@@ -39,7 +49,12 @@ from research.bench.random_models import (
     random_captioner,
     random_pixels,
     random_scorer,
+    random_vision_language_model,
 )
+
+#: The kind of a scorer that a vision-language model is.
+_ASKED = "vqa"
+COUNTED = (*KINDS, _ASKED)
 
 #: Pairs that an accelerator has in flight; fewer of them share as many launches.
 IN_FLIGHT = ACCELERATOR.pairs
@@ -140,11 +155,12 @@ class StageLaunches:
 
 @dataclass(frozen=True)
 class Launches:
-    """`host_ms`: milliseconds of the processor per pair beside the model, by scorer."""
+    """`host_ms`: milliseconds of the processor per pair beside the model, by scorer; None: not
+    measured."""
 
     pairs: int
     stages: list[StageLaunches]
-    host_ms: dict[str, float]
+    host_ms: dict[str, float | None]
 
     def table(self) -> str:
         lines = [f"launches and calls of attention per 1,000 pairs, counted on {self.pairs} pairs"]
@@ -153,7 +169,8 @@ class Launches:
             lines += [scorer, *(f"{stage.stage:18} {stage.launches:9,} {stage.attention:9,}"
                                 for stage in stages)]  # fmt: skip
             lines.append(f"{'whole job':18} {sum(stage.launches for stage in stages):9,}")
-            lines.append(f"{'beside the model':18} {milliseconds:9.2f} ms a pair")
+            if milliseconds is not None:
+                lines.append(f"{'beside the model':18} {milliseconds:9.2f} ms a pair")
         return "\n".join(lines)
 
 
@@ -162,9 +179,9 @@ def bench_launches(
 ) -> Launches:
     """Count for each scorer, by default all. Raises SettingsError for an unknown one."""
     stages: list[StageLaunches] = []
-    host: dict[str, float] = {}
-    for number, kind in enumerate(scorers or KINDS):
-        progress(number, len(scorers or KINDS), f"Counting {kind}")
+    host: dict[str, float | None] = {}
+    for number, kind in enumerate(scorers or COUNTED):
+        progress(number, len(scorers or COUNTED), f"Counting {kind}")
         counter = LaunchCounter()
         with counter:
             _score_as_a_job_does(kind, pairs, counter)
@@ -182,6 +199,15 @@ def _scorer(kind: str, size: Size) -> DualEncoder:
     return scorer
 
 
+def _asked_scorer() -> VqaScorer:
+    with tempfile.TemporaryDirectory() as folder:
+        scorer = random_vision_language_model(Path(folder))
+    assert scorer.shares_prefixes
+    scorer.pace = ACCELERATOR
+    scorer.image_batches.size = ACCELERATOR.images
+    return scorer
+
+
 def _captioner(size: Size) -> Captioner:
     captioner = accelerated(random_captioner(size))
     captioner.image_batches.size = ACCELERATOR.images
@@ -190,11 +216,10 @@ def _captioner(size: Size) -> Captioner:
 
 def _score_as_a_job_does(kind: str, pairs: int, counter: LaunchCounter) -> None:
     """All stages of a job for captions whose copies are one in three pairs."""
-    scorer, captioner = _scorer(kind, NARROW), _captioner(NARROW)
+    captioner = _captioner(NARROW)
     texts = make_captions(pairs, _WORDS)
     images = _images(pairs, NARROW.pixels)
-    with counter.stage("images"):
-        states = encode(scorer, random_pixels(scorer, pairs))
+    scorer, states = _encoded(kind, images, counter)
     with counter.stage("trajectories"):
         trajectories = _trajectories(scorer, states, texts, counter)
     with counter.stage("captioner"):
@@ -209,12 +234,28 @@ def _score_as_a_job_does(kind: str, pairs: int, counter: LaunchCounter) -> None:
         _suggest(scorer, captioner, images, states, trajectories)
 
 
+def _encoded(
+    kind: str, images: Sequence[Image.Image], counter: LaunchCounter
+) -> tuple[Scorer, Sequence[ImageState]]:
+    """A vision-language model reads a picture with its first caption; alone for its vector."""
+    if kind == _ASKED:
+        asked = _asked_scorer()
+        states = asked.encode_images(images)
+        with counter.stage("images"):
+            asked.image_embeddings(states)
+        return asked, states
+    scorer = _scorer(kind, NARROW)
+    pixels = random_pixels(scorer, len(images))
+    with counter.stage("images"):
+        return scorer, encode(scorer, pixels)
+
+
 def _pairs(states: Sequence[ImageState], texts: Sequence[str]) -> list[tuple[ImageState, Caption]]:
     return [(state, Caption.parse(text)) for state, text in zip(states, texts, strict=False)]
 
 
 def _trajectories(
-    scorer: DualEncoder, states: Sequence[ImageState], texts: Sequence[str], counter: LaunchCounter
+    scorer: Scorer, states: Sequence[ImageState], texts: Sequence[str], counter: LaunchCounter
 ) -> list[Trajectory]:
     session = _StagedSession(scorer.open_session(), counter)
     run = dict(run_trajectories(scorer, _pairs(states, texts), session=session))
@@ -222,7 +263,7 @@ def _trajectories(
 
 
 def _suggest(
-    scorer: DualEncoder,
+    scorer: Scorer,
     captioner: Captioner,
     images: Sequence[Image.Image],
     states: Sequence[ImageState],
@@ -253,8 +294,11 @@ def _images(count: int, pixels: int) -> list[Image.Image]:
 _TINY = Size(layers=1, width=8, heads=1, pixels=32)
 
 
-def _host_milliseconds(kind: str, pairs: int) -> float:
-    """Processor time of trajectories of a tiny model, per pair: tokens, candidates, batches."""
+def _host_milliseconds(kind: str, pairs: int) -> float | None:
+    """Processor time of trajectories of a tiny model, per pair: tokens, candidates, batches. None
+    for a vision-language model, whose layers make most of the calls however small they are."""
+    if kind == _ASKED:
+        return None
     scorer = _scorer(kind, _TINY)
     requests = _pairs(encode(scorer, random_pixels(scorer, pairs)), make_captions(pairs, _WORDS))
     threads = torch.get_num_threads()

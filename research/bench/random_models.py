@@ -5,6 +5,7 @@ import random
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,21 +13,25 @@ import numpy as np
 import torch
 from torch import nn
 
-import backend.engine.hub  # noqa: F401  (before transformers' models)
+from backend.engine import hub
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.blip import CONTEXT, BlipScorer
+from backend.engine.scoring.checkpoints import Request
 from backend.engine.scoring.clip import ClipScorer
 from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.protocol import BoolArray, ScorerInfo, Tokens
 from backend.engine.scoring.siglip import SiglipScorer
 from backend.errors import SettingsError
-from backend.settings import EMBEDDED_CAPTIONER
+from backend.settings import EMBEDDED_CAPTIONER, MODELS
+from backend.wings.vision_language.vqa_checkpoints import VqaScorer, load_vqa
+from research.scenes.vision_language import make_vision_language_model
 
 #: Those with a reference implementation (`research.bench.reference`).
 SCORERS = ("blip-itm", "blip-itc", "clip")
 KINDS = (*SCORERS, "siglip")
+EMBEDDED_CLIP = MODELS / "scenes-clip"
 _BERT = 30_524
 _CLIP = 49_408
 _SIGLIP = 32_000
@@ -74,6 +79,25 @@ def random_scorer(
     reader = HashReader(_BERT, CONTEXT, special)
     model = _blip(size or Size()).to(device)
     return BlipScorer(info, model, reader, None, encoder_token=_BERT - 1)
+
+
+#: Layers of LLaVA 1.5's image tower and of its language model.
+_LLAVA = (24, 32)
+
+
+def random_vision_language_model(folder: Path) -> VqaScorer:
+    """A narrow LLaVA as deep as the published one, with the embedded CLIP's pictures. Its files are
+    written to `folder`."""
+    from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel
+
+    image_layers, layers = _LLAVA
+    configuration = hub.load(CLIPConfig, str(EMBEDDED_CLIP))
+    configuration.vision_config.num_hidden_layers = image_layers
+    configuration.text_config.num_hidden_layers = 1
+    CLIPModel(configuration).save_pretrained(folder / "clip")
+    hub.load(CLIPImageProcessor, str(EMBEDDED_CLIP)).save_pretrained(folder / "clip")
+    make_vision_language_model(folder, width=32, layers=layers, clip=folder / "clip")
+    return load_vqa(Request(f"vqa:{folder}", None, "cpu", "float32"))
 
 
 def random_pixels(scorer: DualEncoder, count: int) -> torch.Tensor:

@@ -19,8 +19,8 @@ class Measured(Protocol):
 def bench(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="With --launches: blip-itm, blip-itc, clip or "
-                       "siglip. Default: all.", show_default=False),
+        typer.Argument(metavar="[MODEL]...", help="With --launches: blip-itm, blip-itc, clip, "
+                       "siglip or vqa. Default: all.", show_default=False),
     ] = None,
     scorer: Annotated[
         list[str] | None,

@@ -28,6 +28,7 @@ from backend.engine.correction.packed_decoding import PackedDecoding
 from backend.engine.correction.plain_decoding import PlainDecoding
 from backend.engine.expectation import ALTERNATIVES, TokenReading
 from backend.engine.scoring.batch_memory import ImageBatches, Pace, images_that_fit, pace_of
+from backend.engine.scoring.pixel_threads import pixels_of
 from backend.engine.scoring.towers.blip_decoder import BlipDecoder
 
 #: A text's tokens, and the character spans of its own among them.
@@ -71,12 +72,16 @@ class Captioner:
         states: list[Encoded] = []
 
         def see(part: range) -> None:
-            batch = list(images[part.start : part.stop])
-            pixels = self.processor.image_processor(images=batch, return_tensors="pt")
-            states.extend(self._encoded(pixels["pixel_values"].to(self.device)).split(1))
+            pixels = pixels_of(images[part.start : part.stop], self._pixels, self.pace)
+            states.extend(self._encoded(pixels.to(self.device)).split(1))
 
         self.image_batches.each(len(images), see)
         return states
+
+    def _pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
+        inputs = self.processor.image_processor(images=list(images), return_tensors="pt")
+        pixels: torch.Tensor = inputs["pixel_values"]
+        return pixels
 
     @cached_property
     def image_batches(self) -> ImageBatches:

@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 
 from backend.engine.scoring.batch_memory import ImageBatches, Pace, TokenBudget, pace_of
+from backend.engine.scoring.pixel_threads import pixels_of
 from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
@@ -41,7 +42,7 @@ class DualEncoder(Independent, ABC):
         states: list[ImageState] = []
 
         def see(part: range) -> None:
-            batch = self.pixels(images[part.start : part.stop])
+            batch = pixels_of(images[part.start : part.stop], self.pixels, self.pace)
             with self.precision():
                 states.extend(self.encode_pixels(batch.to(self.info.device)))
 

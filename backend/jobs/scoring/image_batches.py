@@ -13,7 +13,7 @@ from backend.datasets.containers import locate
 from backend.datasets.daemon_pool import DaemonPool, result_of
 from backend.datasets.images import load_image
 from backend.engine.scoring.protocol import ImageState
-from backend.engine.threads import cores
+from backend.engine.threads import picture_threads
 from backend.errors import ImageError, UnsafePath
 from backend.loaded_models import Engine
 
@@ -24,9 +24,6 @@ class HasImage(Protocol):
 
 
 Q = TypeVar("Q", bound=HasImage)
-#: Pictures decoded together: an accelerator waits for what few processors cannot deliver, and more
-#: than some would only cost memory.
-_WORKERS = min(16, max(4, cores()))
 
 
 def open_picture(root: Path, name: str) -> Image.Image | str:
@@ -48,8 +45,9 @@ def open_ahead(
     """(pairs, their pictures by name), batch by batch.
 
     While a batch is processed, the pictures of the next one are decoded, so the model never waits.
+    By threads: decoding lets others run, and what another process decodes has to be copied here.
     """
-    with DaemonPool(_WORKERS) as pool:
+    with DaemonPool(picture_threads()) as pool:
         waiting: deque[tuple[Sequence[Q], dict[str, Future[Image.Image | str]]]] = deque()
         for batch in batches:
             names = dict.fromkeys(pair.image_path for pair in batch)
@@ -69,7 +67,7 @@ def _opened(
 def open_pictures(root: Path, names: Sequence[str]) -> dict[str, Image.Image | str]:
     """Each distinct name with its image, or with the reason why it cannot be read."""
     distinct = list(dict.fromkeys(names))
-    with DaemonPool(_WORKERS) as pool:
+    with DaemonPool(picture_threads()) as pool:
         opened = pool.map(lambda name: open_picture(root, name), distinct)
     return dict(zip(distinct, opened, strict=True))
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
+from torch.nn import functional as F  # noqa: N812
 from torch.nn.functional import normalize
 
+from backend.engine.scoring.batch_memory import ImageBatches, Pace, pace_of
 from backend.engine.scoring.protocol import FloatArray, ScorerInfo, Tokens
 from backend.wings.vision_language.caption_question import (
     LONGEST_SIDE,
@@ -35,6 +38,12 @@ class AskedImage:
     def along_text(self) -> list[str]:
         return [key for key, tensor in self.inputs.items() if tensor.shape == self.ids.shape]
 
+    def shapes(self) -> tuple[tuple[str, torch.Size], ...]:
+        """What pictures must have in common to be read in one call."""
+        along = self.along_text()
+        return tuple((key, tensor.shape[1:]) for key, tensor in self.inputs.items()
+                     if key not in along)  # fmt: skip
+
     def followed_by(self, tokens: Sequence[int]) -> dict[str, torch.Tensor]:
         """The inputs with these tokens after them."""
         more = torch.tensor([list(tokens)], dtype=torch.long)
@@ -43,6 +52,29 @@ class AskedImage:
             more_inputs = {"input_ids": more, "attention_mask": torch.ones_like(more)}
             inputs[key] = torch.cat([inputs[key], more_inputs.get(key, torch.zeros_like(more))], 1)
         return inputs
+
+
+def side_by_side(states: Sequence[AskedImage]) -> tuple[dict[str, torch.Tensor], list[int]]:
+    """The inputs of several pictures, and the length of each one's text. Shorter texts are padded
+    on the right, where no earlier token sees it, and the padding's states are not used.
+
+    Raises RuntimeError for pictures of different shapes (`AskedImage.shapes`)."""
+    lengths = [state.ids.shape[1] for state in states]
+    if len(states) == 1:
+        return dict(states[0].inputs), lengths
+    along = states[0].along_text()
+    inputs = {}
+    for key in states[0].inputs:
+        tensors = [state.inputs[key] for state in states]
+        if key in along:
+            # By a token that stands for no picture: the last before the caption.
+            fillers = [tensor[0, -1] if key == "input_ids" else 0 for tensor in tensors]
+            tensors = [
+                F.pad(tensor, (0, max(lengths) - tensor.shape[1]), value=int(filler))
+                for tensor, filler in zip(tensors, fillers, strict=True)
+            ]
+        inputs[key] = torch.cat(tensors)
+    return inputs, lengths
 
 
 @dataclass
@@ -106,13 +138,27 @@ class AskedModel:
         size: int = self.model.dtype.itemsize
         return 2 * int(text.num_hidden_layers) * heads * width * size
 
+    @cached_property
+    def pace(self) -> Pace:
+        """The batches that suit the device."""
+        return pace_of(self.info.device)
+
+    @cached_property
+    def image_batches(self) -> ImageBatches:
+        """How many pictures are read in a call, learned from one call to the next."""
+        return ImageBatches(self.info.device, self.pace)
+
     def probabilities(self, logits: torch.Tensor) -> torch.Tensor:
         """P(yes) / (P(yes) + P(no)) from logits [texts, vocabulary] of the answer's first token."""
-        yes, no = (
-            logits[:, list(ids)].float().logsumexp(-1)
-            for ids in (self.answers.yes, self.answers.no)
-        )
+        yes, no = (logits[:, ids].float().logsumexp(-1) for ids in self._answer_ids)
         return torch.sigmoid(yes - no)
+
+    @cached_property
+    def _answer_ids(self) -> list[torch.Tensor]:
+        """Of yes and of no, where the model is."""
+        answers = (self.answers.yes, self.answers.no)
+        with torch.inference_mode(False):  # autograd uses them as well
+            return [torch.tensor(ids, device=self.info.device) for ids in answers]
 
 
 def reduced(image: Image.Image) -> Image.Image:

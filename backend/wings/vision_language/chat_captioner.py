@@ -26,8 +26,7 @@ from backend.engine.scoring.tokens import mark_of
 from backend.errors import ModelMismatch
 from backend.wings.vision_language.asked_model import AskedImage, AskedModel
 from backend.wings.vision_language.caption_question import Description, after_caption
-from backend.wings.vision_language.packed_session import memory_of
-from backend.wings.vision_language.picture_memory import PictureMemory
+from backend.wings.vision_language.picture_memory import PictureMemories
 from backend.wings.vision_language.vqa_checkpoints import VqaScorer, load_vqa
 
 #: Tokens held for an image: picture and request, and the captions of one call.
@@ -90,7 +89,8 @@ class ChatDecoding(Decoding):
     def __init__(self, captioner: ChatCaptioner, images: Sequence[AskedImage]) -> None:
         super().__init__(captioner)
         self._images = images
-        self._memories: dict[int, PictureMemory] = {}
+        #: Each with its logits after picture and request, [1, vocabulary].
+        self._memories: dict[int, tuple[PictureMemories, torch.Tensor]] = {}
 
     @torch.inference_mode()
     def describe(
@@ -131,26 +131,28 @@ class ChatDecoding(Decoding):
         """Log-probabilities of the next token after each distinct prefix, [prefixes, vocabulary];
         for each sequence the rows of its prefixes, and the sum over its tokens but the first."""
         if image not in self._memories:
-            chat = self._captioner.chat
-            self._memories[image] = memory_of(chat, self._images[image], Work())
-        memory = self._memories[image]
+            memories = PictureMemories(self._captioner.chat, Work())
+            _, begin = memories.add([self._images[image]])
+            self._memories[image] = memories, begin
+        memories, logits = self._memories[image]
+        tree = memories.tree(0)
         ends, slots = list[int](), list[int]()
         for sequence in sequences:
-            end, new = memory.tree.insert(sequence[1:])
+            end, new = tree.insert(sequence[1:])
             ends.append(end)
             slots += new
-        logits = memory.begin
         if slots:
-            logits = torch.cat([logits, memory.read(np.array(slots), range(len(slots)))])
+            after = memories.read([(0, np.array(slots), range(len(slots)))])
+            logits = torch.cat([logits, after])
         log_p = logits.float().log_softmax(-1)
         row_of = {slot: row for row, slot in enumerate(slots, 1)}
         rows_and_sums = []
         for sequence, end in zip(sequences, ends, strict=True):
-            path = memory.tree.path[end, : len(sequence) - 1].tolist() if len(sequence) > 1 else []
+            path = tree.path[end, : len(sequence) - 1].tolist() if len(sequence) > 1 else []
             rows = [0, *(row_of[slot] for slot in path)]
             total = float(log_p[rows[:-1], list(sequence[1:])].double().sum())
             rows_and_sums.append((rows, total))
-        memory.forget_all()
+        memories.forget_texts(0)
         return log_p, rows_and_sums
 
 

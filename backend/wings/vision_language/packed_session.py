@@ -2,18 +2,19 @@
 caption; `PackedSession` computes nothing twice (`picture_memory`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
 import torch
 
 from backend.engine.embeddings import embed
-from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit, pace_of
+from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit
 from backend.engine.scoring.protocol import FloatArray, Tokens, Work
 from backend.wings.vision_language.asked_model import AskedImage, AskedModel
-from backend.wings.vision_language.picture_memory import PictureMemory
+from backend.wings.vision_language.picture_memory import PictureMemories
 
 
 @dataclass
@@ -83,8 +84,11 @@ class PlainSession:
         return logits
 
 
-#: New prefixes in one call; more cost attention to each other's hidden keys, and gain nothing.
+#: New prefixes in one call on a CPU; more gain nothing.
 _MOST_TOKENS = 1024
+#: The most places of a call that may be padding: computing so many costs an accelerator about as
+#: much as the launches of another call.
+_MOST_PADDING = 2048
 #: Tokens held for a pair: picture and question, and two rounds of its candidates.
 _TOKENS_A_PAIR = 2000
 #: The largest relative difference between packed and plain logits, by precision.
@@ -92,96 +96,168 @@ _TOLERANCE = {"float32": 1e-3, "bfloat16": 0.05, "8bit": 0.1, "4bit": 0.1}
 _PROOFS = ("a red dog on a boat", "a red dog", "a dog on a boat")
 
 
-def memory_of(model: AskedModel, state: AskedImage, work: Work) -> PictureMemory:
-    context = model.reader.context + len(model.after)
-    return PictureMemory(model.model, model.on_device(state.inputs), context, work)
-
-
 @dataclass
 class _Picture:
     """`state` is kept alive so that its id is not used again. `scores`: by the slot of a text's
-    end."""
+    end; `ends`: those requested in this round; `new`: slots to compute in it."""
 
     state: AskedImage
-    memory: PictureMemory
+    row: int
     scores: dict[int, float] = field(default_factory=dict)
+    ends: set[int] = field(default_factory=set)
+    new: dict[int, None] = field(default_factory=dict)
 
 
 class PackedSession(PlainSession):
-    """Keeps the memories of the pictures that are in use."""
+    """Keeps the memories of the pictures that are in use. On a CPU a call reads the texts of one
+    picture, on an accelerator those of all pictures in flight."""
 
     def __init__(self, scorer: AskedModel) -> None:
         super().__init__(scorer)
-        device = scorer.info.device
+        device, pace = scorer.info.device, scorer.pace
         a_pair = scorer.bytes_a_token * _TOKENS_A_PAIR
-        self.live = images_that_fit(a_pair, device, pace_of(device).pairs)
-        # Activations, and the logits of the texts' ends, of which about one token in four is one.
-        width = int(scorer.model.config.get_text_config().hidden_size)
+        self.live = images_that_fit(a_pair, device, pace.pairs)
+        # Activations, a row of the mask, and the logits of the texts' ends, of which about one
+        # token in four is one.
+        width = int(scorer.model.config.get_text_config().hidden_size) + _TOKENS_A_PAIR // 20
         a_token = 20 * width * scorer.model.dtype.itemsize + scorer.reader.vocabulary
-        self._budget = TokenBudget(a_token, device)
-        self._budget.tokens = min(self._budget.tokens, _MOST_TOKENS)
+        self._budget = TokenBudget(a_token, device, pace)
+        if not pace.pads:
+            self._budget.tokens = min(self._budget.tokens, _MOST_TOKENS)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._memories = PictureMemories(self.scorer, self.work)
         self._pictures: dict[int, _Picture] = {}
 
     def score(self, requests: Sequence[tuple[AskedImage, Sequence[Tokens]]]) -> list[FloatArray]:
         """Equal texts for one picture are computed once. Pictures that are no longer requested are
         forgotten."""
-        requested = {id(state) for state, _ in requests}
-        self._pictures = {key: p for key, p in self._pictures.items() if key in requested}
         try:
-            return [self._scores(state, texts) for state, texts in requests]
+            self._remember([state for state, _ in requests])
+            ends = [self._insert(state, texts) for state, texts in requests]
+            self._compute()
         except BaseException:
-            self._pictures.clear()  # prefixes that were not computed
+            self._forget()  # prefixes that were not computed
             raise
+        scores = [
+            np.array([self._pictures[id(state)].scores[end] for end in ends_of_texts], np.float32)
+            for (state, _), ends_of_texts in zip(requests, ends, strict=True)
+        ]
+        for picture in self._pictures.values():
+            tree = self._memories.tree(picture.row)
+            tree.next_round()
+            left = set(tree.slots().tolist())
+            picture.scores = {slot: s for slot, s in picture.scores.items() if slot in left}
+        return scores
 
     @torch.inference_mode()
-    def _scores(self, state: AskedImage, texts: Sequence[Tokens]) -> FloatArray:
-        picture = self._pictures.get(id(state))
-        if picture is None:
-            picture = self._pictures[id(state)] = _Picture(
-                state, memory_of(self.scorer, state, self.work)
-            )
-        memory, scores = picture.memory, picture.scores
-        ends, new = [], dict[int, None]()
+    def _remember(self, states: Sequence[AskedImage]) -> None:
+        """Remember these pictures, and no others."""
+        state_by_id = {id(state): state for state in states}
+        for key in self._pictures.keys() - state_by_id.keys():
+            self._memories.remove(self._pictures.pop(key).row)
+        new = [state for key, state in state_by_id.items() if key not in self._pictures]
+        for _, alike in groupby(sorted(new, key=_shapes), key=_shapes):
+            self._add(list(alike))
+
+    def _add(self, states: Sequence[AskedImage]) -> None:
+        def see(part: range) -> None:
+            batch = states[part.start : part.stop]
+            calls = [batch] if self.scorer.pace.pads else [[state] for state in batch]
+            for call in calls:
+                rows, _ = self._memories.add(call)
+                for state, row in zip(call, rows, strict=True):
+                    self._pictures[id(state)] = _Picture(state, row)
+
+        self.scorer.image_batches.each(len(states), see)
+
+    def _insert(self, state: AskedImage, texts: Sequence[Tokens]) -> list[int]:
+        """The slots of the texts' ends."""
+        picture = self._pictures[id(state)]
+        tree, ends = self._memories.tree(picture.row), []
         for text in texts:
-            end, new_nodes = memory.tree.insert((*text, *self.scorer.after))
+            end, new_nodes = tree.insert((*text, *self.scorer.after))
             ends.append(end)
             for slot in new_nodes:
-                scores.pop(slot, None)
-            new |= dict.fromkeys(new_nodes)
-            if end not in scores:
-                new[end] = None
-        slots, requested = np.array(list(new), np.int64), set(ends)
+                picture.scores.pop(slot, None)
+            picture.new |= dict.fromkeys(new_nodes)
+            if end not in picture.scores:
+                picture.new[end] = None
+        picture.ends.update(ends)
+        return ends
+
+    @torch.inference_mode()
+    def _compute(self) -> None:
+        """Scores of all new ends; they leave the device together."""
+        pictures = sorted(self._pictures.values(), key=lambda picture: -len(picture.new))
+        owners = [picture for picture in pictures for _ in picture.new]
+        slots = np.array([slot for picture in pictures for slot in picture.new], np.int64)
+        keys, computed = list[tuple[_Picture, int]](), list[torch.Tensor]()
 
         def compute(part: range) -> None:
-            part_slots = slots[part.start : part.stop]
-            wanted = [row for row, slot in enumerate(part_slots.tolist()) if slot in requested]
-            logits = memory.read(part_slots, wanted)
-            if wanted:
-                values = self.scorer.probabilities(logits).tolist()
-                scores.update(zip(part_slots[wanted].tolist(), values, strict=True))
+            edges = [i for i in part if i == part.start or owners[i] is not owners[i - 1]]
+            runs = [range(a, b) for a, b in pairwise([*edges, part.stop])]
+            for call in self._calls(runs):
+                requests = []
+                for run in call:
+                    picture, of_picture = owners[run.start], slots[run.start : run.stop]
+                    wanted = [i for i, s in enumerate(of_picture.tolist()) if s in picture.ends]
+                    requests.append((picture.row, of_picture, wanted))
+                    keys.extend((picture, int(of_picture[i])) for i in wanted)
+                computed.append(self.scorer.probabilities(self._memories.read(requests)))
 
         self._budget.each([1] * len(slots), compute)
-        values = np.array([scores[end] for end in ends], np.float32)
-        left = set(memory.forget().tolist())
-        picture.scores = {slot: score for slot, score in scores.items() if slot in left}
-        return values
+        for (picture, slot), score in zip(
+            keys, torch.cat(computed).tolist() if computed else [], strict=True
+        ):
+            picture.scores[slot] = score
+        for picture in pictures:
+            picture.ends, picture.new = set(), {}
+
+    def _calls(self, runs: Sequence[range]) -> Iterator[list[range]]:
+        """Slots of one picture each, in groups that are read in one call with little padding."""
+        call: list[range] = []
+        for run in runs:
+            together = [*call, run]
+            lengths = [len(each) for each in together]
+            padding = len(lengths) * max(lengths) - sum(lengths)
+            if call and (not self.scorer.pace.pads or padding > _MOST_PADDING):
+                yield call
+                together = [run]
+            call = together
+        if call:
+            yield call
+
+
+def _shapes(state: AskedImage) -> str:
+    return str(state.shapes())
 
 
 @torch.inference_mode()
-def is_exact(scorer: AskedModel, state: AskedImage) -> bool:
-    """Whether packed reading gives the model's own logits. It does not for models whose states
-    depend on more than attention to earlier tokens, or that ignore masks and positions."""
+def is_exact(scorer: AskedModel, states: Sequence[AskedImage]) -> bool:
+    """Whether packed reading of these pictures in one call gives the model's own logits. It does
+    not for models whose states depend on more than attention to earlier tokens, or that ignore
+    masks and positions."""
     plain = PlainSession(scorer)
     texts = [(*text, *scorer.after) for text in scorer.reader.tokenise(_PROOFS)]
-    expected = torch.stack([plain.logits(state, text) for text in texts]).float()
+    # Other texts for each picture, so that some rows are padded.
+    texts_of = [texts[number:] for number in range(len(states))]
+    expected = torch.stack(
+        [plain.logits(s, text) for s, own in zip(states, texts_of, strict=True) for text in own]
+    ).float()
     try:
-        memory = memory_of(scorer, state, Work())
-        slots, ends = list[int](), list[int]()
-        for text in texts:
-            end, new_nodes = memory.tree.insert(text)
-            slots += new_nodes
-            ends.append(end)
-        logits = memory.read(np.array(slots), [slots.index(end) for end in ends]).float()
+        memories = PictureMemories(scorer, Work())
+        rows, _ = memories.add(states)
+        requests = []
+        for row, own in zip(rows, texts_of, strict=True):
+            ends, slots = list[int](), list[int]()
+            for text in own:
+                end, new_nodes = memories.tree(row).insert(text)
+                slots += new_nodes
+                ends.append(end)
+            requests.append((row, np.array(slots), [slots.index(end) for end in ends]))
+        logits = memories.read(requests).float()
     except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return False
     if logits.shape != expected.shape:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from backend.engine.hub_cache import snapshot_of
 from backend.engine.language_models.quantisation import QUANTISATIONS, quantised
 from backend.engine.model_fit import check_tokenizer, probe
 from backend.engine.model_names import PREFIX, parts_of
-from backend.engine.scoring.batch_memory import free_memory
+from backend.engine.scoring.batch_memory import Pace, free_memory, pace_of
 from backend.engine.scoring.checkpoints import Family, Request, limits_of, revision_of
 from backend.engine.scoring.protocol import FloatArray, Independent, ScorerInfo, Session
 from backend.errors import ModelMismatch, OutOfMemory
@@ -48,10 +49,19 @@ class VqaScorer(AskedModel, Independent):
     @cached_property
     def shares_prefixes(self) -> bool:
         """Whether packed sessions are exact with this model; tried out once."""
-        exact = is_exact(self, self.encode_images([probe()])[0])
+        exact = is_exact(self, self.encode_images([probe()]))
         if not exact:
             log.warning("%s reads each caption by itself: slow.", self.info.model)
         return exact
+
+    @cached_property
+    def pace(self) -> Pace:
+        """Pictures are read one by one with a model that is not exact otherwise."""
+        pace = pace_of(self.info.device)
+        if not pace.pads:
+            return pace
+        pictures = [probe(), probe().resize((120, 60))]
+        return replace(pace, pads=is_exact(self, self.encode_images(pictures)))
 
     def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
         return embed(captions)

@@ -1,5 +1,6 @@
 """Pictures are decoded while a model works on the previous batch."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,27 @@ def test_one_batch_is_decoded_while_the_one_before_is_processed(tmp_path: Path) 
     assert all(isinstance(image, Image.Image) for image in opened.values())
     assert begun == [0, 2]
     assert len(list(walk)) == 2
+
+
+def test_a_model_at_work_does_not_stop_decoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next batch's pictures are ready before the model is done with this one's."""
+    for number in range(4):
+        picture(tmp_path / f"{number}.png")
+    is_open = {f"{number}.png": threading.Event() for number in range(4)}
+    opener = image_batches.open_picture
+
+    def open_picture(root: Path, name: str) -> Image.Image | str:
+        image = opener(root, name)
+        is_open[name].set()
+        return image
+
+    monkeypatch.setattr(image_batches, "open_picture", open_picture)
+    walk = open_ahead(tmp_path, [[Row("0.png"), Row("1.png")], [Row("2.png"), Row("3.png")]])
+    next(walk)
+    # This is the model, in the thread that asks for batches.
+    assert all(is_open[name].wait(timeout=60) for name in ("2.png", "3.png"))
 
 
 @pytest.mark.parametrize("ahead", [True, False])

@@ -1,6 +1,7 @@
 """A vision-language model that computes nothing twice, against the whole model per caption."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import pytest
 import torch
 
 from backend.engine.captions import Caption
+from backend.engine.scoring.batch_memory import ACCELERATOR, CPU, Pace
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
-from backend.wings.vision_language.packed_session import PackedSession, PlainSession
+from backend.wings.vision_language.packed_session import PackedSession, PlainSession, is_exact
 from backend.wings.vision_language.vqa_checkpoints import VqaScorer
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs
@@ -45,14 +47,24 @@ def scorer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return scorer_of(MODELS[request.param](tmp_path_factory.mktemp("model")))
 
 
+@pytest.fixture(params=[CPU, ACCELERATOR], ids=["one by one", "together"])
+def pace(request: pytest.FixtureRequest, scorer: VqaScorer) -> Iterator[Pace]:
+    """Pictures are read one by one, as on a CPU, or those of all pairs in a call."""
+    before, scorer.pace = scorer.pace, request.param
+    yield request.param
+    scorer.pace = before
+
+
 @pytest.fixture(scope="module")
 def qwen(tmp_path_factory: pytest.TempPathFactory) -> VqaScorer:
     return scorer_of(families.qwen2_5_vl(tmp_path_factory.mktemp("qwen")))
 
 
-def test_every_explorer_gives_the_same_trajectories(scorer: VqaScorer) -> None:
-    states = scorer.encode_images([image for image, _ in drawn_pairs(2)])
-    pairs = [(states[i % 2], Caption.parse(text)) for i, text in enumerate(CAPTIONS)]
+def test_every_explorer_gives_the_same_trajectories(scorer: VqaScorer, pace: Pace) -> None:
+    wide, square = [image for image, _ in drawn_pairs(2)]
+    states = scorer.encode_images([wide.resize((180, 100)), square, wide, square])
+    pairs = [(states[i % 3], Caption.parse(text)) for i, text in enumerate(CAPTIONS)]
+    pairs.append((states[3], Caption.parse("a boat")))  # takes the place of another
     assert isinstance(scorer.open_session(), PackedSession)
     for exploring in EXPLORERS:
         packed = dict(run_trajectories(scorer, pairs, exploring, live=3))
@@ -61,6 +73,34 @@ def test_every_explorer_gives_the_same_trajectories(scorer: VqaScorer) -> None:
             assert packed[index].removed == expected.removed
             assert packed[index].captions == expected.captions
             np.testing.assert_allclose(packed[index].scores, expected.scores, atol=1e-4)
+
+
+def test_pictures_of_any_size_are_read_together(scorer: VqaScorer) -> None:
+    wide, square = [image for image, _ in drawn_pairs(2)]
+    states = scorer.encode_images([wide.resize((180, 100)), square])
+    groups = [[state] for state in states]
+    if states[0].shapes() == states[1].shapes():
+        groups = [states]
+    assert all(is_exact(scorer, group) for group in groups)
+
+
+def test_pairs_in_flight_share_calls(qwen: VqaScorer) -> None:
+    """A round of all pairs is one call, as long as little of it is padding."""
+    assert qwen.shares_prefixes
+    calls = Counter[int]()
+    handle = qwen.model.register_forward_pre_hook(
+        lambda module, args, inputs: calls.update([len(inputs["input_ids"])]), with_kwargs=True
+    )
+    states = qwen.encode_images([image for image, _ in drawn_pairs(3)])
+    pairs = [(state, Caption.parse("a red dog on a boat")) for state in states]
+    before, qwen.pace = qwen.pace, ACCELERATOR
+    try:
+        list(run_trajectories(qwen, pairs))
+    finally:
+        handle.remove()
+        qwen.pace = before
+    # The pictures, the whole caption and one round for each of its six words.
+    assert calls == {3: 8}
 
 
 @pytest.mark.parametrize(("whole", "mark"), [(False, 3), (True, 6)])
