@@ -13,7 +13,9 @@ from backend.engine.correction.anchoring import conflicts
 from backend.loaded_models import Engine
 from backend.settings import load_settings
 
-Engine(load_settings({"data_directory": sys.argv[1], "concreteness": f"{sys.argv[1]}/no-model"})).warm_up()
+folder = sys.argv[1]
+settings = load_settings({"data_directory": folder, "concreteness": f"{folder}/no-model"})
+Engine(settings).warm_up()
 before = set(sys.modules)
 conflicts("Two dogs", ["Three dogs."])
 print(len(set(sys.modules) - before), gc.get_freeze_count())

@@ -130,8 +130,8 @@ class QueueFilter:
     order, regardless of `order` (results of a search by meaning or by image). `descending`: see
     `Measure.worst`. `random` is a random order, the same every time; `uncertainty` has the
     probabilities nearest to 0.5 first, whatever the direction; "extra:" and a name is the order by
-    that column of the source. Orders by split, verdict, note, tag, columns of the source and
-    measures of plug-ins have no index.
+    that column of the source. Orders by verdict, note, tag, columns of the source and measures
+    of plug-ins have no index.
 
     `reader`: the curator who gets the pairs of the queue; those that others hold are left out.
     Verdicts are selected by as far as the session's reader sees them (`blind_review`).
