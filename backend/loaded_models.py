@@ -23,6 +23,7 @@ from backend.engine.claims.finding import find_claims
 from backend.engine.concreteness.scoring import Contribution, contributions
 from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.embeddings import embed
+from backend.engine.english.phrases import grammar_of
 from backend.engine.expectation import Expectation, expectations
 from backend.engine.language_models.chat_model import ChatModel, LocalModels
 from backend.engine.language_models.endpoint import ChatEndpoint
@@ -258,9 +259,12 @@ class Engine:
             return contributions(caption, self.settings.concreteness)
 
     def warm_up(self) -> None:
-        """Preload the text models if possible; errors are reported only when they are needed."""
+        """Load what reads texts, if possible, before somebody waits for it, in a process that
+        answers people; errors are reported only when it is needed."""
+        grammar_of(Caption.parse("A dog"))  # with which a picture's captions are compared
         with contextlib.suppress(ModelUnavailable, OutOfMemory):
             self.concreteness(["A dog"])
+        memory.settle()
 
     def trajectories(
         self,

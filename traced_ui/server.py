@@ -159,7 +159,7 @@ def serve(
     """Serve until Ctrl-C or SIGTERM, then stop within `SECONDS_TO_END`, whatever clients and jobs
     are doing: a job ends at its next step, and the next start resumes it."""
     app = create_app(workspace, dataset_id, login, mcp)
-    # The first abstract caption on a page should not wait for a model to load.
+    # The first pair on a page should not wait for a model or a library to load.
     threading.Thread(target=workspace.engine.warm_up, daemon=True).start()
     threading.Thread(target=workspace.remove_leftovers, daemon=True).start()
     server = _Server(

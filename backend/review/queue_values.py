@@ -63,12 +63,11 @@ def read_values(session: Session, filter: QueueFilter) -> QueueValues:
 
 
 def _count(session: Session, filter: QueueFilter, most: int) -> QueueValues:
-    ids, is_sample = queue_values.sample_of(session, filter, most)
-    pairs = len(ids)
-    rows = queue_values.values_of(session, filter.dataset_id, ids)
-    names = queue_values.names_of(session, ids)
+    rows, is_sample = queue_values.draw(session, filter, most)
+    pairs = len(rows)
+    names = queue_values.names_of(session, [row.pair_id for row in rows])
     columns = dict(
-        zip((*filter_names(), *WORDS, "captioned"), zip(*rows, strict=True), strict=False)
+        zip(("id", *filter_names(), *WORDS, "captioned"), zip(*rows, strict=True), strict=False)
     )
     counts = {name: Counter(columns.get(name, ())) for name in (*WORDS, "captioned")}
     counts |= {"tag": Counter(), "picture": Counter(), "duplicates": Counter()}

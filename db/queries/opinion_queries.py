@@ -4,12 +4,14 @@ verdict history that is saved when a dataset is deleted.
 Opinions are derived from the verdicts and updated in the same transaction (`keep`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Select, case, delete, func, select
+from sqlalchemy import Row, Select, case, delete, func, select
 from sqlalchemy.orm import Session
 
 from db.decisions import judgement
@@ -90,16 +92,39 @@ _COLUMNS = columns_of(Opinion, OpinionRow)
 _SETTLES = case((Opinion.settles, 1), else_=0)
 
 
-def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> None:
-    """Update the author's opinion on the pair to the newest of their acts that is not undone."""
+def keep(session: Session, pair_ids: Sequence[int], author: str, settles: bool = False) -> None:
+    """Update the author's opinion on each of the pairs to the newest of their acts that is not
+    undone."""
     acts = session.execute(
         select(
-            Verdict.version, Verdict.decision, Verdict.corrected_caption, Verdict.created_at,
-            Verdict.undoes, Verdict.redoes, Verdict.enriches, Verdict.claim, Verdict.claim_labels,
+            Verdict.pair_id, Verdict.version, Verdict.decision, Verdict.corrected_caption,
+            Verdict.created_at, Verdict.undoes, Verdict.redoes, Verdict.enriches, Verdict.claim,
+            Verdict.claim_labels,
         )
-        .where(Verdict.pair_id == pair_id, Verdict.author == author)
-        .order_by(Verdict.version)
-    ).all()  # fmt: skip
+        .where(Verdict.pair_id.in_(pair_ids), Verdict.author == author)
+        .order_by(Verdict.pair_id, Verdict.version)
+    )  # fmt: skip
+    newest = {
+        pair_id: last
+        for pair_id, of_pair in groupby(acts, attrgetter("pair_id"))
+        if (last := _newest(list(of_pair), author)) is not None
+    }
+    opinions = [
+        OpinionRow(
+            pair_id, author, act.decision, act.corrected_caption, settles, act.created_at,
+            act.enriches,
+        )
+        for pair_id, act in newest.items()
+    ]  # fmt: skip
+    save_rows(session, Opinion, ("pair_id", "author"), [vars(opinion) for opinion in opinions])
+    without = [pair_id for pair_id in pair_ids if pair_id not in newest]
+    if without:
+        of_author = (Opinion.pair_id.in_(without), Opinion.author == author)
+        session.execute(delete(Opinion).where(*of_author))
+
+
+def _newest(acts: Sequence[Row[Any]], author: str) -> Row[Any] | None:
+    """The newest of an author's acts on a pair that is an opinion and is not undone."""
     act_of = {act.version: act for act in acts if act.undoes is None and act.redoes is None}
     taken_back: set[int] = set()
     for act in acts:
@@ -117,16 +142,7 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
         if (act.claim is None and act.decision is not None)
         or (index == newest and act.decision == "wrong" and has_wrong(act.claim_labels, author))
     ]
-    key = (Opinion.pair_id == pair_id, Opinion.author == author)
-    if not standing:
-        session.execute(delete(Opinion).where(*key))
-        return
-    last = standing[-1]
-    opinion = OpinionRow(
-        pair_id, author, last.decision, last.corrected_caption, settles, last.created_at,
-        last.enriches,
-    )  # fmt: skip
-    save_rows(session, Opinion, ("pair_id", "author"), [vars(opinion)])
+    return standing[-1] if standing else None
 
 
 def of_pair(session: Session, pair_id: int) -> list[OpinionRow]:

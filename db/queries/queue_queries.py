@@ -33,6 +33,7 @@ from sqlalchemy import (
     case,
     cast,
     column,
+    exists,
     func,
     literal,
     literal_column,
@@ -129,8 +130,8 @@ class QueueFilter:
     order, regardless of `order` (results of a search by meaning or by image). `descending`: see
     `Measure.worst`. `random` is a random order, the same every time; `uncertainty` has the
     probabilities nearest to 0.5 first, whatever the direction; "extra:" and a name is the order by
-    that column of the source. Orders by split, verdict, note, tag, columns of the source and
-    measures of plug-ins have no index.
+    that column of the source. Orders by verdict, note, tag, columns of the source and measures
+    of plug-ins have no index.
 
     `reader`: the curator who gets the pairs of the queue; those that others hold are left out.
     Verdicts are selected by as far as the session's reader sees them (`blind_review`).
@@ -254,6 +255,16 @@ def _queue_row(row: Row[Any]) -> QueueRow:
 def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> int:
     """Number of pairs that match the filter; counting stops at `at_most`."""
     pairs = select(Pair.id).where(*conditions_of(session, filter))
+    others = replace(filter, text=None)
+    searches_alone = others == QueueFilter(
+        filter.dataset_id, filter.review, order=filter.order, descending=filter.descending,
+        reader=filter.reader,
+    )  # fmt: skip
+    matches = _matches(session, filter.text or "")
+    if searches_alone and matches is not None:
+        # From match to match: as a condition, SQLite would list them all before the first.
+        is_in_queue = Pair.id == matches.selected_columns.rowid, *conditions_of(session, others)
+        pairs = matches.where(exists().where(*is_in_queue))
     if at_most is not None:
         pairs = pairs.limit(at_most)
     return session.execute(select(func.count()).select_from(pairs.subquery())).scalar_one()
@@ -523,8 +534,7 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         check_text(filter.note, "The text to search for")
         conditions.append(verdict.note.icontains(filter.note.strip(), autoescape=True))
     if filter.text and filter.text.strip():
-        check_text(filter.text, "The text to search for")
-        conditions.append(_holds(session, filter.text.strip()))
+        conditions.append(_holds(session, filter.text))
     return conditions
 
 
@@ -535,16 +545,23 @@ def has_caption(verdict: VerdictSeen) -> ColumnElement[bool]:
 
 def _holds(session: Session, text: str) -> ColumnElement[bool]:
     """Condition: the caption contains the text, ignoring case, by the trigram index."""
-    if session.get_bind().dialect.name == "postgresql":
-        escaped = text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
-        return Pair.caption.ilike(f"%{escaped}%")
-    if len(text) < SHORTEST:
-        return Pair.caption.icontains(text, autoescape=True)
+    matches = _matches(session, text)
+    if matches is not None:
+        return Pair.id.in_(matches)
+    return Pair.caption.icontains(text.strip(), autoescape=True)
+
+
+def _matches(session: Session, text: str) -> Select[int] | None:
+    """The rowids of the captions that contain the text, as SQLite's index of trigrams lists them;
+    None: it cannot."""
+    text = text.strip()
+    check_text(text, "The text to search for")
+    if session.get_bind().dialect.name == "postgresql" or len(text) < SHORTEST:
+        return None
     captions = table("pair_captions", column("rowid"))
     phrase = '"' + text.replace('"', '""') + '"'  # a quoted phrase has no operators
-    return Pair.id.in_(
-        select(captions.c.rowid).where(literal_column("pair_captions").match(phrase))
-    )
+    matching = literal_column("pair_captions").match(phrase)
+    return select(captions.c.rowid).where(matching)
 
 
 def _first_id(

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from db.measures import filter_names
 from db.models import NearDuplicate, Pair, PairTag, PictureIssue
 from db.queries.blind_review import pair_columns, verdict_seen
-from db.queries.queue_queries import QueueFilter, conditions_of, has_caption
+from db.queries.queue_queries import QueueFilter, conditions_of, count, has_caption
 
-#: What `values_of` reads: numbers, and words or flags (a note: whether there is one).
+#: What `draw` reads: numbers, and words or flags (a note: whether there is one).
 WORDS = (
     "decision", "decided_by", "split", "suspect_kind", "truncated", "note", "vague_claims",
 )  # fmt: skip
@@ -22,25 +22,18 @@ WORDS = (
 _SHORT = 10_000
 
 
-def sample_of(session: Session, filter: QueueFilter, limit: int) -> tuple[list[int], bool]:
-    """The ids of at most `limit` pairs of a queue, drawn at random, and whether there are more."""
-    conditions = conditions_of(session, filter)
-    # A short queue is read by the index that suits its filter, a long one by that of the order.
-    keys = select(Pair.random_key, Pair.id).where(*conditions).limit(_SHORT + 1)
-    rows = session.execute(keys).tuples().all()
-    if len(rows) <= _SHORT:
-        first = sorted((key, pair_id) for key, pair_id in rows)[:limit]
-        return [pair_id for _, pair_id in first], len(rows) > limit
-    sample = select(Pair.id).where(*conditions).order_by(Pair.random_key, Pair.id).limit(limit)
-    return list(session.scalars(sample)), True
-
-
-def values_of(session: Session, dataset_id: int, pair_ids: Sequence[int]) -> list[Row[Any]]:
-    """`filter_names`, WORDS and `captioned` of these pairs, verdicts as the reader sees them."""
-    columns = pair_columns(session, (*filter_names(), *WORDS), dataset_id)
-    captioned = has_caption(verdict_seen(session, dataset_id))
-    query: Any = select(*columns, captioned).where(_is_among(Pair.id, pair_ids))
-    return list(session.execute(query))
+def draw(session: Session, filter: QueueFilter, limit: int) -> tuple[list[Row[Any]], bool]:
+    """At most `limit` pairs of a queue, drawn at random, and whether there are more: the id,
+    `filter_names`, WORDS and `captioned` of each, verdicts as the reader sees them."""
+    length = count(session, filter, _SHORT + 1)
+    # A long queue is read by the index of its order, a short one by that which suits its filter:
+    # no index has the sum.
+    key: Any = Pair.random_key if length > _SHORT else Pair.random_key + 0
+    columns = pair_columns(session, ("pair_id", *filter_names(), *WORDS), filter.dataset_id)
+    captioned = has_caption(verdict_seen(session, filter.dataset_id))
+    query: Any = select(*columns, captioned).where(*conditions_of(session, filter))
+    rows = session.execute(query.order_by(key, Pair.id).limit(limit)).all()
+    return list(rows), length > limit
 
 
 def names_of(session: Session, pair_ids: Sequence[int]) -> list[tuple[str, str, int]]:

@@ -33,6 +33,7 @@ and redo, conflicts and history are those of verdicts.
 """
 
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -493,8 +494,7 @@ def _write_all(session: Session, changes: Sequence[_Change]) -> None:
         ],
     )
     connection.execute(insert(table_of(Verdict)), [vars(change.act) for change in changes])
-    for change in changes:
-        _keep_opinion(session, change.act)
+    _keep_opinions(session, [change.act for change in changes])
 
 
 def _state_after(act: VerdictEvent) -> dict[str, Any]:
@@ -511,10 +511,14 @@ def _state_after(act: VerdictEvent) -> dict[str, Any]:
     }
 
 
-def _keep_opinion(session: Session, act: VerdictEvent, settles: bool = False) -> None:
-    if not is_rule(act.author) and not is_label_file(act.author):
-        # Agreement is measured between people.
-        opinion_queries.keep(session, act.pair_id, act.author, settles)
+def _keep_opinions(session: Session, acts: Sequence[VerdictEvent], settles: bool = False) -> None:
+    """What the acts make of their authors' opinions. Agreement is measured between people."""
+    pairs_of_author: defaultdict[str, list[int]] = defaultdict(list)
+    for act in acts:
+        if not is_rule(act.author) and not is_label_file(act.author):
+            pairs_of_author[act.author].append(act.pair_id)
+    for author, pair_ids in pairs_of_author.items():
+        opinion_queries.keep(session, pair_ids, author, settles)
 
 
 def pairs_of_batch(session: Session, pair_ids: Sequence[int], author: str, batch: str) -> set[int]:
@@ -992,7 +996,7 @@ def _write_change(session: Session, change: _Change, settles: bool) -> VerdictRo
         return None
     values = vars(act)
     verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()
-    _keep_opinion(session, act, settles)
+    _keep_opinions(session, [act], settles)
     session.commit()
     return VerdictRow(id=verdict_id, **values)
 

@@ -151,7 +151,8 @@ def _generated(number: int, image: str, sentences: list[_Sentence], icc: float) 
         claims.append(_Claim(len(text), trajectory, p_error))
         text += trajectory.caption.text
     split = "test" if number % 10 == 0 else "train"
-    pair = NewPair(f"pair-{number:09d}", image, text, split, "generated", number)
+    extra = {"width": 160 + number * 7919 % 1800}
+    pair = NewPair(f"pair-{number:09d}", image, text, split, "generated", number, extra)
     return _Generated(pair, claims, icc)
 
 

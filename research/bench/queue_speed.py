@@ -62,6 +62,7 @@ def bench_store(
         workspace = Workspace(load_settings({"data_directory": folder, "database": url}))
         try:
             dataset_id = generate(workspace.store, pairs, progress=progress, claims=claims)
+            workspace.engine.warm_up()  # as a server does
             return measure_store(workspace, dataset_id)
         finally:
             workspace.store.close()

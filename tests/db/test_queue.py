@@ -223,6 +223,14 @@ FILTERS: list[Filter] = [
     ({"ranges": (Range("p_error", 0.5),)}, lambda p: (p.p_error or 0) >= 0.5),
     ({"ranges": (Range("p_error", 0.25, 0.5),)}, lambda p: 0.25 <= (p.p_error or 0) <= 0.5),
     ({"text": " dog "}, lambda p: "dog" in p.caption.lower()),
+    (
+        {"text": "dog", "review": "decided"},
+        lambda p: "dog" in p.caption.lower() and p.decision is not None,
+    ),
+    (
+        {"text": "dog", "split": "test"},
+        lambda p: "dog" in p.caption.lower() and p.split == "test",
+    ),
     ({"text": "%"}, lambda p: "%" in p.caption),
     ({"text": "ff_"}, lambda p: "ff_" in p.caption),
     ({"text": "  "}, lambda p: True),
@@ -256,9 +264,10 @@ def test_a_filter_returns_exactly_the_matching_pairs(module_store: Store, datase
             walked = [row.pair_id for row in walk(module_store, query, 20)]
             assert sorted(walked) == expected, criteria
         with module_store.reading() as session:
-            assert queue_queries.count(session, QueueFilter(dataset_id, **criteria)) == len(
-                expected
-            )
+            filter = QueueFilter(dataset_id, **criteria)
+            for most in (None, 1, 3, SIZE):
+                counted = min(len(expected), SIZE if most is None else most)
+                assert queue_queries.count(session, filter, most) == counted
 
 
 def test_no_pair_is_missed_or_repeated_while_pairs_are_decided(store: Store) -> None:
@@ -334,6 +343,8 @@ BY_RANKING = ("p_error", "unreviewed", "decided", "split", "suspect_word", "susp
         ({"order": "icc", "descending": False}, "icc"),
         ({"order": "position", "descending": False}, "position"),
         ({"order": "random", "descending": False}, "random_key"),
+        ({"order": "split", "descending": False}, "by_split"),
+        ({"order": "split"}, "by_split"),
     ],
 )
 def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
@@ -397,6 +408,16 @@ def test_what_a_group_excludes_is_not_read(sqlite_store: Store) -> None:
     assert not whole, "from the highest value on"
     assert "ix_pairs_position" in count, "reads pairs as they lie"
     assert "ix_pairs_hidden" in totals
+
+
+def test_matches_of_a_search_are_counted_one_by_one(sqlite_store: Store) -> None:
+    with watching(sqlite_store) as statements, sqlite_store.reading() as session:
+        queue_queries.count(session, QueueFilter(1, "unreviewed", text="red"), 10)
+        queue_queries.count(session, QueueFilter(1, text="red", among=(1,)), 10)
+    alone, among = plans(sqlite_store, statements)
+    assert "LIST" not in alone, "no list of all matches is made first"
+    assert "pairs USING INTEGER PRIMARY KEY" in alone
+    assert "LIST" in among, "few pairs are not looked for among all matches"
 
 
 def test_pictures_without_a_caption_are_read_from_their_index(sqlite_store: Store) -> None:

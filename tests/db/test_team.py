@@ -16,10 +16,11 @@ from db.queries import (
     hold_queries,
     opinion_queries,
     queue_queries,
+    verdict_queries,
 )
 from db.queries.pair_queries import review_counts
 from db.queries.queue_queries import QueueFilter
-from tests.db.building import add_dataset, decide, in_queue, redo, undo
+from tests.db.building import add_dataset, decide, in_queue, redo, undo, watching
 
 
 def opinions_of(store: Store, pair: int) -> dict[str, str]:
@@ -110,6 +111,29 @@ def test_an_opinion_follows_the_acts_of_its_author(store: Store) -> None:
     undo(store, dataset)
     undo(store, dataset, "Ben")
     assert opinions_of(store, pair) == {"Ada": "correct"}
+
+
+@pytest.mark.parametrize("size", [4, 24])
+def test_opinions_given_together_are_kept_together(store: Store, size: int) -> None:
+    dataset, ids = add_dataset(store, size)
+    decide(store, ids[0], "correct", "Ada")
+    decide(store, ids[1], "unsure", "Ben")
+    versions = [*((pair, 1) for pair in ids[:2]), *((pair, 0) for pair in ids[2:])]
+    with watching(store) as statements, store.writing() as session:
+        verdict_queries.add_verdicts(session, versions, "drop", author="Ada")
+    assert sum("opinions" in statement for statement, _ in statements) == 1, "however many"
+    both = {"Ada": "drop", "Ben": "unsure"}
+    assert [opinions_of(store, pair) for pair in ids] == [
+        {"Ada": "drop"}, both, *[{"Ada": "drop"}] * (size - 2),
+    ]  # fmt: skip
+    with watching(store) as statements:
+        undo(store, dataset)
+    assert sum("opinions" in statement for statement, _ in statements) == 2, "changed, and deleted"
+    assert [opinions_of(store, pair) for pair in ids] == [
+        {"Ada": "correct"}, {"Ben": "unsure"}, *[{}] * (size - 2),
+    ]  # fmt: skip
+    redo(store, dataset)
+    assert opinions_of(store, ids[1]) == both
 
 
 def test_pairs_in_the_overlap_wait_for_the_given_number_of_people(store: Store) -> None:
