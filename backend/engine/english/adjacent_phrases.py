@@ -159,6 +159,6 @@ def _is_relative_clause(grammar: Grammar, words: list[str], i: int) -> bool:
     i += has_copula
     if labels[i : i + 1] != ("verb",) or (words[i].endswith("ing") and not has_copula):
         return False
-    stands = any(words[i] in forms_of(verb).values() for verb in _INTRANSITIVE)
+    is_posture = any(words[i] in forms_of(verb).values() for verb in _INTRANSITIVE)
     leads_on = grammar.heads[i + 1 : i + 2] not in ((), (None,))
-    return not leads_on and not (stands and labels[i + 1 : i + 2] == ("preposition",))
+    return not leads_on and not (is_posture and labels[i + 1 : i + 2] == ("preposition",))
