@@ -19,7 +19,7 @@ from collections.abc import Collection
 from backend.engine.captions import Caption
 from backend.engine.english.adjacent_phrases import has_adjacent_phrases
 from backend.engine.english.articles import repair_articles
-from backend.engine.english.phrases import Grammar, grammar_of, is_spaced
+from backend.engine.english.phrases import NAMES_IN_ING, Grammar, grammar_of, is_spaced
 
 _CONTENT = ("noun", "adjective", "verb", "weather", "other")
 _NAMES = ("noun", "pronoun", "weather")
@@ -92,9 +92,18 @@ def is_sentence(text: str) -> bool:
         return False
     if labels[-1] in ("preposition", "determiner", "link", "copula"):
         return False
+    if any(_lacks_noun(grammar, words, i) for i in range(1, len(words))):
+        return False
     if any(_is_dangling(grammar, words, i) for i in range(len(words) - 1)):
         return False
     return not has_adjacent_phrases(caption, grammar)
+
+
+def _lacks_noun(grammar: Grammar, words: list[str], i: int) -> bool:
+    """Whether word i is the first of a name whose noun is missing: "in the living"."""
+    follows = grammar.labels[i + 1 : i + 2]
+    is_first = words[i] in NAMES_IN_ING and words[i - 1] in ("a", "the")
+    return is_first and follows not in (("noun",), ("adjective",))
 
 
 def _is_dangling(grammar: Grammar, words: list[str], i: int) -> bool:

@@ -67,7 +67,8 @@ def test_a_remainder_that_cannot_be_a_sentence_is_not_proposed(text: str, gone: 
     "text",
     ["A dog on grass", "There are two dogs.", "Dog", "A sunny day at the beach", "red", MAN, SNOW,
      ROOM, "A man riding a wave on top of a surfboard.", "In the park, a dog is running.",
-     "View of the city at night", "All the dogs", "一只红色的狗"],
+     "View of the city at night", "All the dogs", "A cat in the living room", "Dogs swimming",
+     "一只红色的狗"],
 )  # fmt: skip
 def test_sentences_are_recognised(text: str) -> None:
     assert is_sentence(text)
@@ -76,7 +77,8 @@ def test_sentences_are_recognised(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["A tree with a in a green in", "of a dog", "A and a cat", "A man with his two dogs is",
-     "The the dog", "A dog in", "and a cat", "A dog and", "…", ""],
+     "The the dog", "A dog in", "In the living, a box.", "A dining and a cat",
+     "and a cat", "A dog and", "…", ""],
 )  # fmt: skip
 def test_fragments_are_not_sentences(text: str) -> None:
     assert not is_sentence(text)
