@@ -30,6 +30,11 @@ def build(workspace: Workspace) -> None:
         with gr.Row():
             do = gr.Button("Set the password", variant="primary", elem_id="account-do")
             cancel = gr.Button("Cancel", elem_id="account-cancel")
+    with gr.Column(visible=False, elem_id="account-disabling") as disabling:
+        question = gr.HTML()
+        with gr.Row():
+            sure = gr.Button("Disable the login", variant="stop", elem_id="account-sure")
+            keep = gr.Button("Keep it", elem_id="account-keep")
     message = gr.HTML(elem_id="account-message")
     with gr.Accordion("Add a person", open=False, visible=False, elem_id="accounts-form") as form:
         name = gr.Textbox(label="Name", elem_id="account-name")
@@ -47,17 +52,29 @@ def build(workspace: Workspace) -> None:
         confirmation = add_account(workspace, by, name or "", password or "", role)
         return note(confirmation, "good"), accounts_html(workspace, by), ""
 
-    def act(event: gr.EventData, request: gr.Request) -> tuple[str, str, str, Any, Any]:
-        """What a button of a row does; a new password is typed first."""
+    def act(event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
+        """What a button of a row does; a new password is typed first, and before a login ends it
+        asks: (message, accounts, account, new password, its field, disabling, its question)."""
         account, change = event_value(event, "account", ""), event_value(event, "change", "")
+        closed = gr.Column(visible=False)
         if change == "password":
             _check_right(workspace, request.username)
             field = gr.Textbox("", label=f"New password of {account}")
-            return "", gr.skip(), account, gr.Column(visible=True), field
+            return "", gr.skip(), account, gr.Column(visible=True), field, closed, ""
+        if change == "out":
+            _check_right(workspace, request.username)
+            text = f"Disable the login of {account}? It ends at once, everywhere. Verdicts stay."
+            column = gr.Column(visible=True)
+            return "", gr.skip(), account, closed, "", column, note(text, "warning")
         role = event_value(event, "role", "")
         confirmation = change_account(workspace, request.username, account, change, "", role)
         listed_now = accounts_html(workspace, request.username)
-        return note(confirmation, "good"), listed_now, "", gr.Column(visible=False), ""
+        return note(confirmation, "good"), listed_now, "", closed, "", closed, ""
+
+    def disabled(account: str, request: gr.Request) -> tuple[str, str, Any]:
+        by = request.username
+        confirmation = change_account(workspace, by, account, "out", "", "")
+        return note(confirmation, "good"), accounts_html(workspace, by), gr.Column(visible=False)
 
     def changed(account: str, secret: str, request: gr.Request) -> tuple[str, Any, str]:
         by = request.username
@@ -65,7 +82,10 @@ def build(workspace: Workspace) -> None:
         return note(confirmation, "good"), gr.Column(visible=False), ""
 
     add.click(**wired(added, [name, password, role], [message, listing, password], message))
-    listing.select(**wired(act, None, [message, listing, going, new_password, secret], message))
+    acts = [message, listing, going, new_password, secret, disabling, question]
+    listing.select(**wired(act, None, acts, message))
+    sure.click(**wired(disabled, [going], [message, listing, disabling], message))
+    keep.click(lambda: gr.Column(visible=False), None, [disabling], **QUIET)
     do.click(**wired(changed, [going, secret], [message, new_password, secret], message))
     cancel.click(lambda: (gr.Column(visible=False), ""), None, [new_password, secret], **QUIET)
     gr.on(None, draw, None, [listing, form], **QUIET)
@@ -123,6 +143,12 @@ def build_keys(workspace: Workspace) -> None:
     """Build the form with which each curator makes and revokes keys; called inside the page."""
     with gr.Accordion("Keys for programs", open=False, elem_id="keys-form"):
         listing = gr.HTML(elem_id="keys-list", js_on_load=selecting("change"))
+        going = gr.State(0)
+        with gr.Column(visible=False, elem_id="key-revoking") as revoking:
+            question = gr.HTML()
+            with gr.Row():
+                sure = gr.Button("Revoke the key", variant="stop", elem_id="key-sure")
+                keep = gr.Button("Keep it", elem_id="key-keep")
         message = gr.HTML(elem_id="key-message")
         with gr.Column(visible=False, elem_id="key-new") as form:
             label = gr.Textbox(
@@ -143,14 +169,23 @@ def build_keys(workspace: Workspace) -> None:
         text = f"Copy it now, it is not shown again: {token}"
         return note(text, "good"), keys_html(workspace, request.username), ""
 
-    def revoked(event: gr.EventData, request: gr.Request) -> tuple[str, str]:
-        number = id_in(str(event_value(event, "key", ""))) or 0
+    def ask(event: gr.EventData) -> tuple[int, Any, str, str]:
+        """Ask before a key is revoked: (key, confirmation buttons, question, message)."""
+        label = event_value(event, "label", "")
+        text = f"Revoke '{label}'? Programs that use this key are refused from then on, for good."
+        key = id_in(str(event_value(event, "key", ""))) or 0
+        return key, gr.Column(visible=True), note(text, "warning"), ""
+
+    def revoked(number: int, request: gr.Request) -> tuple[str, str, Any]:
         workspace.accounts.keys.revoke(number, _name_of(request))
-        return note("The key is revoked.", "good"), keys_html(workspace, request.username)
+        keys = keys_html(workspace, request.username)
+        return note("The key is revoked.", "good"), keys, gr.Column(visible=False)
 
     gr.on(None, draw, None, [listing, form], **QUIET)
     make.click(**wired(added, [label, scope], [message, listing, label], message))
-    listing.select(**wired(revoked, None, [message, listing], message))
+    listing.select(**wired(ask, None, [going, revoking, question, message], message))
+    sure.click(**wired(revoked, [going], [message, listing, revoking], message))
+    keep.click(lambda: gr.Column(visible=False), None, [revoking], **QUIET)
 
 
 def keys_html(workspace: Workspace, name: str | None) -> str:

@@ -105,8 +105,11 @@ class DatasetJobs:
         if dataset_id is None:
             return ""
         view = self.workspace.models.view(model or self.workspace.jobs.model_of(dataset_id))
-        time = time_of(view, self.workspace.summary(dataset_id).total)
-        return render("datasets/plan.html", view=view, size=models_page.size, time=time)
+        summary = self.workspace.summary(dataset_id)
+        return render(
+            "datasets/plan.html", view=view, size=models_page.size,
+            time=time_of(view, summary.total), is_scored=summary.scored > 0,
+        )  # fmt: skip
 
     def choose(self, event: gr.EventData, model: str | None) -> str:
         """The model of the chosen card."""

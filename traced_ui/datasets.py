@@ -83,13 +83,12 @@ class ImportForm(NamedTuple):
     options: gr.Accordion
 
 
-class ScoringForm(NamedTuple):
+class ScoringOptions(NamedTuple):
     """`fields`: which trajectories, whether to score unfamiliar images too, whether to add a
     captioner, what is a claim."""
 
     fields: list[Any]
     estimate: gr.Button
-    start: gr.Button
 
 
 def build(workspace: Workspace, dataset: PageDataset) -> None:
@@ -118,9 +117,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                 elem_id="score-model",
                 info="The page Model lists them; a Hugging Face name or a folder is one too.",
             )  # fmt: skip
-        with _step("4 · Find errors"), _locked() as scoring_step:
+            scoring = _scoring_options(workspace)
+        with _step("4 · Find errors", "score-step"), _locked() as scoring_step:
             plan = gr.HTML(elem_id="score-plan", padding=False)
-            scoring = _scoring_form(workspace)
+            find = gr.Button("Find errors", variant="primary", elem_id="score-start")
             status = gr.HTML(elem_id="job-status", js_on_load=_IN_VIEW + OPENS_REVIEW)
             with gr.Accordion("Measure more", open=False, elem_id="measure-more"), gr.Row():
                 measurements = {
@@ -172,7 +172,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     cards.download(starting(jobs.download), None, [job_id, download, timer], **QUIET)
     scoring_inputs, scoring_job = [dataset, model, *scoring.fields], [job_id, status, timer]
     scoring.estimate.click(starting(jobs.scoring("estimate")), scoring_inputs, scoring_job, **QUIET)
-    scoring.start.click(starting(jobs.scoring("score")), scoring_inputs, scoring_job, **QUIET)
+    find.click(starting(jobs.scoring("score")), scoring_inputs, scoring_job, **QUIET)
     for kind, button in measurements.items():
         button.click(starting(jobs.starting(kind)), [dataset], scoring_job, **QUIET)
     for name, button in of_plugins.items():
@@ -181,7 +181,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     followed = [importing.reading, report, download, status, timer, dataset, cards]
     tick = wired(jobs.watch, [job_id, dataset, model], [*followed, importing.options], status)
     timer.tick(**tick)
-    drawn = [contents, scoring.start, scoring.fields[-1], *locked]
+    drawn = [contents, find, scoring.fields[-1], *locked]
     gr.on(None, opened, [dataset], drawn, **QUIET)
     gr.on(None, left_out, [dataset, page], [problems, page], **QUIET)
     importing.reading.change(steps_below, [importing.reading, dataset], locked, **QUIET)
@@ -201,8 +201,8 @@ def steps_below(reading: str, dataset_id: int | None) -> list[Any]:
 
 
 @contextmanager
-def _step(title: str) -> Iterator[None]:
-    with gr.Column(elem_classes="step"):
+def _step(title: str, elem_id: str | None = None) -> Iterator[None]:
+    with gr.Column(elem_classes="step", elem_id=elem_id):
         gr.Markdown(f"### {title}")
         yield
 
@@ -261,8 +261,7 @@ def _import_form(workspace: Workspace) -> ImportForm:
     return ImportForm(upload, fields, start, reading, options)
 
 
-def _scoring_form(workspace: Workspace) -> ScoringForm:
-    start = gr.Button("Find errors", variant="primary", elem_id="score-start")
+def _scoring_options(workspace: Workspace) -> ScoringOptions:
     with gr.Accordion("Options", open=False, elem_id="score-options"):
         trajectories = gr.Dropdown(
             [(label, name) for name, label in TRAJECTORIES.items()], value="",
@@ -286,7 +285,7 @@ def _scoring_form(workspace: Workspace) -> ScoringForm:
                  "form of each caption.",
         )  # fmt: skip
         estimate = gr.Button("How long will it take?", elem_id="estimate-start")
-    return ScoringForm([trajectories, anyway, captioner, claims], estimate, start)
+    return ScoringOptions([trajectories, anyway, captioner, claims], estimate)
 
 
 def _field(name: str, info: str | None = None, placeholder: str = "") -> gr.Textbox:

@@ -1,6 +1,7 @@
 """Jobs, shown where they were started and in the header's drawer."""
 
 import functools
+import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -35,6 +36,8 @@ def name_of(job: JobView) -> str:
         subject = f"{path.name}/" if path.is_dir() else path.name
     operation = OPERATIONS.get(job.kind)
     activity = operation.activity or operation.title if operation is not None else job.kind
+    if job.result.get("is_dry_run"):
+        activity = f"Preview: {activity.lower()}"
     return f"{activity} {subject}".strip()
 
 
@@ -125,6 +128,7 @@ def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
             "job": job,
             "name": name_of(job),
             "state": state_of(job, unfinished),
+            "summary": _first_sentence(job.message) if job.status == "failed" else "",
             "share": job.step.share,
             "since": _since(job, now),
             "can_retry": job.status in ("failed", "cancelled") and job.continued_by is None,
@@ -132,6 +136,15 @@ def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
         for job in jobs
     ]
     return render("jobs/drawer.html", rows=rows)
+
+
+def _first_sentence(message: str) -> str:
+    """What is wrong; what to do follows it.
+
+    >>> _first_sentence("'a.b/c' could not be downloaded. Start it again to resume.")
+    "'a.b/c' could not be downloaded."
+    """
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z'])", message, maxsplit=1)[0]
 
 
 def stages_of(jobs: Sequence[JobView]) -> str:

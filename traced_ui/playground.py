@@ -32,8 +32,11 @@ from traced_ui.templates import part, render
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
 
 EXAMPLES = 6
-#: JavaScript: on a phone, results are below the examples.
-_SCROLLS = "if (results.getBoundingClientRect().top > innerHeight) results.scrollIntoView();"
+#: JavaScript: an answer is seen, wherever the page is scrolled to.
+_SCROLLS = (
+    "const { top } = results.getBoundingClientRect();"
+    " if (top < 0 || top > innerHeight / 2) results.scrollIntoView();"
+)
 #: Polling interval of a download, in seconds.
 LOOK_EVERY = 0.5
 SCRIPT = "try.js"
@@ -48,7 +51,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what opens it, with an example and its answer: (function, inputs,
     outputs)."""
     with gr.Row():
-        with gr.Column(scale=2, min_width=320):
+        with gr.Column(scale=2, min_width=320, elem_id="playground-pair"):
             image = Picture(
                 type="filepath",
                 label="Picture",
@@ -90,7 +93,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 part(
                     "empty",
                     "Nothing checked yet",
-                    "Choose an example, or your own picture and caption.",
+                    f"Choose {'an example, or ' if examples else ''}your own picture and caption.",
                 ),
                 elem_id="playground-result",
                 js_on_load=board.starting(SCRIPT),
@@ -110,6 +113,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     begins = _in_browser(
         "results.dataset.asked = pair; results.dataset.began = Date.now();"
         " results.classList.add('running');"
+        " document.getElementById('playground-busy').scrollIntoView({ block: 'nearest' });"
     )
     check, inputs = checking(workspace), [*pair, dataset, anyway, model]
     checked = gr.on([run.click, caption.submit], check, inputs, outputs, js=begins, **options)
@@ -417,7 +421,7 @@ def answering(
 
 def _examples(workspace: Workspace) -> list[Example]:
     """A few evenly spaced pairs among the first 60 of a dataset: scored, with a picture in a file
-    of its own; from the first dataset that has any."""
+    of its own that is still there; from the first dataset that has any."""
     for summary in workspace.datasets():
         rows = workspace.review.queue_page(
             QueueFilter(summary.id, order="position", descending=False), None, 60
@@ -428,7 +432,8 @@ def _examples(workspace: Workspace) -> list[Example]:
             try:
                 image = workspace.review.image_path(row.pair_id)
                 is_scored = workspace.review.open_pair(row.pair_id).trajectory is not None
-                if is_scored and not isinstance(image, Member):  # Gradio shows files alone
+                is_file = not isinstance(image, Member) and file_of(image).is_file()
+                if is_scored and is_file:  # Gradio shows files alone
                     examples.append(Example(row.pair_id, str(file_of(image)), row.caption))
             except Exception:
                 continue  # a missing example is skipped

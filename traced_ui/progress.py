@@ -9,7 +9,7 @@ import gradio as gr
 import plotly.graph_objects as go
 
 from backend.engine.statistics.stopping import ENOUGH
-from backend.review.charts import MOST_ERRORS, progress_of
+from backend.review.charts import MOST_ERRORS
 from backend.review.queue import MIXED_EVERY
 from backend.review.views import ProgressView
 from backend.verdict_texts import word_of
@@ -40,7 +40,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
             return (part("empty", "No dataset yet"), *hidden, "")
-        view = progress_of(seen_by(workspace, request).store, dataset_id)
+        view = seen_by(workspace, request).review.progress(dataset_id)
         if not view.reviewed:
             if not view.expected:
                 text = "Find the dataset's errors first: Add data."

@@ -6,17 +6,19 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from backend.errors import SettingsError
 from backend.jobs import two_stage_selection
 from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review import pair_selection, queue_form
-from backend.review.charts import check_region, errors_left
+from backend.review.charts import check_region, errors_left, progress_of
 from backend.review.pair_selection import check_values
 from backend.review.queue_values import QueueValues, read_values
 from backend.review.search import PairSearch
-from backend.review.views import ErrorsLeft
+from backend.review.views import ErrorsLeft, ProgressView
 from backend.settings import Settings
 from backend.store import Store
 from db.decisions import AT_RANDOM
@@ -259,8 +261,7 @@ class Queue:
         fewest, most = ESTIMATED_EVERY
         some = max(1, min(most, max(fewest, counts.total // 200), undecided // 8))
         with self._store.reading() as session:
-            sees_all = blind_review.sees_all(session, counts.dataset_id)
-            key = (None if sees_all else self._store.reader, counts.dataset_id)
+            key = self._estimate_key(session, counts.dataset_id)
             total, before, estimate = self._caches.estimates.get(key, (0, 0, None))
             is_outdated = total != counts.total or abs(undecided - before) >= some
             if estimate is None or is_anew or is_outdated:
@@ -269,6 +270,20 @@ class Queue:
                 estimate = errors_left(session, counts.dataset_id, undecided)
                 self._caches.estimates[key] = (counts.total, undecided, estimate)
         return estimate
+
+    def progress(self, dataset_id: int) -> ProgressView:
+        """As `progress_of`; `errors_left` then says the same."""
+        view = progress_of(self._store, dataset_id)
+        if view.left is not None:
+            with self._store.reading() as session:
+                key = self._estimate_key(session, dataset_id)
+            self._caches.estimates[key] = (view.total, view.total - view.reviewed, view.left)
+        return view
+
+    def _estimate_key(self, session: Session, dataset_id: int) -> tuple[str | None, int]:
+        """Whose verdicts an estimate is from: everybody's, or the reader's own."""
+        sees_all = blind_review.sees_all(session, dataset_id)
+        return (None if sees_all else self._store.reader, dataset_id)
 
     def saved_views(self, dataset_id: int) -> list[ViewRow]:
         """Named queues, shared by everyone who works on the dataset."""

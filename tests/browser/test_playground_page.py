@@ -1,9 +1,9 @@
 """The results in the playground belong to the picture and caption shown with them."""
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import BrowserContext, Page, Request, expect
 
-from tests.browser.conftest import go_to
+from tests.browser.conftest import Site, go_to, opened_page
 
 pytestmark = pytest.mark.browser
 
@@ -96,3 +96,23 @@ def test_a_suspect_word_lights_its_part_of_the_picture(page: Page) -> None:
     words.first.hover()
     page.wait_for_timeout(300)
     expect(page.locator(shown)).to_have_count(0)
+
+
+def test_on_a_phone_work_and_results_are_in_view_without_scrolling_by_hand(
+    profile: BrowserContext, site: Site
+) -> None:
+    with opened_page(profile, site, size=(390, 844)) as page:
+        go_to(page, "try")
+        words = page.locator("#playground-result .word")
+        expect(words.first).to_be_visible()
+        page.locator("#playground-caption textarea").fill("A dog")
+        page.locator("#playground-run").click()
+        expect(page.locator("#playground-busy")).to_be_in_viewport()
+        expect(page.locator("#playground-busy")).to_have_css("opacity", "1")
+        expect(words).to_have_count(2, timeout=120_000)
+        expect(words.first).to_be_in_viewport()
+        example = page.locator("#playground-examples button").last
+        text = example.locator("span").inner_text()
+        example.click()
+        expect(page.locator("#playground-result")).to_contain_text(text)
+        expect(words.first).to_be_in_viewport()

@@ -153,3 +153,39 @@ def test_an_adjudicator_adds_an_account_in_the_page(
     expect(eve.locator("#account-password input")).to_have_value("")
     with new_page(profile) as page:
         log_in(page, team_site, "Flo")
+
+
+def test_a_login_and_a_key_end_only_after_a_second_press(
+    people: People, team_site: Site, profile: BrowserContext
+) -> None:
+    with team_site.workspace() as workspace:
+        workspace.accounts.add("Gus", PASSWORD, "curator")
+    eve = people["Eve"]
+    go_to(eve, "team")
+    disable = eve.get_by_role("button", name="Disable the login of Gus")
+    disable.click()
+    question = eve.locator("#account-disabling")
+    expect(question).to_contain_text("Gus")
+    eve.locator("#account-keep").click()
+    expect(question).to_be_hidden()
+    with new_page(profile) as page:
+        log_in(page, team_site, "Gus")
+    disable.click()
+    eve.locator("#account-sure").click()
+    expect(eve.get_by_role("button", name="Enable the login of Gus")).to_be_visible()
+    expect(question).to_be_hidden()
+
+    eve.get_by_text("Keys for programs").click()
+    eve.locator("#key-label :is(input, textarea)").fill("nightly report")
+    eve.locator("#key-add").click()
+    expect(eve.locator("#key-message")).to_contain_text("Copy it now")
+    revoke = eve.get_by_role("button", name="Revoke nightly report")
+    revoke.click()
+    question = eve.locator("#key-revoking")
+    expect(question).to_contain_text("nightly report")
+    eve.locator("#key-keep").click()
+    expect(question).to_be_hidden()
+    expect(revoke).to_be_visible()
+    revoke.click()
+    eve.locator("#key-sure").click()
+    expect(revoke).to_have_count(0)

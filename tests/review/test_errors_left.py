@@ -72,3 +72,16 @@ def test_a_few_verdicts_renew_what_is_left(tmp_path: Path) -> None:
         workspace.review.decide(row.pair_id, row.verdict_version, "drop")
         estimate = workspace.review.errors_left(workspace.review.counts(1))
     assert estimate == progress_of(workspace.store, 1).left
+
+
+def test_review_says_what_progress_has_said(tmp_path: Path) -> None:
+    """Also when the estimate is not due to be renewed."""
+    workspace = workspace_in(tmp_path)
+    generate(workspace.store, 300)
+    before = workspace.review.errors_left(workspace.review.counts(1))
+    (row,) = workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=1).rows
+    workspace.review.decide(row.pair_id, row.verdict_version, "drop")
+    shown = workspace.review.progress(1).left
+    assert shown != before
+    assert workspace.review.errors_left(workspace.review.counts(1)) == shown
+    workspace.store.close()

@@ -428,6 +428,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "datasets/plan.html",
         size=models_page.size,
         time=text,
+        is_scored=False,
         view=ModelView(text, text, None, text, None, None, None, "", "", True, False, None),
     ),
     "export/total.html": lambda text: render(

@@ -21,3 +21,27 @@ def test_scoring_that_could_not_read_its_pictures_is_no_success() -> None:
     assert "good" not in html
     assert "data-ranked" not in html, "Review has nothing to show"
     assert jobs.news_of([job], NOW).share == "!"
+
+
+def test_the_drawer_says_that_a_job_failed_and_folds_what_to_do() -> None:
+    message = "The model cannot be loaded: no connection. Start it again to resume."
+    job = JobView(
+        1, "download", "fast", None, "failed", False, 0, 0, Step(), message, "", None, {}, NOW, NOW
+    )
+    summary, _, folded = jobs.drawer_html([job], NOW).partition("<details")
+    assert "Failed" in summary
+    assert "no connection." in summary
+    assert "Start it again" in folded
+    assert 'data-job-action="retry"' in folded
+
+
+def test_a_preview_is_called_one() -> None:
+    def name(result: dict[str, bool]) -> str:
+        return jobs.name_of(
+            JobView(
+                1, "restore", "a", 1, "done", False, 1, 1, Step(), "", "", None, result, NOW, NOW
+            )
+        )
+
+    assert name({"is_dry_run": True}).startswith("Preview")
+    assert not name({"is_dry_run": False}).startswith("Preview")

@@ -18,6 +18,7 @@ from backend.workspace import Workspace
 from tests.checkpoints import drawn_folder
 from tests.datasets.folders import picture
 from tests.docs.pages import ROOT, fences
+from traced_ui import page_dataset, playground
 from traced_ui.file_guard import COOKIE
 from traced_ui.playground import Picture
 from traced_ui.server import create_app
@@ -261,6 +262,20 @@ def test_a_login_in_the_same_browser_does_not_see_what_another_uploaded(
     assert client.get(f"/gradio_api/file={path}").status_code == 200
     client.headers.update(log_in("bob"))
     assert client.get(f"/gradio_api/file={path}").status_code == 404
+
+
+def test_pictures_that_are_gone_are_no_examples(served: Workspace, folder: Path) -> None:
+    def has_examples() -> bool:
+        with gr.Blocks() as blocks:
+            playground.build(served, page_dataset.build(blocks)[0])
+        return any(function.name == "load_example" for function in blocks.fns.values())
+
+    assert has_examples()
+    moved = (folder / "pairs").rename(folder / "elsewhere")
+    try:
+        assert not has_examples()
+    finally:
+        moved.rename(folder / "pairs")
 
 
 def test_examples_are_for_everybody(client: TestClient, blocks: gr.Blocks) -> None:

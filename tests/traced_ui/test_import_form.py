@@ -232,3 +232,4 @@ def test_what_finding_errors_will_do_is_said_before(workspace: Workspace, tmp_pa
     assert jobs.plan(None, "") == ""
     assert "downloads 605 MB" in jobs.plan(dataset, "fast")
     assert "download" not in jobs.plan(dataset, "embedded")
+    assert "data-unscored" in jobs.plan(dataset, "embedded")

@@ -43,7 +43,9 @@ function show({ datasets, dataset, who, news, drawer: html, stages: now, pace })
   one("#traced-who span").textContent = who ?? "";
   tell(news);
   const job = document.activeElement?.dataset.job;  // redrawing takes the focus from its button
+  const open = [...drawer().querySelectorAll("details[open]")].map(({ id }) => id);
   drawer().innerHTML = html;
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   if (job) drawer().querySelector(`[data-job="${job}"]`)?.focus();
   follow();
   // When a job has ended or reached its next stage, pairs look different.

@@ -129,7 +129,7 @@ _OPENERS = frozenset(
 )
 _LIGHT = frozenset(("group pair couple number kind type sort variety bunch").split())
 #: -ing words that form a compound with the following noun.
-_NAMES_IN_ING = frozenset(
+NAMES_IN_ING = frozenset(
     (
         "living dining parking swimming frying washing sewing rocking rolling cutting dressing"
     ).split()
@@ -288,7 +288,7 @@ class _Reading:
                 continue
             leads = before in ("determiner", "adjective", "weather") or (i and self.owns[i - 1])
             if label == "verb":
-                if word in _NAMES_IN_ING and behind == "noun":
+                if word in NAMES_IN_ING and behind == "noun":
                     self.labels[i] = "noun"
                 elif leads and behind in ("noun", "adjective"):
                     self.labels[i] = "adjective"  # a parked car, two smiling women

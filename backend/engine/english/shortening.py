@@ -17,8 +17,9 @@ import re
 from collections.abc import Collection
 
 from backend.engine.captions import Caption
+from backend.engine.english.adjacent_phrases import has_adjacent_phrases
 from backend.engine.english.articles import repair_articles
-from backend.engine.english.phrases import Grammar, grammar_of, is_spaced
+from backend.engine.english.phrases import NAMES_IN_ING, Grammar, grammar_of, is_spaced
 
 _CONTENT = ("noun", "adjective", "verb", "weather", "other")
 _NAMES = ("noun", "pronoun", "weather")
@@ -74,7 +75,7 @@ def tidy(text: str, model: str) -> str:
 
 def is_sentence(text: str) -> bool:
     """Whether the rules find nothing dangling: an article without its noun, a preposition without
-    an object, "and" with nothing to join.
+    an object, "and" with nothing to join, two noun phrases beside each other.
 
     >>> is_sentence("A tree in a field."), is_sentence("A tree with a in a green in")
     (True, False)
@@ -91,13 +92,26 @@ def is_sentence(text: str) -> bool:
         return False
     if labels[-1] in ("preposition", "determiner", "link", "copula"):
         return False
-    return not any(_is_dangling(grammar, words, i) for i in range(len(words) - 1))
+    if any(_lacks_noun(grammar, words, i) for i in range(1, len(words))):
+        return False
+    if any(_is_dangling(grammar, words, i) for i in range(len(words) - 1)):
+        return False
+    return not has_adjacent_phrases(caption, grammar)
+
+
+def _lacks_noun(grammar: Grammar, words: list[str], i: int) -> bool:
+    """Whether word i is the first of a name whose noun is missing: "in the living"."""
+    follows = grammar.labels[i + 1 : i + 2]
+    is_first = words[i] in NAMES_IN_ING and words[i - 1] in ("a", "the")
+    return is_first and follows not in (("noun",), ("adjective",))
 
 
 def _is_dangling(grammar: Grammar, words: list[str], i: int) -> bool:
     """Whether word i cannot be followed by the next word."""
     label, following = grammar.labels[i], grammar.labels[i + 1]
     if label == "determiner":
+        if words[i] in ("that", "all", "both", "each") and following in ("verb", "copula"):
+            return not i or grammar.labels[i - 1] not in _NAMES  # "dogs that run", "men both are"
         stacked = following == "determiner" and words[i] not in ("all", "both")
         return stacked or (grammar.heads[i] is None and following != "adjective")
     if label == "preposition" and grammar.compounds.get(i, i + 1) == i + 1:

@@ -67,7 +67,8 @@ def test_a_remainder_that_cannot_be_a_sentence_is_not_proposed(text: str, gone: 
     "text",
     ["A dog on grass", "There are two dogs.", "Dog", "A sunny day at the beach", "red", MAN, SNOW,
      ROOM, "A man riding a wave on top of a surfboard.", "In the park, a dog is running.",
-     "View of the city at night", "All the dogs", "一只红色的狗"],
+     "View of the city at night", "All the dogs", "A cat in the living room", "Dogs swimming",
+     "一只红色的狗"],
 )  # fmt: skip
 def test_sentences_are_recognised(text: str) -> None:
     assert is_sentence(text)
@@ -76,10 +77,43 @@ def test_sentences_are_recognised(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["A tree with a in a green in", "of a dog", "A and a cat", "A man with his two dogs is",
-     "The the dog", "A dog in", "and a cat", "A dog and", "…", ""],
+     "The the dog", "A dog in", "In the living, a box.", "A dining and a cat",
+     "and a cat", "A dog and", "…", ""],
 )  # fmt: skip
 def test_fragments_are_not_sentences(text: str) -> None:
     assert not is_sentence(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A wearing blue outfit a red apple the sea", "A red apple the sea", "A dog a park",
+     "Two balls the table", "A man blue shirt", "A dog two cats", "A man young woman",
+     "A man his dog",
+     "A bird some trees", "A man no hat", "It a dog", "A woman him", "A dog sunny day",
+     "A bus is red the street", "A tree a bird in a green field", "In the park a dog the bench",
+     "There is a dog a bench", "A woman holding a cat the sofa",
+     "A cat the dog sleeps on the bench",
+     "Trees the lake", "A sunny day the lake"],
+)  # fmt: skip
+def test_noun_phrases_beside_each_other_are_no_sentence(text: str) -> None:
+    assert not is_sentence(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A man gives the dog a bone", "A man hands a woman a hot dog", "A man calls the dog a friend",
+     "The girl I saw smiles", "The ball the boy throws is red", "A dog the man is walking",
+     "A place we will never forget", "The man himself", "A man that is riding a horse",
+     "The men all wear hats", "In the park a dog is running", "In front of the house a dog",
+     "On a sunny day two dogs run", "One day a man walked here", "A man walks his dog every day",
+     "A dog the size of a horse", "A tree ten meters high", "A man riding his bike the wrong way",
+     "A dog licks the plate", "A man parks the car", "Two men board a plane",
+     "A woman wearing a navy blue jacket", "A light brown dog on grass", "A park bench",
+     "Two dogs, one black",
+     "A dog, a cat and a bird", "A sign that says no parking", "a door open wide"],
+)  # fmt: skip
+def test_noun_phrases_that_belong_together_are_sentences(text: str) -> None:
+    assert is_sentence(text)
 
 
 def test_tidied_text_begins_and_ends_as_the_caption_does() -> None:
