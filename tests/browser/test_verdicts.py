@@ -212,9 +212,9 @@ def test_a_held_arrow_key_moves_each_time_and_the_next_key_works(page: Page, sit
     page.evaluate(HOLD, ["ArrowRight", 30])
     expect(step).to_have_text(str(min(last, 30)))
     before, pair = decisions(site), pair_of(page)
-    press(page, "u")
+    page.evaluate(HOLD, ["u", 10])
     wait_until_saved(page)
-    assert decisions(site) == {**before, pair: "unsure"}
+    assert decisions(site) == {**before, pair: "unsure"}, "a held key decides no pair unseen"
     take_back(page, site, before)
 
 
