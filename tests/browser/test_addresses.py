@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, go_to, opened_page
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_jobs_and_pages import hold_first, release, wait_for
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import decisions, take_back, wait_until_ready, wait_until_saved
@@ -116,19 +116,6 @@ def test_verdicts_that_are_not_saved_when_review_is_left_are_saved(page: Page, s
     wait_until_saved(page)
     expect(page.locator("#traced-returned .returned")).to_be_hidden()
     take_back(page, site, before)
-
-
-def test_an_address_of_an_earlier_version_leads_to_the_same_page(
-    profile: BrowserContext, site: Site
-) -> None:
-    with opened_page(profile, site) as page:
-        page.goto(f"{site.address}/?tab=retrain&dataset=1")
-        expect(page).to_have_url(f"{site.address}/retrain?dataset=1")
-        page.goto(f"{site.address}/?tab=playground")
-        expect(page.locator("#playground-run")).to_be_visible()
-        page.goto(f"{site.address}/?tab=review&dataset=1&text=a")
-        page.wait_for_selector(STAGE)
-        expect(page.locator(SEARCH)).to_have_value("a")
 
 
 def test_rooms_are_one_tab_stop_and_arrow_keys_move_along_them(page: Page) -> None:

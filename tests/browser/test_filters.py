@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.test_main_job import pair_of
+
 pytestmark = pytest.mark.browser
 
 
@@ -19,6 +21,10 @@ def test_groups_are_made_by_clicks_and_typed(page: Page) -> None:
     queue.locator("details.more summary").click()
     kinds = queue.locator(".drawer [data-name^='suspect_kind = ']")
     expect(kinds.nth(1)).to_be_visible()
+    pair = pair_of(page)
+    page.keyboard.press("u")
+    expect(page.locator("#traced-toast .traced-note")).to_be_visible()
+    assert pair_of(page) == pair, "the drawer covers it: no verdict"
     counts = [int(kinds.nth(i).locator("small").inner_text()) for i in (0, 1)]
     names = [kinds.nth(i).get_attribute("data-name") or "" for i in (0, 1)]
     queue.locator("[data-how][value=any]").check()

@@ -5,7 +5,8 @@ import sqlite3
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, opened_page
+from tests.browser.conftest import SIZE, Site, opened_page
+from tests.browser.test_every_page import EVERY_SIZE
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import wait_until_ready
 
@@ -58,14 +59,20 @@ def test_right_is_a_few_presses_of_tab_away_and_each_stop_has_a_ring(page: Page)
         assert page.evaluate(RING), page.evaluate(FOCUSED)
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (720, 450), (390, 844)], ids=str)
-def test_nothing_covers_picture_caption_or_chart(page: Page, size: tuple[int, int]) -> None:
-    """720 × 450 is a window of 1440 × 900 at 200 %."""
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    assert page.evaluate(OVERLAPS, PARTS) == []
-    page.locator("#traced-stage .words").scroll_into_view_if_needed()
-    page.locator("#traced-stage .traced-caption").click(trial=True)
-    page.set_viewport_size({"width": 1440, "height": 900})
+def test_at_every_size_nothing_covers_a_pair_and_its_verdicts_are_in_view(page: Page) -> None:
+    for width, height in EVERY_SIZE:
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate("scrollTo(0, 0)")
+        for button in page.locator("#traced-stage .verdicts button").all():
+            box = button.bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] <= height
+        if width > 1000:
+            assert page.evaluate("document.scrollingElement.scrollHeight") == height
+        assert page.evaluate(OVERLAPS, PARTS) == []
+        page.locator("#traced-stage .words").scroll_into_view_if_needed()
+        page.locator("#traced-stage .traced-caption").click(trial=True)
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
 
 
 def test_the_browsers_own_controls_follow_the_theme(page: Page) -> None:
@@ -74,21 +81,6 @@ def test_the_browsers_own_controls_follow_the_theme(page: Page) -> None:
     assert page.evaluate(scheme) == "dark"
     page.evaluate("() => document.body.classList.remove('dark')")
     assert page.evaluate(scheme) != "dark"
-
-
-@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (720, 450), (390, 844)], ids=str)
-def test_verdicts_are_in_view_and_a_desktop_does_not_scroll(
-    page: Page, size: tuple[int, int]
-) -> None:
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.evaluate("scrollTo(0, 0)")
-    for button in page.locator("#traced-stage .verdicts button").all():
-        box = button.bounding_box()
-        assert box is not None
-        assert box["y"] + box["height"] <= size[1]
-    if size[0] > 1000:
-        assert page.evaluate("document.scrollingElement.scrollHeight") == size[1]
-    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_a_suggestion_that_is_folded_is_shown_before_it_can_be_accepted(

@@ -1,4 +1,5 @@
-"""The main workflow: review by keyboard, undo, retrain, export, check the exported decisions."""
+"""The main workflow: review by keyboard, undo, retrain, export, check the exported decisions; and
+the end of the review, what was found and what comes next."""
 
 import json
 from pathlib import Path
@@ -6,9 +7,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from backend.review.charts import progress_of
+from backend.workspace import QueueFilter
 from tests.browser.conftest import PAIRS, Site, go_to
+from tests.browser.test_every_page import EVERY_SIZE, TOO_WIDE
 
 pytestmark = pytest.mark.browser
+END = "#traced-stage .finish"
 
 
 @pytest.fixture
@@ -74,7 +79,10 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     area.fill("")
     page.keyboard.type(mine)
     assert pair_of(page) == before
-    expect(page.locator("#traced-stage .editor .check")).to_contain_text("likely wrong")
+    checked = page.locator("#traced-stage .editor .checked")
+    expect(checked).to_contain_text("likely wrong")
+    expect(checked.locator(".suspect").first).to_be_visible()
+    expect(checked).to_be_in_viewport()
     press(page, "Control+Enter")
     expect(page.locator("#traced-queue")).to_contain_text(
         f"{before_all + 10} of {PAIRS} pairs reviewed"
@@ -135,13 +143,35 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     assert "Retrained 1" in (out / "README.md").read_text()
 
 
-def test_chart_and_steps_move_together(page: Page) -> None:
-    page.wait_for_selector("#traced-steps li")
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#traced-steps li").nth(1)).to_have_attribute("aria-current", "step")
-    expect(page.locator("#traced-stage .word.removed")).to_have_count(1)
-    page.locator("#traced-steps li button").nth(3).click()
-    expect(page.locator("#traced-steps li").nth(3)).to_have_attribute("aria-current", "step")
-    expect(page.locator("#traced-stage .word.removed")).to_have_count(3)
-    page.locator('#traced-chart [data-step="2"] .dot').click()
-    expect(page.locator("#traced-steps li").nth(2)).to_have_attribute("aria-current", "step")
+def test_the_last_verdict_leads_to_what_was_found_and_to_the_export(page: Page, site: Site) -> None:
+    with site.workspace() as workspace:
+        rows = workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=PAIRS).rows
+        for place, row in enumerate(rows[:-1]):
+            decision = "drop" if place % 2 else "correct"
+            workspace.review.decide(row.pair_id, row.verdict_version, decision)
+        removed = progress_of(workspace.store, 1).by_decision["drop"]
+    page.goto(f"{site.address}/?dataset=1")
+    shown = page.locator("#traced-stage [data-pair]")
+    expect(shown).to_be_visible()
+    page.keyboard.press("a")
+    expect(page.locator(END)).to_be_visible()
+    expect(page.locator(END)).to_contain_text(f"{removed} removed")
+    for width, height in EVERY_SIZE:
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        assert page.evaluate(TOO_WIDE) == []
+        sentence, following = (
+            page.locator(f"{END} {part}").bounding_box() for part in ("p:not(.next)", ".next")
+        )
+        assert sentence is not None
+        assert following is not None
+        assert sentence["y"] + sentence["height"] <= following["y"]
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.keyboard.press("z")  # also the last verdict can be taken back
+    expect(shown).to_be_visible()
+    page.keyboard.press("a")
+    page.locator(END).get_by_role("link", name="Progress").click()
+    page.wait_for_url("**/progress**")
+    expect(page.locator("#progress-cards .finish")).to_be_visible()
+    page.locator("#progress-cards .finish").get_by_role("link", name="Export").click()
+    page.wait_for_url("**/export**")

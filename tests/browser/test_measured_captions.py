@@ -1,11 +1,11 @@
-"""Support, specificity and picture quality: measured by a click, then used to find pairs."""
+"""Support and specificity: measured by a click, then used to find pairs."""
 
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PAIRS, Site, go_to
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of
 
 pytestmark = pytest.mark.browser
@@ -78,12 +78,3 @@ def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page:
     assert target not in (None, before)
     other.click()
     expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(target))
-
-
-def test_pictures_are_checked(page: Page) -> None:
-    go_to(page, "datasets")
-    page.locator("#measure-more button").first.click()
-    page.locator("#quality-start").click()
-    status = page.locator("#job-status")
-    expect(status).to_contain_text(f"{PAIRS} pictures checked", timeout=JOB)
-    expect(status).to_contain_text("nothing was found")

@@ -34,27 +34,8 @@ def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
     expect(stale).to_be_hidden()
 
 
-def test_an_example_shows_chance_warning_and_words(page: Page) -> None:
+def test_an_example_shows_its_chance_and_a_suspect_word_lights_its_part(page: Page) -> None:
     """The first example is already answered; the others answer by a click."""
-    go_to(page, "try")
-    result, field = page.locator("#playground-result"), page.locator("#playground-caption textarea")
-    expect(result.locator(".for")).to_be_visible()
-    expect(result.locator(".chance")).to_contain_text("likely wrong")
-    expect(result).to_contain_text("only knows drawn scenes")
-    expect(result).not_to_contain_text("--model")
-    for example in page.locator("#playground-examples button").all()[1:]:
-        shown = example.locator("span").inner_text()
-        example.click()
-        expect(field).to_have_value(shown)
-        expect(result).to_contain_text(shown)
-        if result.locator(".word.suspect").count():
-            break
-    else:
-        pytest.fail("no example has a suspect word")
-    expect(page.locator("#playground-stale")).to_be_hidden()
-
-
-def test_a_suspect_word_lights_its_part_of_the_picture(page: Page) -> None:
     requests: list[Request] = []
 
     def note(request: Request) -> None:
@@ -63,18 +44,22 @@ def test_a_suspect_word_lights_its_part_of_the_picture(page: Page) -> None:
 
     page.on("request", note)
     go_to(page, "try")
-    result, shown = (
-        page.locator("#playground-result"),
-        "#playground-picture :is(.region, .where-note)",
-    )
+    result, field = page.locator("#playground-result"), page.locator("#playground-caption textarea")
+    shown = "#playground-picture :is(.region, .where-note)"
     expect(result.locator(".for")).to_be_visible()
+    expect(result.locator(".chance")).to_contain_text("likely wrong")
+    expect(result).to_contain_text("only knows drawn scenes")
+    expect(result).not_to_contain_text("--model")
     for example in page.locator("#playground-examples button").all()[1:]:
         text = example.locator("span").inner_text()
         example.click()
-        expect(page.locator("#playground-caption textarea")).to_have_value(text)
+        expect(field).to_have_value(text)
         expect(result).to_contain_text(text)
         if result.locator(".word.suspect").count():
             break
+    else:
+        pytest.fail("no example has a suspect word")
+    expect(page.locator("#playground-stale")).to_be_hidden()
     words = result.locator(".word.suspect")
     words.first.focus()
     expect(page.locator(shown)).to_have_count(1)
@@ -90,7 +75,7 @@ def test_a_suspect_word_lights_its_part_of_the_picture(page: Page) -> None:
     assert where is not None
     assert image["x"] - 1 <= where["x"]
     assert where["x"] + where["width"] <= image["x"] + image["width"] + 1
-    page.locator("#playground-caption textarea").fill("A dog")
+    field.fill("A dog")
     expect(page.locator("#playground-stale")).to_be_visible()
     page.mouse.move(1, 1)
     words.first.hover()

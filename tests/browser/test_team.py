@@ -8,10 +8,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import PASSWORD, PATIENCE, Site, clean, go_to, new_page, tab_of
 from tests.browser.test_main_job import pair_of, press
-from tests.browser.test_verdicts import wait_until_ready, wait_until_saved
 
 pytestmark = pytest.mark.browser
-NAMES = ("Ada", "Ben", "Eve")
 
 
 class People(dict[str, Page]):
@@ -58,46 +56,14 @@ def log_in(page: Page, site: Site, name: str) -> None:
     page.wait_for_selector("#traced-stage [data-pair]")
 
 
-def test_a_wrong_password_is_reported_and_a_logout_ends_the_session(
-    profile: BrowserContext, team_site: Site
-) -> None:
-    with new_page(profile) as page:
-        page.goto(team_site.address)
-        page.get_by_label("Name").fill("Ada")
-        page.get_by_label("Password").fill("not the password")
-        page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_role("alert")).to_contain_text("Wrong name or password")
-        log_in(page, team_site, "Ada")
-        expect(page.locator("#traced-who")).to_contain_text("Ada")
-        page.get_by_role("button", name="Log out").click()
-        expect(page).to_have_url(re.compile("/login"))
-        page.goto(team_site.address)
-        expect(page).to_have_url(re.compile("/login"))
-
-
-def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: People) -> None:
-    """With login as without; and no one else gets the pairs that are prefetched."""
-    for name in NAMES:
-        wait_until_ready(people[name])
-    ada = people["Ada"]
-    ada.route("**/review/acts", lambda route: None)  # no response
-    shown = []
-    for _ in range(3):
-        shown.append(pair_of(ada))
-        press(ada, "u")
-    others = {pair_of(people[name]) for name in ("Ben", "Eve")}
-    assert len({*shown, pair_of(ada), *others}) == 6
-    ada.unroute("**/review/acts")
-    wait_until_saved(ada)
-    for pair in reversed(shown):
-        ada.keyboard.press("z")
-        expect(ada.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", pair)
-
-
 def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     people: People, team_site: Site
 ) -> None:
     ada, ben, eve = people["Ada"], people["Ben"], people["Eve"]
+    go_to(ada, "team")
+    ada.locator("#team-save").click()
+    expect(ada.get_by_text("Only an adjudicator")).to_be_visible()
+    go_to(ada, "review")
     go_to(eve, "team")
     share = eve.locator("#team-share input[type=number]")
     share.fill("100")
@@ -132,14 +98,7 @@ def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     expect(page).to_contain_text("No pair is waiting for an adjudicator")
 
 
-def test_only_an_adjudicator_sets_the_overlap(people: People) -> None:
-    ada = people["Ada"]
-    go_to(ada, "team")
-    ada.locator("#team-save").click()
-    expect(ada.get_by_text("Only an adjudicator")).to_be_visible()
-
-
-def test_an_adjudicator_adds_an_account_in_the_page(
+def test_an_added_account_logs_in_and_out_and_not_by_a_wrong_password(
     people: People, team_site: Site, profile: BrowserContext
 ) -> None:
     eve = people["Eve"]
@@ -152,7 +111,17 @@ def test_an_adjudicator_adds_an_account_in_the_page(
     expect(eve.locator("#team-accounts")).to_contain_text("Flo")
     expect(eve.locator("#account-password input")).to_have_value("")
     with new_page(profile) as page:
+        page.goto(team_site.address)
+        page.get_by_label("Name").fill("Flo")
+        page.get_by_label("Password").fill("not the password")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("alert")).to_be_visible()
         log_in(page, team_site, "Flo")
+        expect(page.locator("#traced-who")).to_contain_text("Flo")
+        page.get_by_role("button", name="Log out").click()
+        expect(page).to_have_url(re.compile("/login"))
+        page.goto(team_site.address)
+        expect(page).to_have_url(re.compile("/login"))
 
 
 def test_a_login_and_a_key_end_only_after_a_second_press(

@@ -203,14 +203,18 @@ def test_a_held_arrow_key_moves_each_time_and_the_next_key_works(page: Page, sit
     expect(step).to_have_text("2")
     expect(page.locator("#traced-stage .words .removed")).to_have_count(2)
     expect(page.locator("#traced-chart .dot.at")).to_have_count(1)
+    page.locator("#traced-steps li button").nth(3).click()
+    expect(step).to_have_text("3")
+    page.locator('#traced-chart [data-step="1"] .dot').click()
+    expect(step).to_have_text("1")
     page.evaluate(HOLD, ["ArrowLeft", 30])
     expect(step).to_have_text("0")
     page.evaluate(HOLD, ["ArrowRight", 30])
     expect(step).to_have_text(str(min(last, 30)))
     before, pair = decisions(site), pair_of(page)
-    press(page, "u")
+    page.evaluate(HOLD, ["u", 10])
     wait_until_saved(page)
-    assert decisions(site) == {**before, pair: "unsure"}
+    assert decisions(site) == {**before, pair: "unsure"}, "a held key decides no pair unseen"
     take_back(page, site, before)
 
 

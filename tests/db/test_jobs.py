@@ -84,8 +84,12 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert "running at 40 of 100" in stale.message
 
 
-def test_jobs_of_other_machines_are_dead_after_long_inactivity(store: Store) -> None:
+def test_jobs_of_ended_processes_are_dead_and_of_other_machines_after_long_inactivity(
+    store: Store,
+) -> None:
+    same_id = f"{job_queries.PROCESS.rpartition(':')[0]}:ab"  # which this process has got again
     for owner, silence, status in (
+        (same_id, timedelta(), "failed"),
         ("elsewhere:1:ab", timedelta(), "queued"),
         ("elsewhere:1:ab", 2 * job_queries.SILENCE, "failed"),
         ("", 2 * job_queries.SILENCE, "failed"),

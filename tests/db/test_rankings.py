@@ -1,5 +1,9 @@
 """Two columns for the probability of error: one is in use, the next ranking goes to the other."""
 
+import numpy as np
+
+from backend.jobs.scoring.replace_ranking import use_ranking
+from backend.store import Store as JobStore
 from db import Store
 from db.queries import (
     duplicate_queries,
@@ -90,3 +94,18 @@ def test_a_later_claim_replaces_the_earlier(store: Store) -> None:
         ranking_queries.use_next(session, dataset_id)
         assert not ranking_queries.is_current(session, dataset_id, second), "used once"
         assert ranking_queries.is_current(session, other, elsewhere)
+
+
+def test_a_ranking_that_is_overtaken_at_its_end_is_not_used(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 2)
+    opened, used = JobStore(store), list[object]()
+
+    def overtake(done: int, total: int, message: str) -> None:
+        if done == total:
+            opened.write(ranking_queries.begin, dataset_id)
+
+    ranking = np.array(ids), np.array([0.5, 0.7])
+    assert not use_ranking(opened, dataset_id, *ranking, used.append, overtake)
+    assert used == []
+    assert use_ranking(opened, dataset_id, *ranking, used.append)
+    assert len(used) == 1

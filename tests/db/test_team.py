@@ -73,6 +73,7 @@ def test_a_hold_keeps_others_out_until_it_expires(store: Store) -> None:
     with store.writing() as session:
         session.execute(update(Hold).values(expires_at=now() - timedelta(seconds=1)))
     with store.writing() as session:
+        assert queue_queries.first_pair(session, handed) == ids[0]
         assert hold_queries.hold(session, ids[0], "Ben")
         hold_queries.release(session, [ids[0]], "Ada")
         assert not hold_queries.hold(session, ids[0], "Ada"), "only one's own claim is given back"

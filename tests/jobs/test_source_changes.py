@@ -160,13 +160,16 @@ def test_a_renamed_picture_and_another_split_are_told(workspace: Workspace, tmp_
     assert stored["b.png"].split == "test"
 
 
-def test_two_new_captions_of_a_picture_are_not_guessed_among(
-    workspace: Workspace, tmp_path: Path
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])
+def test_captions_of_a_picture_are_not_guessed_among(
+    workspace: Workspace, tmp_path: Path, before: int, after: int
 ) -> None:
-    workspace.jobs.import_dataset(write(tmp_path / "d", {"a.png": "A dog."}, NO_IDS))
-    rows = [{"file_name": "a.png", "caption": text} for text in ("A red dog.", "A black dog.")]
-    again = workspace.jobs.import_dataset(image_folder(tmp_path / "d", rows, PICTURES))
-    assert asdict(again.changes) == {"new": 2, "changed": 0, "moved": 0, "gone": 1, "same": 0}
+    texts = iter(("A dog.", "A red dog.", "A black dog."))
+    for count in (before, after):
+        rows = [{"file_name": "a.png", "caption": next(texts)} for _ in range(count)]
+        report = workspace.jobs.import_dataset(image_folder(tmp_path / "d", rows, PICTURES))
+    counts = {"new": after, "changed": 0, "moved": 0, "gone": before, "same": 0}
+    assert asdict(report.changes) == counts
 
 
 def test_a_picture_replaced_under_its_name_is_nobodys_picture(

@@ -6,11 +6,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-import app as program
 from backend.errors import NotFound
 from backend.workspace import Workspace
+from tests.cli.invoking import invoked
 from tests.jobs.opening import opened
 
 PAIRS = 60
@@ -73,11 +72,9 @@ def test_a_pipeline_reads_the_exit_status_and_the_test_case(tmp_path: Path, fold
     workspace.store.close()
 
     def run(*options: str) -> tuple[int, dict[str, object]]:
-        done = CliRunner().invoke(
-            program.app, ["check", "pairs", "--json", *options],
-            env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
-        )  # fmt: skip
-        return done.exit_code, json.loads(done.stdout)
+        environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+        status, out, _ = invoked(environment, "check", "pairs", "--json", *options)
+        return status, json.loads(out)
 
     junit = tmp_path / "check.xml"
     status, report = run("--at-most", "10%", "--junit", str(junit))

@@ -12,13 +12,13 @@ import typer
 from annotated_types import Ge, Gt, Le
 from fastapi.testclient import TestClient
 from pydantic.fields import FieldInfo
-from typer.testing import CliRunner
 
 import app as program
 from backend.errors import SettingsError
 from backend.operations.registry import OPERATIONS
 from backend.options import CommandLine, Options
 from backend.workspace import ExportChoice, Workspace
+from tests.cli.invoking import invoked
 from tests.datasets.folders import malformed
 from tests.jobs.opening import opened
 from traced_ui import api
@@ -181,9 +181,9 @@ def test_what_cannot_be_is_refused_at_every_door(
         if kind == "check":
             arguments += ["--at-most", "2%"]
         arguments += [option_of(field, path[-1]), str(value)]
-        done = CliRunner().invoke(program.app, arguments, env={"COLUMNS": "200"})
-        assert done.exit_code == 2
-        assert path[-1].replace("_", "-") in done.stderr.replace("_", "-")
+        status, _, err = invoked({"COLUMNS": "200"}, *arguments)
+        assert status == 2
+        assert path[-1].replace("_", "-") in err.replace("_", "-")
 
 
 @pytest.mark.parametrize("kind", OPERATIONS)
@@ -207,13 +207,11 @@ def test_an_export_is_the_same_by_every_door(
     outs = [tmp_path / name for name in ("python", "typed", "sent", "page")]
     choice = {"dropped": "tag", "unsure": "leave out"}
     workspace.jobs.export(1, ExportChoice.parsed(choice), outs[0], "csv")
-    done = CliRunner().invoke(
-        program.app,
-        ["export", "pairs", str(outs[1]), "--format", "csv", "--dropped", "tag", "--unsure",
-         "leave out"],
-        env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
+    status, _, err = invoked(
+        {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}, "export", "pairs", str(outs[1]),
+        "--format", "csv", "--dropped", "tag", "--unsure", "leave out",
     )  # fmt: skip
-    assert done.exit_code == 0, done.stderr
+    assert status == 0, err
     sent = {"out": str(outs[2]), "format": "csv", "choice": choice}
     assert client.post("datasets/1/exports", json=sent).status_code == 202
     entered = dict.fromkeys(Fields._fields) | choice | {
@@ -233,11 +231,10 @@ def test_an_import_is_the_same_by_every_door(
     workspace: Workspace, client: TestClient, tmp_path: Path
 ) -> None:
     source = tmp_path / "pairs"
-    done = CliRunner().invoke(
-        program.app, ["import", str(source), "--name", "typed", "--no-id-column"],
-        env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
-    )  # fmt: skip
-    assert done.exit_code == 0, done.stderr
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    arguments = ("import", str(source), "--name", "typed", "--no-id-column")
+    status, _, err = invoked(environment, *arguments)
+    assert status == 0, err
     sent = {"path": str(source), "name": "sent", "id_column": ""}
     assert client.post("datasets", json=sent).status_code == 202
     assert workspace.jobs.background.wait(250)

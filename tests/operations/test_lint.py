@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-import app as program
 from backend.jobs.lint_captions import LintReport
 from backend.workspace import Workspace
+from tests.cli.invoking import as_json, invoked
 from tests.jobs.opening import opened
 
 THINGS = ("dog", "cat", "horse", "bus", "boat", "tree", "lamp", "house", "kite", "bear")
@@ -69,32 +68,21 @@ def test_each_fault_is_a_queue(workspace: Workspace, report: LintReport) -> None
 def test_a_mend_is_previewed_undone_and_no_fault_any_more(
     workspace: Workspace, report: LintReport, tmp_path: Path
 ) -> None:
-    def run(*arguments: str) -> str:
-        done = CliRunner().invoke(
-            program.app, [*arguments, "--json"],
-            env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
-        )  # fmt: skip
-        assert done.exit_code == 0, done.output
-        return done.stdout
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+
+    def faults() -> set[str]:
+        return {fault["name"] for fault in as_json(environment, "lint", "pairs")["faults"]}
 
     edit = ("edit", "pairs", "--mend", "markup", "--author", "Ada")
-    assert json.loads(run(*edit, "--dry-run"))["changed"] == 1
+    assert as_json(environment, *edit, "--dry-run")["changed"] == 1
     assert pairs_with(workspace, "lint: markup") == {"html"}
-    assert json.loads(run(*edit))["examples"][0]["after"] == "A dog & a cat"
-    faults = {fault["name"] for fault in json.loads(run("lint", "pairs"))["faults"]}
-    assert "markup" not in faults
+    assert as_json(environment, *edit)["examples"][0]["after"] == "A dog & a cat"
+    assert "markup" not in faults()
     assert "lint: markup" not in workspace.review.tags(1)
-    run("edit", "pairs", "--undo", "--author", "Ada")
-    assert "markup" in {fault["name"] for fault in json.loads(run("lint", "pairs"))["faults"]}
-
-
-def test_what_cannot_be_mended_is_said(workspace: Workspace, tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        program.app, ["edit", "pairs", "--mend", "refusal"],
-        env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
-    )  # fmt: skip
-    assert done.exit_code == 2
-    assert "markup" in done.stderr
+    as_json(environment, "edit", "pairs", "--undo", "--author", "Ada")
+    assert "markup" in faults()
+    status, _, err = invoked(environment, "edit", "pairs", "--mend", "refusal")
+    assert (status, "markup" in err) == (2, True), "it says what can be mended"
 
 
 def test_words_that_all_captions_share_are_reported(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """`patterns`: from verdicts to queues, by every door."""
 
-import json
 import re
 from collections.abc import Callable
 from html import unescape
@@ -9,13 +8,12 @@ from urllib.parse import parse_qs
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-import app as program
 from backend.errors import NotScored, SettingsError
 from backend.jobs.writer_patterns import FEWEST_AT_RANDOM, PatternsReport
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
+from tests.cli.invoking import as_json
 from tests.datasets.folders import json_lines
 from tests.jobs.opening import opened
 from traced_ui.patterns_page import spots_html
@@ -102,12 +100,8 @@ def test_the_command_prints_what_the_operation_returns(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     judge(workspace, smiles, AT_RANDOM)
-    done = CliRunner().invoke(
-        program.app, ["patterns", "pairs", "--json"],
-        env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    (spot,) = json.loads(done.stdout)["spots"]
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    (spot,) = as_json(environment, "patterns", "pairs")["spots"]
     assert spot["pattern"]["name"] == "smiling"
     assert spot["pattern"]["random"] == 25 >= FEWEST_AT_RANDOM
 

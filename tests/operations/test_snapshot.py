@@ -1,6 +1,5 @@
 """`snapshot`, `diff` and `restore`, by the command line, the API and for curators."""
 
-import json
 import re
 from html import unescape
 from pathlib import Path
@@ -8,12 +7,11 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from typer.testing import CliRunner
 
-import app as program
 from backend.errors import NotFound, SettingsError
 from backend.workspace import Workspace
 from db.authors import RESTORE
+from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder
 from tests.jobs.opening import opened
 from traced_ui.snapshots_page import comparison_html
@@ -49,11 +47,7 @@ def change_source(workspace: Workspace, folder: Path) -> None:
 
 
 def typed(tmp_path: Path, *arguments: str) -> Any:
-    done = CliRunner().invoke(
-        program.app, [*arguments, "--json"], env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    )
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    return as_json({"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}, *arguments)
 
 
 def test_what_changed_is_told_by_kind_and_word_by_word(

@@ -12,13 +12,17 @@ from traced_ui import labels_form
 from traced_ui.page_dataset import PageDataset
 
 
+def handlers_of(workspace: Workspace, dataset: int) -> dict[str, Any]:
+    with gr.Blocks() as blocks:
+        labels_form.build(workspace, PageDataset(str(dataset)))
+    return {event.name: event.fn for event in blocks.fns.values()}
+
+
 def test_pasted_rows_are_previewed_given_and_taken_back(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     imported = workspace.jobs.import_dataset(dogs(tmp_path / "p", 2))
-    with gr.Blocks() as blocks:
-        labels_form.build(workspace, PageDataset(str(imported.dataset_id)))
-    handlers: dict[str, Any] = {event.name: event.fn for event in blocks.fns.values()}
+    handlers = handlers_of(workspace, imported.dataset_id)
     request: Any = SimpleNamespace(username=None)
 
     def decisions() -> list[str | None]:
@@ -46,9 +50,7 @@ def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
     workspace.accounts.set_overlap(dataset.dataset_id, 1.0, 2)
     workspace.review.decide(ids[0], 0, "correction", "A small horse", author="Ada")
     workspace.review.decide(ids[1], 0, "drop", author="Ben")
-    with gr.Blocks() as blocks:
-        labels_form.build(workspace, PageDataset(str(dataset.dataset_id)))
-    handlers: dict[str, Any] = {event.name: event.fn for event in blocks.fns.values()}
+    handlers = handlers_of(workspace, dataset.dataset_id)
     ben: Any = SimpleNamespace(username="Ben")
     pasted = "id,verdict\np0,wrong\np1,correct\np2,correct"
     for handler in ("previewed", "give_verdicts"):

@@ -11,7 +11,7 @@ from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.learning_texts import FEWEST_FOR_LEVEL
-from backend.review.views import VerdictView
+from backend.review.views import ClaimView, VerdictView
 from backend.workspace import ReviewCounts
 from tests.traced_ui.samples import NOW, classifiers, pair, row, suggestion, trajectory
 from traced_ui import picture_map, retrain, review_page
@@ -101,6 +101,17 @@ def test_suspicion_is_shown_as_shade_underline_and_number() -> None:
     assert '--suspicion:0.83" title="suspicion 0.83"' in marked
     assert 'class="word suspect"' in marked
     assert marked.count("unread") == 1
+
+
+def test_each_claim_has_its_own_most_suspect_word() -> None:
+    text = "A red dog. A blue cat."
+    claims = [
+        ClaimView(start, end, "sentence", False, False, True, numbers={})
+        for start, end in ((0, 10), (11, 22))
+    ]
+    suspects = [SuspectWord(2, 5, 0.9), SuspectWord(13, 17, 0.3)]
+    marked = highlighted_caption(text, suspects, claims=claims)
+    assert re.findall(r'class="word suspect[^>]*>([^<]*)<', marked) == ["red", "blue"]
 
 
 @pytest.mark.parametrize(

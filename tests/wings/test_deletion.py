@@ -15,8 +15,9 @@ from backend import plugins
 ROOT = Path(__file__).resolve().parents[2]
 #: What a wing may be a part of, and what is read beside it.
 CODE = ("backend", "db", "research", "tests", "traced_curator", "traced_ui")
-#: Tests of the core without each wing in `make test`, and without any in `make nightly`.
+#: Tests of the core that `make test` runs without any wing, and `make nightly` without each alone.
 SHORT = ("tests/test_architecture.py", "tests/wings/test_core.py")
+#: Those that `make nightly` runs without any.
 LONG = (
     *SHORT, "tests/db", "tests/review", "tests/operations", "tests/cli", "tests/traced_ui",
     "tests/datasets", "tests/jobs",
@@ -47,9 +48,12 @@ def run_tests(copy: Path, *tests: str) -> None:
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("wing", WINGS)
-def test_the_core_does_without(wing: str, tmp_path: Path) -> None:
-    copied_without([wing], tmp_path)
+@pytest.mark.parametrize(
+    "wings", [pytest.param([wing], marks=pytest.mark.nightly) for wing in WINGS] + [WINGS]
+)
+def test_the_core_does_without(wings: list[str], tmp_path: Path) -> None:
+    """Imports between wings are checked by `test_architecture.py`."""
+    copied_without(wings, tmp_path)
     run_tests(tmp_path, *SHORT)
 
 

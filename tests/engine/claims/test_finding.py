@@ -74,6 +74,8 @@ def test_what_cannot_be_divided_stays_and_the_rest_is_divided() -> None:
     first, *_, last = texts(caption)
     assert first.startswith("A cat sits")
     assert last == endless.strip()
+    tail = f"A {'very ' * 30}big dog, red."
+    assert texts(tail) == [tail], "what follows the comma is too short to be asked about alone"
 
 
 @pytest.mark.parametrize(

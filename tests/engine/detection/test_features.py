@@ -32,6 +32,7 @@ def test_a_row_holds_what_can_be_read_off_the_curves() -> None:
     assert value(row, "gain of step 1") == pytest.approx(0.3)
     assert value(row, "words removed until the peak") == 1
     assert value(row, "position of the peak") == pytest.approx(1 / 3)
+    assert value(row, "gain per word until the peak") == pytest.approx(0.3)
     assert value(row, "largest deletion gain") == pytest.approx(0.3)
     assert value(row, "second largest deletion gain") == pytest.approx(0.0, abs=1e-6)
     assert value(row, "share of words whose deletion helps") == pytest.approx(1 / 3)
