@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Annotated, Protocol
 
-import typer
+from pydantic import Field
 
-from backend.cli.output import emit, progress, reported
+from backend.cli.commands import as_command
+from backend.cli.output import emit, progress
 from backend.operations.common_options import AsJson, Database, Device, Precision
+from backend.options import CommandLine, Options, switch
 from backend.progress import Progress
 
 
@@ -16,112 +18,98 @@ class Measured(Protocol):
     def table(self) -> str: ...
 
 
-def bench(
-    models: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="With --launches: blip-itm, blip-itc, clip, "
-                       "siglip or vqa. Default: all.", show_default=False),
-    ] = None,
-    scorer: Annotated[
-        list[str] | None,
-        typer.Option(help="blip-itm, blip-itc or clip; may be given several times. Default: all."),
-    ] = None,
-    explorer: Annotated[
-        list[str] | None,
-        typer.Option(help="elimination, gcd or fast-gcd; may be given several times. Default: "
-                     "elimination."),
-    ] = None,
-    lazy: Annotated[
-        list[int] | None,
-        typer.Option(min=1, metavar="M", help="Also lazy elimination that re-scores M words; may "
-                     "be given several times."),
-    ] = None,
-    first_step: Annotated[
-        bool, typer.Option("--first-step", help="Also each explorer's first step alone.")
-    ] = False,
-    pairs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Pairs to measure on. Default: 8; with --launches 256, as many as "
-                                 "an accelerator has in flight."),
-    ] = None,
-    words: Annotated[str, typer.Option(help="Words per caption, from-to.")] = "8-20",
-    reference: Annotated[
-        bool, typer.Option(help="Also run the reference implementation, which is slow, and "
-                                "compare.")
-    ] = True,
-    store: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="PAIRS", help="Measure the latency of the queue in a generated "
-                                                  "database of this many pairs instead."),
-    ] = None,
-    sentences: Annotated[
-        int, typer.Option(min=1, help="With --store: claims of each caption.")
-    ] = 1,
-    curators: Annotated[
-        int | None,
-        typer.Option(min=1, help="Measure this many concurrent curators on a real server instead."),
-    ] = None,
-    ray: Annotated[
-        int | None,
-        typer.Option(min=200, metavar="PAIRS", help="Measure the throughput of Ray workers on this "
-                                                    "many drawn pairs instead, and estimate the "
-                                                    "cost of large datasets."),
-    ] = None,
-    suggestions: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="PAIRS", help="Measure suggestions for this many wrong "
-                     "captions instead, against trajectories and a plain implementation."),
-    ] = None,
-    launches: Annotated[
-        bool, typer.Option("--launches", help="Count what an accelerator would have to launch for "
-                           "each stage of scoring instead; no accelerator is needed.")
-    ] = False,
-    verdicts: Annotated[
-        int, typer.Option(min=1, help="With --curators: total number of verdicts.")
-    ] = 2000,
-    servers: Annotated[
-        int, typer.Option(min=1, help="With --curators: servers sharing one database.")
-    ] = 1,
-    pause: Annotated[
-        float, typer.Option(min=0, help="With --curators: seconds each curator spends on a pair.")
-    ] = 0.0,
-    db: Database = None,
-    device: Device = None,
-    precision: Precision = None,
-    as_json: AsJson = False,
-) -> None:  # fmt: skip
+class BenchOptions(Options):
     """Benchmark the engine against a plain implementation and against the minimum
     arithmetic required, in one run.
 
     Uses models of the published sizes with random weights, so nothing is downloaded.
     """
-    with reported(as_json):
-        from research.bench.cluster import bench_cluster
-        from research.bench.launches import IN_FLIGHT, bench_launches
-        from research.bench.load import bench_load
-        from research.bench.queue_speed import bench_store
-        from research.bench.suggestion_speed import bench_suggestions
 
-        modes: list[tuple[int | None, str, Callable[[int, Progress], Measured]]] = [
-            (store, "Making pairs", lambda n, update: bench_store(n, db, update, sentences)),
-            (curators, "Making pairs",
-             lambda n, update: bench_load(n, verdicts, db, update, servers, pause)),
-            (ray, "Measuring", lambda n, update: bench_cluster(n, progress=update)),
-            (suggestions, "Suggestions", bench_suggestions),
-            ((pairs or IN_FLIGHT) if launches else None, "Counting",
-             lambda n, update: bench_launches(n, models or (), update)),
-        ]  # fmt: skip
-        for number, doing, measure in modes:
-            if number is not None:
-                with progress(doing) as update:
-                    measured = measure(number, update)
-                emit(measured, as_json, measured.table())
-                return
-        from research.bench.measure_scoring import run_bench, table
+    models: Annotated[tuple[str, ...], CommandLine(is_argument=True, metavar="[MODEL]...")] = ()
+    """With --launches: blip-itm, blip-itc, clip, siglip or vqa. Default: all."""
+    scorer: tuple[str, ...] = ()
+    """blip-itm, blip-itc or clip; may be given several times. Default: all."""
+    explorer: tuple[str, ...] = ()
+    """elimination, gcd or fast-gcd; may be given several times. Default: elimination."""
+    lazy: Annotated[tuple[int, ...], CommandLine(metavar="M")] = ()
+    """Also lazy elimination that re-scores M words; may be given several times."""
+    first_step: bool = False
+    """Also each explorer's first step alone."""
+    pairs: int | None = Field(None, ge=1)
+    """Pairs to measure on. Default: 8; with --launches 256, as many as an accelerator has in
+    flight."""
+    words: str = "8-20"
+    """Words per caption, from-to."""
+    reference: Annotated[bool, switch("reference")] = True
+    """Also run the reference implementation, which is slow, and compare."""
+    store: Annotated[int | None, Field(ge=1), CommandLine(metavar="PAIRS")] = None
+    """Measure the latency of the queue in a generated database of this many pairs instead."""
+    sentences: int = Field(1, ge=1)
+    """With --store: claims of each caption."""
+    curators: int | None = Field(None, ge=1)
+    """Measure this many concurrent curators on a real server instead."""
+    ray: Annotated[int | None, Field(ge=200), CommandLine(metavar="PAIRS")] = None
+    """Measure the throughput of Ray workers on this many drawn pairs instead, and estimate the cost
+    of large datasets."""
+    suggestions: Annotated[int | None, Field(ge=1), CommandLine(metavar="PAIRS")] = None
+    """Measure suggestions for this many wrong captions instead, against trajectories and a plain
+    implementation."""
+    launches: bool = False
+    """Count what an accelerator would have to launch for each stage of scoring instead; no
+    accelerator is needed."""
+    verdicts: int = Field(2000, ge=1)
+    """With --curators: total number of verdicts."""
+    servers: int = Field(1, ge=1)
+    """With --curators: servers sharing one database."""
+    pause: float = Field(0.0, ge=0)
+    """With --curators: seconds each curator spends on a pair."""
+    db: Database = None
+    device: Device = None
+    precision: Precision = None
+    as_json: AsJson = False
 
-        with progress("Measuring") as update:
-            report = run_bench(
-                scorer or [], explorer or [], pairs or 8, words, reference, device, precision,
-                update, lazy or (), first_step,
-            )  # fmt: skip
-        emit(report, as_json, table(report.results))
+
+def _bench(options: BenchOptions) -> None:
+    from research.bench.cluster import bench_cluster
+    from research.bench.launches import IN_FLIGHT, bench_launches
+    from research.bench.load import bench_load
+    from research.bench.queue_speed import bench_store
+    from research.bench.suggestion_speed import bench_suggestions
+
+    def store(pairs: int, update: Progress) -> Measured:
+        return bench_store(pairs, options.db, update, options.sentences)
+
+    def load(curators: int, update: Progress) -> Measured:
+        return bench_load(
+            curators, options.verdicts, options.db, update, options.servers, options.pause
+        )
+
+    def launches(pairs: int, update: Progress) -> Measured:
+        return bench_launches(pairs, options.models, update)
+
+    to_count = options.pairs or IN_FLIGHT if options.launches else None
+    modes: list[tuple[int | None, str, Callable[[int, Progress], Measured]]] = [
+        (options.store, "Making pairs", store),
+        (options.curators, "Making pairs", load),
+        (options.ray, "Measuring", lambda pairs, update: bench_cluster(pairs, progress=update)),
+        (options.suggestions, "Suggestions", bench_suggestions),
+        (to_count, "Counting", launches),
+    ]
+    for number, doing, measure in modes:
+        if number is not None:
+            with progress(doing) as update:
+                measured = measure(number, update)
+            emit(measured, options.as_json, measured.table())
+            return
+    from research.bench.measure_scoring import run_bench, table
+
+    with progress("Measuring") as update:
+        report = run_bench(
+            options.scorer, options.explorer, options.pairs or 8, options.words,
+            options.reference, options.device, options.precision, update, options.lazy,
+            options.first_step,
+        )  # fmt: skip
+    emit(report, options.as_json, table(report.results))
+
+
+bench = as_command(_bench)
