@@ -38,7 +38,7 @@ from backend.cli.ending import bounded_end
 from backend.cli.output import (
     console,
     open_workspace,
-    reported,
+    report_errors,
     results,
     show_any_text,
     shown_database,
@@ -99,7 +99,7 @@ def main(
         results.print(VERSION)
         raise typer.Exit()
     console.quiet = quiet
-    with reported(False):
+    with report_errors(False):
         log_output.set_up(log_level, log_file, log_json)
     if context.invoked_subcommand is None:
         as_command(serve)()

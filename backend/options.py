@@ -53,7 +53,7 @@ class Options(BaseModel):
     )
 
     @classmethod
-    def parsed(cls, values: Mapping[str, Any]) -> Self:
+    def parse(cls, values: Mapping[str, Any]) -> Self:
         """Raises SettingsError, which names each wrong field."""
         try:
             return cls.model_validate(values)

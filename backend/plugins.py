@@ -50,7 +50,7 @@ def load(group: str, kind: type[T], join: Callable[[T], None] = lambda _: None) 
         if group == "commands" and IS_CHECKOUT and RESEARCH_FOLDER.is_dir():
             entries.append(_RESEARCH)
         others = sorted(entry_points(group=_PREFIX + group), key=lambda entry: entry.name)
-        _LOADED[group] = tuple(_imported(group, entry, kind, join) for entry in (*entries, *others))
+        _LOADED[group] = tuple(_import(group, entry, kind, join) for entry in (*entries, *others))
     return tuple(plugin.value for plugin in _LOADED[group] if not plugin.problem)
 
 
@@ -64,7 +64,7 @@ def is_there(group: str, name: str) -> bool:
     return any((entry.group, entry.name) == (_PREFIX + group, name) for entry in _of_wings())
 
 
-def loaded() -> list[Plugin]:
+def load_plugins() -> list[Plugin]:
     """The plug-ins of other packages, faulty ones included, as far as they were asked for."""
     return [plugin for group in _LOADED.values() for plugin in group if plugin.package]
 
@@ -80,7 +80,7 @@ def _of_wings() -> tuple[EntryPoint, ...]:
     )
 
 
-def _imported(group: str, entry: EntryPoint, kind: type[T], join: Callable[[T], None]) -> Plugin:
+def _import(group: str, entry: EntryPoint, kind: type[T], join: Callable[[T], None]) -> Plugin:
     package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
     plugin = Plugin(group, entry.name, package)
     try:

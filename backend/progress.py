@@ -1,7 +1,7 @@
 """Progress of jobs and commands, as data: the words are made where it is shown.
 
 A job calls its `Progress` with (done, total, stage). `Pace` turns the calls into `Step`s, with the
-rate and the time left. A job of several stages that says beforehand what each will take (`planned`)
+rate and the time left. A job of several stages that says beforehand what each will take (`plan`)
 has one bar over all of them.
 """
 
@@ -26,7 +26,7 @@ class PlannedStage(str):
     is_usable: bool
 
 
-def planned(
+def plan(
     progress: Progress, costs: Mapping[str, float], is_measured: bool = False, ranks: str = ""
 ) -> Progress:
     """`progress` that knows the places of these stages. `costs`: what each takes, by name, in the

@@ -147,7 +147,7 @@ class Settings:
             lazy=self.lazy,
         )
 
-    def chosen(self, model: str, **others: Any) -> "Settings":
+    def with_model(self, model: str, **others: Any) -> "Settings":
         """A copy with another model, as in `--model`. `others`: further settings, None: unchanged.
         A preset brings its own captioner unless one is given."""
         values = {key: value for key, value in others.items() if value is not None}
@@ -298,7 +298,7 @@ def load_settings(
     if "data_directory" in values:
         values["data_directory"] = typed_path(values["data_directory"])
     settings = replace(Settings(data_directory=default_data_directory()), **values, origins=origins)
-    settings = settings.chosen(settings.model)
+    settings = settings.with_model(settings.model)
     mode_named(settings.corrector_mode)
     parse_prices(settings.prices)
     if settings.quantise not in (None, "4bit", "8bit"):

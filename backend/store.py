@@ -51,7 +51,7 @@ _SNAPSHOT: ContextVar[_Snapshot | None] = ContextVar("snapshot", default=None)
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise the store's errors as ours, with their message."""
     try:
         yield
@@ -79,10 +79,10 @@ class Store:
         dataset once."""
         shared = _SNAPSHOT.get()
         if shared is not None and not scanning and shared.fits(self):
-            with translated():
+            with translate_errors():
                 yield shared.session
             return
-        with translated(), self._store.reading(scanning) as session:
+        with translate_errors(), self._store.reading(scanning) as session:
             set_reader(session, self.reader)
             yield session
 
@@ -119,7 +119,7 @@ class Store:
     def writing(self, large: bool = False) -> Iterator[Session]:
         """A session that commits when the block ends, and rolls back when it raises. `large`: set
         it to write a large part of the database."""
-        with translated(), self._store.writing(large) as session:
+        with translate_errors(), self._store.writing(large) as session:
             set_reader(session, self.reader)
             yield session
 
@@ -150,7 +150,7 @@ class Store:
 
     def backup(self, target: Path) -> Path:
         """A consistent copy, even while others write; see `db.backup`."""
-        with translated():
+        with translate_errors():
             return backup(self._store, target)
 
     @property
@@ -180,7 +180,7 @@ def is_missing(url: str) -> bool:
 
 def open_database(url: str) -> Store:
     """Open, create or upgrade the database at `url`. Raises StoreError, which says what to do."""
-    with translated():
+    with translate_errors():
         store = db.open_store(url)
     if store.dialect == "sqlite":
         refuse_database(Path(str(store.engine.url.database)))

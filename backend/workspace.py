@@ -89,10 +89,10 @@ class Workspace:
         """Restrict background jobs to the folders in the settings from now on: several people use
         this server, and they must not choose which files it reads and writes."""
         settings = self.settings
-        self.folders = Folders.named(
+        self.folders = Folders.from_settings(
             settings.import_root, settings.export_root, settings.data_directory
         )
-        self.jobs.guard = self.folders.checked
+        self.jobs.guard = self.folders.check_options
         self.jobs.exports = self.folders.exports[0]
 
     def seen_by(self, reader: str) -> "Workspace":

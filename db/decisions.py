@@ -54,7 +54,7 @@ def judgement(
 ) -> str | None:
     """What a verdict says about the original caption: the decision, but ENRICHED for an accepted
     enrichment, DUPLICATE_DROPPED for a dropped copy and NEW_CAPTION for a picture without a
-    caption. Code that counts errors must use this, or `blind_review.judged` in queries."""
+    caption. Code that counts errors must use this, or `blind_review.judgement_of` in queries."""
     if decision is not None and not has_caption:
         return NEW_CAPTION
     if decision == "drop" and is_duplicate_rule(author):

@@ -62,18 +62,18 @@ class OpenFiles:
         self._opened: tuple[tuple[int, int] | None, ...] = ()
         self._connections = 0
         self._lock = threading.Lock()
-        event.listen(engine, "connect", self._connected)
-        event.listen(engine, "close", self._closed)
+        event.listen(engine, "connect", self._on_connect)
+        event.listen(engine, "close", self._on_close)
         event.listen(engine, "commit", self.check)
 
-    def _connected(self, connection: sqlite3.Connection, _record: object) -> None:
+    def _on_connect(self, connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # opens the log
         with self._lock:
             if not self._connections:
                 self._opened = self._now()
             self._connections += 1
 
-    def _closed(self, _connection: sqlite3.Connection, _record: object) -> None:
+    def _on_close(self, _connection: sqlite3.Connection, _record: object) -> None:
         with self._lock:
             self._connections -= 1
 

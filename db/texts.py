@@ -26,7 +26,7 @@ def is_blank(text: str) -> bool:
     )
 
 
-def composed(text: str) -> str:
+def compose(text: str) -> str:
     """The text in normal form C. macOS writes file names decomposed, an accent after its letter:
     the same name in two forms is two names on other systems."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)

@@ -152,7 +152,7 @@ def image_root_of(path: Path) -> Path | None:
     return root if root.is_dir() else None
 
 
-def recorded(pair: SourcePair) -> dict[str, Any] | None:
+def noise_record(pair: SourcePair) -> dict[str, Any] | None:
     """The contents of a pair's noise column; None if the dataset has none.
 
     {"wrong": bool} and, if wrong, "kind", "kinds" and "changed" (character spans).

@@ -20,7 +20,7 @@ Picture = Image.Image | Path
 
 
 @contextmanager
-def imported(
+def import_pairs(
     captions: Iterable[tuple[int, str]],
     picture: Callable[[int], Picture],
     settings: Mapping[str, Any],

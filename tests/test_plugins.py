@@ -174,7 +174,7 @@ def score():
 
 def suggest():
     (listing,) = set(proposers.PROPOSERS) - set(good)
-    list(listing.started(None))
+    list(listing.start(None))
 
 used = {
     "short": problem(score), "listing": problem(suggest),

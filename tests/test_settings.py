@@ -48,7 +48,7 @@ def test_exploration_settings_are_grouped() -> None:
     environment = {"TRACED_EXPLORER": "gcd", "TRACED_SEED": "7", "TRACED_WHOLE_WORDS": "no"}
     exploring = load_settings({"steps": 3}, environment).exploring
     assert exploring == Exploring("gcd", steps=3, seed=7, whole_words=False)
-    assert Exploring.recorded(exploring.name, exploring.parameters()) == exploring
+    assert Exploring.from_run(exploring.name, exploring.parameters()) == exploring
 
 
 def test_variables_for_tests_are_not_settings() -> None:

@@ -102,6 +102,36 @@ def bare_participles(source: str) -> list[str]:
     return [name for name in names if name.strip("_") in PARTICIPLES]
 
 
+#: Participles that do not end in -ed.
+_IRREGULAR = {
+    "begun", "built", "chosen", "done", "drawn", "found", "given", "gone", "held", "hidden", "kept",
+    "known", "left", "lost", "made", "put", "seen", "sent", "shown", "taken", "told", "written",
+}  # fmt: skip
+_VERBS = {"embed", "feed", "need", "seed"}
+
+
+def is_participle(name: str) -> bool:
+    """>>> [is_participle(name) for name in ("_opened", "seen", "embed", "open_file")]
+    [True, True, False, False]
+    """
+    word = name.strip("_")
+    return word in _IRREGULAR or (word.endswith("ed") and "_" not in word and word not in _VERBS)
+
+
+def test_a_function_is_a_verb() -> None:
+    """What a function does is its name; a property is a noun or a state."""
+    for path in modules():
+        if path.relative_to(ROOT).parts[0] == "tests":
+            continue
+        functions = [
+            node.name
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef)
+            and not any("property" in ast.unparse(each) for each in node.decorator_list)
+        ]
+        assert [name for name in functions if is_participle(name)] == [], path
+
+
 def test_a_name_is_a_noun() -> None:
     for path in modules():
         if path.relative_to(ROOT).parts[0] in WITHOUT_PARTICIPLES:

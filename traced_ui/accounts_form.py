@@ -13,7 +13,7 @@ from backend.accounts.team_accounts import ROLES
 from backend.errors import SettingsError
 from backend.review.queue_form import id_in
 from backend.workspace import Workspace
-from traced_ui.messages import QUIET, event_value, note, selecting, wired
+from traced_ui.messages import QUIET, event_value, note, selecting, wire
 from traced_ui.templates import render
 
 #: Changes to an account.
@@ -47,7 +47,7 @@ def build(workspace: Workspace) -> None:
         may_change = bool(by) and workspace.accounts.may_settle(by)
         return accounts_html(workspace, by), gr.Accordion(visible=may_change)
 
-    def added(name: str, password: str, role: str, request: gr.Request) -> tuple[str, str, str]:
+    def create(name: str, password: str, role: str, request: gr.Request) -> tuple[str, str, str]:
         by = request.username
         confirmation = add_account(workspace, by, name or "", password or "", role)
         return note(confirmation, "good"), accounts_html(workspace, by), ""
@@ -71,22 +71,22 @@ def build(workspace: Workspace) -> None:
         listed_now = accounts_html(workspace, request.username)
         return note(confirmation, "good"), listed_now, "", closed, "", closed, ""
 
-    def disabled(account: str, request: gr.Request) -> tuple[str, str, Any]:
+    def disable(account: str, request: gr.Request) -> tuple[str, str, Any]:
         by = request.username
         confirmation = change_account(workspace, by, account, "out", "", "")
         return note(confirmation, "good"), accounts_html(workspace, by), gr.Column(visible=False)
 
-    def changed(account: str, secret: str, request: gr.Request) -> tuple[str, Any, str]:
+    def change(account: str, secret: str, request: gr.Request) -> tuple[str, Any, str]:
         by = request.username
         confirmation = change_account(workspace, by, account, "password", secret or "", "")
         return note(confirmation, "good"), gr.Column(visible=False), ""
 
-    add.click(**wired(added, [name, password, role], [message, listing, password], message))
+    add.click(**wire(create, [name, password, role], [message, listing, password], message))
     acts = [message, listing, going, new_password, secret, disabling, question]
-    listing.select(**wired(act, None, acts, message))
-    sure.click(**wired(disabled, [going], [message, listing, disabling], message))
+    listing.select(**wire(act, None, acts, message))
+    sure.click(**wire(disable, [going], [message, listing, disabling], message))
     keep.click(lambda: gr.Column(visible=False), None, [disabling], **QUIET)
-    do.click(**wired(changed, [going, secret], [message, new_password, secret], message))
+    do.click(**wire(change, [going, secret], [message, new_password, secret], message))
     cancel.click(lambda: (gr.Column(visible=False), ""), None, [new_password, secret], **QUIET)
     gr.on(None, draw, None, [listing, form], **QUIET)
 
@@ -164,7 +164,7 @@ def build_keys(workspace: Workspace) -> None:
     def draw(request: gr.Request) -> tuple[str, gr.Column]:
         return keys_html(workspace, request.username), gr.Column(visible=bool(request.username))
 
-    def added(label: str, scope: str, request: gr.Request) -> tuple[str, str, str]:
+    def create(label: str, scope: str, request: gr.Request) -> tuple[str, str, str]:
         _, token = workspace.accounts.keys.add(_name_of(request), label or "", scope or "")
         text = f"Copy it now, it is not shown again: {token}"
         return note(text, "good"), keys_html(workspace, request.username), ""
@@ -176,15 +176,15 @@ def build_keys(workspace: Workspace) -> None:
         key = id_in(str(event_value(event, "key", ""))) or 0
         return key, gr.Column(visible=True), note(text, "warning"), ""
 
-    def revoked(number: int, request: gr.Request) -> tuple[str, str, Any]:
+    def revoke(number: int, request: gr.Request) -> tuple[str, str, Any]:
         workspace.accounts.keys.revoke(number, _name_of(request))
         keys = keys_html(workspace, request.username)
         return note("The key is revoked.", "good"), keys, gr.Column(visible=False)
 
     gr.on(None, draw, None, [listing, form], **QUIET)
-    make.click(**wired(added, [label, scope], [message, listing, label], message))
-    listing.select(**wired(ask, None, [going, revoking, question, message], message))
-    sure.click(**wired(revoked, [going], [message, listing, revoking], message))
+    make.click(**wire(create, [label, scope], [message, listing, label], message))
+    listing.select(**wire(ask, None, [going, revoking, question, message], message))
+    sure.click(**wire(revoke, [going], [message, listing, revoking], message))
     keep.click(lambda: gr.Column(visible=False), None, [revoking], **QUIET)
 
 

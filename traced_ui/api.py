@@ -24,7 +24,7 @@ from pydantic import AfterValidator, Field, create_model
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
-from backend.datasets.cells import shown, text_problem
+from backend.datasets.cells import text_problem, trim
 from backend.errors import PairChanged, SettingsError
 from backend.jobs.reports import JobView
 from backend.jobs.word_regions import region_cells
@@ -34,7 +34,7 @@ from backend.operations.registry import OPERATIONS
 from backend.options import Options
 from backend.review.charts import progress_of
 from backend.review.queue import MIXED_EVERY, sampling_of
-from backend.review.queue_form import START, cleaned, from_fields, typed
+from backend.review.queue_form import START, clean_fields, from_fields, given_fields
 from backend.version import VERSION
 from backend.workspace import QueueFilter, VerdictRow, Workspace
 from traced_ui.api_records import (
@@ -152,7 +152,7 @@ def queue(
             detector learns the most. Their `sampling` says so. They come again in their own place.
     """
     fields = {**START, "review": review, "order": order, "text": text, "meaning": meaning}
-    fields = cleaned({**fields, **typed(filters)})
+    fields = clean_fields({**fields, **given_fields(filters)})
     filter = caller.workspace.review.filter_of(caller.find(dataset), fields)
     filter = replace(filter, reader=caller.name)
     place = cursor_of(after, filter.order)
@@ -161,7 +161,7 @@ def queue(
     at_random: set[int] = set()
     if mixed:
         before = place.pair_id if place is not None else None
-        rows, at_random = review_queue.mixed(filter, page.rows, before)
+        rows, at_random = review_queue.mix_random(filter, page.rows, before)
         page = replace(page, rows=rows)
     return Page.of(page, lambda pair_id: sampling_of(filter, pair_id, at_random))
 
@@ -176,7 +176,7 @@ def claim_next(caller: Writer, dataset: Id, order: Text = "p_error") -> Pair | N
         dataset: The dataset's id.
         order: As for `queue`.
     """
-    fields = cleaned({**START, "order": order})
+    fields = clean_fields({**START, "order": order})
     filter = replace(from_fields(caller.find(dataset), fields), reader=caller.name)
     review = caller.workspace.review
     is_due = review.counts(filter.dataset_id).reviewed % MIXED_EVERY == MIXED_EVERY - 1
@@ -293,7 +293,7 @@ def undo(caller: Writer, dataset: Id, request_id: RequestId = None) -> Verdict |
         request_id: A name that you give this request: sent again, it undoes nothing more.
     """
     review, dataset_id = caller.workspace.review, caller.find(dataset)
-    return _moved(caller, review.undo(dataset_id, caller.author, request_id))
+    return _moved_verdict(caller, review.undo(dataset_id, caller.author, request_id))
 
 
 def redo(caller: Writer, dataset: Id, request_id: RequestId = None) -> Verdict | None:
@@ -304,7 +304,7 @@ def redo(caller: Writer, dataset: Id, request_id: RequestId = None) -> Verdict |
         request_id: A name that you give this request: sent again, it redoes nothing more.
     """
     review, dataset_id = caller.workspace.review, caller.find(dataset)
-    return _moved(caller, review.redo(dataset_id, caller.author, request_id))
+    return _moved_verdict(caller, review.redo(dataset_id, caller.author, request_id))
 
 
 def suggest(caller: Writer, pair: Id, claim: Id | None = None) -> list[Suggestion]:
@@ -565,7 +565,7 @@ def cancel(caller: Writer, job: Id) -> None:
     caller.workspace.jobs.cancel(job)
 
 
-def _moved(caller: Caller, act: VerdictRow | None) -> Verdict | None:
+def _moved_verdict(caller: Caller, act: VerdictRow | None) -> Verdict | None:
     """What an undo or a redo has led to."""
     if act is None:
         return None
@@ -611,7 +611,7 @@ async def _refuse_others(request: fastapi.Request) -> None:
     names = [field.alias for field in request.scope["route"].dependant.query_params]
     if others := sorted(set(request.query_params) - {*names}):
         raise SettingsError(
-            f"There is no parameter '{shown(others[0])}' here; there are: {', '.join(names)}."
+            f"There is no parameter '{trim(others[0])}' here; there are: {', '.join(names)}."
         )
 
 

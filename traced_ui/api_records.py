@@ -62,7 +62,7 @@ def _number(measure: Measure) -> Any:
     return (float | None, Field(None, title=measure.title, description=measure.explanation))
 
 
-def _required(name: str) -> Any:
+def _required_field(name: str) -> Any:
     measure = MEASURES[name]
     return Field(title=measure.title, description=measure.explanation)
 
@@ -204,9 +204,9 @@ class Claim(Record):
     start: int = Field(description="Its first character in the caption.")
     end: int = Field(description="The character behind its last.")
     text: str
-    p_error: float | None = _required("p_error")
-    s_0: float | None = _required("s_0")
-    icc: float | None = _required("icc")
+    p_error: float | None = _required_field("p_error")
+    s_0: float | None = _required_field("s_0")
+    icc: float | None = _required_field("icc")
     is_vague: bool
     repeats: bool = Field(description="Whether it says again what an earlier claim says.")
     is_right: bool | None = Field(description="What a curator says of it; null: nothing.")

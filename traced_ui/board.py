@@ -27,7 +27,7 @@ from backend.workspace import Workspace
 from traced_ui import review_page
 from traced_ui.keyboard import key_table
 from traced_ui.login import curator_of
-from traced_ui.messages import explained, note
+from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import (
     OPEN_ELSEWHERE,
     WRITING,
@@ -60,7 +60,7 @@ FONT = f"""@font-face {{ font-family: Inter; font-weight: 100 900; font-display:
   src: url("board/{VERSION}/inter.woff2") format("woff2"); }}"""
 
 
-def preloaded(names: Iterable[str]) -> str:
+def preload_header(names: Iterable[str]) -> str:
     """The header `Link` of a page: the browser loads these files while it starts Gradio."""
     kinds = {
         ".js": "modulepreload", ".woff2": 'preload; as=font; type="font/woff2"; crossorigin',
@@ -103,7 +103,7 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
 
     In the result, `state` is the page's new state; `parts`: HTML by place; `saved`: the pairs whose
     verdicts are saved; `returned`: verdicts that are not, as HTML; `ahead`: the pairs after the one
-    on the page (see `prefetched`), None after an action.
+    on the page (see `prefetch`), None after an action.
     """
     saved, returned = [], []
     for verdict in post.verdicts:
@@ -116,7 +116,7 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
                     "name": verdict.name,
                     "label": verdict_label(verdict.action),
                     "text": verdict.text,
-                    "reason": explained(error),
+                    "reason": explain_on_page(error),
                 }
             )
     if saved:
@@ -136,11 +136,11 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
                 page.refresh()
                 parts = page.parts()
             if not page.state.grid and page.state.pair is not None:
-                ahead = prefetched(page, post.have)
+                ahead = prefetch(page, post.have)
             if not post.redraw:
                 parts = {"queue": page.draw_queue()[0], "toast": page.toast}
         except Exception as error:  # the verdicts are already saved
-            parts = {"toast": note(explained(error), "error")}
+            parts = {"toast": note(explain_on_page(error), "error")}
     return {
         "state": page.state.model_dump(),
         "parts": parts,
@@ -150,7 +150,7 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
     }
 
 
-def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
+def prefetch(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
     """The pairs that follow the one on the page: `order` lists them, `drawn` contains those that
     the page does not have yet, `more`: whether the queue continues after them."""
     state, filter = page.state, page.filter()
@@ -164,7 +164,7 @@ def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
         if state.is_mixed:
             before = None if state.pair in state.sampled else state.pair
             on_screen = [pair for pair in (state.pair, state.place) if pair is not None]
-            rows, sampled = page.review.mixed(filter, rows, before, on_screen)
+            rows, sampled = page.review.mix_random(filter, rows, before, on_screen)
     if page.is_team:
         held_pairs = page.workspace.accounts.hold_each(
             [state.pair, *(row.pair_id for row in rows)], page.author, state.held

@@ -10,9 +10,9 @@ from backend.review.queue_form import as_query, id_in
 from backend.review.queue_rules import RuleReport
 from backend.verdict_texts import saved_text
 from traced_ui import review_page
-from traced_ui.messages import explained
+from traced_ui.messages import explain_on_page
 from traced_ui.page_actions import PageAction, PageActions, Parts, on
-from traced_ui.templates import counted
+from traced_ui.templates import count_of
 
 #: Maximum number of captions that a page edits synchronously.
 MOST_EDITED = 100_000
@@ -30,7 +30,7 @@ class BulkActions(PageActions):
             fingerprints={pair: fingerprint for pair, _, fingerprint in act.pairs if fingerprint},
             request_id=act.request,
         )
-        message = f"{saved_text(act.decision, False, None)} {counted(len(done.written))} saved."
+        message = f"{saved_text(act.decision, False, None)} {count_of(len(done.written))} saved."
         self._say(
             f"{message} Press Z to undo them all.{_passed_over(len(done.passed_over))}", "good"
         )
@@ -76,7 +76,7 @@ class BulkActions(PageActions):
         self.state.after = None
         self.state.advance()
         self._say(
-            f"{counted(done.changed, 'caption')} changed. Press Z to undo them all."
+            f"{count_of(done.changed, 'caption')} changed. Press Z to undo them all."
             + _passed_over(done.passed_over),
             "good",
         )
@@ -120,7 +120,7 @@ class BulkActions(PageActions):
                 self.state.pair = self._first()
                 return {**self.parts(), "edit": ""}
         except QueueChanged as problem:
-            self._say(explained(problem), "warning")
+            self._say(explain_on_page(problem), "warning")
         plan = self.review.preview_rule(dataset, queue, self.author, replaces)
         form = review_page.queue_rule(act.edit, plan, f"{plan.number} {this_rule}")
         return {"toast": self.toast, "edit": form}
@@ -139,4 +139,4 @@ def _decided_all(done: RuleReport | JobView) -> str:
     if done.left_alone:
         left += f" {done.left_alone:,} had a verdict, no caption, or were changed meanwhile."
     text = saved_text(done.decision, False, None)
-    return f"{text} {counted(done.given)} decided by a rule. Press Z to undo them all.{left}"
+    return f"{text} {count_of(done.given)} decided by a rule. Press Z to undo them all.{left}"

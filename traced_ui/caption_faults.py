@@ -16,9 +16,9 @@ from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.differences import difference
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, note, wired
+from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
-from traced_ui.templates import counted, render
+from traced_ui.templates import count_of, render
 
 #: Captions that are shown of each fault, and the longest part of them.
 _EXAMPLES, _SHOWN = 3, 200
@@ -38,7 +38,7 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
     status = gr.HTML(elem_id="lint-status")
     message = gr.HTML(elem_id="mend-message")
 
-    def drawn(dataset_id: int | None, request: gr.Request) -> tuple[str, Any, Any, Any]:
+    def draw(dataset_id: int | None, request: gr.Request) -> tuple[str, Any, Any, Any]:
         """The faults, those that can be mended, what mends them, and what undoes that."""
         if dataset_id is None:
             return "", gr.Dropdown([]), gr.Row(visible=False), gr.Button(visible=False)
@@ -66,7 +66,7 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
     def preview(dataset_id: int | None, name: str | None, request: gr.Request) -> str:
         return edit(dataset_id, name, False, request)
 
-    def mended(dataset_id: int | None, name: str | None, request: gr.Request) -> str:
+    def mend_faults(dataset_id: int | None, name: str | None, request: gr.Request) -> str:
         return edit(dataset_id, name, True, request)
 
     def undone(dataset_id: int | None, request: gr.Request) -> str:
@@ -75,13 +75,13 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
         act = workspace.review.undo_edit(chosen_id, author)
         if act is None:
             return note("No edit of yours is in effect.")
-        return note(f"{counted(act.together, 'caption')} as before.", "good")
+        return note(f"{count_of(act.together, 'caption')} as before.", "good")
 
-    redraw = (drawn, [dataset], [faults, which, mending, undo])
+    redraw = (draw, [dataset], [faults, which, mending, undo])
     start_by(check, status, workspace, dataset, "lint", redraw, on_change=imported)
-    look.click(**wired(preview, [dataset, which], [message], message))
-    for button, act, inputs in ((mend, mended, [dataset, which]), (undo, undone, [dataset])):
-        button.click(**wired(act, inputs, [message], message)).then(*redraw, **QUIET)
+    look.click(**wire(preview, [dataset, which], [message], message))
+    for button, act, inputs in ((mend, mend_faults, [dataset, which]), (undo, undone, [dataset])):
+        button.click(**wire(act, inputs, [message], message)).then(*redraw, **QUIET)
     gr.on(None, *redraw, **QUIET)
 
 

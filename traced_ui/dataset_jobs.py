@@ -16,10 +16,10 @@ from backend.review.views import ClaimsFound
 from backend.workspace import Workspace
 from traced_ui import models_page
 from traced_ui.import_form import FIELDS, import_options
-from traced_ui.jobs import Started, begin, followed, job_html
+from traced_ui.jobs import Started, begin, follow, job_html
 from traced_ui.messages import event_value, note
 from traced_ui.model_cards import ModelCards, cards_html, chosen_for, time_of
-from traced_ui.templates import counted, percent, render
+from traced_ui.templates import count_of, percent, render
 
 
 class Update(NamedTuple):
@@ -57,11 +57,11 @@ class DatasetJobs:
             raise SettingsError("Enter a folder or a file first.")
         entered = dict(zip(FIELDS, values, strict=True))
         started = self.workspace.jobs.start("import", None, path=source, **import_options(entered))
-        return followed(self.workspace, started)
+        return follow(self.workspace, started)
 
-    def uploaded(self, event: gr.EventData) -> Started:
+    def follow_upload(self, event: gr.EventData) -> Started:
         """Follow the import job started by an upload, like that of any other import."""
-        return followed(self.workspace, int(event_value(event, "job", 0)))
+        return follow(self.workspace, int(event_value(event, "job", 0)))
 
     def starting(self, kind: str, **arguments: Any) -> Callable[[int | None], Started]:
         """The handler that starts a job of this kind."""
@@ -93,7 +93,7 @@ class DatasetJobs:
         """The models to score the dataset with, one of them chosen: as cards, and all by name."""
         cards = self._cards.of(dataset_id)
         choice = chosen_for(cards)
-        names = [(view.name, view.name) for view in self.workspace.models.listed()]
+        names = [(view.name, view.name) for view in self.workspace.models.list_models()]
         return cards_html(cards, choice), gr.Dropdown([(OWN, ""), *names], value=choice)
 
     def cards_html(self, dataset_id: int | None, model: str | None) -> str:
@@ -118,7 +118,7 @@ class DatasetJobs:
     def download(self, event: gr.EventData, request: gr.Request) -> Started:
         """Download the model of a card."""
         name = models_page.chosen_by(self.workspace, event_value(event, "model", ""), request)
-        return followed(self.workspace, self.workspace.jobs.start("download", None, model=name))
+        return follow(self.workspace, self.workspace.jobs.start("download", None, model=name))
 
     def watch(self, started: int | None, dataset_id: int | None, model: str | None) -> Update:
         """The state of the job that the page follows. `model`: the one that is chosen."""
@@ -142,7 +142,7 @@ class DatasetJobs:
 def choices(workspace: Workspace) -> list[tuple[str, int]]:
     """The datasets, as choices of a dropdown."""
     return [
-        (f"{summary.name} ({counted(summary.total)})", summary.id)
+        (f"{summary.name} ({count_of(summary.total)})", summary.id)
         for summary in workspace.datasets()
     ]
 
@@ -185,7 +185,7 @@ def claims_message(form: ClaimsFound) -> str:
     >>> claims_message(ClaimsFound(40, 0.5, 4.0, 0.25, 20.0))
     '40 captions: 50 % have 4.0 sentences each, 25 % are lists of 20.0 tags each'
     """
-    captions = counted(form.pairs, "caption")
+    captions = count_of(form.pairs, "caption")
     if form.sentences == 1:
         return f"{captions}, {form.sentences_each:.1f} sentences each"
     if form.tags == 1:

@@ -10,7 +10,7 @@ from backend.jobs.reports import Deletion
 from backend.workspace import Workspace
 from traced_ui.jobs import table
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, note, wired
+from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
@@ -44,7 +44,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     def draw_overview(request: gr.Request) -> str:
         return overview_html(seen_by(workspace, request))
 
-    def opened(dataset_id: int | None) -> tuple[gr.Textbox, str, gr.Textbox]:
+    def open_dataset(dataset_id: int | None) -> tuple[gr.Textbox, str, gr.Textbox]:
         if dataset_id is None:
             return gr.Textbox("", interactive=False), "", gr.Textbox("", interactive=False)
         what = workspace.deletion_preview(dataset_id)
@@ -54,7 +54,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             gr.Textbox("", interactive=True),
         )
 
-    def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[str, str]:
+    def rename_dataset(dataset_id: int | None, new: str, request: gr.Request) -> tuple[str, str]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         workspace.rename_dataset(chosen_id, new or "")
         what = workspace.deletion_preview(chosen_id)
@@ -63,7 +63,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             note(f"The dataset is now called '{what.name}'.", "good"),
         )
 
-    def relocated(dataset_id: int | None, place: str, request: gr.Request) -> tuple[str, str]:
+    def relocate_dataset(
+        dataset_id: int | None, place: str, request: gr.Request
+    ) -> tuple[str, str]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         if not (place or "").strip():
             raise SettingsError("Enter the folder that the pictures are in now.")
@@ -74,7 +76,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         )
         return deletion_preview_html(workspace.deletion_preview(chosen_id)), note(text, "good")
 
-    def deleted(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[int | None, str]:
+    def delete_dataset(
+        dataset_id: int | None, typed: str, request: gr.Request
+    ) -> tuple[int | None, str]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         what = workspace.deletion_preview(chosen_id)
         if (typed or "").strip() != what.name:
@@ -91,13 +95,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             note(f"'{deletion.name}' is deleted.{where_kept}", "good"),
         )
 
-    relocate.click(**wired(relocated, [dataset, folder], [going, message], message))
+    relocate.click(**wire(relocate_dataset, [dataset, folder], [going, message], message))
     # For each dataset: what was typed for one must not apply to the next.
-    gr.on(None, opened, [dataset], [name, going, typed], **QUIET)
+    gr.on(None, open_dataset, [dataset], [name, going, typed], **QUIET)
     drawn = (draw_overview, None, [overview])
     for change in (
-        rename.click(**wired(renamed, [dataset, name], [going, message], message)),
-        delete.click(**wired(deleted, [dataset, typed], [dataset, message], message)),
+        rename.click(**wire(rename_dataset, [dataset, name], [going, message], message)),
+        delete.click(**wire(delete_dataset, [dataset, typed], [dataset, message], message)),
     ):
         # In a request of its own, because the page may still be waiting for an earlier list.
         change.then(*drawn, **QUIET)

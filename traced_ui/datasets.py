@@ -26,7 +26,7 @@ from traced_ui.import_form import (
     element,
 )  # fmt: skip
 from traced_ui.jobs import starting
-from traced_ui.messages import QUIET, wired
+from traced_ui.messages import QUIET, wire
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
@@ -98,7 +98,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     with gr.Column(elem_id="add-data"):
         with _step("1 · Choose"):
             importing = _import_form(workspace)
-        with _step("2 · What was found"), _locked() as contents_step:
+        with _step("2 · What was found"), _locked_step() as contents_step:
             contents = gr.HTML(elem_id="dataset-found", padding=False)
             report = gr.HTML(elem_id="import-report", js_on_load=_IN_VIEW)
             problems = gr.HTML(elem_id="problems")
@@ -106,7 +106,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                 1, label="Page", precision=0, minimum=1, elem_id="problems-page", visible=False
             )
             caption_faults.build(workspace, dataset, report)
-        with _step("3 · Which model"), _locked() as model_step:
+        with _step("3 · Which model"), _locked_step() as model_step:
             cards = gr.HTML(
                 part("plain", _BEING_TESTED), elem_id="model-cards",
                 js_on_load=CARDS_SCRIPT.read_text(encoding="utf-8"),
@@ -118,7 +118,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                 info="The page Model lists them; a Hugging Face name or a folder is one too.",
             )  # fmt: skip
             scoring = _scoring_options(workspace)
-        with _step("4 · Find errors", "score-step"), _locked() as scoring_step:
+        with _step("4 · Find errors", "score-step"), _locked_step() as scoring_step:
             plan = gr.HTML(elem_id="score-plan", padding=False)
             find = gr.Button("Find errors", variant="primary", elem_id="score-start")
             status = gr.HTML(elem_id="job-status", js_on_load=_IN_VIEW + OPENS_REVIEW)
@@ -138,7 +138,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     timer = gr.Timer(1.0, active=False)
     locked = [contents_step, model_step, scoring_step]
 
-    def opened(dataset_id: int | None) -> tuple[Any, ...]:
+    def open_dataset(dataset_id: int | None) -> tuple[Any, ...]:
         """What was found in the dataset; the steps that follow."""
         steps = [gr.Column(visible=dataset_id is not None)] * len(locked)
         if dataset_id is None:
@@ -166,7 +166,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         return html, gr.Number(visible=count > PAGE)
 
     reading_job = [job_id, importing.reading, timer]
-    importing.upload.select(starting(jobs.uploaded), None, reading_job, **QUIET)
+    importing.upload.select(starting(jobs.follow_upload), None, reading_job, **QUIET)
     importing.start.click(starting(jobs.begin_import), importing.fields, reading_job, **QUIET)
     cards.select(jobs.choose, [model], [model], **QUIET)
     cards.download(starting(jobs.download), None, [job_id, download, timer], **QUIET)
@@ -179,13 +179,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         start = starting(jobs.starting("measure", measure=name))
         button.click(start, [dataset], scoring_job, **QUIET)
     followed = [importing.reading, report, download, status, timer, dataset, cards]
-    tick = wired(jobs.watch, [job_id, dataset, model], [*followed, importing.options], status)
+    tick = wire(jobs.watch, [job_id, dataset, model], [*followed, importing.options], status)
     timer.tick(**tick)
     drawn = [contents, find, scoring.fields[-1], *locked]
-    gr.on(None, opened, [dataset], drawn, **QUIET)
+    gr.on(None, open_dataset, [dataset], drawn, **QUIET)
     gr.on(None, left_out, [dataset, page], [problems, page], **QUIET)
     importing.reading.change(steps_below, [importing.reading, dataset], locked, **QUIET)
-    report.change(opened, [dataset], drawn, **QUIET)
+    report.change(open_dataset, [dataset], drawn, **QUIET)
     report.change(left_out, [dataset, page], [problems, page], **QUIET)
     gr.on(None, jobs.offer, [dataset], [cards, model], **QUIET)
     gr.on([cards.change, model.change], jobs.plan, [dataset, model], [plan], **QUIET)
@@ -207,7 +207,7 @@ def _step(title: str, elem_id: str | None = None) -> Iterator[None]:
         yield
 
 
-def _locked() -> gr.Column:
+def _locked_step() -> gr.Column:
     """The content of a step that follows once there is a dataset."""
     return gr.Column(visible=False, elem_classes="unlocked")
 

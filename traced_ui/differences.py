@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from backend.engine.captions import Caption, aligned
+from backend.engine.captions import Caption, align
 from backend.review.views import ClaimView
 from traced_ui.templates import render
 
@@ -38,7 +38,7 @@ def readable(before: str, after: str) -> Markup:
     """A proposed caption in readable form: with changes marked if most words are kept, otherwise
     in full, because two interleaved sentences would be unreadable."""
     old, new = Caption.parse(before).words, Caption.parse(after).words
-    kept_length = sum(len(run.new) for run in aligned(old, new) if run.kept)
+    kept_length = sum(len(run.new) for run in align(old, new) if run.kept)
     if 2 * kept_length >= max(len(old), len(new)):
         return difference(before, after)
     return render("difference.html", changes=[("kept", after)])
@@ -54,7 +54,7 @@ def replacements(before: str, after: str) -> list[tuple[str, str]]:
     ([], [])
     """
     old, new = Caption.parse(before).words, Caption.parse(after).words
-    runs = [run for run in aligned(old, new) if not run.kept]
+    runs = [run for run in align(old, new) if not run.kept]
     pairs = [
         (" ".join(old[run.old.start : run.old.stop]), " ".join(new[run.new.start : run.new.stop]))
         for run in runs
@@ -73,7 +73,7 @@ def changes(before: str, after: str) -> list[tuple[str, str]]:
     """
     old, new = _pieces(before), _pieces(after)
     changes: list[tuple[str, str]] = []
-    for run in aligned(old, new):
+    for run in align(old, new):
         removed_text = "".join(old[run.old.start : run.old.stop])
         added_text = "".join(new[run.new.start : run.new.stop])
         if run.kept:

@@ -16,7 +16,7 @@ from backend.review.queue_form import KEYS, START, as_query
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, begin, job_html, starting, table
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, explained, note, wired
+from traced_ui.messages import QUIET, explain_on_page, note, wire
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
@@ -114,7 +114,7 @@ def build(
     gr.on([dataset.change, choice.pairs.focus], None, None, [choice.review], js=_REVIEW, **QUIET)
     # A filter that is typed is in force at once, and until something else is chosen.
     choice.filter.blur(
-        page.filtered, [dataset, choice.filter, choice.pairs], [choice.pairs], **QUIET
+        page.choose_filter, [dataset, choice.filter, choice.pairs], [choice.pairs], **QUIET
     )
     choice.pairs.input(
         lambda pairs, filter: filter if pairs == FILTER else "", [choice.pairs, choice.filter],
@@ -126,7 +126,7 @@ def build(
     )  # fmt: skip
     inputs = [dataset, format, out, overwrite, *choice]
     start.click(starting(page.begin), inputs, [job_id, status, timer], **QUIET)
-    timer.tick(**wired(page.watch, [job_id], [status, timer, card], status))
+    timer.tick(**wire(page.watch, [job_id], [status, timer, card], status))
     return page.counts, [dataset, *choice], places
 
 
@@ -204,7 +204,7 @@ class ExportPage:
             choice = self._choice(dataset_id, fields).model_copy(update={"only": only})
             counts = visible_workspace.jobs.export_counts(dataset_id, choice)
         except Exception as error:
-            return note(explained(error), "error"), ""
+            return note(explain_on_page(error), "error"), ""
         return render("export/total.html", counts=counts), counts_html(counts)
 
     def selection(self, dataset_id: int | None, request: gr.Request, *entered: Any) -> str:
@@ -225,7 +225,7 @@ class ExportPage:
         is typed."""
         return gr.Dropdown(self._entries(dataset_id, filter))
 
-    def filtered(self, dataset_id: int | None, filter: str | None, pairs: str | None) -> Any:
+    def choose_filter(self, dataset_id: int | None, filter: str | None, pairs: str | None) -> Any:
         """Choose the pairs of a filter that has been typed; all if it is removed."""
         if not (filter or "").strip():
             return gr.update(value=EVERYTHING) if pairs == FILTER else gr.skip()
@@ -276,7 +276,7 @@ class ExportPage:
                 "least_phrases": fields.least, "tag": fields.tag,
                 "split": self.workspace.review.split_for(dataset_id, None),
             }  # fmt: skip
-        return ExportChoice.parsed(
+        return ExportChoice.parse(
             {
                 "drop_above": fields.threshold if fields.use_threshold else None,
                 "drop_claims_above": (

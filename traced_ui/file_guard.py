@@ -99,7 +99,7 @@ class FileGuard:
             await _NO_SESSION(scope, receive, send)
             return
         if path == _UPLOAD:
-            refusal = await anyio.to_thread.run_sync(self._admitted, scope, name or "")
+            refusal = await anyio.to_thread.run_sync(self._admit, scope, name or "")
             if refusal is not None:
                 await refusal(scope, receive, send)
                 return
@@ -118,7 +118,7 @@ class FileGuard:
         else:
             await self._app(scope, _replaying(body or b"", receive), send)
 
-    def _admitted(self, scope: Scope, name: str) -> Response | None:
+    def _admit(self, scope: Scope, name: str) -> Response | None:
         """Why an upload is refused before it is read; None if it is counted."""
         headers = Headers(scope=scope)
         length = headers.get("content-length", "")
@@ -159,11 +159,11 @@ class FileGuard:
             sent = json.loads(body)
             files = list(_files_in(sent))
         except (ValueError, RecursionError):
-            return _refused("body", "Not JSON, or nested too deeply.")
+            return _refuse("body", "Not JSON, or nested too deeply.")
         if isinstance(sent, dict) and ("session_hash" in sent or path in _EVENTS):
             session = sent.get("session_hash")
             if not isinstance(session, str) or not _SESSION.fullmatch(session):
-                return _refused("session_hash", "Not the name of a session. Reload the page.")
+                return _refuse("session_hash", "Not the name of a session. Reload the page.")
         if not self._owns(scope, owner[0], sent):
             return _NO_SESSION
         places = set()  # where the event takes a picture, as `data.0`
@@ -172,17 +172,17 @@ class FileGuard:
             number = sent.get("fn_index")
             event = self._blocks.fns.get(number) if type(number) is int else None
             if event is None:
-                return _refused("fn_index", "There is no such event. Reload the page.")
+                return _refuse("fn_index", "There is no such event. Reload the page.")
             places = {
                 f"data.{at}" for at, to in enumerate(event.inputs) if isinstance(to, gr.Image)
             }
         for place, file in files:
             if place not in places and not place.startswith("event_data."):
-                return _refused(place, "No file can be given here.")
+                return _refuse(place, "No file can be given here.")
             if not self._may_use(file.get("path"), owner):
-                return _refused(place, _NOT_YOURS)
+                return _refuse(place, _NOT_YOURS)
         if event is not None and not await self._is_readable(event, sent):
-            return _refused("data", "The values do not fit this event. Reload the page.")
+            return _refuse("data", "The values do not fit this event. Reload the page.")
         return None
 
     async def _is_readable(self, event: BlockFunction, sent: Mapping[str, Any]) -> bool:
@@ -268,7 +268,7 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _refused(place: str, problem: str) -> JSONResponse:
+def _refuse(place: str, problem: str) -> JSONResponse:
     return JSONResponse({"detail": [{"at": place[:200], "problem": problem}]}, 422)
 
 

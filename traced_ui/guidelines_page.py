@@ -7,7 +7,7 @@ import gradio as gr
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change, may_change_datasets
 from traced_ui.markdown import from_markdown
-from traced_ui.messages import QUIET, note, wired
+from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
 
@@ -65,7 +65,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         lambda typed: (*follow(typed), ""), [text], [preview, example, message],
         trigger_mode="always_last", **QUIET,
     )  # fmt: skip
-    save.click(**wired(keep, [dataset, text], [preview, example, message], message))
+    save.click(**wire(keep, [dataset, text], [preview, example, message], message))
 
 
 def preview_html(text: str) -> str:

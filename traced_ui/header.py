@@ -13,7 +13,7 @@ from backend.workspace import Workspace
 from traced_ui import board, dataset_jobs, rooms
 from traced_ui.jobs import News, drawer_html, news_of, pace_of, stages_of
 from traced_ui.login import curator_of, seen_by
-from traced_ui.messages import explained, note
+from traced_ui.messages import explain_on_page, note
 from traced_ui.templates import render
 
 #: Ids of the store.
@@ -81,5 +81,5 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace, dataset_id: int | Non
         try:
             (jobs.cancel if action == "cancel" else jobs.retry)(job)
         except Exception as error:
-            return {"problem": note(explained(error), "error")}
+            return {"problem": note(explain_on_page(error), "error")}
         return {"problem": ""}

@@ -17,9 +17,9 @@ from backend.operations.registry import OPERATIONS
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, explained, note, wired
+from traced_ui.messages import QUIET, explain_on_page, note, wire
 from traced_ui.page_dataset import PageDataset
-from traced_ui.templates import counted, part, render
+from traced_ui.templates import count_of, part, render
 
 #: Polling intervals in seconds: while a job runs, so that progress is less than two seconds old,
 #: and when idle, to notice jobs started elsewhere.
@@ -67,7 +67,7 @@ def unreadable_of(job: JobView) -> str:
     if not count:
         return ""
     return (
-        f"{count:,} of {counted(job.result['pairs'])} could not be scored: their pictures cannot "
+        f"{count:,} of {count_of(job.result['pairs'])} could not be scored: their pictures cannot "
         "be read. If their folder has moved, say where it is under Settings."
     )
 
@@ -93,13 +93,13 @@ def starting(handler: Callable[..., Started]) -> Callable[..., tuple[int | None,
     be, and the next result replaces it."""
 
     @functools.wraps(handler)
-    def wrapped(*arguments: Any) -> tuple[int | None, Markup, gr.Timer]:
+    def wrapper(*arguments: Any) -> tuple[int | None, Markup, gr.Timer]:
         try:
             return handler(*arguments)
         except Exception as error:
-            return None, note(explained(error), "error"), gr.Timer(active=False)
+            return None, note(explain_on_page(error), "error"), gr.Timer(active=False)
 
-    return wrapped
+    return wrapper
 
 
 def begin(workspace: Workspace, kind: str, dataset_id: int | None, **arguments: Any) -> Started:
@@ -107,15 +107,15 @@ def begin(workspace: Workspace, kind: str, dataset_id: int | None, **arguments: 
     dataset."""
     if dataset_id is None:
         raise SettingsError("Choose a dataset at the top first.")
-    return followed(workspace, workspace.jobs.start(kind, dataset_id, **arguments))
+    return follow(workspace, workspace.jobs.start(kind, dataset_id, **arguments))
 
 
-def followed(workspace: Workspace, job_id: int) -> Started:
+def follow(workspace: Workspace, job_id: int) -> Started:
     """Show the job's status and follow it."""
     return job_id, job_html(workspace.jobs.job(job_id)), gr.Timer(active=True)
 
 
-def unfollowed() -> tuple[None, str, gr.Timer]:
+def unfollow() -> tuple[None, str, gr.Timer]:
     """No job, no status and a stopped timer."""
     return None, "", gr.Timer(active=False)
 
@@ -238,5 +238,5 @@ def start_by(
     button.click(start_job, inputs, [job_id, status, timer], **QUIET)
     if on_change is not None:
         on_change.change(start_job, inputs, [job_id, status, timer], **QUIET)
-    timer.tick(**wired(watch, [job_id, done], [status, timer, done], status))
+    timer.tick(**wire(watch, [job_id, done], [status, timer, done], status))
     done.change(*redraw, **QUIET)

@@ -9,9 +9,9 @@ from backend.review.labels import apply_labels, report_lines, undo_labels
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.login import seen_by
-from traced_ui.messages import note, wired
+from traced_ui.messages import note, wire
 from traced_ui.page_dataset import PageDataset
-from traced_ui.templates import counted, render
+from traced_ui.templates import count_of, render
 
 #: The file that the labels seem to come from; it is their author.
 _NAME = "pasted by {}"
@@ -51,7 +51,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             )
         return render("labels.html", lines=report_lines(report))
 
-    def previewed(dataset_id: int | None, pasted: str, at_random: bool, request: gr.Request) -> str:
+    def preview_labels(
+        dataset_id: int | None, pasted: str, at_random: bool, request: gr.Request
+    ) -> str:
         return apply(dataset_id, pasted or "", at_random, True, request)
 
     def give_verdicts(
@@ -64,11 +66,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         act = undo_labels(workspace.store, chosen_id, _file(workspace, request))
         if act is None:
             return note("No pasted label is in effect.")
-        return note(f"{counted(act.together, 'verdict')} taken back.", "good")
+        return note(f"{count_of(act.together, 'verdict')} taken back.", "good")
 
-    look.click(**wired(previewed, [dataset, text, drawn], [message], message))
-    give.click(**wired(give_verdicts, [dataset, text, drawn], [message], message))
-    undo.click(**wired(undone, [dataset], [message], message))
+    look.click(**wire(preview_labels, [dataset, text, drawn], [message], message))
+    give.click(**wire(give_verdicts, [dataset, text, drawn], [message], message))
+    undo.click(**wire(undone, [dataset], [message], message))
 
 
 def ending_of(text: str) -> str:

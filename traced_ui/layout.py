@@ -80,14 +80,14 @@ def _build_page(
     """Build a page below the bar, and draw it for the dataset in its address."""
     dataset, opened = page_dataset.build(blocks)
 
-    def known(wanted: int | None) -> int | None:
+    def open_or_first(wanted: int | None) -> int | None:
         """The dataset of the address, or the first that there is."""
         ids = [summary.id for summary in workspace.datasets()]
         return next((id for id in (wanted, dataset_id, *ids[:1]) if id in ids), None)
 
     with gr.Column(elem_id="traced-content"):
         drawn = _PAGES[page.name](workspace, dataset)
-    opened = opened.then(known, [dataset], [dataset], **QUIET)
+    opened = opened.then(open_or_first, [dataset], [dataset], **QUIET)
     if drawn:
         opened.then(*drawn, **QUIET)
 

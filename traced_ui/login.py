@@ -189,7 +189,7 @@ def add_routes(app: fastapi.FastAPI, team: Team, root: str = "", is_framed: bool
                 return HTMLResponse(login_page(to, message), status, headers)
             return JSONResponse({"detail": message}, status, headers)
         first, *shared = limits
-        throttle.succeeded(first)
+        throttle.record_success(first)
         throttle.take_back(*shared)
         answer: Response = (
             RedirectResponse(inner(to), 303)

@@ -19,7 +19,7 @@ from backend.errors import TracedError
 from backend.workspace import Workspace
 from traced_ui.api import TOOLS, Caller, Writer, caller_of
 from traced_ui.api_records import Pair
-from traced_ui.messages import explained
+from traced_ui.messages import explain_on_page
 
 PATH = "/mcp"
 #: Longest side of a picture sent to a language model, in pixels.
@@ -67,7 +67,7 @@ def _tool(function: Callable[..., Any], workspace: Workspace, writes: bool) -> C
         try:
             return await anyio.to_thread.run_sync(lambda: _content(caller, function, arguments))
         except Exception as error:
-            raise ToolError(explained(error)) from None
+            raise ToolError(explain_on_page(error)) from None
 
     signature = inspect.signature(function)
     (_, *rest), first = signature.parameters.values(), inspect.signature(call).parameters["context"]

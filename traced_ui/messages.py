@@ -22,7 +22,7 @@ def note(text: str, kind: str = "info") -> Markup:
     return part("note", text, kind)
 
 
-def explained(error: BaseException) -> str:
+def explain_on_page(error: BaseException) -> str:
     """One sentence about the error; unexpected errors are logged with their traceback."""
     if isinstance(error, SettingsError):
         # Users of a page have changed no settings: show only the advice, without a prefix.
@@ -32,7 +32,7 @@ def explained(error: BaseException) -> str:
     return explain(error, "page")
 
 
-def wired(
+def wire(
     handler: Callable[..., Any], inputs: Any, outputs: Sequence[Any], place: Any
 ) -> dict[str, Any]:
     """The arguments of an event whose errors are said in `place`, a `gr.HTML` beside what caused
@@ -42,18 +42,18 @@ def wired(
     changed = [*outputs] if is_output else [*outputs, place]
 
     @functools.wraps(handler)
-    def wrapped(*arguments: Any) -> Any:
+    def wrapper(*arguments: Any) -> Any:
         try:
             answer = handler(*arguments)
         except Exception as error:
-            problem = note(explained(error), "error")
+            problem = note(explain_on_page(error), "error")
             answers = [problem if component is place else gr.skip() for component in changed]
             return answers if len(answers) > 1 else problem
         if is_output:
             return answer
         return (*(answer if len(outputs) > 1 else (answer,)), "")
 
-    return {"fn": wrapped, "inputs": inputs, "outputs": changed, **QUIET}
+    return {"fn": wrapper, "inputs": inputs, "outputs": changed, **QUIET}
 
 
 def selecting(attribute: str) -> str:

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from backend.engine.presets import EMBEDDED_NAME, recommended
+from backend.engine.presets import EMBEDDED_NAME, recommend
 from backend.jobs.model_manager import ModelView
 from backend.jobs.scoring.detect import copies_of
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.models_page import about, size
-from traced_ui.templates import counted, render
+from traced_ui.templates import count_of, render
 
 #: Number of cards.
 CARDS = 3
@@ -45,8 +45,8 @@ class ModelCards:
         if dataset_id is not None:
             own_model = models.view(self._workspace.jobs.model_of(dataset_id)).name
             pairs = self._workspace.summary(dataset_id).total
-        local_models = [view.name for view in models.listed() if view.is_here]
-        photographs = [advice.preset.name for advice in recommended(card_memory())]
+        local_models = [view.name for view in models.list_models() if view.is_here]
+        photographs = [advice.preset.name for advice in recommend(card_memory())]
         names = [*dict.fromkeys((own_model, EMBEDDED_NAME, *local_models, *photographs))][:CARDS]
         cards = [
             self._card(models.view(name), name == own_model, dataset_id, pairs) for name in names
@@ -80,7 +80,7 @@ def time_of(view: ModelView, pairs: int) -> str:
         return "not measured"
     count = pairs or 1000
     seconds = view.seconds * (count + copies_of(count)) / 1000
-    return f"{about(view)} {duration(seconds)} for {counted(count)}"
+    return f"{about(view)} {duration(seconds)} for {count_of(count)}"
 
 
 def chosen_for(cards: list[ModelCard]) -> str:

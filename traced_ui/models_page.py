@@ -10,15 +10,15 @@ from backend.engine.presets import (
     CAPTIONER,
     CAPTIONER_CORE_SECONDS,
     Recommendation,
-    recommended,
+    recommend,
     rough_seconds,
 )
 from backend.errors import SettingsError
 from backend.jobs.model_manager import ModelView, Removal
 from backend.progress import duration
 from backend.workspace import Workspace
-from traced_ui.jobs import Started, followed, job_html, starting
-from traced_ui.messages import QUIET, event_value, note, selecting, wired
+from traced_ui.jobs import Started, follow, job_html, starting
+from traced_ui.messages import QUIET, event_value, note, selecting, wire
 from traced_ui.templates import render
 
 
@@ -45,16 +45,16 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
     timer = gr.Timer(1.0, active=False)
 
     def draw(model: str | None) -> tuple[str, Any]:
-        views = workspace.models.listed()
+        views = workspace.models.list_models()
         names = [view.name for view in views]
         from backend.engine.scoring.batch_memory import card_memory  # imports torch
 
-        html = models_html(views, recommended(card_memory()))
+        html = models_html(views, recommend(card_memory()))
         return html, gr.Dropdown(choices=names, value=model or names[0])
 
     def begin(kind: str, model: str | None, request: gr.Request) -> Started:
         name = chosen_by(workspace, model, request)
-        return followed(workspace, workspace.jobs.start(kind, None, model=name))
+        return follow(workspace, workspace.jobs.start(kind, None, model=name))
 
     @starting
     def download(model: str | None, request: gr.Request) -> Started:
@@ -107,16 +107,16 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         return job, timer, name, column, question, text, listing
 
     table.select(
-        **wired(
+        **wire(
             act, None, [job_id, timer, going, removal, deletion_preview, message, table], message
         )
     )
     get.click(download, [model], [job_id, message, timer], **QUIET)
     measure.click(probe, [model], [job_id, message, timer], **QUIET)
-    timer.tick(**wired(watch, [job_id, model], [message, timer, table], message))
-    choose.click(**wired(make_default, [model], [message, table], message))
-    drop.click(**wired(ask, [model], [going, removal, deletion_preview, message], message))
-    sure.click(**wired(remove, [going], [message, removal, table, model], message))
+    timer.tick(**wire(watch, [job_id, model], [message, timer, table], message))
+    choose.click(**wire(make_default, [model], [message, table], message))
+    drop.click(**wire(ask, [model], [going, removal, deletion_preview, message], message))
+    sure.click(**wire(remove, [going], [message, removal, table, model], message))
     gr.on([keep.click, model.input], lambda: gr.Column(visible=False), None, [removal], **QUIET)
     return draw, [model], [table, model]
 

@@ -16,11 +16,11 @@ from backend.review.views import DuplicatesView, KeptView
 from backend.workspace import Workspace
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, event_value, explained, note
+from traced_ui.messages import QUIET, event_value, explain_on_page, note
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import LISTED
-from traced_ui.templates import counted, part, render
+from traced_ui.templates import count_of, part, render
 
 SCRIPT = Path(__file__).with_name("near_duplicates.js")
 #: Groups per page, and pictures shown per group.
@@ -65,9 +65,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         if dataset_id is None:
             return "", page_html(visible_workspace, None, groups_shown), None
         try:
-            message, place = _done(visible_workspace, dataset_id, event, place, request)
+            message, place = _perform(visible_workspace, dataset_id, event, place, request)
         except Exception as error:
-            return note(explained(error), "warning"), gr.skip(), gr.skip()
+            return note(explain_on_page(error), "warning"), gr.skip(), gr.skip()
         return message, page_html(visible_workspace, dataset_id, groups_shown, place), place
 
     bus.keypress(
@@ -80,7 +80,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     return drawn
 
 
-def _done(
+def _perform(
     workspace: Workspace,
     dataset_id: int,
     event: gr.EventData,
@@ -101,7 +101,7 @@ def _done(
         verdict = move(dataset_id, author, str(event_value(event, "request", ""))[:32] or None)
         if verdict is None:
             return note(f"There is nothing to {action}."), place
-        text = f"{'Undone' if is_undo else 'Redone'}: {counted(verdict.together)}."
+        text = f"{'Undone' if is_undo else 'Redone'}: {count_of(verdict.together)}."
         return note(text, "good"), place
     if action == "next-page":
         return "", int(event_value(event, "after", 0))
@@ -112,7 +112,7 @@ def _done(
 
 def kept_message(done: KeptView) -> str:
     """A report on the other pictures of a group."""
-    dropped_text = f"Kept. {counted(done.dropped)} removed."
+    dropped_text = f"Kept. {count_of(done.dropped)} removed."
     message = dropped_text if done.dropped else "Nothing was removed."
     if done.left_alone:
         message += f" {done.left_alone} with another verdict were not changed."

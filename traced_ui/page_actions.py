@@ -14,12 +14,12 @@ from pydantic import BaseModel, Field
 from backend.errors import SettingsError, TracedError
 from backend.jobs.reports import JobView
 from backend.review.queue import is_plain
-from backend.review.queue_form import START, as_query, cleaned, from_fields, id_in
+from backend.review.queue_form import START, as_query, clean_fields, from_fields, id_in
 from backend.review.views import PairView
 from backend.verdict_texts import DECISIONS
 from backend.workspace import MOST_COUNTED, QueueFilter, QueuePage, ReviewCounts, Workspace
 from traced_ui import review_page
-from traced_ui.messages import explained, note
+from traced_ui.messages import explain_on_page, note
 from traced_ui.page_state import MOST_ROWS, PageState
 from traced_ui.templates import part
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
@@ -161,7 +161,7 @@ class PageActions:
             parts = handler(self, act)
             return self.parts() if parts is None else parts
         except Exception as error:
-            return message_part(note(explained(error), "error"))
+            return message_part(note(explain_on_page(error), "error"))
 
     def refresh(self) -> None:
         """Draw the page again after progress of a job. A page waiting for scores opens at the head
@@ -186,7 +186,7 @@ class PageActions:
             self._check_filter()
         except TracedError as problem:
             self.state.filter = dict(START)
-            self._say(f"{explained(problem)} The filters were cleared.", "warning")
+            self._say(f"{explain_on_page(problem)} The filters were cleared.", "warning")
 
     def _check_filter(self) -> None:
         """Raises TracedError if the queue cannot be shown in the dataset."""
@@ -195,7 +195,7 @@ class PageActions:
         else:
             self.filter()
 
-    def _opened(self, pair: int) -> PairView:
+    def _open_pair(self, pair: int) -> PairView:
         """The pair, with the claim that is selected on the page."""
         claim = self.state.claim
         is_selected = claim is not None and claim.pair == pair
@@ -264,7 +264,7 @@ class PageActions:
                 part("page_link", "datasets", "Add data"),
             )
             return {"queue": "", "stage": stage, "chart": "", "steps": "", "toast": self.toast}
-        view = self._opened(state.pair) if state.pair is not None else None
+        view = self._open_pair(state.pair) if state.pair is not None else None
         if view is not None:
             if not self._hold(view.pair_id):
                 self._say(OPEN_ELSEWHERE)
@@ -333,7 +333,7 @@ class PageActions:
         views = {}
         for view in self.review.saved_views(int(self.state.dataset or 0)):
             try:
-                views[view.name] = cleaned(view.fields)
+                views[view.name] = clean_fields(view.fields)
             except SettingsError:
                 views[view.name] = dict(view.fields)
         return views

@@ -36,7 +36,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     waiting = gr.Timer(IDLE, active=False)
     status = gr.HTML(elem_id="patterns-status")
 
-    def drawn(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+    def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
             return "", gr.Button(interactive=False), "", gr.Timer(active=False)
         visible_workspace = seen_by(workspace, request)
@@ -49,7 +49,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             gr.Timer(active=not is_enough),
         )
 
-    redraw = (drawn, [dataset], [spots, look, missing, waiting])
+    redraw = (draw, [dataset], [spots, look, missing, waiting])
     start_by(look, status, workspace, dataset, "patterns", redraw)
     waiting.tick(*redraw, **QUIET)
     gr.on(None, *redraw, **QUIET)

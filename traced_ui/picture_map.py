@@ -20,17 +20,17 @@ from backend.errors import SettingsError
 from backend.measures import ABSTRACT_THRESHOLD
 from backend.review.charts import ALIKE, map_of, plane_of, region_of
 from backend.review.map_labels import Label, labels_of
-from backend.review.queue_form import as_query, cleaned
+from backend.review.queue_form import as_query, clean_fields
 from backend.review.views import MapView
 from backend.workspace import MOST_COUNTED, Workspace
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, map_layout
 from traced_ui.highlighting import excerpt
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, event_value, explained, note
+from traced_ui.messages import QUIET, event_value, explain_on_page, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.plane import TITLES, regions_html, thresholds_html
-from traced_ui.templates import counted, part, render
+from traced_ui.templates import count_of, part, render
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
 LAYOUTS = {"alike": ALIKE, "wrong or vague": "icc", "wrong or generic": "specificity"}
@@ -120,7 +120,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 layout = str(event_value(event, "layout", ALIKE))
                 return region_html(visible_workspace, dataset_id, run, line, layout), gr.skip()
         except Exception as error:
-            return note(explained(error), "error"), ""
+            return note(explain_on_page(error), "error"), ""
         return "", ""
 
     bus.keypress(act, [dataset], [region, card], queue=False, trigger_mode="multiple", **QUIET)
@@ -148,9 +148,9 @@ def region_html(
     """The queue of the drawn region, with its first pictures. Raises SettingsError."""
     corners = _line(line)
     if layout == ALIKE:
-        fields = cleaned({"map": region_of(run, corners)})
+        fields = clean_fields({"map": region_of(run, corners)})
     elif layout in UPWARDS:
-        fields = cleaned(box_of(corners, layout))
+        fields = clean_fields(box_of(corners, layout))
     else:
         raise SettingsError(f"There is no layout '{layout[:40]}'.")
     every = workspace.review.filter_of(dataset_id, {**fields, "review": "all"})
@@ -160,7 +160,7 @@ def region_html(
     review = "" if counts[1] else "&review=all"
     address = f"?dataset={dataset_id}&{as_query(fields)}{review}"
     most = f"more than {MOST_COUNTED:,}"
-    inside = counted(counts[0]) if counts[0] <= MOST_COUNTED else f"{most} pairs"
+    inside = count_of(counts[0]) if counts[0] <= MOST_COUNTED else f"{most} pairs"
     undecided = f"{counts[1]:,}" if counts[1] <= MOST_COUNTED else most
     return render("map/region.html", address=address, inside=inside, undecided=undecided, rows=rows,
                   dataset_id=dataset_id, is_unfamiliar=workspace.review.is_unfamiliar(dataset_id),
@@ -223,7 +223,7 @@ def map_figure(view: MapView, colour: str, labels: Sequence[Label] = ()) -> go.F
             (1 - at, look) for at, look in reversed(_CALM_TO_LOUD)
         ]  # fmt: skip
         marker = {
-            "color": _rounded(values[by_loudness]), "cmin": 0, "cmax": 1, "colorscale": scale,
+            "color": _round(values[by_loudness]), "cmin": 0, "cmax": 1, "colorscale": scale,
             "size": size, "opacity": 0.4,  # shows where points overlap
             "colorbar": {
                 "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 8,
@@ -265,11 +265,11 @@ def _points(
     """Lists, which the browser's script reads too; Plotly would encode arrays."""
     return {
         "type": "scattergl", "mode": "markers", "name": name, "marker": marker,
-        "x": _rounded(view.x[places]), "y": _rounded(view.y[places]),
+        "x": _round(view.x[places]), "y": _round(view.y[places]),
         "customdata": view.pairs[places].tolist(), "hoverinfo": "none",
         "unselected": {"marker": {"opacity": 0.12}},
     }  # fmt: skip
 
 
-def _rounded(values: NDArray[np.float32]) -> list[float]:
+def _round(values: NDArray[np.float32]) -> list[float]:
     return [round(value, 4) for value in values.tolist()]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from markupsafe import Markup
 
-from backend.review.queue_form import as_query, cleaned
+from backend.review.queue_form import as_query, clean_fields
 from backend.review.views import PlaneView, ThresholdView
 from traced_ui.templates import percent, render
 
@@ -23,7 +23,7 @@ def regions_html(view: PlaneView, dataset_id: int) -> Markup:
     """The named regions, each linked to its queue."""
     regions = [
         (
-            _address(dataset_id, cleaned(region.fields)),
+            _address(dataset_id, clean_fields(region.fields)),
             TITLES.get(region.name, region.name),
             f"{region.waiting:,}",
             region.meaning,
@@ -74,7 +74,7 @@ def _lines(
         for threshold in thresholds
     ]
     links = [
-        (_address(dataset_id, cleaned({**fields, field: f"{threshold.at:.4f}"})), row[1])
+        (_address(dataset_id, clean_fields({**fields, field: f"{threshold.at:.4f}"})), row[1])
         for threshold, row in zip(thresholds, rows, strict=True)
     ]
     return rows, links

@@ -24,7 +24,7 @@ from traced_ui import board, models_page
 from traced_ui.differences import parts_that_differ, readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
-from traced_ui.messages import QUIET, event_value, explained, note, selecting
+from traced_ui.messages import QUIET, event_value, explain_on_page, note, selecting
 from traced_ui.models_page import about, size
 from traced_ui.page_dataset import PageDataset
 from traced_ui.support import phrase_chips
@@ -154,19 +154,19 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         still = model_name if (model_name, model_name) in entries else DATASETS_OWN[1]
         return gr.Dropdown(choices=entries, value=still)
 
-    def opened(picture: str | None, model_name: str) -> tuple[Any, ...]:
+    def open_picture(picture: str | None, model_name: str) -> tuple[Any, ...]:
         first: tuple[Any, ...] = (gr.skip(),) * 6
         if picture is None and examples:
             example = examples[0]
             first = (example.picture, example.caption, *stored_answer(workspace, example))
         return list_models(model_name), *first
 
-    return opened, [image, model], [model, image, caption, *outputs]
+    return open_picture, [image, model], [model, image, caption, *outputs]
 
 
 def models_here(workspace: Workspace) -> list[str]:
     """Names of the models on this machine."""
-    return [view.name for view in workspace.models.listed() if view.is_here]
+    return [view.name for view in workspace.models.list_models() if view.is_here]
 
 
 def _in_browser(does: str) -> str:
@@ -217,11 +217,11 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
             image = load_image(path)
             result = play(image, text or "", dataset_id, anyway, model or None)
         except UnknownPictures as refusal:
-            models = alternatives(workspace.models.listed())
+            models = alternatives(workspace.models.list_models())
             html = render("playground_refused.html", why=str(refusal), alternatives=models)
             return html, "", "", ""
         except Exception as problem:  # said where the answer would be
-            return note(explained(problem), "error"), "", "", ""
+            return note(explain_on_page(problem), "error"), "", "", ""
         chart = trajectory_chart(result.trajectory)
         why = render(
             "playground_why.html", abstractness=explained_abstractness(result.abstractness)
@@ -260,7 +260,7 @@ def looking(workspace: Workspace) -> Callable[..., str]:
                 for cells in region_cells(regions)
             ]
         except Exception as problem:
-            answer["problem"] = explained(problem)
+            answer["problem"] = explain_on_page(problem)
         return json.dumps(answer)
 
     return look
@@ -282,7 +282,7 @@ def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
     first if it is not on this machine; also returns the dropdown of models, this one chosen."""
     check = checking(workspace)
 
-    def fetched(model: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
+    def fetch_model(model: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """Download the model; yields its progress, and finally the reason if it failed."""
         name = models_page.chosen_by(workspace, model, request)
         started = workspace.jobs.start("download", None, model=name)
@@ -299,9 +299,9 @@ def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
         model = str(event_value(event, "model", ""))
         try:
             if model not in models_here(workspace):
-                yield from fetched(model, request)
+                yield from fetch_model(model, request)
         except Exception as error:
-            yield note(explained(error), "error"), "", "", "", gr.skip()
+            yield note(explain_on_page(error), "error"), "", "", "", gr.skip()
         names = models_here(workspace)
         if model in names:
             entries = [DATASETS_OWN, *((name, name) for name in names)]
@@ -414,7 +414,7 @@ def answering(
                 raise SettingsError("This example is gone. Reload the page.")
             return example.picture, example.caption, *stored_answer(workspace, example)
         except Exception as problem:
-            return gr.skip(), gr.skip(), note(explained(problem), "error"), "", "", ""
+            return gr.skip(), gr.skip(), note(explain_on_page(problem), "error"), "", "", ""
 
     return answer
 

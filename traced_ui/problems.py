@@ -26,7 +26,7 @@ from backend.errors import (
     UnsafePath,
     VerdictConflict,
 )
-from traced_ui.messages import explained
+from traced_ui.messages import explain_on_page
 from traced_ui.sessions import mounted_in
 
 #: The first that fits is the status of an error; any other of ours is a conflict with what is here.
@@ -64,7 +64,7 @@ def explain_problems(api: fastapi.FastAPI) -> None:
     def ours(request: fastapi.Request, error: TracedError) -> JSONResponse:
         status = next((s for k, s in STATUSES.items() if isinstance(error, k)), HTTPStatus.CONFLICT)
         name = re.sub(r"\B([A-Z])", r"-\1", type(error).__name__).lower()
-        return problem(status, explained(error), f"urn:traced-curator:{name}", error.title)
+        return problem(status, explain_on_page(error), f"urn:traced-curator:{name}", error.title)
 
     @api.exception_handler(HTTPException)
     def of_http(request: fastapi.Request, error: HTTPException) -> JSONResponse:

@@ -18,7 +18,7 @@ from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet, without_tools
 from traced_ui.login import seen_by
 from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import finish
-from traced_ui.templates import counted, number, part, render
+from traced_ui.templates import count_of, number, part, render
 
 #: Minimum number of days on the axis of the pace chart.
 FEWEST_DAYS = 14
@@ -83,7 +83,7 @@ def expected_figure(view: ProgressView) -> go.Figure:
             x=[(tenth + 0.5) / 10 for tenth in range(10)], y=list(split.tenths), width=0.09,
             name=escape(split.name[:60], quote=False) or "pairs",
             marker={"color": _CURATORS[index % len(_CURATORS)]},
-            customdata=[counted(pairs) for pairs in split.tenths],
+            customdata=[count_of(pairs) for pairs in split.tenths],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
     quiet(figure, "Pairs by chance of error", "chance of error", "pairs")
@@ -145,7 +145,7 @@ def calibration_figure(view: ProgressView) -> go.Figure:
     figure.add_scatter(
         x=[bin.probability for bin in view.calibration],
         y=[bin.share_wrong for bin in view.calibration],
-        text=[counted(bin.pairs) for bin in view.calibration],
+        text=[count_of(bin.pairs) for bin in view.calibration],
         mode="lines+markers", name="verdicts, with 95 % interval",
         line={"color": S_COLOUR, "width": 3},
         error_y={

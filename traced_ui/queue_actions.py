@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from backend.errors import SettingsError, TracedError
-from backend.review.queue_form import LIKENESS, START, cleaned, groups_of, id_in
+from backend.review.queue_form import LIKENESS, START, clean_fields, groups_of, id_in
 from backend.review.queue_groups import Condition, add, text_of
-from traced_ui.messages import explained, note
+from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import PAGE, PageAction, PageActions, Parts, message_part, on
 from traced_ui.page_state import LONGEST_DRAFT, MOST_ROWS, ROWS, Return
 
@@ -59,11 +59,11 @@ class QueueActions(PageActions):
         other_keys = {key for key in address if key in _OTHER_PARAMETERS or key.startswith("__")}
         self.state.after = None
         try:
-            self.state.filter = cleaned(address, other_keys)  # __: Gradio's
+            self.state.filter = clean_fields(address, other_keys)  # __: Gradio's
             self._check_filter()
         except TracedError as problem:
             self.state.filter = dict(START)
-            self._say(f"{explained(problem)} The address was ignored.", "warning")
+            self._say(f"{explain_on_page(problem)} The address was ignored.", "warning")
 
     def _show_or_first(self, pair: int | None) -> None:
         """Show the pair, or the head of the queue if the dataset does not contain it."""
@@ -198,7 +198,7 @@ class QueueActions(PageActions):
         before = self.state.filter
         # The form has no similarity fields, so it clears them: they are shown on a separate line.
         try:
-            self.state.filter = cleaned(values)
+            self.state.filter = clean_fields(values)
             self.filter()
         except SettingsError as problem:
             self.state.filter = before
@@ -234,7 +234,7 @@ class QueueActions(PageActions):
         state = self.state
         plain = {key: value for key, value in state.filter.items() if key not in LIKENESS}
         state.filter, pair = state.came_from or Return(plain, state.pair)
-        state.filter, state.came_from, state.after = cleaned(state.filter), None, None
+        state.filter, state.came_from, state.after = clean_fields(state.filter), None, None
         self._show_or_first(pair)
 
     @on("view")

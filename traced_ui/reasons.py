@@ -84,11 +84,11 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
         return f"To the captioner the whole caption is {level}", (), ""
     if reason.sign == "captioner lowest":
         if against and words:
-            return "The captioner does not expect", words, _expected(reason, trajectory)
+            return "The captioner does not expect", words, _expected_text(reason, trajectory)
         return "The captioner is not surprised by any word", (), ""
     if reason.sign == "captioner distance":
         if against and words:
-            return "The captioner has a better word than", words, _expected(reason, trajectory)
+            return "The captioner has a better word than", words, _expected_text(reason, trajectory)
         return "The captioner has no clearly better word anywhere", (), ""
     if reason.sign == "second opinion":
         level = "doubts the caption" if against else "agrees with the caption"
@@ -112,7 +112,7 @@ def _that_say_something(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(reversed(content or [*every.values()]))
 
 
-def _expected(reason: Reason, trajectory: Trajectory) -> str:
+def _expected_text(reason: Reason, trajectory: Trajectory) -> str:
     """ "(it expected grass 0.61)" for the first of the words; empty if unknown."""
     words = expected_words(trajectory, reason.words[0]) if reason.words else ""
     return f"(it expected {words})" if words else ""

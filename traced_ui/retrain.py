@@ -11,8 +11,8 @@ from backend.jobs.retrain import verdicts_missing
 from backend.learning_texts import learnt_in_words
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui import labels_form
-from traced_ui.jobs import IDLE, Started, begin, followed, job_html, starting, table, unfollowed
-from traced_ui.messages import QUIET, note, wired
+from traced_ui.jobs import IDLE, Started, begin, follow, job_html, starting, table, unfollow
+from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
@@ -73,7 +73,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         use = gr.Button("Use this one", elem_id="adopt-chosen", scale=1)
     labels_form.build(workspace, dataset)
 
-    def shown(dataset_id: int | None) -> tuple[Any, ...]:
+    def show(dataset_id: int | None) -> tuple[Any, ...]:
         classifiers = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
         candidate = candidate_of(classifiers)
         reviewed = workspace.review.counts(dataset_id).reviewed if dataset_id is not None else 0
@@ -101,8 +101,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         for job in workspace.jobs.recent(1):
             is_here = job.dataset_id == dataset_id and job.kind in ("train", "adopt")
             if is_here and not job.has_ended:
-                return followed(workspace, job.id)
-        return unfollowed()
+                return follow(workspace, job.id)
+        return unfollow()
 
     @starting
     def begin_training(dataset_id: int | None) -> Started:
@@ -134,7 +134,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         rows = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
         if rows:
             workspace.jobs.decline(rows[0].id)
-        return shown(dataset_id)
+        return show(dataset_id)
 
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
         if started is None:
@@ -147,7 +147,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             trained = "Trained. Nothing has changed yet: decide above."
             adopted = "Now in use: it ranks the queue."
             message = note(trained if job.kind == "train" else adopted, "good")
-        return message, gr.Timer(active=False), *shown(dataset_id)
+        return message, gr.Timer(active=False), *show(dataset_id)
 
     tables = [comparison, keep, adopt, classifier, start, without, missing, waiting]
     started = [job_id, status, timer]
@@ -155,11 +155,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     without.click(begin_without, [dataset], started, **QUIET)
     adopt.click(use_newest, [dataset], started, **QUIET)
     use.click(begin_adopting, [dataset, classifier], started, **QUIET)
-    keep.click(**wired(decline, [dataset], tables, status))
-    timer.tick(**wired(watch, [job_id, dataset], [status, timer, *tables], status))
+    keep.click(**wire(decline, [dataset], tables, status))
+    timer.tick(**wire(watch, [job_id, dataset], [status, timer, *tables], status))
     gr.on(None, under_way, [dataset], started, **QUIET)
-    waiting.tick(shown, [dataset], tables, **QUIET)
-    gr.on(None, shown, [dataset], tables, **QUIET)
+    waiting.tick(show, [dataset], tables, **QUIET)
+    gr.on(None, show, [dataset], tables, **QUIET)
 
 
 def _switch(classifiers: list[ClassifierRow]) -> gr.Button:
@@ -211,11 +211,11 @@ def _rows(classifiers: list[ClassifierRow]) -> list[list[str]]:
     for key, (name, meaning) in _FIGURES.items():
         values = [classifier.report.get(key) for classifier in classifiers]
         if any(value is not None for value in values):
-            rows.append([name, *map(_shown, values), meaning])
+            rows.append([name, *map(_show_value, values), meaning])
     return rows
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.3f}" if isinstance(value, float) else str(value)

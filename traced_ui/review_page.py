@@ -654,7 +654,7 @@ def _after(act: VerdictView) -> str:
     return f"undone: {text}" if act.is_undo else text
 
 
-def checked(view: PairView, check: CaptionCheck) -> Markup:
+def check_view(view: PairView, check: CaptionCheck) -> Markup:
     """The curator's own caption with its suspect words, and its scores next to the old ones."""
     caption = highlighted_caption(check.caption, check.suspects)
     return render("review/checked.html", view=view, check=check, caption=caption)

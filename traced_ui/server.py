@@ -146,7 +146,7 @@ def create_app(
 def _preload(path: str) -> str:
     """The header `Link` of a page: all but Review need the scripts of the bar alone."""
     review = [name for name in board.FILES if name != playground.SCRIPT]
-    return board.preloaded(review if path == "/" else ("header.js", "inter.woff2"))
+    return board.preload_header(review if path == "/" else ("header.js", "inter.woff2"))
 
 
 def serve(

@@ -15,10 +15,10 @@ from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.differences import difference
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, note, wired
+from traced_ui.messages import QUIET, note, wire
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
-from traced_ui.templates import counted, part, render
+from traced_ui.templates import count_of, part, render
 
 _REPORT = TypeAdapter(DiffReport)
 #: Jobs among which the newest comparison is looked for: those of others are private.
@@ -55,7 +55,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     undo = gr.Button("Undo the last restoring", visible=False, elem_id="restore-undo")
     message = gr.HTML(elem_id="restore-message")
 
-    def drawn(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+    def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         """The list, the choices, the newest comparison, and what undoes a restoring."""
         if dataset_id is None:
             return ("", *(gr.skip() for _ in range(6)))
@@ -82,7 +82,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         )
         return "", note(report.in_words(), "good")
 
-    def restored(dataset_id: int | None, request: gr.Request) -> tuple[str, Any]:
+    def restore_note(dataset_id: int | None, request: gr.Request) -> tuple[str, Any]:
         """What the last preview or restoring says, and what undoes it."""
         if dataset_id is None:
             return "", gr.Button(visible=False)
@@ -96,19 +96,19 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         act = workspace.review.undo_edit(chosen_id, request.username or None, RESTORE)
         if act is None:
             return note("No restoring of yours is in effect.")
-        return note(f"{counted(act.together)} as before.", "good")
+        return note(f"{count_of(act.together)} as before.", "good")
 
-    redraw = (drawn, [dataset], [listing, comparing, before, after, comparison, which, undo])
-    take.click(**wired(store, [dataset, name], [name, answer], answer)).then(*redraw, **QUIET)
-    compared = (_compared(workspace), [dataset], [comparison])
+    redraw = (draw, [dataset], [listing, comparing, before, after, comparison, which, undo])
+    take.click(**wire(store, [dataset, name], [name, answer], answer)).then(*redraw, **QUIET)
+    compared = (_compare(workspace), [dataset], [comparison])
     start_by(compare, status, workspace, dataset, "diff", compared, before=before, after=after)
-    report = (restored, [dataset], [message, undo])
+    report = (restore_note, [dataset], [message, undo])
     for button, is_dry_run in ((look, True), (restore, False)):
         start_by(
             button, restoring, workspace, dataset, "restore", report, name=which,
             dry_run=gr.State(is_dry_run),
         )  # fmt: skip
-    undo.click(**wired(undone, [dataset], [message], message)).then(*redraw, **QUIET)
+    undo.click(**wire(undone, [dataset], [message], message)).then(*redraw, **QUIET)
     return redraw
 
 
@@ -117,13 +117,13 @@ def _choice(label: str, elem_id: str) -> gr.Dropdown:
     return gr.Dropdown([], label=label, elem_id=elem_id, min_width=280)
 
 
-def _compared(workspace: Workspace) -> Any:
-    def shown(dataset_id: int | None, request: gr.Request) -> str:
+def _compare(workspace: Workspace) -> Any:
+    def show(dataset_id: int | None, request: gr.Request) -> str:
         if dataset_id is None:
             return ""
         return comparison_html(seen_by(workspace, request), dataset_id)
 
-    return shown
+    return show
 
 
 def listing_html(report: SnapshotReport) -> str:

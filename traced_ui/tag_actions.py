@@ -14,7 +14,7 @@ from backend.workspace import QueueFilter
 from traced_ui import review_page
 from traced_ui.page_actions import PageAction, PageActions, Parts, on
 from traced_ui.page_state import MOST_TAGGED, TagChange
-from traced_ui.templates import counted
+from traced_ui.templates import count_of
 
 
 class TagActions(PageActions):
@@ -30,7 +30,7 @@ class TagActions(PageActions):
             )  # fmt: skip
             back = TagChange(name=change.name, pairs=changed_ids, remove=not change.remove)
             inverse.insert(0, back)
-        self._say(f"{verb}: the tags of {counted(len(inverse[0].pairs))}.", "good")
+        self._say(f"{verb}: the tags of {count_of(len(inverse[0].pairs))}.", "good")
         self._clear_outdated_filter()
         return inverse
 
@@ -61,7 +61,7 @@ class TagActions(PageActions):
             back = TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
             self.state.advance([back])
         verb = "taken from" if is_removal else "given to"
-        self._say_undoable(f"The tag was {verb} {counted(len(changed_ids))}.")
+        self._say_undoable(f"The tag was {verb} {count_of(len(changed_ids))}.")
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
@@ -87,7 +87,7 @@ class TagActions(PageActions):
                 TagChange(name=name, pairs=moved_ids, remove=False),
             ])  # fmt: skip
         tell = self._say_undoable if can_undo else self._say
-        tell(f"The tag of {counted(len(moved_ids))} is “{new}” now.")
+        tell(f"The tag of {count_of(len(moved_ids))} is “{new}” now.")
         self.state.filter = with_value(self.state.filter, "tag", name, new)
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}

@@ -9,7 +9,7 @@ from backend.errors import SettingsError
 from backend.workspace import Workspace
 from traced_ui import accounts_form
 from traced_ui.login import reader_of
-from traced_ui.messages import QUIET, note, wired
+from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import LISTED
 from traced_ui.templates import number, part, percent, render
@@ -67,7 +67,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             "good",
         )
 
-    save.click(**wired(keep, [dataset, share, people], [message], message))
+    save.click(**wire(keep, [dataset, share, people], [message], message))
     # Not redrawn each time the page is opened, so that unsaved input is kept.
     gr.on(None, overlap, [dataset], [share, people], **QUIET)
     return draw, [dataset], [page]

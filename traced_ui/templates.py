@@ -61,9 +61,9 @@ def rough(count: int) -> int:
     return round(count, min(0, 2 - len(str(count))))
 
 
-def counted(count: int, noun: str = "pair") -> str:
+def count_of(count: int, noun: str = "pair") -> str:
     """
-    >>> counted(1), counted(2000), counted(0, "row")
+    >>> count_of(1), count_of(2000), count_of(0, "row")
     ('1 pair', '2,000 pairs', '0 rows')
     """
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
@@ -99,8 +99,8 @@ def environment() -> Environment:
     """The Jinja environment, with the templates' filters."""
     environment_of_pages = template_environment(FOLDER)
     environment_of_pages.filters.update(
-        number=number, percent=percent, chance=chance, many=many, counted=counted,
-        picture=picture_source, rough=rough, duration=duration, signed=_signed,
+        number=number, percent=percent, chance=chance, many=many, counted=count_of,
+        picture=picture_source, rough=rough, duration=duration, signed=_sign,
         width="{:.1%}".format,  # of CSS, unlike `percent`
     )  # fmt: skip
     return environment_of_pages
@@ -111,5 +111,5 @@ def picture_source(pair_id: int, size: str) -> str:
     return f"pictures/{pair_id}?size={size}"
 
 
-def _signed(value: float, digits: int = 3) -> str:
+def _sign(value: float, digits: int = 3) -> str:
     return f"{value:+.{digits}f}"

@@ -52,18 +52,18 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
     cosines = trajectory.similarities
     auxiliary = trajectory.auxiliary.scores if trajectory.auxiliary is not None else None
     curves = cosines if auxiliary is None else np.concatenate([cosines, auxiliary])
-    s_low, s_high = _padded(trajectory.scores)
+    s_low, s_high = _pad(trajectory.scores)
     c_low, c_high = min(0.0, float(curves.min())) - 0.05, max(1.05, float(curves.max()) + 0.05)
-    across = [_scaled(t, -0.4, trajectory.steps + 0.4, LEFT, RIGHT) for t in steps]
+    across = [_scale(t, -0.4, trajectory.steps + 0.4, LEFT, RIGHT) for t in steps]
 
     def path(values: NDArray[np.float32], low: float, high: float) -> str:
         """Points of a polyline."""
-        heights = [_scaled(float(value), low, high, BOTTOM, TOP) for value in values]
+        heights = [_scale(float(value), low, high, BOTTOM, TOP) for value in values]
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, heights, strict=True))
 
     best = best_step(trajectory)
     dots = [
-        Dot(t, across[t], _scaled(float(trajectory.scores[t]), s_low, s_high, BOTTOM, TOP),
+        Dot(t, across[t], _scale(float(trajectory.scores[t]), s_low, s_high, BOTTOM, TOP),
             _hint(trajectory, t))
         for t in steps
     ]  # fmt: skip
@@ -112,16 +112,16 @@ def _opens_with_place(text: str) -> bool:
     return grammar_of(Caption.parse(text)).labels[0] == "preposition"
 
 
-def _scaled(value: float, low: float, high: float, start: float, end: float) -> float:
+def _scale(value: float, low: float, high: float, start: float, end: float) -> float:
     """Map `value` linearly from [low, high] to [start, end].
 
-    >>> _scaled(0.25, 0, 1, 100, 200)
+    >>> _scale(0.25, 0, 1, 100, 200)
     125.0
     """
     return start + (value - low) / (high - low) * (end - start)
 
 
-def _padded(values: NDArray[np.float32]) -> tuple[float, float]:
+def _pad(values: NDArray[np.float32]) -> tuple[float, float]:
     """The range of the values with a margin, which is not empty even for constant values."""
     low, high = float(values.min()), float(values.max())
     room = (high - low) * 0.08 or 0.05
@@ -135,7 +135,7 @@ def _ticks(low: float, high: float) -> list[Tick]:
     by = next(unit * factor for factor in (1, 2, 5, 10) if span / (unit * factor) <= 6)
     digits = max(0, int(-np.floor(np.log10(by))))
     numbers = np.arange(np.ceil(low / by), np.floor(high / by) + 1) * by
-    return [Tick(_scaled(n, low, high, BOTTOM, TOP), f"{n + 0.0:.{digits}f}") for n in numbers]
+    return [Tick(_scale(n, low, high, BOTTOM, TOP), f"{n + 0.0:.{digits}f}") for n in numbers]
 
 
 def _hint(trajectory: Trajectory, t: int) -> str:

@@ -17,8 +17,8 @@ from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from backend.datasets.cells import escaped
-from backend.datasets.export_folder import zipped
+from backend.datasets.cells import escape
+from backend.datasets.export_folder import zip_export
 from backend.datasets.uploads import Uploads
 from backend.errors import NotFound, SettingsError, TracedError, explain
 from backend.workspace import Workspace
@@ -42,9 +42,9 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
             folder = Path(str(job.result.get("out") or ""))
             if job.kind != "export" or job.status != "done" or not job.result.get("out"):
                 raise NotFound(f"Job {job_id} has no export.")
-            pieces = zipped(folder, str(job.result.get("digest")))
+            pieces = zip_export(folder, str(job.result.get("digest")))
         except TracedError as problem:
-            return _refused(problem)
+            return _refuse(problem)
         return StreamingResponse(pieces, headers=_attachment(f"{folder.name}.zip"),
                                  media_type="application/zip")  # fmt: skip
 
@@ -53,7 +53,7 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
         try:
             name = workspace.summary(dataset_id).name
         except TracedError as problem:
-            return _refused(problem)
+            return _refuse(problem)
         return StreamingResponse(_left_out(workspace, dataset_id), media_type="text/csv",
                                  headers=_attachment(f"{name}-left-out.csv"))  # fmt: skip
 
@@ -71,7 +71,7 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
                 async for piece in request.stream():
                     await run_in_threadpool(file.write, piece)
         except TracedError as problem:
-            return _refused(problem)
+            return _refuse(problem)
         except ClientDisconnect:
             return Response(status_code=400)
         return Response(status_code=204)
@@ -84,7 +84,7 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
             options = import_options(request.query_params)
             job = seen_by(workspace, request).jobs.start("import", None, path=str(path), **options)
         except TracedError as problem:
-            return _refused(problem)
+            return _refuse(problem)
         return JSONResponse({"job": job})
 
     @app.delete("/uploads/{upload}")
@@ -96,7 +96,7 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
                 raise SettingsError("This upload belongs to a dataset.")
             uploads.discard(upload)
         except TracedError as problem:
-            return _refused(problem)
+            return _refuse(problem)
         return Response(status_code=204)
 
 
@@ -110,7 +110,7 @@ def _left_out(workspace: Workspace, dataset_id: int) -> Iterator[str]:
         rows = workspace.problems(dataset_id, offset, _ROWS)
         for row in rows:
             cells: list[Any] = [row.file, row.row, row.external_id, row.kind, row.message]
-            writer.writerow([escaped("" if cell is None else cell) for cell in cells])
+            writer.writerow([escape("" if cell is None else cell) for cell in cells])
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
@@ -129,6 +129,6 @@ def _attachment(name: str) -> dict[str, str]:
     }
 
 
-def _refused(problem: TracedError) -> JSONResponse:
+def _refuse(problem: TracedError) -> JSONResponse:
     status = 404 if isinstance(problem, NotFound) else 400
     return JSONResponse({"detail": explain(problem, "page")}, status)

@@ -13,7 +13,7 @@ from backend.verdict_texts import DECISIONS, saved_text
 from backend.workspace import VerdictRow
 from traced_ui import review_page
 from traced_ui.highlighting import explained_abstractness
-from traced_ui.messages import explained, note
+from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import (
     VERDICTS,
     PageAction,
@@ -97,7 +97,7 @@ class VerdictActions(TagActions):
         if act.suggestion is not None or act.action in DECISIONS:
             return act.suggestion
         kind, _, number = act.action.rpartition("-")
-        view = self._opened(act.pair or 0)
+        view = self._open_pair(act.pair or 0)
         suggestions = view.enrichments if kind == "enrich" else view.suggestions
         if not 0 < int(number or 0) <= len(suggestions):
             raise SettingsError(f"There is no suggestion {number} for this pair.")
@@ -125,7 +125,7 @@ class VerdictActions(TagActions):
             saved = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
         except VerdictConflict as problem:
             # A curator who is asked to check again must see the current state of the pair.
-            self._say(explained(problem), "warning")
+            self._say(explain_on_page(problem), "warning")
             return None
         if following is None:
             following = self._first()
@@ -159,7 +159,7 @@ class VerdictActions(TagActions):
                 act.pair, act.version, act.note, author=self.author, fingerprint=act.fingerprint
             )
         except VerdictConflict as problem:
-            self._say(explained(problem), "warning")
+            self._say(explain_on_page(problem), "warning")
             return None
         self.state.advance()
         self._say("The note is saved. Press Z to undo.", "good")
@@ -172,7 +172,7 @@ class VerdictActions(TagActions):
         is_marked = self.review.mark_word(
             act.pair, act.word, self.author, act.fingerprint, act.request
         )
-        view = self._opened(act.pair)
+        view = self._open_pair(act.pair)
         start, end = Caption.parse(view.caption).spans[act.word]
         message = "is marked as wrong" if is_marked else "is no longer marked"
         toast = note(f"“{view.caption[start:end][:60]}” {message}.", "good")
@@ -187,7 +187,7 @@ class VerdictActions(TagActions):
         try:
             saved = self.save(act.model_copy(update={"action": "correction"}))
         except TracedError as problem:  # the table is drawn anew, with what is stored
-            self._say(f"{explained(problem)} You wrote: {act.text}", "warning")
+            self._say(f"{explain_on_page(problem)} You wrote: {act.text}", "warning")
         else:
             self.toast += render("review/saved.html", saved=[saved], is_last=False)
             if self.state.pair == act.pair and not self._shows(act.pair or 0):
@@ -262,8 +262,8 @@ class VerdictActions(TagActions):
             view = self.review.open_pair(self._pair_of(act))
             result = self.review.check_caption(view.pair_id, act.text or "")
         except TracedError as error:
-            return {"check": note(explained(error), "error")}
-        return {"check": review_page.checked(view, result)}
+            return {"check": note(explain_on_page(error), "error")}
+        return {"check": review_page.check_view(view, result)}
 
     @on("complete")
     def _complete(self, act: PageAction) -> Parts:

@@ -28,7 +28,7 @@ class Folders:
     data: Path | None = None
 
     @classmethod
-    def named(
+    def from_settings(
         cls, imports: Sequence[str], exports: Sequence[str], data_directory: Path
     ) -> "Folders":
         """The folders chosen by the administrator. By default, imports are limited to the data
@@ -63,7 +63,7 @@ class Folders:
                 )
         return resolved
 
-    def checked(self, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def check_options(self, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The paths among an operation's options, checked and absolute. An export without a folder
         gets one of its own. Raises UnsafePath."""
         checked: dict[str, Any] = {}

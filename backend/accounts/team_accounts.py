@@ -61,7 +61,7 @@ SHORTEST, LONGEST = 8, 200
 _HASHER = PasswordHasher()
 
 
-def hashed(password: str) -> str:
+def hash_password(password: str) -> str:
     """The hash of a password. Raises SettingsError if it is too short (or absurdly long)."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise SettingsError(f"A password has {SHORTEST} to {LONGEST} characters.")
@@ -162,7 +162,7 @@ class Team:
         if is_blank(name) or len(name) > LONGEST_NAME or has_controls(name):
             raise SettingsError(f"A name has 1 to {LONGEST_NAME} characters, no controls.")
         _check_role(role)
-        password_hash = hashed(password)
+        password_hash = hash_password(password)
         with self._store.writing() as session:
             return _account(curator_queries.add_curator(session, name, password_hash, role))
 
@@ -177,7 +177,7 @@ class Team:
         Raises NotFound."""
         if role is not None:
             _check_role(role)
-        password_hash = hashed(password) if password is not None else None
+        password_hash = hash_password(password) if password is not None else None
         with self._store.writing() as session:
             return _account(
                 curator_queries.change_curator(session, name, password_hash, role, active)
@@ -265,10 +265,10 @@ class Team:
         with store.reading() as session:
             shared = [
                 {opinion.author: str(opinion.judgement) for opinion in of_pair}
-                for of_pair in opinion_queries.shared(session, dataset_id)
+                for of_pair in opinion_queries.shared_opinions(session, dataset_id)
             ]
             waiting = opinion_queries.count_disputed(session, dataset_id)
-            disputes = opinion_queries.disputed(session, dataset_id)
+            disputes = opinion_queries.disputed_pairs(session, dataset_id)
         coarse = [
             {name: about_caption(judgement) for name, judgement in of_pair.items()}
             for of_pair in shared

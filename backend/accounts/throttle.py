@@ -101,7 +101,7 @@ class Throttle:
                 self._of.popitem(last=False)
             return 0.0
 
-    def succeeded(self, *keys: str) -> None:
+    def record_success(self, *keys: str) -> None:
         """Forget the failures of these keys, after a successful attempt."""
         with self._lock:
             for key in keys:

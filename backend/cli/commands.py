@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get
 import typer
 from pydantic.fields import FieldInfo
 
-from backend.cli.output import emit, open_workspace, progress, reported
+from backend.cli.output import emit, open_workspace, progress, report_errors
 from backend.operations.common_options import Common, Dataset, Source
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options
@@ -89,12 +89,12 @@ def as_command(
         parameters += _parameters(variant.options)
 
     def command(**typed: Any) -> None:
-        with reported(bool(typed.get("as_json"))):
-            options = {name: model.parsed(_values(model, typed)) for name, model in models.items()}
+        with report_errors(bool(typed.get("as_json"))):
+            options = {name: model.parse(_values(model, typed)) for name, model in models.items()}
             arguments = {name: options.get(name, typed.get(name)) for name in expected}
             run = partial(function, **arguments)
             for variant in reversed(variants):
-                further = variant.options.parsed(_values(variant.options, typed))
+                further = variant.options.parse(_values(variant.options, typed))
                 run = partial(variant.run, run, arguments, further)
             if status := run():
                 raise typer.Exit(status)
@@ -148,7 +148,7 @@ def _parameter(
         "help": " ".join((field.description or "").split()),
         "metavar": how.metavar,
     }
-    about |= {"min": _bound(field, "ge", "gt"), "max": _bound(field, "le", "lt")}
+    about |= {"min": _first_bound(field, "ge", "gt"), "max": _first_bound(field, "le", "lt")}
     names = how.names or (f"--{name.replace('_', '-')}",)
     info = typer.Argument(**about) if how.is_argument else typer.Option(*names, **about)
     return inspect.Parameter(
@@ -179,7 +179,7 @@ def _how(field: FieldInfo) -> CommandLine:
     return next((m for m in field.metadata if isinstance(m, CommandLine)), CommandLine())
 
 
-def _bound(field: FieldInfo, *names: str) -> float | None:
+def _first_bound(field: FieldInfo, *names: str) -> float | None:
     """The first bound of these names; Typer has only inclusive ones, and the model checks again."""
     bounds = (getattr(m, name, None) for m in field.metadata for name in names)
     return next((bound for bound in bounds if bound is not None), None)

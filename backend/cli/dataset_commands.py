@@ -236,7 +236,7 @@ def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:
         if is_address(options.out):
             raise SettingsError("--push-to-hub uploads from a folder: name one, not an address.")
         hub = look_up(options.push_to_hub, options.format, options.public)
-        _agreed(hub, counts.kept, options.yes)
+        _confirm_push(hub, counts.kept, options.yes)
     with progress(EXPORT.title) as update:
         report = workspace.jobs.export(
             dataset_id, choice, options.out, options.format, options.overwrite, update,
@@ -275,7 +275,7 @@ def export_choice(workspace: "Workspace", dataset_id: int, options: ExportComman
     return options.choice.model_copy(update={"only": only, "two_stage": stages})
 
 
-def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
+def _confirm_push(hub: "HubDataset", pairs: int, yes: bool) -> None:
     """Ask whether the pairs may leave this machine. Raises SettingsError if the user declines, or
     if there is no terminal to ask on."""
     if yes:

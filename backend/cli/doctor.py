@@ -75,7 +75,7 @@ def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
         findings = list(_database(store))
         yield from findings
         if findings[0].state == "ok":  # a damaged one is not read any further
-            named = _remembered(store, settings)
+            named = _model_choices(store, settings)
         store.close()
     yield from _models(settings, named, load_models)
 
@@ -127,7 +127,7 @@ def _plugins() -> Iterator[Finding]:
         loading.FAMILIES, proposers.PROPOSERS, captioner_loading.families(), table_readers(),
         measures.MEASURES, export_formats.EXPORT_FORMATS,
     )  # fmt: skip
-    for plugin in plugins.loaded():
+    for plugin in plugins.load_plugins():
         what = f"plug-in '{plugin.name}' ({plugin.group}, {plugin.package})"
         if problem := plugin.problem or trial(plugin):
             yield Finding(what, "warning", problem, "Repair or uninstall its package.")
@@ -208,7 +208,7 @@ def _is_there(root: Path, name: str) -> bool:
         return False
 
 
-def _embedded() -> Finding:
+def _check_embedded_models() -> Finding:
     for folder in (EMBEDDED_SCORER, EMBEDDED_CAPTIONER):
         if not (folder / "model.safetensors").is_file():
             return Finding(
@@ -220,7 +220,7 @@ def _embedded() -> Finding:
 
 def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
     """The models of this session, and those that datasets remember."""
-    embedded = _embedded()
+    embedded = _check_embedded_models()
     yield embedded
     if embedded.state != "ok":
         return
@@ -230,12 +230,12 @@ def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
             yield from _not_loaded(others, _of(names), _rescore(names))
         return
     engine = Engine(settings)
-    yield from _loaded(engine, "", "Choose another with --model.")
+    yield from _try_to_load(engine, "", "Choose another with --model.")
     for names, others in named.items():
-        yield from _loaded(engine.with_settings(others), _of(names), _rescore(names))
+        yield from _try_to_load(engine.with_settings(others), _of(names), _rescore(names))
 
 
-def _remembered(store: Store, settings: Settings) -> _Named:
+def _model_choices(store: Store, settings: Settings) -> _Named:
     """Each distinct choice of models, without datasets that use the session's."""
     named: dict[tuple[object, ...], tuple[list[str], Settings]] = {}
     datasets = store.read(dataset_queries.list_datasets)
@@ -286,7 +286,7 @@ def _not_loaded(settings: Settings, whose: str, advice: str) -> Iterator[Finding
         yield Finding(f"scorer{whose}", "problem", f"there is no file or folder {model}", advice)
 
 
-def _loaded(engine: Engine, whose: str, advice: str) -> Iterator[Finding]:
+def _try_to_load(engine: Engine, whose: str, advice: str) -> Iterator[Finding]:
     try:
         info = engine.scorer.info
         yield Finding(f"scorer{whose}", "ok", f"{info.kind} · {info.model} on {info.device}")

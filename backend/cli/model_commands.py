@@ -27,8 +27,8 @@ models = typer.Typer(
 @as_command
 def list_models(db: Database = None, as_json: AsJson = False) -> None:
     """The presets and your own: what each is good for, its size, and its time on this machine."""
-    views = open_workspace(load_settings({"database": db})).models.listed()
-    lines = (line for view in views for line in described(view))
+    views = open_workspace(load_settings({"database": db})).models.list_models()
+    lines = (line for view in views for line in describe_model(view))
     emit({"models": views}, as_json, "\n".join(lines))
 
 
@@ -90,7 +90,7 @@ def default(
     results.print(escape(workspace.models.default()))
 
 
-def described(view: "ModelView") -> Sequence[str]:
+def describe_model(view: "ModelView") -> Sequence[str]:
     """A model in two or three lines."""
     in_part = bool(view.on_disk) and not view.is_here
     states = (

@@ -139,7 +139,7 @@ def show_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-#: The workspaces of the command that runs; `reported` closes them.
+#: The workspaces of the command that runs; `report_errors` closes them.
 _open: "list[Workspace]" = []
 
 
@@ -239,7 +239,7 @@ class Lines:
 
 
 @contextlib.contextmanager
-def reported(as_json: bool) -> Iterator[None]:
+def report_errors(as_json: bool) -> Iterator[None]:
     """The body of a command: errors become a one-line message and a documented exit status, and
     the databases that it opened are closed."""
     try:

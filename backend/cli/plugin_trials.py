@@ -56,7 +56,7 @@ def _propose(proposer: Proposer) -> None:
     first_step = np.array([0.2, 0.2, 0.5, 0.3], np.float32)
     trajectory = Trajectory(caption, scores, np.ones(2, np.float32), (2,), first_step, whole=False)
     suspects = tuple(SuspectWord(start, end, 0.9) for start, end in caption.spans[2:3])
-    proposing = proposer.started(CorrectionContext(_picture(), None, trajectory, suspects, 0.9))
+    proposing = proposer.start(CorrectionContext(_picture(), None, trajectory, suspects, 0.9))
     for _ in proposing:
         proposing.close()  # it asks the captioner, and there is none
         return

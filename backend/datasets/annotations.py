@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.caption_texts import TextReader
-from backend.datasets.cells import TableRow, UniqueNames, json_object, shown
+from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.json_stream import JsonFile
 from backend.datasets.on_disk import AmbiguousName, Names
@@ -310,7 +310,7 @@ def annotation_rows(
 def _rows_of(file: JsonFile, name: str) -> Iterator[TableRow]:
     is_list = len(file.arrays) == 1 and not file.arrays & {"images", "classes"}
     if file.is_array or is_list:
-        yield from _listed(file, next(iter(file.arrays), None))
+        yield from _read_array(file, next(iter(file.arrays), None))
         return
     if not file.arrays or file.arrays == {"classes"}:
         place = _place_of_captions(file)
@@ -318,7 +318,7 @@ def _rows_of(file: JsonFile, name: str) -> Iterator[TableRow]:
             yield from _by_picture(file, place)
             return
     if "images" not in file.arrays:
-        saw = ", ".join(f"'{shown(name)}'" for name in sorted(file.arrays)) or "no list"
+        saw = ", ".join(f"'{trim(name)}'" for name in sorted(file.arrays)) or "no list"
         raise DatasetFormatError(
             f"'{name}' is a JSON object with {saw}: it holds no list of images, and is not a list "
             f"of rows either. {WHERE}"
@@ -339,7 +339,7 @@ def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
             fields = about if "caption" in about else {**about, "caption": about.get("tags")}
             yield TableRow(number, {**fields, "file_name": folder + name})
         else:
-            yield TableRow(number, None, f"'{shown(name)}' has no caption.")
+            yield TableRow(number, None, f"'{trim(name)}' has no caption.")
 
 
 def _place_of_captions(file: JsonFile) -> str | None:
@@ -353,7 +353,7 @@ def _place_of_captions(file: JsonFile) -> str | None:
     return None
 
 
-def _listed(file: JsonFile, array: str | None) -> Iterator[TableRow]:
+def _read_array(file: JsonFile, array: str | None) -> Iterator[TableRow]:
     for number, value in enumerate(file.objects(array), 1):
         if isinstance(value, UniqueNames):
             yield value.row(number)
@@ -402,7 +402,7 @@ def _coco(file: JsonFile) -> Iterator[TableRow]:
                 others = {k: v for k, v in annotation.items() if k not in ("image_id", "pair_id")}
             except AmbiguousName as problem:
                 message = (
-                    f"Several images have the id {shown(str(problem))}, so that the picture of "
+                    f"Several images have the id {trim(str(problem))}, so that the picture of "
                     "this caption is uncertain. Give every image an id of its own."
                 )
                 yield TableRow(number, None, message)
@@ -410,7 +410,7 @@ def _coco(file: JsonFile) -> Iterator[TableRow]:
             except KeyError as problem:
                 field = problem.args[0]
                 message = (
-                    f"There is no image with the id {shown(str(field))}."
+                    f"There is no image with the id {trim(str(field))}."
                     if field not in ("caption", "image_id")
                     else f"This annotation has no '{field}'."
                 )
@@ -454,17 +454,17 @@ def mm_imdb_rows(folder: Path, texts: TextReader) -> Iterator[TableRow]:
             continue
         try:
             content = read_within(folder, path, _MOST_BYTES)
-            film = json_object(texts.decoded(content, shown(path.name)))
+            film = json_object(texts.decode(content, trim(path.name)))
             plot = film.get("plot outline") or next(iter(film.get("plot") or []), "")
         except DatasetFormatError as problem:
             yield TableRow(number, None, str(problem))
             continue
         except OSError as problem:
             reason = problem.strerror or str(problem)
-            yield TableRow(number, None, f"'{shown(path.name)}' cannot be opened: {reason}.")
+            yield TableRow(number, None, f"'{trim(path.name)}' cannot be opened: {reason}.")
             continue
         except (ValueError, RecursionError, AttributeError, TypeError):
-            yield TableRow(number, None, f"'{shown(path.name)}' is not a JSON object with a plot.")
+            yield TableRow(number, None, f"'{trim(path.name)}' is not a JSON object with a plot.")
             continue
         yield TableRow(
             number,

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backend.datasets.cells import Embedded, Unusable, shown
+from backend.datasets.cells import Embedded, Unusable, trim
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.regular_files import open_regular, open_within
 from backend.datasets.text_files import LONGEST_LINE, MOST_BYTES
@@ -42,7 +42,7 @@ def arrow_table(path: Path, folders: Sequence[Path] = ()) -> pa.Table:
         # The mapping keeps the file open as long as one of its buffers is used.
         content = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     is_file = content[: len(_FILE_MAGIC)].to_pybytes() == _FILE_MAGIC
-    size = sum(_unpacked(content[len(_FILE_MAGIC) :] if is_file else content))
+    size = sum(_decompressed_sizes(content[len(_FILE_MAGIC) :] if is_file else content))
     if size > MOST_BYTES:
         raise ValueError(
             f"it unpacks into {size:,} bytes, and at most {MOST_BYTES:,} are read at once. Write "
@@ -68,10 +68,10 @@ def _check(chunk: pa.Array, name: str) -> None:
         (chunk if plain is None else chunk.view(plain)).validate(full=True)
     except (pa.ArrowException, ValueError) as problem:
         reason = (str(problem).splitlines() or ["?"])[0][:200]
-        raise ValueError(f"the column '{shown(name)}' is damaged: {reason}") from problem
+        raise ValueError(f"the column '{trim(name)}' is damaged: {reason}") from problem
 
 
-def _unpacked(content: pa.Buffer) -> Iterator[int]:
+def _decompressed_sizes(content: pa.Buffer) -> Iterator[int]:
     """Decompressed size of each compressed message in bytes."""
     messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(content))
     while True:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from backend.datasets.cells import BadCell, shown, text_of
+from backend.datasets.cells import BadCell, text_of, trim
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.text_files import decoded_text
 from db.texts import is_blank
@@ -74,7 +74,7 @@ def _field(value: dict[Any, Any], language: str | None) -> Any:
     for name in (language.lower() if language else "", *_FIELDS):
         if name in names:
             return value[names[name]]
-    first_names = ", ".join(f"'{shown(str(name), 40)}'" for name in list(value)[:10])
+    first_names = ", ".join(f"'{trim(str(name), 40)}'" for name in list(value)[:10])
     if not value or not all(_LANGUAGE.fullmatch(name) for name in names):
         raise BadCell(f"it holds fields ({first_names}), and none of them is named like a caption")
     if language is None and len(value) == 1:
@@ -94,7 +94,7 @@ class TextReader:
     captions_per_line: bool
     is_exact: bool = False
 
-    def decoded(self, content: bytes, name: str) -> str:
+    def decode(self, content: bytes, name: str) -> str:
         """The text. Raises DatasetFormatError."""
         return decoded_text(content, name, self.encoding, self.read_as)
 
@@ -104,14 +104,14 @@ class TextReader:
         if self.is_exact:
             return content.decode("utf-8")
         # A final newline, written by editors and scripts, is not part of the caption.
-        text = self.decoded(content, name).removesuffix("\n").removesuffix("\r")
+        text = self.decode(content, name).removesuffix("\n").removesuffix("\r")
         lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
         if len(lines) > 1 and self.captions_per_line:
             return lines
         if len(lines) > 1:
             ending = PurePosixPath(name).suffix.lower()
             self.note(
-                f"Some '*{shown(ending)}' have several lines, which are read as one caption. If "
+                f"Some '*{trim(ending)}' have several lines, which are read as one caption. If "
                 "each line is a caption, say so and import again."
             )
         return text
@@ -120,4 +120,4 @@ class TextReader:
 def unreadable_picture(name: str) -> str:
     """What is wrong with a picture in a format that cannot be read."""
     kind = PurePosixPath(name).suffix[1:].upper()
-    return f"'{shown(name)}' is in a format that cannot be read ({kind}): save it as JPEG or PNG."
+    return f"'{trim(name)}' is in a format that cannot be read ({kind}): save it as JPEG or PNG."

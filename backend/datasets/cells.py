@@ -188,7 +188,7 @@ def text_problem(text: str) -> str:
     return ""
 
 
-def shown(text: str, most: int = 120) -> str:
+def trim(text: str, most: int = 120) -> str:
     """Untrusted text for use in a message: storable and short."""
     return text[:most].replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
@@ -204,7 +204,7 @@ _HAS_ESCAPES = re.compile(f"␛(?:{_DIGITS})")
 _ESCAPE = re.compile(f"␛(␛|{_DIGITS})")
 
 
-def escaped(cell: Any) -> Any:
+def escape(cell: Any) -> Any:
     """Escape what a program would obey instead of showing, for CSV; numbers are unchanged.
 
     * A caption such as `=HYPERLINK(…)` is evaluated when the CSV is opened in a spreadsheet (CSV
@@ -213,7 +213,7 @@ def escaped(cell: Any) -> Any:
     * Control characters operate the terminal in which the CSV is printed. Each, except tab and line
       breaks, becomes ␛ and two hexadecimal digits; in such cells ␛ itself is doubled.
 
-    >>> escaped("=1+1"), escaped("a dog"), escaped("\\x1b[2J"), escaped(-0.5)
+    >>> escape("=1+1"), escape("a dog"), escape("\\x1b[2J"), escape(-0.5)
     ("'=1+1", 'a dog', '␛1b[2J', -0.5)
     """
     if not isinstance(cell, str):
@@ -223,10 +223,10 @@ def escaped(cell: Any) -> Any:
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
-def unescaped(cell: str) -> str:
-    """The inverse of `escaped`.
+def unescape(cell: str) -> str:
+    """The inverse of `escape`.
 
-    >>> unescaped("'=1+1"), unescaped("'tis a dog"), unescaped("␛1b[2J")
+    >>> unescape("'=1+1"), unescape("'tis a dog"), unescape("␛1b[2J")
     ('=1+1', "'tis a dog", '\\x1b[2J')
     """
     if _ESCAPED_FORMULA.match(cell):

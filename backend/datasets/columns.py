@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.read_options import where_to_state
 from backend.errors import DatasetFormatError
 
@@ -104,7 +104,7 @@ def _find(
     needed: str | None,
     field: str,
 ) -> str | None:
-    headings = ", ".join(f"'{shown(name)}'" for name in names[:50]) or "none"
+    headings = ", ".join(f"'{trim(name)}'" for name in names[:50]) or "none"
     if column == "" and needed is None:
         return None
     if column is not None:

@@ -40,7 +40,7 @@ from backend.datasets.parquet_groups import MOST_ROWS, open_parquet, rows_at_onc
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.text_files import MOST_BYTES
 from backend.errors import ImageError, UnsafePath
-from db.texts import composed
+from db.texts import compose
 
 SEPARATOR = "!/"
 _KEPT_OPEN = 8
@@ -126,7 +126,7 @@ class Member:
 ImageFile = Path | ProvedFile | Member
 
 
-def proved(image: ImageFile) -> ProvedFile | Member:
+def with_proof(image: ImageFile) -> ProvedFile | Member:
     """The image with the proof of its present content. Raises as `Member.read`, and OSError."""
     if isinstance(image, Member):
         return replace(image, proof=_hash(image.read()))
@@ -168,7 +168,7 @@ def _in_present_form(root: Path, name: str) -> str:
     for part in PurePosixPath(name).parts:
         if not (place / part).exists():
             with suppress(OSError):
-                names = _names_by_form(place, place.stat().st_mtime_ns).get(composed(part), [])
+                names = _names_by_form(place, place.stat().st_mtime_ns).get(compose(part), [])
                 part = names[0] if len(names) == 1 else part
         place /= part
     return place.relative_to(root).as_posix()
@@ -179,7 +179,7 @@ def _names_by_form(folder: Path, _changed: int) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for name in os.listdir(folder):
         if not name.isascii():
-            names.setdefault(composed(name), []).append(name)
+            names.setdefault(compose(name), []).append(name)
     return names
 
 

@@ -48,7 +48,7 @@ class DaemonPool:
         self._tasks.put(partial(_complete, future, function, arguments))
         return future
 
-    def ordered(
+    def map_in_order(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[Result]:
         """The results in the items' order, each as soon as it is available.

@@ -57,16 +57,16 @@ def check_replaceable(out: Path) -> None:
             f"{out} has lost its {SUMS}, so it is unknown which files an export wrote. Choose "
             "another folder, or remove this one yourself."
         )
-    vouched = listed(out / MARK).get(SUMS)
+    vouched = read_digests(out / MARK).get(SUMS)
     if vouched is not None and _digest(out / SUMS) != vouched:
-        raise _changed(SUMS, out)
-    sums = listed(out / SUMS)
+        raise _change_error(SUMS, out)
+    sums = read_digests(out / SUMS)
     for name in _files(out):
         if name in sums and not _is_unchanged(out / name, sums[name]):
-            raise _changed(name, out)
+            raise _change_error(name, out)
 
 
-def _changed(name: str, out: Path) -> ExportError:
+def _change_error(name: str, out: Path) -> ExportError:
     return ExportError(
         f"'{name}' in {out} was changed after it was exported. Nothing was replaced. Move it away, "
         "or choose another folder."
@@ -119,7 +119,7 @@ def retire(old: Path, out: Path) -> None:
 
 def _foreign(folder: Path) -> list[str]:
     """Files and links in an export's folder that the export did not write."""
-    sums = listed(folder / SUMS)
+    sums = read_digests(folder / SUMS)
     return [name for name in _files(folder) if name not in sums and name not in (SUMS, MARK)]
 
 
@@ -151,7 +151,7 @@ def _line(name: str, digest: str) -> str:
     return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"
 
 
-def listed(path: Path) -> dict[str, str]:
+def read_digests(path: Path) -> dict[str, str]:
     """Digests by file name; empty if the list cannot be read."""
     try:
         return _sums_in(read_regular(path))
@@ -186,7 +186,7 @@ def digest_of(folder: Path) -> str:
         return ""
 
 
-def zipped(folder: Path, digest: str) -> Iterator[bytes]:
+def zip_export(folder: Path, digest: str) -> Iterator[bytes]:
     """The bytes of a zip of the export in `folder`: the files listed in its SHA256SUMS, and that
     list; other files are not part of the export. Stored uncompressed, because images already are
     compressed. `digest`: of `digest_of` when the export was written.
@@ -225,8 +225,8 @@ def _pieces(folder: Path, files: dict[str, str]) -> Iterator[bytes]:
                 with archive.open(entry, "w", force_zip64=True) as target:
                     while piece := source.read(_PIECE):
                         target.write(piece)
-                        yield sink.taken()
-    yield sink.taken()
+                        yield sink.take()
+    yield sink.take()
 
 
 def _is_within(folder: Path, name: str) -> bool:
@@ -236,7 +236,7 @@ def _is_within(folder: Path, name: str) -> bool:
 
 
 class _Sink(io.RawIOBase):
-    """A buffer for written bytes; `taken` returns and clears it."""
+    """A buffer for written bytes; `take` returns and clears it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -250,6 +250,6 @@ class _Sink(io.RawIOBase):
         self._pieces.append(content)
         return len(content)
 
-    def taken(self) -> bytes:
+    def take(self) -> bytes:
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)

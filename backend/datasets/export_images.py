@@ -20,7 +20,7 @@ from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.splits import STATED, WORDS, split_in
 from backend.errors import ExportError
-from db.texts import composed
+from db.texts import compose
 
 #: The split of pairs that have none; Hugging Face's default.
 UNNAMED = "train"
@@ -53,7 +53,7 @@ def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
     """The image's bytes and file extension: its own, unless the bytes are of another format. Raises
     ExportError if the image is missing or no longer a regular file, and ImageError if its bytes
     are not those that were imported."""
-    with _refused(image.name):
+    with _raise_export_error(image.name):
         data = read_regular(image, is_resolved=True) if isinstance(image, Path) else image.read()
     ending = Path(image.name).suffix.lower()
     for beginning, endings in _KINDS:
@@ -63,7 +63,7 @@ def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
 
 
 @contextmanager
-def _refused(name: str) -> Iterator[None]:
+def _raise_export_error(name: str) -> Iterator[None]:
     """Raise ExportError if an image that is read in the block is missing or no regular file."""
     try:
         yield
@@ -120,7 +120,7 @@ class SplitNames:
 
 def _file_name(split: str) -> str:
     """The split with letters, digits and underscores alone: loaders refuse others, and `all`."""
-    plain = "".join(c if c.isalnum() else "_" for c in composed(split)).strip("_")
+    plain = "".join(c if c.isalnum() else "_" for c in compose(split)).strip("_")
     plain = plain.encode()[:_LONGEST_SPLIT].decode(errors="ignore")
     if plain.lower() == "all":
         return f"{plain}_pairs"
@@ -188,7 +188,7 @@ class ImageCopies:
         while True:
             name = stem if number == 1 else f"{stem}-{number}"
             # File systems may ignore case and normal form.
-            key = composed(str(folder / (name if by_stem else name + ending))).casefold()
+            key = compose(str(folder / (name if by_stem else name + ending))).casefold()
             if key not in self._taken:
                 self._taken.add(key)
                 return str(folder / (name + ending))
@@ -197,7 +197,7 @@ class ImageCopies:
     def _write(self, image: ImageFile, data: bytes | None, name: str) -> None:
         target = self._part / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _refused(str(image)):
+        with _raise_export_error(str(image)):
             if isinstance(image, ProvedFile):
                 data = image.read()  # what is written is what was checked
             if data is not None:

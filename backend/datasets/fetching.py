@@ -49,7 +49,7 @@ class _Deadline(threading.local):
 
     at: float = float("inf")
 
-    def left(self, wanted: float | None = None) -> float:
+    def seconds_left(self, wanted: float | None = None) -> float:
         """Seconds left, at most `wanted`. Raises httpcore.ReadTimeout if there are none."""
         left = self.at - time.monotonic()
         if left <= 0:
@@ -64,10 +64,10 @@ class _TimedStream(httpcore.NetworkStream):
         self._plain, self._deadline = plain, deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._plain.read(max_bytes, self._deadline.left(timeout))
+        return self._plain.read(max_bytes, self._deadline.seconds_left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._plain.write(buffer, self._deadline.left(timeout))
+        self._plain.write(buffer, self._deadline.seconds_left(timeout))
 
     def close(self) -> None:
         self._plain.close()
@@ -78,7 +78,7 @@ class _TimedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        left = self._deadline.left(timeout)
+        left = self._deadline.seconds_left(timeout)
         inner = self._plain.start_tls(ssl_context, server_hostname, left)
         return _TimedStream(inner, self._deadline)
 
@@ -102,9 +102,9 @@ class _Checked(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        left = self._deadline.left(timeout)
+        left = self._deadline.seconds_left(timeout)
         address = public_address(host, port, self._allow_private, left)
-        left = self._deadline.left(timeout)
+        left = self._deadline.seconds_left(timeout)
         plain = self._plain.connect_tcp(address, port, left, local_address, socket_options)
         return _TimedStream(plain, self._deadline)
 
@@ -129,14 +129,14 @@ def public_address(
 ) -> str:
     """An IP address of the host. Raises FetchError if it cannot be resolved in time, or if any of
     its addresses is not public."""
-    addresses = [str(entry[4][0]) for entry in _resolved(host, port, seconds)]
+    addresses = [str(entry[4][0]) for entry in _resolve(host, port, seconds)]
     for address in addresses:
         if not allow_private and not _is_public(ipaddress.ip_address(address.partition("%")[0])):
             raise FetchError("the address is not public")
     return addresses[0]
 
 
-def _resolved(host: str, port: int, seconds: float | None) -> list[Any]:
+def _resolve(host: str, port: int, seconds: float | None) -> list[Any]:
     """Run `getaddrinfo`, which has no timeout, in a separate thread."""
     result: list[Any] = []
     problems: list[BaseException] = []
@@ -229,7 +229,7 @@ class Fetcher:
         self, url: str, status: int, request_headers: list[tuple[bytes, bytes]]
     ) -> tuple[dict[str, str], bytes] | str:
         """The response's headers and body, or the target of a redirect."""
-        left = self._deadline.left()
+        left = self._deadline.seconds_left()
         timeout = {"connect": left, "read": left, "write": left, "pool": left}
         with self._pool.stream(
             "GET", url, headers=[(b"User-Agent", b"traced-curator"), *request_headers],
@@ -245,7 +245,7 @@ class Fetcher:
                 body += part
                 if len(body) > self._limits.bytes:
                     raise FetchError(f"it is larger than {self._limits.bytes:,} bytes")
-                self._deadline.left()
+                self._deadline.seconds_left()
             return headers, bytes(body)
 
 

@@ -14,9 +14,9 @@ from pathlib import PurePosixPath
 from typing import Protocol
 from urllib.parse import unquote
 
-from backend.datasets.cells import BadCell, shown
+from backend.datasets.cells import BadCell, trim
 from backend.datasets.read_options import PICTURES
-from db.texts import composed
+from db.texts import compose
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 #: Label Studio's address of a file in its local storage.
@@ -29,14 +29,14 @@ class Names(Protocol):
     def has(self, name: str) -> bool: ...
 
     def names_in(self, folder: str) -> dict[str, list[str]]:
-        """The names in one of its folders by their form in `folded`; empty if there are too
+        """The names in one of its folders by their form in `fold_name`; empty if there are too
         many."""
         ...
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """What is equal of names that differ in case and in the normal form of letters alone."""
-    return composed(name).lower()
+    return compose(name).lower()
 
 
 def is_absolute_here(name: str) -> bool:
@@ -115,7 +115,7 @@ class ForeignNames:
         names = _variants(name)
         for other in list(names):
             if self._prefix and other.startswith(self._prefix):
-                how = f"begin with a folder of another machine ('{shown(self._prefix)}')"
+                how = f"begin with a folder of another machine ('{trim(self._prefix)}')"
                 names.setdefault(other.removeprefix(self._prefix), how)
         return names
 
@@ -124,7 +124,7 @@ class ForeignNames:
         if self._place.has(name):
             return name, ""
         if (other := self._in_other_form(name)) is not None:
-            is_same = composed(other) == composed(name)
+            is_same = compose(other) == compose(name)
             what = "normal form (macOS)" if is_same else "upper and lower case"
             return other, f"differ from their files in {what}"
         if (other := self._with_ending(name)) is not None:
@@ -138,8 +138,8 @@ class ForeignNames:
             if not part:
                 return None
             if not self._place.has(f"{folder}{part}"):
-                names = self._place.names_in(folder.rstrip("/")).get(folded(part), [])
-                same = [other for other in names if composed(other) == composed(part)]
+                names = self._place.names_in(folder.rstrip("/")).get(fold_name(part), [])
+                same = [other for other in names if compose(other) == compose(part)]
                 if len(same or names) != 1:
                     return None
                 (part,) = same or names
@@ -155,14 +155,14 @@ class ForeignNames:
             return None
         before = f"{place}/" if place else ""
         names = self._place.names_in(place)
-        pictures = [n for ending in PICTURES for n in names.get(folded(f"{last}{ending}"), [])]
+        pictures = [n for ending in PICTURES for n in names.get(fold_name(f"{last}{ending}"), [])]
         pictures = [other for other in pictures if PurePosixPath(other).stem == last] or pictures
         if not names:  # too many names, which are asked for one by one
             pictures = [f"{last}{e}" for e in PICTURES if self._place.has(f"{before}{last}{e}")]
         if len(pictures) > 1:
-            few = ", ".join(f"'{shown(other)}'" for other in sorted(pictures)[:4])
+            few = ", ".join(f"'{trim(other)}'" for other in sorted(pictures)[:4])
             raise BadCell(
-                f"'{shown(name)}' may be any of {few}. Write the ending of the one that is meant"
+                f"'{trim(name)}' may be any of {few}. Write the ending of the one that is meant"
             )
         return f"{before}{pictures[0]}" if pictures else None
 
@@ -237,7 +237,9 @@ class NamesByFolder:
                 places = [path, *path.parents][:-1]
                 for place in places:
                     above = "" if str(place.parent) == "." else str(place.parent)
-                    names = self._folders.setdefault(above, {}).setdefault(folded(place.name), [])
+                    names = self._folders.setdefault(above, {}).setdefault(
+                        fold_name(place.name), []
+                    )
                     if place.name in names:
                         break  # so are the folders above it
                     names.append(place.name)

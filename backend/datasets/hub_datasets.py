@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from backend.datasets import splits
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.columns import MODEL_WRITERS, WRITERS, usual_name
 from backend.datasets.read_options import (
     CAPTIONS,
@@ -70,7 +70,7 @@ class HubName:
         match = _NAME.fullmatch(text)
         if match is None or ".." in text or "--" in match["repository"]:
             raise SettingsError(
-                f"'{shown(text)}' names no dataset of the hub: write hf:OWNER/NAME, with @SUBSET "
+                f"'{trim(text)}' names no dataset of the hub: write hf:OWNER/NAME, with @SUBSET "
                 "for one of several and :REVISION for a branch, a tag or a commit. Datasets "
                 "without an owner have one by now (hf:nlphuji/flickr30k); a folder or a file of "
                 "this machine is given without hf:."
@@ -133,7 +133,7 @@ def listed_files(folder: Path, subset: str | None = None) -> SourceTables | None
         if subset is not None:
             raise _no_subsets(folder.name, subset)
         return None
-    config = configs[_chosen(folder.name, configs, subset)]
+    config = configs[_choose_subset(folder.name, configs, subset)]
     return _source_tables(folder, config.splits_of(_names_below(folder)))
 
 
@@ -157,7 +157,7 @@ def needed_files(
         if subset is not None:
             raise _no_subsets(title, subset)
         return readable
-    choice = _chosen(title, configs, subset)
+    choice = _choose_subset(title, configs, subset)
     subset_files = configs[choice].splits_of(names)
     tables = _tables_among(subset_files)
     if tables and all(map(_holds_its_pictures, tables)):
@@ -180,7 +180,7 @@ def _holds_its_pictures(table: str) -> bool:
 
 def _no_subsets(title: str, subset: str) -> DatasetFormatError:
     return DatasetFormatError(
-        f"'{shown(title)}' has no subset '{shown(subset)}': no README.md in it lists any."
+        f"'{trim(title)}' has no subset '{trim(subset)}': no README.md in it lists any."
     )
 
 
@@ -224,7 +224,7 @@ def check_pointer(table: Path, folders: Sequence[Path]) -> None:
         return  # reported when the file is read
     if content.startswith(_POINTER):
         raise DatasetFormatError(
-            f"'{shown(table.name)}' is a pointer of Git LFS; the file itself is still on the hub. "
+            f"'{trim(table.name)}' is a pointer of Git LFS; the file itself is still on the hub. "
             "Run `git lfs pull` in the clone."
         )
 
@@ -250,7 +250,7 @@ class Config:
             inner = _by_layout([n.removeprefix(below) for n in names if n.startswith(below)])
             if not inner and self.folder and is_strict:
                 raise DatasetFormatError(
-                    f"'README.md' lists the folder '{shown(self.folder)}', which holds no data."
+                    f"'README.md' lists the folder '{trim(self.folder)}', which holds no data."
                 )
             return {below + name: split for name, split in inner.items()}
         splits: dict[str, str] = {}
@@ -259,7 +259,7 @@ class Config:
                 matches = matching(posixpath.normpath(below + pattern), names)
                 if not matches and is_strict:
                     raise DatasetFormatError(
-                        f"'README.md' lists '{shown(below + pattern)}' for '{shown(split)}', and "
+                        f"'README.md' lists '{trim(below + pattern)}' for '{trim(split)}', and "
                         "there is no such file. Is the copy complete?"
                     )
                 for name in matches:
@@ -322,7 +322,7 @@ def configs_of(card: str) -> dict[str, Config]:
     except Exception as problem:  # errors of YAML and of nesting, and those below
         reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200]
         raise DatasetFormatError(
-            f"The list of configurations in 'README.md' is broken: {shown(reason)}. Repair it, or "
+            f"The list of configurations in 'README.md' is broken: {trim(reason)}. Repair it, or "
             "give the data files themselves."
         ) from problem
     patterns = [pattern for config in configs.values() for pattern in config.all_patterns()]
@@ -387,13 +387,13 @@ def _inside(pattern: str) -> str:
     path = PurePosixPath(pattern)
     if path.is_absolute() or ".." in path.parts or ":" in pattern or "\0" in pattern:
         raise UnsafePath(
-            f"'README.md' lists '{shown(pattern)}', which lies outside the dataset's folder. It is "
+            f"'README.md' lists '{trim(pattern)}', which lies outside the dataset's folder. It is "
             "not read."
         )
     return pattern
 
 
-def _chosen(title: str, configs: Mapping[str, Config], subset: str | None) -> str:
+def _choose_subset(title: str, configs: Mapping[str, Config], subset: str | None) -> str:
     if subset is None:
         default = [name for name, config in configs.items() if config.is_default]
         candidates = default or (["default"] if "default" in configs else list(configs))
@@ -401,11 +401,11 @@ def _chosen(title: str, configs: Mapping[str, Config], subset: str | None) -> st
             return candidates[0]
     elif subset in configs:
         return subset
-    few = [shown(name) for name in configs][:_MOST_NAMED]
+    few = [trim(name) for name in configs][:_MOST_NAMED]
     names = ", ".join(few) + (f" and {len(configs) - len(few):,} more" * (len(configs) > len(few)))
-    what = f"has no subset '{shown(subset)}'" if subset else f"has {len(configs)} subsets"
+    what = f"has no subset '{trim(subset)}'" if subset else f"has {len(configs)} subsets"
     raise DatasetFormatError(
-        f"'{shown(title)}' {what}. Choose one: {names}.", **where_to_state("subset")
+        f"'{trim(title)}' {what}. Choose one: {names}.", **where_to_state("subset")
     )
 
 
@@ -433,7 +433,7 @@ def matching(pattern: str, names: Collection[str]) -> list[str]:
     parts = pattern.split("/")
     if any("**" in part and part != "**" for part in parts):
         raise DatasetFormatError(
-            f"'README.md' lists '{shown(pattern)}': '**' stands for whole folders, as in "
+            f"'README.md' lists '{trim(pattern)}': '**' stands for whole folders, as in "
             "'data/**/*.csv'."
         )
     if not _has_wildcard(pattern):

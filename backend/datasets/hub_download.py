@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from backend.datasets import hub_datasets
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.fetching import FetchError
 from backend.datasets.hub_datasets import MOST_CARD, HubName, needed_files
 from backend.datasets.regular_files import open_regular, replacement
@@ -60,8 +60,8 @@ def fetch(
 
     target = folder_for(dataset, folder)
     marks = target.with_name(f".{target.name}.json")
-    with _explained(dataset):
-        commit, files = _listed(dataset, anonymous)
+    with _explain_errors(dataset):
+        commit, files = _list_files(dataset, anonymous)
     folder.mkdir(parents=True, exist_ok=True)
     versions: dict[str, str] = (
         json.loads(marks.read_text("utf-8")) if marks.is_file() and target.is_dir() else {}
@@ -83,7 +83,7 @@ def fetch(
             part.write_text(json.dumps(versions), "utf-8")
 
     total = 0
-    with _explained(dataset):
+    with _explain_errors(dataset):
         card = ""
         if (about := files.get(_CARD)) is not None and about.size <= MOST_CARD:
             copy(about, 0)
@@ -125,7 +125,7 @@ def copy_snapshot(snapshot: Path, folder: Path) -> Path:
             path = Path(place, name)
             file = path.resolve()
             if not file.is_file() or not any(file.is_relative_to(root) for root in roots):
-                raise UnsafePath(f"'{shown(str(path))}' is a link that leads out of the snapshot.")
+                raise UnsafePath(f"'{trim(str(path))}' is a link that leads out of the snapshot.")
             copied = target / path.relative_to(snapshot)
             copied.parent.mkdir(parents=True, exist_ok=True)
             with replacement(copied, flushed=False) as part:
@@ -157,7 +157,7 @@ def discard(copy: Path) -> None:
     copy.with_name(f".{copy.name}.json").unlink(missing_ok=True)
 
 
-def _listed(dataset: HubName, anonymous: bool) -> tuple[str, dict[str, "RemoteFile"]]:
+def _list_files(dataset: HubName, anonymous: bool) -> tuple[str, dict[str, "RemoteFile"]]:
     """The commit, and the files by their names, which are safe as paths below a folder."""
     from huggingface_hub import RepoFile
 
@@ -178,18 +178,18 @@ def _listed(dataset: HubName, anonymous: bool) -> tuple[str, dict[str, "RemoteFi
     for entry in entries:
         if isinstance(entry, RepoFile):
             checksum = entry.lfs.sha256 if entry.lfs is not None else entry.blob_id
-            files[_checked(entry.path)] = RemoteFile(
+            files[_check_name(entry.path)] = RemoteFile(
                 entry.path, int(entry.size), checksum, entry.lfs is not None
             )
     return commit, files
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     """The name. Raises DatasetFormatError if it leads out of the folder that it is written to."""
     path = PurePosixPath(name)
     is_plain = path.as_posix() == name and not path.is_absolute() and ".." not in path.parts
     if not is_plain or "\\" in name or not name.isprintable() or name == ".":
-        raise DatasetFormatError(f"The hub lists a file named '{shown(name)}', which is refused.")
+        raise DatasetFormatError(f"The hub lists a file named '{trim(name)}', which is refused.")
     return name
 
 
@@ -211,7 +211,7 @@ def _files_below(folder: Path) -> Sequence[str]:
 
 
 @contextmanager
-def _explained(dataset: HubName) -> Iterator[None]:
+def _explain_errors(dataset: HubName) -> Iterator[None]:
     """Convert any exception of the client and of the disk; our own errors pass unchanged."""
     try:
         yield
@@ -240,6 +240,6 @@ def _why(problem: Exception) -> str:
     if isinstance(problem, OSError) and problem.strerror:
         reason = problem.strerror
     lines = str(reason).strip().splitlines() or [type(problem).__name__]
-    sentence = shown(lines[0], 200).rstrip(".")
+    sentence = trim(lines[0], 200).rstrip(".")
     hint = "" if isinstance(problem, FetchError | OSError) else " Check the name and the network."
     return f"{sentence}.{hint}"

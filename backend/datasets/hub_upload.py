@@ -79,7 +79,7 @@ def push(folder: Path, target: HubDataset) -> str:
     kept."""
     with _asking(f"The export in {folder} is written, but was not uploaded") as api:
         api.create_repo(target.name, repo_type=_TYPE, private=target.private, exist_ok=True)
-        outdated = _outdated(api, target.name, folder) if target.exists else []
+        outdated = _outdated_files(api, target.name, folder) if target.exists else []
         commit = api.upload_folder(
             repo_id=target.name,
             repo_type=_TYPE,
@@ -90,13 +90,13 @@ def push(folder: Path, target: HubDataset) -> str:
     return str(commit.commit_url)
 
 
-def _outdated(api: "HfApi", name: str, folder: Path) -> list[str]:
+def _outdated_files(api: "HfApi", name: str, folder: Path) -> list[str]:
     """Files of an earlier push that are not part of this one."""
     uploaded = set(api.list_repo_files(name, repo_type=_TYPE))
     if not {MARK, export_folder.SUMS} <= uploaded:
         return []
     sums = api.hf_hub_download(name, export_folder.SUMS, repo_type=_TYPE)
-    earlier_files = export_folder.listed(Path(sums))
+    earlier_files = export_folder.read_digests(Path(sums))
     return sorted(file for file in uploaded & earlier_files.keys() if not (folder / file).is_file())
 
 

@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.containers import SEPARATOR, ImageFile, Member, ZipMembers, file_of
-from backend.datasets.foreign_names import ForeignNames, NamesBelow, folded
+from backend.datasets.foreign_names import ForeignNames, NamesBelow, fold_name
 from backend.datasets.splits import SplitFolders
 from backend.errors import ImageError
 
@@ -133,7 +133,7 @@ class ImagePaths:
     def _tell(self, how: str, name: str, present: str) -> None:
         if how and how not in self._noted:
             self._noted.add(how)
-            self._note(f"Image paths {how}: '{shown(name)}' is read as '{shown(present)}'.")
+            self._note(f"Image paths {how}: '{trim(name)}' is read as '{trim(present)}'.")
 
     def split_of(self, picture: ImageFile) -> str:
         """The split that the picture's folder states; "" if none."""
@@ -142,7 +142,7 @@ class ImagePaths:
             return ""
         return self._splits.of(path.relative_to(self._folder).parent)
 
-    def embedded(self, folder: Path, address: str) -> ImageFile | None:
+    def picture_in_container(self, folder: Path, address: str) -> ImageFile | None:
         """The picture at the address of a container in `folder`; None if that is outside."""
         name, _, inner = address.partition(SEPARATOR)
         path = self._files.inside(folder / name)
@@ -153,11 +153,11 @@ class ImagePaths:
         plain = Path(os.path.normpath(self._folder / path.partition(SEPARATOR)[0]))
         if "\0" not in path and plain.is_relative_to(self._root):
             return (
-                f"'{shown(path)}' is a link, or in a folder that is one, and leads outside the "
+                f"'{trim(path)}' is a link, or in a folder that is one, and leads outside the "
                 "dataset's folder. Put the image itself there."
             )
         return (
-            f"'{shown(path)}' lies outside the dataset's folder. Move the image into it, or name "
+            f"'{trim(path)}' lies outside the dataset's folder. Move the image into it, or name "
             "their common parent folder as the one that image paths are relative to."
         )
 
@@ -174,8 +174,8 @@ class ImagePaths:
             for folder in self._folders:
                 if folder != self._folder and self._files.is_there(folder / name):
                     return (
-                        f" There is one in '{self._shown(folder)}', but the paths of this table "
-                        f"are relative to '{self._shown(self._folder)}'."
+                        f" There is one in '{self._name_of(folder)}', but the paths of this table "
+                        f"are relative to '{self._name_of(self._folder)}'."
                     )
         while not path.parent.is_dir() and path.parent != self._root:
             path = path.parent
@@ -191,10 +191,10 @@ class ImagePaths:
             path = path.parent
         return _nearest(path.name, members.names_in(_folder_of(path)))
 
-    def _shown(self, folder: Path) -> str:
+    def _name_of(self, folder: Path) -> str:
         """A folder by its path in the dataset, or by the whole one."""
         below = folder.relative_to(self._root) if folder.is_relative_to(self._root) else folder
-        return shown(str(folder) if str(below) == "." else below.as_posix(), 500)
+        return trim(str(folder) if str(below) == "." else below.as_posix(), 500)
 
 
 def _folder_of(path: PurePosixPath) -> str:
@@ -203,14 +203,14 @@ def _folder_of(path: PurePosixPath) -> str:
 
 def _nearest(name: str, by_form: dict[str, list[str]]) -> str:
     """The most similar name there, as a sentence; what looks the same is told apart."""
-    if len(alike := by_form.get(folded(name), [])) > 1:
+    if len(alike := by_form.get(fold_name(name), [])) > 1:
         return (
             f" {len(alike)} names there differ from it in upper and lower case or in the normal "
             "form of letters alone, and which of them is meant is uncertain. Rename one."
         )
     names = [name for names in by_form.values() for name in names]
     nearest = difflib.get_close_matches(name, names, 1)
-    return f" The most similar name there is '{shown(nearest[0])}'." if nearest else ""
+    return f" The most similar name there is '{trim(nearest[0])}'." if nearest else ""
 
 
 class _FilesBelow:
@@ -228,13 +228,13 @@ class _FilesBelow:
     def inside(self, path: Path) -> Path | None:
         """The resolved path; None if it is outside."""
         try:
-            path = self._resolved(path)
+            path = self._resolve(path)
         except (OSError, RuntimeError, ValueError):
             return None
         return path if path.is_relative_to(self._root) else None
 
     def names_in(self, folder: Path) -> dict[str, list[str]]:
-        """The names in a folder by their form in `folded`; empty if there are too many."""
+        """The names in a folder by their form in `fold_name`; empty if there are too many."""
         if folder not in self._names:
             if len(self._names) == _MOST_HINTS:
                 self._names.clear()
@@ -245,13 +245,13 @@ class _FilesBelow:
                     if count == _MOST_NAMES:
                         names.clear()
                         break
-                    names.setdefault(folded(entry.name), []).append(entry.name)
+                    names.setdefault(fold_name(entry.name), []).append(entry.name)
             except (OSError, ValueError):
                 names.clear()
             self._names[folder] = names
         return self._names[folder]
 
-    def _resolved(self, path: Path) -> Path:
+    def _resolve(self, path: Path) -> Path:
         """`path.resolve()`, which looks at every folder above it, with one look at a folder that
         many rows share."""
         if path.name == ".." or path.is_symlink():

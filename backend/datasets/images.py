@@ -102,7 +102,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
     """A copy in RGB, rotated according to EXIF, with transparency on white."""
     upright = ImageOps.exif_transpose(image)
     if upright.mode.startswith("I;16") or upright.mode in ("I", "F"):
-        upright = _scaled(upright)
+        upright = _scale_to_8_bits(upright)
     if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
         rgba = upright.convert("RGBA")
         white = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
@@ -110,7 +110,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
     return upright.convert("RGB").copy()
 
 
-def _scaled(image: Image.Image) -> Image.Image:
+def _scale_to_8_bits(image: Image.Image) -> Image.Image:
     """A picture of more than 8 bits in grey, from its darkest to its lightest value; what is not a
     number is black."""
     values = np.asarray(image).astype(np.float64)

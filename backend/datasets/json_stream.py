@@ -12,7 +12,7 @@ from typing import IO, Any
 import ijson
 
 from backend.datasets.cells import UniqueNames, Unusable
-from backend.datasets.text_files import opened
+from backend.datasets.text_files import open_in_folders
 from backend.errors import DatasetFormatError
 
 #: Maximum nesting; deeper than any dataset, and within Python's recursion limit.
@@ -43,7 +43,7 @@ class JsonFile:
     `is_array`: whether it is an array itself. Raises DatasetFormatError, with the position, if it
     is not valid JSON. `copy`: its text in UTF-8, if the file is in another encoding
     (`text_files.as_utf8`); only one iteration may use it at a time.
-    `folders`: as for `text_files.opened`.
+    `folders`: as for `text_files.open_in_folders`.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class JsonFile:
     ) -> None:
         self._path, self._folders = path, folders
         self._copy = copy
-        with self._opened() as file:
-            self._replaced, needs_care = _scanned(file)
+        with self._open() as file:
+            self._replaced, needs_care = _scan_numbers(file)
         self._parser = ijson.get_backend("python" if needs_care else "yajl2_c")
         self.is_array = False
         self.arrays = self._outline()
@@ -61,7 +61,7 @@ class JsonFile:
         """The elements of the array (None: of the top-level array), as read by `json`. Numbers that
         Python cannot read are `Unusable`, and NaN is null."""
         prefix = "item" if array is None else f"{array}.item"
-        with self._opened() as file, self._refused(file):
+        with self._open() as file, self._explain_errors(file):
             source = self._source(file)
             items = self._parser.items(source, prefix, use_float=True, map_type=UniqueNames)
             for item in items:
@@ -70,15 +70,15 @@ class JsonFile:
     def members(self, within: str = "") -> Iterator[tuple[str, Any]]:
         """The names and values of the top-level object, or of the object of this name in it; none
         if there is none. Otherwise as `objects`."""
-        with self._opened() as file, self._refused(file):
+        with self._open() as file, self._explain_errors(file):
             source = self._source(file)
             for item in self._parser.kvitems(source, within, use_float=True, map_type=UniqueNames):
                 yield item[0], _with_unusable(item[1]) if self._replaced else item[1]
 
     @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
+    def _open(self) -> Iterator[IO[bytes]]:
         if self._copy is None:
-            with opened(self._path, self._folders) as file:
+            with open_in_folders(self._path, self._folders) as file:
                 yield file
         else:
             self._copy.seek(0)
@@ -90,7 +90,7 @@ class JsonFile:
 
     def _outline(self) -> frozenset[str]:
         arrays, key, depth, is_object = set(), "", 0, False
-        with self._opened() as file, self._refused(file):
+        with self._open() as file, self._explain_errors(file):
             for event, value in self._parser.basic_parse(self._source(file)):
                 if event == "map_key":
                     key = value if depth == 1 else key
@@ -110,7 +110,7 @@ class JsonFile:
         return frozenset(arrays) if is_object else frozenset()
 
     @contextmanager
-    def _refused(self, file: IO[bytes]) -> Iterator[None]:
+    def _explain_errors(self, file: IO[bytes]) -> Iterator[None]:
         try:
             yield
         except (ijson.JSONError, ValueError) as problem:
@@ -122,7 +122,7 @@ class JsonFile:
             ) from problem
 
 
-def _scanned(file: IO[bytes]) -> tuple[list[tuple[int, int, bytes]], bool]:
+def _scan_numbers(file: IO[bytes]) -> tuple[list[tuple[int, int, bytes]], bool]:
     """The spans of numbers that no parser can read and what replaces each, and whether the slow
     parser is needed: the fast one silently replaces lone surrogates with question marks."""
     if not file.seek(0, 2):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.cells import TableRow, shown
+from backend.datasets.cells import TableRow, trim
 from backend.datasets.columns import ID_NAMES, IMAGE_NAMES, usual_name
 from backend.datasets.json_stream import JsonFile
 from backend.datasets.read_options import TABLES
@@ -47,7 +47,7 @@ def read_scores(path: Path) -> ScoreFile:
     """`read_all_scores` of a file with one score for each id. Raises SettingsError for several."""
     first, *others = read_all_scores(path)
     if others:
-        names = ", ".join(f"'{shown(each.column)}'" for each in (first, *others))
+        names = ", ".join(f"'{trim(each.column)}'" for each in (first, *others))
         raise SettingsError(f"'{path.name}' has several scores a caption: {names}. Keep one.")
     return first
 
@@ -87,7 +87,7 @@ def _metrics(path: Path) -> list[ScoreFile]:
     try:
         content = json.loads(read_regular(path))
     except (ValueError, RecursionError) as problem:
-        raise SettingsError(f"'{path.name}' is not JSON: {shown(str(problem))}.") from problem
+        raise SettingsError(f"'{path.name}' is not JSON: {trim(str(problem))}.") from problem
     entries = content.get("per_item") if isinstance(content, dict) else None
     if not isinstance(entries, dict) or not entries:
         raise SettingsError(
@@ -99,14 +99,14 @@ def _metrics(path: Path) -> list[ScoreFile]:
         names = [each for each in scores if each not in _NO_METRICS]
         if number and set(names) != set(by_metric):
             raise SettingsError(
-                f"'{path.name}', '{shown(name)}': its scores are not those of the first caption."
+                f"'{path.name}', '{trim(name)}': its scores are not those of the first caption."
             )
         for metric in names:
             value = scores[metric]
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not is_number or not math.isfinite(value):
                 raise SettingsError(
-                    f"'{path.name}', '{shown(name)}': '{shown(str(value))}' is not a number."
+                    f"'{path.name}', '{trim(name)}': '{trim(str(value))}' is not a number."
                 )
             by_metric.setdefault(metric, {})[name] = float(value)
     if not by_metric:
@@ -136,14 +136,14 @@ def _table(path: Path) -> ScoreFile:
             )
         value, name = row.values.get(column), str(row.values.get(key))
         if name in scores:
-            raise SettingsError(f"Row {row.number} of '{path.name}': '{shown(name)}' stands twice.")
+            raise SettingsError(f"Row {row.number} of '{path.name}': '{trim(name)}' stands twice.")
         try:
             scores[name] = float(value)  # pyrefly: ignore[bad-argument-type]
         except (TypeError, ValueError):
             scores[name] = math.nan
         if not math.isfinite(scores[name]):
             raise SettingsError(
-                f"Row {row.number} of '{path.name}': '{shown(str(value))}' is not a number."
+                f"Row {row.number} of '{path.name}': '{trim(str(value))}' is not a number."
             )
     if not scores:
         raise SettingsError(f"'{path.name}' has no rows.")
@@ -217,14 +217,14 @@ def label_columns(
     """
     for wanted in (key, verdict):
         if wanted is not None and wanted not in names:
-            raise DatasetFormatError(f"'{file}' has no column '{wanted}'. {_listed(names)}")
+            raise DatasetFormatError(f"'{file}' has no column '{wanted}'. {_list_names(names)}")
     ids, pictures = usual_name(names, _ID), usual_name(names, IMAGE_NAMES)
     verdict = verdict or usual_name([name for name in names if name != key], _VERDICT)
     key = key or ids or pictures
     if not key or not verdict:
         missing = "verdict" if key else "pair's id or picture"
         raise DatasetFormatError(
-            f"'{file}' has no column that looks like the {missing}. {_listed(names)}",
+            f"'{file}' has no column that looks like the {missing}. {_list_names(names)}",
             terminal=f"Name it with --{'verdict' if key else 'id'}-column.",
             page="Name it above.",
         )
@@ -266,7 +266,7 @@ def decision_of(value: Any, one_means_right: bool) -> str:
         return "correct" if (word in _YES) == one_means_right else "wrong"
     if word not in _DECISION_OF:
         raise ValueError(
-            f"'{shown(str(value))}' is not a verdict; known are "
+            f"'{trim(str(value))}' is not a verdict; known are "
             f"{', '.join(DECISIONS)}, 0 and 1, yes and no."
         )
     return _DECISION_OF[word]
@@ -334,7 +334,7 @@ def _only(answers: list[Any]) -> Any:
     """The answer on which all annotators agree; None without answers."""
     different = {json.dumps(answer, sort_keys=True) for answer in answers if answer is not None}
     if len(different) > 1:
-        raise ValueError("Annotators disagree: " + shown(", ".join(sorted(different))) + ".")
+        raise ValueError("Annotators disagree: " + trim(", ".join(sorted(different))) + ".")
     return json.loads(different.pop()) if different else None
 
 
@@ -356,5 +356,5 @@ def _label(row: TableRow, columns: LabelColumns) -> Label:
     return Label(row.number, decision=decision, **texts)
 
 
-def _listed(names: list[str]) -> str:
-    return "Its columns: " + ", ".join(f"'{shown(name)}'" for name in names[:50]) + "."
+def _list_names(names: list[str]) -> str:
+    return "Its columns: " + ", ".join(f"'{trim(name)}'" for name in names[:50]) + "."

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from fsspec import AbstractFileSystem, filesystem
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.fetching import Fetcher, FetchError, Limits, as_url
 from backend.datasets.read_options import SCHEMES, is_address, without_query
@@ -85,8 +85,8 @@ class Location:
         if self.is_local:
             self._text = str(typed_path(text))
         else:
-            self._text = shown(without_query(str(text)).rstrip("/"))
-            self._files, self._key = _opened(str(text))
+            self._text = trim(without_query(str(text)).rstrip("/"))
+            self._files, self._key = _open(str(text))
 
     def __str__(self) -> str:
         return self._text
@@ -136,7 +136,7 @@ class Location:
             return Path(file.key)
         target = folder / file.name
         if not target.resolve().is_relative_to(folder.resolve()):
-            raise DatasetFormatError(f"{self} lists a file outside of it: '{shown(file.name)}'.")
+            raise DatasetFormatError(f"{self} lists a file outside of it: '{trim(file.name)}'.")
         before = self._state(file)
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacement(target, flushed=False) as part, part.open("wb") as copied:
@@ -193,7 +193,7 @@ class Location:
             key = f"{self._key}/{name}"
             self._attempt(lambda: self._files.pipe_file(key, content), "write", len(content))
 
-    def put(self, name: str, file: Path) -> None:
+    def put_file(self, name: str, file: Path) -> None:
         """Make or replace the file `name` by a copy of the local `file`."""
         if self.is_local:
             self._make_folder(name)
@@ -218,11 +218,11 @@ class Location:
             (self.folder / name).unlink(missing_ok=True)
             return
 
-        def removed() -> None:
+        def remove() -> None:
             with suppress(FileNotFoundError):
                 self._files.rm_file(f"{self._key}/{name}")
 
-        self._attempt(removed, "write")
+        self._attempt(remove, "write")
 
     def _make_folder(self, name: str) -> None:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -248,7 +248,7 @@ class Location:
                 if pause is None:
                     reason = "it takes too long" if isinstance(problem, TooLate) else str(problem)
                     raise error(
-                        f"Could not {verb} {self}: {shown(reason or type(problem).__name__, 200)}."
+                        f"Could not {verb} {self}: {trim(reason or type(problem).__name__, 200)}."
                     ) from problem
                 time.sleep(pause)
         raise AssertionError("the last try returns or raises")
@@ -317,13 +317,13 @@ def _version(about: Mapping[str, Any]) -> str:
     return f"{about['size']}-{stamp}".replace('"', "")
 
 
-def _opened(address: str) -> tuple[AbstractFileSystem, str]:
+def _open(address: str) -> tuple[AbstractFileSystem, str]:
     """What opens the address, and what that calls it. Raises SettingsError."""
     parts = urlsplit(address)
     if parts.username or parts.password:
         raise SettingsError("An address must not hold a user or a password.")
     if not parts.netloc:
-        raise SettingsError(f"'{shown(address)}' names no bucket and no server.")
+        raise SettingsError(f"'{trim(address)}' names no bucket and no server.")
     package = SCHEMES[parts.scheme]
     if not package:
         return WebFiles(), address
@@ -382,4 +382,4 @@ class WebFiles(AbstractFileSystem):
 
 
 def _plain(address: str) -> str:
-    return shown(PurePosixPath(without_query(address)).name)
+    return trim(PurePosixPath(without_query(address)).name)

@@ -55,7 +55,7 @@ class Names:
         self._database.execute(
             "INSERT INTO names VALUES (?, ?, 0) ON CONFLICT (id) DO UPDATE "
             "SET is_ambiguous = is_ambiguous OR name <> excluded.name",
-            (_key(identity), _written(name)),
+            (_key(identity), _to_json(name)),
         )
 
     def __getitem__(self, identity: Any) -> Any:
@@ -76,10 +76,10 @@ class Names:
 def _key(identity: Any) -> str:
     """Some writers of JSON turn 1 into 1.0: an integral number is written as int."""
     is_integral = isinstance(identity, float) and identity.is_integer()
-    return _written(int(identity) if is_integral else identity)
+    return _to_json(int(identity) if is_integral else identity)
 
 
-def _written(value: Any) -> str:
+def _to_json(value: Any) -> str:
     """The value as JSON; `Unusable` cells are preserved."""
     return json.dumps(value, default=lambda cell: {_UNUSABLE: cell.reason})
 

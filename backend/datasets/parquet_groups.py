@@ -64,7 +64,7 @@ class _CompactReader:
         fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
-            number = number + (head >> 4) if head >> 4 else self._signed()
+            number = number + (head >> 4) if head >> 4 else self._read_signed()
             inner = wanted.get(number) if wanted else None
             value = self._value(head & 15, inner, depth + 1)
             if inner is not None:
@@ -77,7 +77,7 @@ class _CompactReader:
         if kind in (_TRUE, _FALSE):  # it is in the header of the field
             return kind == _TRUE
         if kind in (_I16, _I32, _I64):
-            return self._signed()
+            return self._read_signed()
         if kind == _BINARY:
             return self._bytes(self._varint())
         if kind in (_BYTE, _DOUBLE):
@@ -113,7 +113,7 @@ class _CompactReader:
         self.at += 1
         return byte
 
-    def _signed(self) -> int:
+    def _read_signed(self) -> int:
         """A zigzag-encoded integer: 0, -1, 1, -2, 2, …"""
         zigzag = self._varint()
         return (zigzag >> 1) ^ -(zigzag & 1)

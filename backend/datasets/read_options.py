@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from pydantic import AfterValidator, Field
 
-from backend.datasets.cells import shown, text_problem
+from backend.datasets.cells import text_problem, trim
 from backend.errors import DatasetFormatError
 from backend.options import Options
 
@@ -195,18 +195,18 @@ class ReadOptions(Options):
         """Raise DatasetFormatError for a delimiter, a caption source or a writer that cannot be."""
         for value in (self.writer, self.writer_prompt, self.writer_date):
             if problem := text_problem(value or ""):
-                raise DatasetFormatError(f"'{shown(value or '')}' names no writer: {problem}.")
+                raise DatasetFormatError(f"'{trim(value or '')}' names no writer: {problem}.")
         if not (self.writer or "").strip() and (self.writer_prompt or self.writer_date):
             raise DatasetFormatError(
                 "A prompt and a date are of a writer.", **where_to_state("writer")
             )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise DatasetFormatError(
-                f"Cells cannot be separated by '{shown(self.delimiter)}': give one character."
+                f"Cells cannot be separated by '{trim(self.delimiter)}': give one character."
             )
         if self.caption_from not in (None, *CAPTIONS_FROM):
             raise DatasetFormatError(
-                f"Captions cannot be read from '{shown(str(self.caption_from))}'. "
+                f"Captions cannot be read from '{trim(str(self.caption_from))}'. "
                 f"There is: {', '.join(CAPTIONS_FROM)}."
             )
 

@@ -31,14 +31,14 @@ from backend.datasets.cells import (
     Embedded,
     TableRow,
     json_value,
-    shown,
     size_of,
     text_of,
     text_problem,
-    unescaped,
+    trim,
+    unescape,
 )  # fmt: skip
 from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_columns, usual_name
-from backend.datasets.containers import ImageFile, file_of, is_there, proved, relative_name
+from backend.datasets.containers import ImageFile, file_of, is_there, relative_name, with_proof
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
@@ -146,7 +146,7 @@ class DatasetReader:
                 yield from self._read(table, ids)
 
     def _read(self, table: Path, ids: SeenIds) -> Iterator[SourcePair]:
-        name = shown(
+        name = trim(
             table.relative_to(self.root).as_posix()
             if table.is_relative_to(self.root)
             else table.name,
@@ -157,7 +157,7 @@ class DatasetReader:
         with DaemonPool(_WORKERS) as pool:
             while batch := list(islice(candidates, _AHEAD)):
                 paths = list(dict.fromkeys(candidate.pair.image_path for candidate in batch))
-                check = partial(_checked, self.image_check)
+                check = partial(_check_image, self.image_check)
                 checked = dict(zip(paths, pool.map(check, paths), strict=True))
                 for candidate in batch:
                     pair = candidate.pair
@@ -191,9 +191,9 @@ class DatasetReader:
             if len(self.missing) < _MOST_MISSING:
                 self.missing.append(relative_name(pair.image_path, self.root))
             if "://" in candidate.path_text:
-                message = f"'{shown(candidate.path_text)}' is an address: download the picture."
+                message = f"'{trim(candidate.path_text)}' is an address: download the picture."
             else:
-                message = f"There is no file '{shown(candidate.path_text)}'."
+                message = f"There is no file '{trim(candidate.path_text)}'."
                 message += candidate.paths.hint(pair.image_path)
         self._report(pair.file, pair.row, kind, message, pair.id)
 
@@ -303,9 +303,9 @@ class DatasetReader:
             options.split_column, options.writer_column, embedded,
         )  # fmt: skip
         if options.image_column is None and columns.image not in embedded:
-            headings = ", ".join(f"'{shown(each)}'" for each in names[:50])
+            headings = ", ".join(f"'{trim(each)}'" for each in names[:50])
             self.image_column = (
-                f"Image paths were taken from the column '{shown(columns.image)}' of '{name}', "
+                f"Image paths were taken from the column '{trim(columns.image)}' of '{name}', "
                 f"whose columns are {headings}."
             )
         if columns.writer and options.writer_column is None:
@@ -332,10 +332,10 @@ class DatasetReader:
             self._report(name, row.number, "no image", f"The column '{columns.image}' is empty.")
             return
         if "\0" not in path_text and (problem := text_problem(path_text)):
-            raise BadCell(f"The image path '{shown(path_text)}': {problem}")
+            raise BadCell(f"The image path '{trim(path_text)}': {problem}")
         is_address = isinstance(row.values.get(columns.image), Embedded)
         path = (
-            paths.embedded(table.parent, path_text)
+            paths.picture_in_container(table.parent, path_text)
             if is_address
             else paths.find(path_text, row.within)
         )
@@ -343,7 +343,7 @@ class DatasetReader:
             self._report(name, row.number, "unsafe path", paths.refusal(path_text))
             return
         if problem := text_problem(relative_name(path, self.root)):
-            raise BadCell(f"The image path '{shown(str(path))}': {problem}")
+            raise BadCell(f"The image path '{trim(str(path))}': {problem}")
         used = {columns.image, columns.caption, columns.id, columns.split}
         extra = {
             _of_column(json_value, {key: key}, key): _of_column(json_value, row.values, key)
@@ -360,7 +360,7 @@ class DatasetReader:
         else:
             split = row.split or self._split_of(table) or paths.split_of(path)
         if problem := text_problem(split):
-            raise BadCell(f"The split '{shown(split)}': {problem}")
+            raise BadCell(f"The split '{trim(split)}': {problem}")
         if (writer := writer_in(row.values, columns, self.writer)) is not None:
             extra |= writer.cells()
         given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
@@ -394,7 +394,7 @@ class DatasetReader:
         return split_of_shard(table) if table.suffix.lower() in SHARDS else ""
 
     def _report(self, file: str, row: int | None, kind: str, message: str, id: str = "") -> None:
-        problem = Problem(file, row, kind, message, shown(id, LONGEST_ID))
+        problem = Problem(file, row, kind, message, trim(id, LONGEST_ID))
         (self.on_problem or self.problems.append)(problem)
 
     def _note(self, note: str) -> None:
@@ -424,7 +424,7 @@ def read_dataset(
     path = path.resolve()
     if text_problem(str(path)):
         raise DatasetFormatError(
-            f"The path '{shown(str(path), 1000)}' is not UTF-8 and cannot be stored in a database. "
+            f"The path '{trim(str(path), 1000)}' is not UTF-8 and cannot be stored in a database. "
             "Rename the file or folder."
         )
     if not path.exists():
@@ -450,9 +450,7 @@ def read_dataset(
                 f"There is no folder '{root}', which image paths are to be relative to."
             )
         if text_problem(str(root)):
-            raise DatasetFormatError(
-                f"The path '{shown(str(root), 1000)}' is not UTF-8. Rename it."
-            )
+            raise DatasetFormatError(f"The path '{trim(str(root), 1000)}' is not UTF-8. Rename it.")
     folders = (path, root)
     _check_links(source.tables, folders)
     counts = [
@@ -481,8 +479,8 @@ def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
                     "the dataset into a folder of its own."
                 )
             raise UnsafePath(
-                f"'{shown(table.name)}' is a link that leads outside the dataset's folder, to "
-                f"'{shown(str(resolved), 500)}'. {advice}"
+                f"'{trim(table.name)}' is a link that leads outside the dataset's folder, to "
+                f"'{trim(str(resolved), 500)}'. {advice}"
             )
 
 
@@ -525,7 +523,7 @@ def _of_column(
     try:
         return convert(value)
     except BadCell as problem:
-        raise BadCell(f"The column '{shown(column)}': {problem}") from problem
+        raise BadCell(f"The column '{trim(column)}': {problem}") from problem
 
 
 def _plain_text(value: Any) -> str:
@@ -546,7 +544,7 @@ def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:
     """Undo the changes of our own export in a row: remove apostrophes before formulas, and unpack
     the source's other columns from `extra`."""
     if table.suffix.lower() in (".csv", ".tsv"):
-        values = {k: unescaped(v) if isinstance(v, str) else v for k, v in values.items()}
+        values = {k: unescape(v) if isinstance(v, str) else v for k, v in values.items()}
     packed = values.get("extra")
     try:
         extra = json.loads(packed) if isinstance(packed, str) and packed else {}
@@ -561,14 +559,14 @@ def _is_annotations(table: Path) -> bool:
     return table.is_dir() or table.suffix.lower() == ".json"
 
 
-def _checked(check: ImageCheck, path: ImageFile) -> tuple[ImageFile, str]:
+def _check_image(check: ImageCheck, path: ImageFile) -> tuple[ImageFile, str]:
     """The image, with its proof if it was read, and what is wrong with it; "" if nothing is."""
     if check == "exists":
         return path, "" if file_of(path).is_file() else f"There is no file '{path.name}'."
     try:
         if check == "decode":
             check_image(path)
-        return proved(path), ""
+        return with_proof(path), ""
     except ImageError as problem:
         return path, str(problem)
     except FileNotFoundError:

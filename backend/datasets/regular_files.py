@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.read_options import SCHEMES
 from backend.errors import SettingsError
 
@@ -240,7 +240,7 @@ def typed_path(text: str | Path) -> Path:
     if scheme := _SCHEME.match(str(text)):
         schemes = ", ".join(f"{name}://" for name in SCHEMES)
         raise SettingsError(
-            f"'{shown(str(text))}' is not a path of this machine. Where addresses are taken, they "
+            f"'{trim(str(text))}' is not a path of this machine. Where addresses are taken, they "
             f"begin with one of {schemes}. Write a folder of that name as './{scheme[0]}…', and a "
             "file without file://."
         )
@@ -249,4 +249,4 @@ def typed_path(text: str | Path) -> Path:
         return Path(text).expanduser().resolve()
     except (RuntimeError, ValueError, OSError) as error:
         reason = str(getattr(error, "strerror", None) or error).rstrip(".")
-        raise SettingsError(f"'{shown(str(text))}' is not a path: {shown(reason)}.") from error
+        raise SettingsError(f"'{trim(str(text))}' is not a path: {trim(reason)}.") from error

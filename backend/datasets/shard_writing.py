@@ -56,7 +56,7 @@ _SCHEMA = pa.schema(
 def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `train-000000.tar`, …: one sample per pair, with its image, its caption as `.txt`, and
     the rest as `.json`, where `extra` contains the source's other columns as JSON text."""
-    count = _sharded(rows, target, "{split}-{number:06d}.tar", write_samples, "webdataset")
+    count = _write_shards(rows, target, "{split}-{number:06d}.tar", write_samples, "webdataset")
     _unify_endings(sorted(target.part.glob("*.tar")), target)
     return count
 
@@ -117,7 +117,7 @@ def write_parquet_images(rows: Iterable[ExportRow], target: Target) -> int:
                 cells = [_cells(number, row) for number, row in numbered[first : first + _GROUP]]
                 writer.write_table(pa.Table.from_pylist(cells, _SCHEMA))
 
-    return _sharded(rows, target, "{split}-{number:05d}.parquet", write, "parquet")
+    return _write_shards(rows, target, "{split}-{number:05d}.parquet", write, "parquet")
 
 
 def write_saved_dataset(rows: Iterable[ExportRow], target: Target) -> int:
@@ -153,7 +153,7 @@ def _cells(number: int, row: ExportRow) -> dict[str, Any]:
     return {"image": {"bytes": data, "path": f"{number:09d}{ending}"}, **arrow_values(row)}
 
 
-def _sharded(
+def _write_shards(
     rows: Iterable[ExportRow],
     target: Target,
     name: str,

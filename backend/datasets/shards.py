@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from backend.datasets.caption_texts import TextReader, unreadable_picture
-from backend.datasets.cells import Embedded, TableRow, json_object, shown
+from backend.datasets.cells import Embedded, TableRow, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.containers import SEPARATOR, ZipMembers, tar_member, zip_member
 from backend.datasets.csv_table import csv_rows
@@ -26,9 +26,9 @@ from backend.datasets.regular_files import read_within
 from backend.datasets.sidecars import owners_of
 from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
-from backend.datasets.text_files import decoded_lines, encoding_of, opened
+from backend.datasets.text_files import decoded_lines, encoding_of, open_in_folders
 from backend.errors import DatasetFormatError
-from db.texts import composed
+from db.texts import compose
 
 #: Maximum bytes of a sample's caption or metadata; larger members are not read.
 _MOST_TEXT = 4_000_000
@@ -76,7 +76,7 @@ def _saved_files(dataset: Path, folder: Path) -> dict[Path, str]:
 
 def _about(dataset: Path, path: Path, key: str) -> dict[str, Any]:
     """The JSON object in a file, which has a list of that key. Raises DatasetFormatError."""
-    name = f"{shown(path.parent.name)}/{path.name}"
+    name = f"{trim(path.parent.name)}/{path.name}"
     try:
         values: dict[str, Any] = json.loads(read_within(dataset, path, _MOST_TEXT).decode("utf-8"))
         if not isinstance(values[key], list):
@@ -90,7 +90,7 @@ def _inside(folder: Path, name: Any) -> str:
     """The name, which must be of a direct child of the folder. Raises DatasetFormatError."""
     if not isinstance(name, str) or not name or name in (".", "..") or set("/\\\0") & set(name):
         raise DatasetFormatError(
-            f"'{shown(folder.name)}' is not a saved dataset: it lists '{shown(str(name))}', which "
+            f"'{trim(folder.name)}' is not a saved dataset: it lists '{trim(str(name))}', which "
             "is not the name of a file or folder in it."
         )
     return name
@@ -103,7 +103,7 @@ def tar_rows(path: Path, texts: TextReader, folders: Sequence[Path] = ()) -> Ite
     The caption is in `.txt`, or in a column of `.json`. A sample in which it is uncertain which
     text belongs to which picture gives a problem. A truncated or damaged tar gives the samples
     before the damage, then a problem; tars that were joined are read one after the other.
-    `folders`: as for `text_files.opened`.
+    `folders`: as for `text_files.open_in_folders`.
     """
     number = 0
     with closing(SeenIds()) as keys:
@@ -148,7 +148,7 @@ def _groups(path: Path, folders: Sequence[Path]) -> Iterator[list["_TarMember"]]
     group: list[_TarMember] = []
     has_members = False
     try:
-        with opened(path, folders) as raw:
+        with open_in_folders(path, folders) as raw:
             start: int | None = 0
             while start is not None:
                 raw.seek(start)
@@ -223,7 +223,7 @@ def _parts(member: str) -> tuple[str, str, str]:
 
 
 def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> _TarMember:
-    key, stem, ending = _parts(composed(entry.name))
+    key, stem, ending = _parts(compose(entry.name))
     inner = tar_member(entry.offset_data, entry.size, entry.name)
     text = None
     last = PurePosixPath(ending).suffix or ending
@@ -236,7 +236,7 @@ def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) ->
 
 def _samples(group: list[_TarMember], texts: TextReader) -> Iterator[dict[str, Any] | str]:
     """The columns of each sample among consecutive members of one key, or the problem with it."""
-    key = shown(group[0].key, 80)
+    key = trim(group[0].key, 80)
     if len(group) > _MOST_MEMBERS:
         yield (
             f"More than {_MOST_MEMBERS:,} files are named '{key}' up to the first dot, and which "
@@ -246,7 +246,7 @@ def _samples(group: list[_TarMember], texts: TextReader) -> Iterator[dict[str, A
     endings = [member.ending for member in group]
     period = next((n for n, ending in enumerate(endings) if ending in endings[:n]), len(endings))
     if endings != endings[:period] * (len(endings) // period):
-        names = ", ".join(dict.fromkeys(shown(member.name, 80) for member in group[:6]))
+        names = ", ".join(dict.fromkeys(trim(member.name, 80) for member in group[:6]))
         yield (
             f"Files of the sample '{key}' occur twice ({names}), and which text belongs to which "
             "picture is uncertain. Give every sample a name of its own."
@@ -267,7 +267,7 @@ def _columns(sample: list[_TarMember], texts: TextReader) -> dict[str, Any]:
     and ValueError if a text is broken."""
 
     def name(member: _TarMember) -> str:
-        return f"{shown(member.key, 80)}{member.ending}"
+        return f"{trim(member.key, 80)}{member.ending}"
 
     picture = _only([m for m in sample if m.is_picture], "pictures", texts.note)
     if picture is None and (other := [m for m in sample if m.suffix in UNREADABLE_PICTURES]):
@@ -278,7 +278,7 @@ def _columns(sample: list[_TarMember], texts: TextReader) -> dict[str, Any]:
     caption = _only(captions, "texts", texts.note)
     metadata = _only([m for m in sample if m.suffix == ".json" and m.text is not None],
                      "metadata files", texts.note)  # fmt: skip
-    text = texts.decoded(metadata.text or b"", name(metadata)) if metadata else "{}"
+    text = texts.decode(metadata.text or b"", name(metadata)) if metadata else "{}"
     values = json_object(text)
     if caption is not None:
         values = {**values, "caption": texts.captions(caption.text or b"", name(caption))}
@@ -295,14 +295,14 @@ def _only(members: list[_TarMember], what: str, note: Callable[[str], None]) -> 
     is none. Raises DatasetFormatError if several remain."""
     plain = [member for member in members if member.stem == member.key] or members
     if len(plain) > 1:
-        names = ", ".join(f"'{shown(member.name, 80)}'" for member in plain[:4])
+        names = ", ".join(f"'{trim(member.name, 80)}'" for member in plain[:4])
         raise DatasetFormatError(
             f"This sample has several {what} ({names}), and which of them is meant is uncertain. "
             "Keep one, or give every pair a name of its own."
         )
     for member in members:
         if member is not plain[0]:
-            note(f"Files '*{shown(member.ending, 80)}' are left out: their samples have a "
+            note(f"Files '*{trim(member.ending, 80)}' are left out: their samples have a "
                  f"'*{plain[0].ending}'.")  # fmt: skip
     return plain[0] if plain else None
 
@@ -346,8 +346,8 @@ def zip_rows(
 ) -> Iterator[TableRow]:
     """Rows of the metadata files in a zip, with images in the same zip; without such a file, its
     images with the text beside each. `note` is called with notes on their encoding; `folders`: as
-    for `text_files.opened`; `texts`: reads those beside images."""
-    with opened(path, folders) as file:
+    for `text_files.open_in_folders`; `texts`: reads those beside images."""
+    with open_in_folders(path, folders) as file:
         try:
             archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
@@ -383,9 +383,9 @@ def _zip_tables(
     for folder, tables in by_folder.items():
         table, *others = sorted(tables, key=lambda name: _METADATA.index(PurePosixPath(name).name))
         for other in others:
-            note(f"'{shown(other)}' is not read, because '{shown(table)}' is in the same folder.")
+            note(f"'{trim(other)}' is not read, because '{trim(table)}' is in the same folder.")
         if table in members.repeated:
-            yield TableRow(None, None, f"'{shown(table)}' occurs several times in the zip.")
+            yield TableRow(None, None, f"'{trim(table)}' occurs several times in the zip.")
             continue
         try:
             split = folders.of(folder)
@@ -423,7 +423,7 @@ def _zip_sidecars(
             number += 1
             name = str(folder / text)
             if len(pictures) > 1 or name in members.repeated:
-                yield TableRow(number, None, f"'{shown(name)}' belongs to no picture alone.")
+                yield TableRow(number, None, f"'{trim(name)}' belongs to no picture alone.")
                 continue
             try:
                 about = zip_member(archive, members.stored_name(name))
@@ -432,7 +432,7 @@ def _zip_sidecars(
                 caption = texts.captions(archive.read(about), name)
             except (ValueError, KeyError, NotImplementedError, RuntimeError, OSError,
                     DatasetFormatError, zipfile.BadZipFile, zlib.error) as problem:  # fmt: skip
-                yield TableRow(number, None, f"'{shown(name)}' cannot be read: {problem}.")
+                yield TableRow(number, None, f"'{trim(name)}' cannot be read: {problem}.")
                 continue
             values = {"file_name": pictures[0], "caption": caption}
             yield TableRow(number, values, split=splits.of(folder), within=within)
@@ -450,21 +450,21 @@ def _zip_table(
         about = zip_member(archive, table)
     except (ValueError, NotImplementedError) as problem:
         raise DatasetFormatError(
-            f"'{shown(table)}' in '{path.name}' cannot be read: {problem}. Unpack the zip and give "
+            f"'{trim(table)}' in '{path.name}' cannot be read: {problem}. Unpack the zip and give "
             "its folder."
         ) from problem
     try:
         with archive.open(about) as raw:
-            detected = encoding_of(raw, shown(table), encoding)
+            detected = encoding_of(raw, trim(table), encoding)
             if detected.note:
                 note(detected.note)
             lines = decoded_lines(raw, detected.name)
             if table.endswith(".jsonl"):
                 yield from jsonl_rows(lines)
             else:
-                yield from csv_rows(lines, delimiter, shown(table))
+                yield from csv_rows(lines, delimiter, trim(table))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError,
             RuntimeError, ValueError) as problem:  # fmt: skip
         yield TableRow(
-            None, None, f"'{shown(table)}' in the zip cannot be unpacked to its end: {problem}."
+            None, None, f"'{trim(table)}' in the zip cannot be unpacked to its end: {problem}."
         )

@@ -19,7 +19,7 @@ from PIL import ExifTags, Image, IptcImagePlugin
 from PIL.ImageFile import ImageFile as OpenedFile
 
 from backend.datasets.caption_texts import TextReader, unreadable_picture
-from backend.datasets.cells import TableRow, json_object, shown
+from backend.datasets.cells import TableRow, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.containers import ImageFile
 from backend.datasets.export_row import MARK
@@ -28,7 +28,7 @@ from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURE
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import SplitFolders
 from backend.errors import DatasetFormatError, ImageError
-from db.texts import composed, is_blank
+from db.texts import compose, is_blank
 
 _IPTC_CAPTION = (2, 120)
 _PNG_TEXTS = ("Description", "description", "Caption", "caption", "Comment", "comment", "Title")
@@ -152,7 +152,7 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
             number += 1
             stem = PurePosixPath(name).stem
             other = next((stem + e for e in UNREADABLE_PICTURES if stem + e in names), "")
-            shown_path = shown((place / name).relative_to(folder).as_posix())
+            shown_path = trim((place / name).relative_to(folder).as_posix())
             yield TableRow(
                 number,
                 None,
@@ -163,7 +163,7 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
 
 
 #: How names are compared, the closest first.
-_FORMS: tuple[Callable[[str], str], ...] = (str, composed, lambda name: composed(name).lower())
+_FORMS: tuple[Callable[[str], str], ...] = (str, compose, lambda name: compose(name).lower())
 
 
 def owners_of(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[str]]:
@@ -192,14 +192,14 @@ def owners_of(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[
 
 def _uncertain(picture: str, texts: Iterable[list[str]], shared: list[str]) -> str:
     """Why it is uncertain which text belongs to the picture; "" if it is not."""
-    name, stem = shown(picture), shown(PurePosixPath(picture).stem)
+    name, stem = trim(picture), trim(PurePosixPath(picture).stem)
     if shared:
         return (
-            f"'{shown(shared[0])}' may belong to '{name}' or to another picture named '{stem}'. "
+            f"'{trim(shared[0])}' may belong to '{name}' or to another picture named '{stem}'. "
             f"Name the text after its picture: '{name}.txt'."
         )
     if several := next((files for files in texts if len(files) > 1), None):
-        quoted_texts = ", ".join(f"'{shown(text)}'" for text in several)
+        quoted_texts = ", ".join(f"'{trim(text)}'" for text in several)
         return f"Beside '{name}' are several texts ({quoted_texts}). Keep the one with its caption."
     return ""
 
@@ -222,7 +222,7 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
             if not captions:
                 yield TableRow(
                     number, None,
-                    f"'{shown(file_name)}' has no caption in its XMP, IPTC, EXIF or PNG text.",
+                    f"'{trim(file_name)}' has no caption in its XMP, IPTC, EXIF or PNG text.",
                 )  # fmt: skip
                 continue
             caption = next(iter(captions.values()))
@@ -268,22 +268,22 @@ def _row(
     try:
         if metadata:
             content = read_within(folder, place / metadata, _MOST_TEXT)
-            more = json_object(texts.decoded(content, shown(metadata)))
+            more = json_object(texts.decode(content, trim(metadata)))
         if file := caption:
             content = read_within(folder, place / caption, _MOST_TEXT)
-            more = {**more, "caption": texts.captions(content, shown(caption))}
+            more = {**more, "caption": texts.captions(content, trim(caption))}
     except DatasetFormatError as problem:
         return TableRow(number, None, str(problem))
     except (OSError, ValueError, RecursionError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        return TableRow(number, None, f"'{shown(file or metadata)}' cannot be read: {reason}.")
+        return TableRow(number, None, f"'{trim(file or metadata)}' cannot be read: {reason}.")
     if not any(key.strip().lower() in CAPTION_NAMES for key in more):
         if uncaptioned:
             return TableRow(number, {**more, "file_name": file_name, "caption": ""})
-        stem = shown(PurePosixPath(picture).stem)
+        stem = trim(PurePosixPath(picture).stem)
         return TableRow(
             number,
             None,
-            f"'{shown(file_name)}' has no caption: there is no {stem}.txt or {stem}.caption.",
+            f"'{trim(file_name)}' has no caption: there is no {stem}.txt or {stem}.caption.",
         )
     return TableRow(number, {**more, "file_name": file_name})

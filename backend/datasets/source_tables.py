@@ -13,7 +13,7 @@ from pathlib import Path
 
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.read_options import (
@@ -63,7 +63,7 @@ def unpack(source: Path, folder: Path) -> Path:
             raise UnsafePath(f"'{path.name}' is a link that leads out of the folder.")
     target = unpacked_folder(source, folder)
     target.mkdir(parents=True, exist_ok=True)
-    unpacked_tars = [_unpacked(path, target / f"{plain_name(path)}.tar") for path in tars]
+    unpacked_tars = [_unpack(path, target / f"{plain_name(path)}.tar") for path in tars]
     return target if source.is_dir() else unpacked_tars[0]
 
 
@@ -74,7 +74,7 @@ def unpacked_folder(source: Path, folder: Path) -> Path:
     return folder / f"{name}-{digest}"
 
 
-def _unpacked(source: Path, tar: Path) -> Path:
+def _unpack(source: Path, tar: Path) -> Path:
     if tar.exists() and tar.stat().st_mtime >= source.stat().st_mtime:
         return tar
     part = tar.with_name(f"{tar.name}.part")
@@ -147,17 +147,17 @@ def tables_of(folder: Path, subset: str | None, uncaptioned: bool = False) -> So
 def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:
     notes = []
     if exports := exports_in(folder):
-        notes.append(f"{_listed(exports, folder)}: exports of this program, which are not read.")
+        notes.append(f"{_listing(exports, folder)}: exports of this program, which are not read.")
     if unread:
         notes.append(
-            f"{_listed(unread, folder)}: not read, because another table describes the folder. To "
+            f"{_listing(unread, folder)}: not read, because another table describes the folder. To "
             "read one, import it by itself."
         )
     return tuple(notes)
 
 
-def _listed(paths: list[Path], folder: Path) -> str:
-    names = [f"'{shown(path.relative_to(folder).as_posix())}'" for path in paths]
+def _listing(paths: list[Path], folder: Path) -> str:
+    names = [f"'{trim(path.relative_to(folder).as_posix())}'" for path in paths]
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more
 
@@ -261,7 +261,7 @@ def not_a_table(path: Path) -> str:
         form = _OTHER_FORMS.get(path.suffix.lower(), "")
     form_words = f" is {form}. It" if form else ""
     return (
-        f"'{shown(path.name)}'{form_words} is not a dataset: give a folder with metadata.jsonl or "
+        f"'{trim(path.name)}'{form_words} is not a dataset: give a folder with metadata.jsonl or "
         f"metadata.csv, or a file that ends in one of {', '.join(SOURCES)}."
     )
 
@@ -272,7 +272,7 @@ def not_a_dataset(folder: Path) -> str:
         inside = sorted(p.name + "/" if p.is_dir() else p.name for p in folder.iterdir())
     except OSError as problem:
         return f"The folder '{folder}' cannot be read: {problem.strerror or problem}."
-    few = ", ".join(f"'{shown(name, 60)}'" for name in inside[:8])
+    few = ", ".join(f"'{trim(name, 60)}'" for name in inside[:8])
     more = f" and {len(inside) - 8:,} more" if len(inside) > 8 else ""
     if gzipped_tars(folder):
         saw = "compressed tars, which only an import reads; unpack them (gunzip) for other uses"

@@ -76,7 +76,7 @@ def splits_of(paths: Iterable[str]) -> dict[str, str]:
     """
     files = {path: PurePosixPath(path) for path in paths}
     folders = SplitFolders(file.parent for file in files.values())
-    splits = {path: _stated(file, folders) for path, file in files.items()}
+    splits = {path: _split_of_file(file, folders) for path, file in files.items()}
     #: The folders that hold a file per split.
     above = {file.parent for path, file in files.items()
              if _SHARD.fullmatch(path) or leading_split(_plain(file))}  # fmt: skip
@@ -95,7 +95,7 @@ def split_of_shard(shard: PurePath) -> str:
     return leading_split(shard.parent.name) if shard.stem[-1:].isdigit() else ""
 
 
-def _stated(file: PurePath, folders: SplitFolders) -> str:
+def _split_of_file(file: PurePath, folders: SplitFolders) -> str:
     if shard := _SHARD.fullmatch(str(file)):
         return shard[1]
     if split := folders.of(file.parent) or split_in(file.stem):

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets.cells import escaped
+from backend.datasets.cells import escape
 from backend.datasets.containers import ImageFile, Member, file_of
 from backend.datasets.export_images import ImageCopies
 from backend.datasets.export_row import (
@@ -97,7 +97,7 @@ def write_csv(rows: Iterable[ExportRow], target: Target) -> int:
             for name, value in own_values(row).items():
                 cells.append(" ".join(value) if name == "tags" else "" if value is None else value)
             extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
-            writer.writerow([escaped(cell) for cell in (*cells, extra)])
+            writer.writerow([escape(cell) for cell in (*cells, extra)])
             target.changes.packed |= row.extra.keys()
             count += 1
     paths.report()

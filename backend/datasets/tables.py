@@ -27,7 +27,13 @@ from backend.datasets.csv_table import csv_rows
 from backend.datasets.parquet_groups import OpenParquet, open_parquet, rows_at_once
 from backend.datasets.read_options import JSON_LINES, TABLES, TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular
-from backend.datasets.text_files import Encoding, TextLine, decoded_lines, encoding_of, opened
+from backend.datasets.text_files import (
+    Encoding,
+    TextLine,
+    decoded_lines,
+    encoding_of,
+    open_in_folders,
+)
 from backend.errors import DatasetFormatError, SettingsError, UnsupportedFormat
 
 _PEEKED = 100
@@ -181,11 +187,11 @@ def rows_of(
     """All rows of the file. Raises DatasetFormatError if it is not a table of that format.
 
     `encoding`: of a text file (see `text_files.encoding_of`); `delimiter`: of a CSV file; None
-    detects them. `folders`: as for `text_files.opened`.
+    detects them. `folders`: as for `text_files.open_in_folders`.
     """
     ending = path.suffix.lower()
     if ending in TEXT_TABLES:
-        with opened(path, folders) as raw:
+        with open_in_folders(path, folders) as raw:
             lines = decoded_lines(raw, encoding_of(raw, path.name, encoding).name)
             if ending in JSON_LINES:
                 yield from jsonl_rows(lines)
@@ -193,7 +199,7 @@ def rows_of(
                 tab = "\t" if ending == ".tsv" else None
                 yield from csv_rows(lines, delimiter or tab, path.name)
     elif ending == ".parquet":
-        with opened(path, folders) as raw:
+        with open_in_folders(path, folders) as raw:
             yield from parquet_rows(path, raw)
     elif ending == ".arrow":
         yield from _arrow(path, folders)
@@ -215,7 +221,7 @@ def text_encoding(
     """The encoding of a table in a text file; None for other tables. Raises as `encoding_of`."""
     if path.suffix.lower() not in (*TEXT_TABLES, ".json"):
         return None
-    with opened(path, folders) as raw:
+    with open_in_folders(path, folders) as raw:
         return encoding_of(raw, path.name, encoding)
 
 
@@ -224,13 +230,13 @@ def row_count(path: Path, folders: Sequence[Path] = ()) -> int | None:
     ending = path.suffix.lower()
     if ending == ".parquet":
         try:
-            with opened(path, folders) as raw:
+            with open_in_folders(path, folders) as raw:
                 return int(pq.ParquetFile(raw).metadata.num_rows)
         except (pa.ArrowException, OSError, ValueError, DatasetFormatError):
             return None
     if ending not in TEXT_TABLES:
         return None
-    with opened(path, folders) as file:
+    with open_in_folders(path, folders) as file:
         lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
     return max(0, lines - 1) if ending in (".csv", ".tsv") else lines
 

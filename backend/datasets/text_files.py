@@ -60,7 +60,7 @@ class Encoding:
 
 
 @contextmanager
-def opened(path: Path, folders: Sequence[Path] = ()) -> Iterator[IO[bytes]]:
+def open_in_folders(path: Path, folders: Sequence[Path] = ()) -> Iterator[IO[bytes]]:
     """Open a regular file for reading. `folders`: it has to lie in one of them; none: it may lie
     anywhere. Raises DatasetFormatError."""
     try:
@@ -110,7 +110,7 @@ def encoding_of(
         if not guess or name.lower().endswith(_JSON):
             wide = _without_mark(file.read(_SAMPLE))
             return Encoding(wide, _read_as(name, wide)) if wide else Encoding("utf-8-sig")
-        return _guessed(_Sampled(file), name)
+        return _guess_encoding(_Sampled(file), name)
     finally:
         file.seek(start)
 
@@ -150,20 +150,20 @@ def decoded_text(
 @contextmanager
 def as_utf8(path: Path, encoding: str, folders: Sequence[Path] = ()) -> Iterator[IO[bytes] | None]:
     """The text of a large file in UTF-8: a temporary copy, made piece by piece, or None if the file
-    itself is in UTF-8, which is checked. `folders`: as for `opened`.
+    itself is in UTF-8, which is checked. `folders`: as for `open_in_folders`.
 
     Raises DatasetFormatError with the place of the first byte that is not in that encoding.
     """
     if encoding == "utf-8-sig":
-        with opened(path, folders) as file:
-            for _ in _decoded(file, encoding, path.name):
+        with open_in_folders(path, folders) as file:
+            for _ in _decode(file, encoding, path.name):
                 pass
         yield None
         return
     with tempfile.TemporaryFile() as copy:
         try:
-            with opened(path, folders) as file:
-                for text in _decoded(file, encoding, path.name):
+            with open_in_folders(path, folders) as file:
+                for text in _decode(file, encoding, path.name):
                     copy.write(text.encode("utf-8"))
             copy.flush()
         except UnicodeError as problem:
@@ -176,7 +176,7 @@ def as_utf8(path: Path, encoding: str, folders: Sequence[Path] = ()) -> Iterator
         yield copy
 
 
-def _decoded(file: IO[bytes], encoding: str, name: str) -> Iterator[str]:
+def _decode(file: IO[bytes], encoding: str, name: str) -> Iterator[str]:
     """The text of a file, block by block. A truncated last character is not an error here:
     callers that know the format report it."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
@@ -199,7 +199,7 @@ def decoded_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
         yield from _wide_lines(file, encoding)
         return
     strict = "utf-8" if encoding == "utf-8-sig" else encoding
-    for number, line in enumerate(_bounded(file)):
+    for number, line in enumerate(_lines_within_limit(file)):
         if line is None:
             yield TextLine(None, _TOO_LONG)
             continue
@@ -219,7 +219,7 @@ def _not_decodable(what: str, encoding: str, place: str = "") -> str:
     return f"{what} is not {name}{place}. Save the file as UTF-8, or name its encoding."
 
 
-def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:
+def _lines_within_limit(file: IO[bytes]) -> Iterator[bytes | None]:
     """Lines of bytes; None for a line that is too long, which is skipped without storing it."""
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) <= LONGEST_LINE:
@@ -272,7 +272,7 @@ class _Sampled:
         self.utf8_lines = self.other_lines = 0
         lines: list[bytes] = []
         size = 0
-        for line in _bounded(file):
+        for line in _lines_within_limit(file):
             if line is None:
                 continue
             if len(self.head) < _SAMPLE:
@@ -292,7 +292,7 @@ class _Sampled:
         self.strange = b"".join(lines)
 
 
-def _guessed(sample: _Sampled, name: str) -> Encoding:
+def _guess_encoding(sample: _Sampled, name: str) -> Encoding:
     if wide := _without_mark(sample.head):
         return Encoding(wide, _read_as(name, wide))
     # Invalid lines in a mostly UTF-8 file are reported line by line.
@@ -314,7 +314,7 @@ def _guessed(sample: _Sampled, name: str) -> Encoding:
     ]
     if rivals or best.coherence < _LEAST_COHERENCE:
         samples = "; ".join(
-            f"{match.encoding} would read “{_shown(str(match))}”" for match in (best, *rivals[:2])
+            f"{match.encoding} would read “{_example(str(match))}”" for match in (best, *rivals[:2])
         )
         raise DatasetFormatError(
             f"'{name}' is not UTF-8, and its encoding is uncertain: {samples}. Save it as UTF-8, "
@@ -323,8 +323,8 @@ def _guessed(sample: _Sampled, name: str) -> Encoding:
         )
     return Encoding(
         best.encoding,
-        f"'{name}' is not UTF-8; it is read as {best.encoding} (“{_shown(str(best))}”). If that is "
-        "wrong, delete the dataset and name the encoding.",
+        f"'{name}' is not UTF-8; it is read as {best.encoding} (“{_example(str(best))}”). If that "
+        "is wrong, delete the dataset and name the encoding.",
     )
 
 
@@ -343,7 +343,7 @@ def _without_mark(head: bytes) -> str | None:
     return None
 
 
-def _shown(text: str) -> str:
+def _example(text: str) -> str:
     """The first three words that are not ASCII, as an example for messages."""
     words: Iterable[str] = (word for word in re.split(r"[\s,;]+", text) if not word.isascii())
     return " ".join(word for word, _ in zip(words, range(3), strict=False))[:60]

@@ -50,13 +50,13 @@ class BulkEdit:
         return bool(self.find or self.replace or self.prefix or self.suffix)
 
 
-def edited(edit: BulkEdit, captions: Sequence[str], seconds: float) -> list[str]:
+def apply_edit(edit: BulkEdit, captions: Sequence[str], seconds: float) -> list[str]:
     """The captions after the edit.
 
     Raises SettingsError for an edit that does nothing, an invalid expression, and a caption that
     takes too long to edit or would become too long; TimeoutError after `seconds` for all captions.
 
-    >>> edited(BulkEdit(find="colour", replace="color", prefix="A photo: "), ["a colour"], 10)
+    >>> apply_edit(BulkEdit(find="colour", replace="color", prefix="A photo: "), ["a colour"], 10)
     ['A photo: a color']
     """
     _check(edit)

@@ -24,7 +24,7 @@ def main() -> None:
     with suppress(ValueError, OSError):  # where address space cannot be limited, time still is
         resource.setrlimit(resource.RLIMIT_AS, (request["limits"]["memory"],) * 2)
     try:
-        answer = json.dumps({"captions": _edited(**request)})
+        answer = json.dumps({"captions": _apply_edit(**request)})
     except _Refused as problem:
         answer = json.dumps(problem.args[0])
     except MemoryError:
@@ -32,15 +32,15 @@ def main() -> None:
     sys.stdout.write(answer)
 
 
-def _edited(
+def _apply_edit(
     edit: Mapping[str, Any], captions: Sequence[str], limits: Mapping[str, Any]
 ) -> list[str]:
     signal.alarm(limits["compile"])  # it ends the process: nothing interrupts the compiler
-    pattern = _compiled(edit) if edit["find"] else None
+    pattern = _compile(edit) if edit["find"] else None
     signal.alarm(0)
     results = []
     for caption in captions:
-        text = caption if pattern is None else _replaced(pattern, edit, caption, limits)
+        text = caption if pattern is None else _replace(pattern, edit, caption, limits)
         if edit["prefix"] and not text.startswith(edit["prefix"]):
             text = edit["prefix"] + text
         if edit["suffix"] and not text.endswith(edit["suffix"]):
@@ -51,7 +51,7 @@ def _edited(
     return results
 
 
-def _compiled(edit: Mapping[str, Any]) -> Any:
+def _compile(edit: Mapping[str, Any]) -> Any:
     find = edit["find"] if edit["is_regex"] else regex.escape(edit["find"])
     try:
         pattern = regex.compile(find, regex.IGNORECASE if edit["ignore_case"] else 0)
@@ -65,12 +65,10 @@ def _compiled(edit: Mapping[str, Any]) -> Any:
     return pattern
 
 
-def _replaced(
-    pattern: Any, edit: Mapping[str, Any], caption: str, limits: Mapping[str, Any]
-) -> str:
+def _replace(pattern: Any, edit: Mapping[str, Any], caption: str, limits: Mapping[str, Any]) -> str:
     grown = len(caption)
 
-    def put(match: Any) -> str:
+    def insert(match: Any) -> str:
         nonlocal grown
         text = str(match.expand(edit["replace"])) if edit["is_regex"] else str(edit["replace"])
         grown += len(text) - len(match.group())
@@ -79,7 +77,7 @@ def _replaced(
         return text
 
     try:
-        return str(pattern.sub(put, caption, timeout=limits["caption"]))
+        return str(pattern.sub(insert, caption, timeout=limits["caption"]))
     except (_Refused, MemoryError):
         raise
     except TimeoutError:

@@ -111,10 +111,10 @@ class Run(NamedTuple):
     new: range  #: word indices in the new caption; empty for a deletion
 
 
-def aligned(old: Sequence[str], new: Sequence[str]) -> list[Run]:
+def align(old: Sequence[str], new: Sequence[str]) -> list[Run]:
     """Both captions from left to right, as kept and changed runs.
 
-    >>> [run.kept for run in aligned("a red dog".split(), "a brown dog".split())]
+    >>> [run.kept for run in align("a red dog".split(), "a brown dog".split())]
     [True, False, True]
     """
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
@@ -126,12 +126,12 @@ def aligned(old: Sequence[str], new: Sequence[str]) -> list[Run]:
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Run]:
     """The runs of words that were deleted, inserted or replaced."""
-    return [run for run in aligned(old, new) if not run.kept]
+    return [run for run in align(old, new) if not run.kept]
 
 
 def kept_words(old: Sequence[str], new: Sequence[str]) -> frozenset[int]:
     """Indices of the words of `old` that are kept in `new`."""
-    return frozenset(i for run in aligned(old, new) if run.kept for i in run.old)
+    return frozenset(i for run in align(old, new) if run.kept for i in run.old)
 
 
 def replaced_spans(caption: str, correction: str) -> set[tuple[int, int]]:

@@ -61,8 +61,8 @@ class Familiarity:
         return self.unknown_of(features)
 
     def watching(self, scorer: Scorer) -> AbstractContextManager[list[Features]]:
-        """See `watched`: what is encoded for another purpose need not be encoded again."""
-        return watched(scorer, self.layer)
+        """See `watch_features`: what is encoded for another purpose need not be encoded again."""
+        return watch_features(scorer, self.layer)
 
     def unknown_of(self, features: Sequence[Features]) -> NDArray[np.bool_]:
         """Which of the pictures encoded while `watching` are unknown, in order, shape [n]."""
@@ -72,7 +72,7 @@ class Familiarity:
 
 
 @contextmanager
-def watched(scorer: Any, layer: int) -> Iterator[list[Features]]:
+def watch_features(scorer: Any, layer: int) -> Iterator[list[Features]]:
     """The patch means of the pictures that the scorer encodes meanwhile, batch by batch."""
     features: list[Features] = []
 

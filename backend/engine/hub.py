@@ -105,7 +105,7 @@ def read_tensors(path: Path) -> Any:
     except Exception as problem:  # torch passes on any exception of pickle and zip
         if is_out_of_memory(problem):
             raise not_loaded("The file", str(path), problem, "") from problem
-        raise ModelUnavailable(_damaged(path, problem)) from problem
+        raise ModelUnavailable(_damage_text(path, problem)) from problem
 
 
 def from_cache(what: str, name: str) -> dict[str, Any]:
@@ -157,11 +157,11 @@ def damaged_weights(place: Path) -> str:
             else:
                 torch.load(path, map_location="meta", weights_only=True)
         except Exception as problem:
-            return _damaged(path, problem)
+            return _damage_text(path, problem)
     return ""
 
 
-def _damaged(path: Path, problem: BaseException) -> str:
+def _damage_text(path: Path, problem: BaseException) -> str:
     size = path.stat().st_size
     if "unsupported global" in str(problem).lower() or "GLOBAL" in str(problem):
         return (

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from backend.engine.presets import OPEN_CLIP_HUB as OPEN_CLIP_HUB
-from backend.engine.presets import pinned
+from backend.engine.presets import pinned_commit
 
 #: Hub names: NAME or OWNER/NAME. Everything else is a path or uses a prefix such as open_clip:.
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -48,7 +48,10 @@ def commit_of(name: str) -> str:
     "" if it has not been downloaded completely."""
     folder = folder_of(name)
     main = folder / "refs" / "main"
-    commits = [pinned(name), main.read_text(encoding="utf-8").strip() if main.is_file() else ""]
+    commits = [
+        pinned_commit(name),
+        main.read_text(encoding="utf-8").strip() if main.is_file() else "",
+    ]
     return next((c for c in commits if c and is_whole(folder / "snapshots" / c)), "")
 
 
@@ -88,15 +91,15 @@ def is_whole(snapshot: Path) -> bool:
     return is_tokenizer or (has_configuration and any(name in files for name in WEIGHTS))
 
 
-def needed(files: list[str], for_open_clip: bool = False) -> list[str]:
+def files_for(files: list[str], for_open_clip: bool = False) -> list[str]:
     """The files of a repository that loading a model requires: weights in one format, and the small
     files. `for_open_clip`: open_clip loads it; many repositories hold weights for both libraries.
 
-    >>> needed(["config.json", "model.safetensors", "pytorch_model.bin", "tf_model.h5"])
+    >>> files_for(["config.json", "model.safetensors", "pytorch_model.bin", "tf_model.h5"])
     ['config.json', 'model.safetensors']
-    >>> needed(["config.json", "model.safetensors", "open_clip_pytorch_model.bin"], True)
+    >>> files_for(["config.json", "model.safetensors", "open_clip_pytorch_model.bin"], True)
     ['config.json', 'open_clip_pytorch_model.bin']
-    >>> needed(["config.json", "modules.json", "1_Pooling/config.json", "onnx/config.json"])
+    >>> files_for(["config.json", "modules.json", "1_Pooling/config.json", "onnx/config.json"])
     ['config.json', 'modules.json', '1_Pooling/config.json']
     """
     top = [name for name in files if "/" not in name]
@@ -105,7 +108,9 @@ def needed(files: list[str], for_open_clip: bool = False) -> list[str]:
         folders: dict[str, list[str]] = {}
         for match in filter(None, map(_IN_FOLDER.fullmatch, files)):
             folders.setdefault(match[1], []).append(match[2])
-        return small + [f"{folder}/{name}" for folder, of in folders.items() for name in needed(of)]
+        return small + [
+            f"{folder}/{name}" for folder, of in folders.items() for name in files_for(of)
+        ]
     if "modules.json" in top:
         small += [name for name in files if _POOLING.fullmatch(name)]
     order = (*OPEN_CLIP_WEIGHTS, *WEIGHTS) if for_open_clip else (*WEIGHTS, *_PARTS_WEIGHTS)

@@ -41,12 +41,12 @@ def drawn_region(run_id: int, line: Sequence[Point]) -> Region:
     """The region inside a freehand line. Raises ValueError if it encloses nothing."""
     corners: list[Point] = []
     for x, y in line:
-        corner = (_snapped(x), _snapped(y))
+        corner = (_snap(x), _snap(y))
         if corner not in corners[-1:]:
             corners.append(corner)
     if len(corners) > 1 and corners[0] == corners[-1]:
         corners.pop()
-    corners = _simplified(corners)
+    corners = _simplify(corners)
     if len(corners) < 3:
         raise ValueError("the region encloses nothing")
     return Region(run_id, tuple(corners))
@@ -78,12 +78,12 @@ def parse_region(text: str) -> Region:
     return Region(int(match[1]), corners)
 
 
-def _snapped(value: float) -> float:
+def _snap(value: float) -> float:
     """`value` clipped to the map and rounded to the grid of the encoding."""
     return round(min(1.0, max(0.0, value)) * STEPS) / STEPS
 
 
-def _simplified(corners: list[Point]) -> list[Point]:
+def _simplify(corners: list[Point]) -> list[Point]:
     """The polygon without collinear corners, reduced to at most `MOST_CORNERS`; empty if it has no
     area."""
     corners = list(corners)
@@ -200,14 +200,14 @@ def _laid_out(reduced: NDArray[np.float32], tick: Callable[[int], None]) -> NDAr
         negative_gradient_method="fft" if is_large else "bh",
     )  # fmt: skip
 
-    def optimised(steps: int, before: int, **how: float) -> Any:
+    def optimise(steps: int, before: int, **how: float) -> Any:
         return embedding.optimize(
             steps, **how, callbacks_every_iters=10,
             callbacks=lambda step, error, places: tick(before + step),
         )  # fmt: skip
 
-    embedding = optimised(_EARLY, 0, exaggeration=12, momentum=0.5)
-    embedding = optimised(_LATE, _EARLY, momentum=0.8)
+    embedding = optimise(_EARLY, 0, exaggeration=12, momentum=0.5)
+    embedding = optimise(_LATE, _EARLY, momentum=0.8)
     return np.asarray(embedding, np.float64)
 
 

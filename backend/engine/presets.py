@@ -200,12 +200,12 @@ def rough_seconds(preset: Preset) -> dict[str, float]:
     return {machine: preset.core_seconds / cores for machine, cores in MACHINES.items()}
 
 
-def recommended(card_memory: int) -> tuple[Recommendation, ...]:
+def recommend(card_memory: int) -> tuple[Recommendation, ...]:
     """Presets for photographs on a machine whose card has this much memory in bytes (0: no card).
 
-    >>> [advice.preset.name for advice in recommended(0)]
+    >>> [advice.preset.name for advice in recommend(0)]
     ['fast', 'thorough']
-    >>> [advice.preset.name for advice in recommended(24_000_000_000)]
+    >>> [advice.preset.name for advice in recommend(24_000_000_000)]
     ['vlm', 'large']
     """
     vlm, large = BY_NAME["vlm"], BY_NAME["large"]
@@ -228,10 +228,10 @@ def checkpoints() -> Iterator[Checkpoint]:
         yield from preset.checkpoints
 
 
-def pinned(name: str) -> str:
+def pinned_commit(name: str) -> str:
     """The pinned commit of a hub model; "" if none is pinned.
 
-    >>> pinned("Salesforce/blip-itm-base-coco")[:8], pinned("somebody/else")
+    >>> pinned_commit("Salesforce/blip-itm-base-coco")[:8], pinned_commit("somebody/else")
     ('7eaa90c1', '')
     """
     return next((c.revision for c in checkpoints() if c.repository == name), "")

@@ -54,7 +54,7 @@ def caption_pairs(
             right_of.setdefault(pair.image_path, []).append((pair.id, text))
         if not is_wrong(pair.judgement):
             continue
-        corrected = _corrected(pair, decided.caption, claims) if stays else []
+        corrected = _corrected_pairs(pair, decided.caption, claims) if stays else []
         if corrected:
             pairs.setdefault(pair.id, []).extend(corrected)
         elif pair.decision != "correction":
@@ -66,11 +66,11 @@ def caption_pairs(
             compared = _pair(nearest[1], pair, "same picture")
             pairs.setdefault(nearest[0], []).extend(compared)
     if unconfirmed:
-        pairs |= _suggested(store, dataset_id, undecided)
+        pairs |= _suggested_pairs(store, dataset_id, undecided)
     return {pair_id: tuple(of_pair) for pair_id, of_pair in pairs.items() if of_pair}
 
 
-def _corrected(pair: PairRow, text: str, claims: Sequence[KnownClaim]) -> list[CaptionPair]:
+def _corrected_pairs(pair: PairRow, text: str, claims: Sequence[KnownClaim]) -> list[CaptionPair]:
     """The caption compared with the text that an export writes, or with what is left of it."""
     if pair.decision == "correction":
         return _pair(text, pair, "corrected", claim=_only_change(pair.caption, text, claims))
@@ -127,7 +127,7 @@ def _only_change(caption: str, text: str, claims: Sequence[KnownClaim]) -> tuple
     return None
 
 
-def _suggested(
+def _suggested_pairs(
     store: Store, dataset_id: int, undecided: dict[int, PairRow]
 ) -> dict[int, list[CaptionPair]]:
     """The undecided pairs that have a correction worth an offer, with the best one."""

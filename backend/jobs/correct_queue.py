@@ -33,7 +33,7 @@ from backend.jobs.scoring.classifiers import (
     judging,
     steps_needed_by,
     suspects_by,
-    unjudged,
+    unjudged_suggestions,
 )
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
@@ -218,7 +218,10 @@ class PairCorrector:
     def not_yet(self, rows: Sequence[QueueRow]) -> list[QueueRow]:
         """The pairs that this proposer has not yet attempted under this run."""
         attempted = self.store.read(
-            suggestion_queries.attempted, [row.pair_id for row in rows], self.proposer, self.run.id
+            suggestion_queries.attempted_outcomes,
+            [row.pair_id for row in rows],
+            self.proposer,
+            self.run.id,
         )
         return [row for row in rows if row.pair_id not in attempted]
 
@@ -252,7 +255,7 @@ class PairCorrector:
 
     def judge_rest(self, row: QueueRow) -> None:
         """Compute the probabilities of corrections that were prepared without, for a rule."""
-        waiting = unjudged(self.store, self.run, row.pair_id)
+        waiting = unjudged_suggestions(self.store, self.run, row.pair_id)
         if not waiting or isinstance(image := open_picture(self.root, row.image_path), str):
             return
         pair = self.store.read(pair_queries.get_pair, row.pair_id)
@@ -266,14 +269,14 @@ class PairCorrector:
         if proposal is None:
             with self.engine.lock:
                 proposals = judge.proposals_of([context], self.engine.captioner)[0]
-                suggestions = self.judged(context, proposals, keep=False)
+                suggestions = self.judge(context, proposals, keep=False)
             outcome = "offered" if suggestions else "no better"
         elif proposal.caption is None:
             suggestions, outcome = [], proposal.outcome
             if outcome == "refused by the server":
                 self.refused_in_a_row += 1
         else:
-            suggestions = self.judged(context, {proposal.caption: self.proposer})
+            suggestions = self.judge(context, {proposal.caption: self.proposer})
             better = (
                 bool(suggestions)
                 and suggestions[0].s_after > suggestions[0].s_before + SMALLEST_GAIN
@@ -306,7 +309,7 @@ class PairCorrector:
             raise ModelUnavailable(detail)
         return outcome
 
-    def judged(
+    def judge(
         self, context: CorrectionContext, proposals: dict[str, str], keep: bool = True
     ) -> list[Suggestion]:
         """Each proposal with its scores; `keep`: even if it does not improve on the caption."""
@@ -338,7 +341,7 @@ def _proposals(
         yield from ((row, context, propose(context, corrector)) for row, context in contexts)
         return
     with DaemonPool(max(1, at_once)) as pool:
-        answers = pool.ordered(lambda pair: propose(pair[1], corrector), contexts)
+        answers = pool.map_in_order(lambda pair: propose(pair[1], corrector), contexts)
         for (row, context), proposal in zip(contexts, answers, strict=True):
             yield row, context, proposal
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from backend.engine.captions import Caption, aligned
+from backend.engine.captions import Caption, align
 from backend.jobs.reports import count_of
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -234,7 +234,7 @@ def changed_words(old: str, new: str) -> str:
     """
     before, after = Caption.parse(old), Caption.parse(new)
     pieces = []
-    for run in aligned(before.words, after.words):
+    for run in align(before.words, after.words):
         if run.kept:
             pieces += [after.words[i] for i in run.new]
             continue

@@ -116,7 +116,7 @@ def decide_export(
         text = _without_wrong(choice, caption, edited, decision, claims)
         if plain.left_out_because or text == edited:
             return replace(plain, kind="edited")
-        return _shortened(text)
+        return _decide_shortened(text)
     if decision == "correction" and edited is not None and corrected_caption == edited:
         return ExportDecision(edited, "edited")
     if decision == "correction":
@@ -126,14 +126,14 @@ def decide_export(
         )
     text = _without_wrong(choice, caption, caption, decision, claims)
     if text != caption and not (decision is None and choice.decided_only):
-        return _shortened(text)
+        return _decide_shortened(text)
     generic = (
         choice.specificity_below is not None
         and specificity is not None
         and specificity < choice.specificity_below
     )
     if decision == "correct":
-        return _kept(choice, caption, generic, enrichment)
+        return _decide_kept(choice, caption, generic, enrichment)
     if decision == "drop":
         if choice.dropped == "tag":
             return ExportDecision(caption, tags=("wrong",))
@@ -162,7 +162,7 @@ def decide_export(
         return ExportDecision(caption, left_out_because=not_selected)
     if decision == "unsure":
         enrichment = None  # never enrich a caption that may be wrong
-    decided = _kept(choice, caption, generic, enrichment)
+    decided = _decide_kept(choice, caption, generic, enrichment)
     if decision is None and tagged and not decided.left_out_because:
         return replace(decided, tags=(*decided.tags, "left" if not_selected else "selected"))
     return decided
@@ -196,13 +196,13 @@ def _without_wrong(
     return without_all(caption, [claim.claim for claim in leave_out], text)
 
 
-def _shortened(text: str) -> ExportDecision:
+def _decide_shortened(text: str) -> ExportDecision:
     if not text:
         return ExportDecision(text, left_out_because="all its claims are wrong, or look so")
     return ExportDecision(text, "shortened")
 
 
-def _kept(
+def _decide_kept(
     choice: ExportChoice, caption: str, generic: bool, enrichment: Enrichment | None
 ) -> ExportDecision:
     """The decision on a caption that was not judged wrong or abstract."""
@@ -301,7 +301,7 @@ def export(
     if the target exists, or if the number of pairs is not the number counted.
     """
     planned = _checked_counts(store, dataset_id, choice, format)
-    compared = _compared(store, dataset_id, choice, format)
+    compared = _compared_pairs(store, dataset_id, choice, format)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = issue_queries.all_issues(session, dataset_id)
@@ -329,7 +329,7 @@ def export(
                 regions = region_queries.of_run(session, run.id, ids) if run is not None else {}
                 accepted = suggestion_queries.accepted_texts(session, ids)
             for pair, decided, claims in batch:
-                origins.judged(pair)
+                origins.count_pair(pair)
                 if compared is not None and pair.id not in compared:
                     tally.add(pair.judgement, decided)
                     continue
@@ -354,7 +354,7 @@ def export(
                     writer = origins.writer(pair, decided, suggested or accepted.get(pair.id))
                     row = replace(_row(pair, decided, image, *about, lists), writer=writer)
                     if compared is not None:
-                        row = replace(row, pairs=_named(compared[pair.id], origins.people))
+                        row = replace(row, pairs=_name_people(compared[pair.id], origins.people))
                     yield row
             progress(tally.kept, planned.kept, "Writing")
         if tally.kept + unreadable != planned.kept:
@@ -431,7 +431,7 @@ def export_to_address(
         report = write(Path(folder) / "dataset")
         files = Location(report.out).files()
         for file in sorted(files, key=lambda file: file.name == "README.md"):
-            place.put(file.name, Path(file.key))
+            place.put_file(file.name, Path(file.key))
     return replace(report, out=str(place))
 
 
@@ -470,7 +470,7 @@ def _checked_counts(
     return counts
 
 
-def _compared(
+def _compared_pairs(
     store: Store, dataset_id: int, choice: ExportChoice, format: str
 ) -> dict[int, tuple[CaptionPair, ...]] | None:
     """What a format that compares captions writes, by pair; None for the others. Raises ExportError
@@ -487,7 +487,7 @@ def _compared(
     return pairs
 
 
-def _named(pairs: Sequence[CaptionPair], people: People) -> tuple[CaptionPair, ...]:
+def _name_people(pairs: Sequence[CaptionPair], people: People) -> tuple[CaptionPair, ...]:
     return tuple(replace(each, decided_by=people.author(each.decided_by)) for each in pairs)
 
 

@@ -38,7 +38,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets.cells import escaped
+from backend.datasets.cells import escape
 from backend.datasets.regular_files import replacement
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim
@@ -261,7 +261,7 @@ def _csv(rows: Iterator[dict[str, Any]], schema: pa.Schema, path: Path) -> int:
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list) else escaped(value)
+    return json.dumps(value) if isinstance(value, list) else escape(value)
 
 
 def write_parquet(rows: Iterator[dict[str, Any]], schema: pa.Schema, path: Path) -> int:

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 from sqlalchemy.orm import Session
 
 from backend.datasets import hub_datasets, hub_download, source_tables
-from backend.datasets.cells import shown, split_proof
+from backend.datasets.cells import split_proof, trim
 from backend.datasets.containers import relative_name
 from backend.datasets.read_options import (
     DETECTED,
@@ -143,7 +143,7 @@ class _Copies:
             from backend.datasets import locations  # fsspec is slow to import
 
             plain = PurePosixPath(without_query(str(path))).stem
-            self._progress(0, 0, f"Fetching {shown(without_query(str(path)))}")
+            self._progress(0, 0, f"Fetching {trim(without_query(str(path)))}")
             self._add(locations.folder_for(str(path), self._fetched))
             source = locations.fetch(str(path), self._fetched, limit)
         else:

@@ -46,7 +46,7 @@ def measure_captions(
         done = measure_queries.count_measured(session, dataset_id, measure)
     measured = without = unreadable = 0
     for batch in store.batches(
-        lambda session, after: measure_queries.unmeasured(
+        lambda session, after: measure_queries.unmeasured_pairs(
             session, dataset_id, measure, after, BATCH
         ),
         lambda pair: pair.pair_id,

@@ -16,12 +16,12 @@ from backend.engine.hub_cache import (
     HUB_NAME,
     OPEN_CLIP_HUB,
     commit_of,
+    files_for,
     folder_of,
-    needed,
     snapshot_of,
 )
 from backend.engine.model_names import hub_name
-from backend.engine.presets import pinned, preset_of
+from backend.engine.presets import pinned_commit, preset_of
 from backend.errors import ModelUnavailable, NotFound, TracedError
 from backend.progress import Progress, no_progress
 
@@ -102,10 +102,10 @@ def _folders(model: str) -> list[Path]:
 
 
 def _download(name: str, for_open_clip: bool, progress: Progress) -> int:
-    if snapshot_of(name) is not None and pinned(name):
+    if snapshot_of(name) is not None and pinned_commit(name):
         return 0
     try:
-        commit, files = _listed(name, pinned(name) or "main", for_open_clip)
+        commit, files = _list_files(name, pinned_commit(name) or "main", for_open_clip)
         total = sum(file.size for file in files)
         before = 0
         came = 0
@@ -123,13 +123,13 @@ def _download(name: str, for_open_clip: bool, progress: Progress) -> int:
     return came
 
 
-def _listed(name: str, revision: str, for_open_clip: bool) -> "tuple[str, list[RemoteFile]]":
+def _list_files(name: str, revision: str, for_open_clip: bool) -> "tuple[str, list[RemoteFile]]":
     """The commit of a revision, and the files that a model is loaded from."""
     from backend.datasets.hub_client import RemoteFile, hub_api
 
     info = hub_api().model_info(name, revision=revision, files_metadata=True)
     by_name = {sibling.rfilename: sibling for sibling in info.siblings or ()}
-    wanted = needed(list(by_name), for_open_clip)
+    wanted = files_for(list(by_name), for_open_clip)
     if not any(file.endswith((".safetensors", ".bin")) for file in wanted):
         raise ModelUnavailable(
             f"'{name}' contains no weights in a supported format (model.safetensors, "
@@ -177,7 +177,7 @@ def _point(name: str, commit: str, files: "Sequence[RemoteFile]") -> None:
             part = link.with_name(link.name + PART)
             shutil.copyfile(blob, part)
             part.replace(link)  # a copy that was killed does not pass as the file
-    if not pinned(name):
+    if not pinned_commit(name):
         (folder / "refs").mkdir(exist_ok=True)
         (folder / "refs" / "main").write_text(commit, encoding="utf-8")
 
@@ -203,7 +203,7 @@ def by_hand(name: str) -> str:
     >>> print(by_hand("somebody/clip"))  # doctest: +ELLIPSIS
     Start it again to resume. Without a connection: ...
     """
-    commit = pinned(name)
+    commit = pinned_commit(name)
     revision = f" --revision {commit}" if commit else ""
     return (
         "Start it again to resume. Without a connection: on a machine that has one, run "

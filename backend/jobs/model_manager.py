@@ -98,7 +98,7 @@ def parameters_of(path: Path | None) -> int | None:
     if path.is_file():
         files, configuration = [path], {}
     else:
-        names = hub_cache.needed([file.name for file in path.iterdir() if file.exists()])
+        names = hub_cache.files_for([file.name for file in path.iterdir() if file.exists()])
         files = [path / name for name in names if name.endswith((".safetensors", ".bin"))]
         configuration = _json(path / "config.json")
     width = _WIDTHS.get(str(configuration.get("dtype") or configuration.get("torch_dtype")), 4)
@@ -295,7 +295,7 @@ class Models:
         self._store, self._engines = store, engines
         self._settings = engines.of_session.settings
 
-    def listed(self) -> list[ModelView]:
+    def list_models(self) -> list[ModelView]:
         """Presets first, then other models: those that datasets use, that have been probed, are the
         default or have been downloaded. Read from files; no model is loaded."""
         measured = probes(self._settings.data_directory)
@@ -353,7 +353,7 @@ class Models:
         preset = preset_of(model)
         name = preset.name if preset is not None else model
         with self._engines.of_session.lock:  # two models at once would distort each other's times
-            return _probe(self._settings.chosen(name), name, progress)
+            return _probe(self._settings.with_model(name), name, progress)
 
     def default(self) -> str:
         """The model for datasets without a model of their own."""

@@ -3,7 +3,7 @@
 import re
 
 from backend.datasets.caption_writers import COLUMNS
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.jobs.reports import count_of
 from backend.store import Store
 from db.queries import queue_queries
@@ -46,11 +46,11 @@ def warning_of(store: Store, dataset_id: int, *models: str | None) -> str:
     for model in filter(None, models):
         captions = {name: n for name, n in writers.items() if is_of_family(name, model)}
         if captions:
-            first = shown(next(iter(captions)))
+            first = trim(next(iter(captions)))
             number = count_of(sum(captions.values()), "caption")
             return (
                 f"'{first}' wrote {number} of this dataset, and "
-                f"'{shown(model)}' is the same model or of its family: a model finds its own "
+                f"'{trim(model)}' is the same model or of its family: a model finds its own "
                 "errors likelier than others' and repeats them. Choose another one for these."
             )
     return ""

@@ -59,7 +59,7 @@ class Origins:
         self._curators = set[str]()
         self._writers = Counter[Writer | None]()
 
-    def judged(self, pair: PairRow) -> None:
+    def count_pair(self, pair: PairRow) -> None:
         if pair.decision and pair.decided_by:
             self._judges[self.people.author(pair.decided_by)] += 1
 
@@ -85,7 +85,7 @@ class Origins:
             named = [
                 f"{writer.in_words()} ({number:,})" for writer, number in self._named_writers()
             ]
-            lines["Captions by"] = ", ".join([*named, *self._unnamed()])
+            lines["Captions by"] = ", ".join([*named, *self._other_captions()])
         if self._dataset.source_digest:
             lines["Digest of the source (SHA-256)"] = self._dataset.source_digest
         return lines
@@ -102,7 +102,7 @@ class Origins:
         """Whether it is no person of the source, or people are named anyway."""
         return self._named or writer.kind != "person" or writer.name in self._curators
 
-    def _unnamed(self) -> Iterator[str]:
+    def _other_captions(self) -> Iterator[str]:
         """The other captions, in words."""
         names = {writer for writer, _ in self._named_writers()}
         rest = {w: n for w, n in self._writers.items() if w is not None and w not in names}

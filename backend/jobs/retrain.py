@@ -42,7 +42,7 @@ from backend.jobs.scoring.detect import (
     renew_suspects,
     start_cold,
 )
-from backend.jobs.scoring.replace_ranking import ranked, use_ranking
+from backend.jobs.scoring.replace_ranking import rank_pairs, use_ranking
 from backend.jobs.scoring.stored_rows import scored_pairs
 from backend.jobs.scoring.workers import Workers
 from backend.loaded_models import Engine
@@ -120,11 +120,11 @@ def train_candidate(
     progress(0, 0, "Learning from verdicts")
     at = now()
     ids = sorted({*drawn, *decided, *(pair_id for pair_id, _ in claims)})
-    pairs, in_use = _judged(store, run, prior, ids, set(drawn), claims)
+    pairs, in_use = _judged_pairs(store, run, prior, ids, set(drawn), claims)
     if OPINION in without:
         pairs = replace(pairs, opinions=np.zeros_like(pairs.opinions))
     learnt = learn(prior.classifier, in_use, pairs, seed)
-    marked, at_random = _marked(store, run, prior.classifier, decided)
+    marked, at_random = _marked_words(store, run, prior.classifier, decided)
     words = learn_word_weights(prior.classifier.words, marked, at_random)
     learnt = replace(learnt, classifier=replace(learnt.classifier, words=words.weights))
     if OPINION in without:
@@ -136,7 +136,7 @@ def train_candidate(
         **{name: value for name, value in inherited.items() if name not in _NOT_INHERITED},
         **learnt.report,
         **words.report(),
-        **_moved(store, run, learnt),
+        **_order_change(store, run, learnt),
         "backbone": {**inherited.get("backbone", {}), "exact": False},
         "run": run.id, "verdicts": verdicts, "seed": seed, "without": list(without),
     }  # fmt: skip
@@ -232,7 +232,7 @@ def _readable(store: Store, classifier_id: int) -> Classifier | None:
         return None
 
 
-def _judged(
+def _judged_pairs(
     store: Store,
     run: RunRow,
     prior: _Prior,
@@ -302,7 +302,7 @@ class _Row:
     opinion: float = 0.0
 
 
-def _marked(
+def _marked_words(
     store: Store, run: RunRow, classifier: Classifier, decided: Sequence[int]
 ) -> tuple[list[MarkedWords], list[bool]]:
     """The words that make captions wrong, as people say, and whether each caption was drawn at
@@ -327,9 +327,9 @@ def _marked(
     return marked, at_random
 
 
-def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
+def _order_change(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
     """How the order of all pairs would change; {} if some are not ranked yet."""
-    every = ranked(store, run, learnt.classifier)
+    every = rank_pairs(store, run, learnt.classifier)
     before, after = every.before, every.after
     if not len(before) or np.isnan(before).any() or np.isnan(after).any():
         return {}
@@ -367,7 +367,7 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
                 f"'{row.name}' needs whole trajectories, and only the first step of some is known. "
                 "Compute the whole trajectories of all pairs first, or train a new classifier."
             )
-    result = ranked(store, run, classifier)
+    result = rank_pairs(store, run, classifier)
 
     def activate(session: Session) -> None:
         classifier_queries.activate(session, classifier_id)

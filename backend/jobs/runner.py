@@ -105,7 +105,7 @@ class JobRunner:
             self._changed.notify_all()
         return self.wait(seconds)
 
-    def continued(self, job_id: int, by: int | None, why_not: str = "") -> None:
+    def record_progress(self, job_id: int, by: int | None, why_not: str = "") -> None:
         """Record what happened next to an unfinished job: the job that has taken it over, or why
         none has."""
         end = f"Job {by} has taken it over." if by is not None else why_not

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend import plugins
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.label_file import read_scores
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.two_stages import (
@@ -154,7 +154,7 @@ def _scores_of(
     if missing := [name for name in scores.by_id if name not in names]:
         raise SettingsError(
             f"{len(missing)} of {len(scores.by_id)} ids in '{path.name}' are not in the dataset: "
-            + ", ".join(f"'{shown(name)}'" for name in missing[:5]) + "."
+            + ", ".join(f"'{trim(name)}'" for name in missing[:5]) + "."
         )  # fmt: skip
     values = np.full(len(ids), 0.0 if scores.is_list else np.nan)
     for name, pair_id in names.items():
@@ -225,7 +225,7 @@ def report_on(
         align_line=selection.align_line,
         keep_line=selection.keep_line,
         refitted=choice_made.refitted,
-        lost=lost(store, dataset_id, choice_made, progress),
+        lost=measure_losses(store, dataset_id, choice_made, progress),
         stays=stays,
         goes=goes,
         notes=tuple(notes),
@@ -275,7 +275,7 @@ def _words(text: str) -> list[str]:
     return text.translate(_BETWEEN_WORDS).split() if text.isascii() else _WORD.findall(text)
 
 
-def lost(
+def measure_losses(
     store: Store, dataset_id: int, selection: TwoStageResult, progress: Progress = no_progress
 ) -> Lost:
     """The losses of the selection among all captions that took part, read in batches."""

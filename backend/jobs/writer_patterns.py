@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backend.datasets.caption_writers import COLUMNS
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.engine.captions import replaced_spans
 from backend.engine.statistics.blind_spots import (
     Feature,
@@ -138,7 +138,7 @@ def find_blind_spots(
     progress(0, 0, "Reading verdicts")
     marks = store.read(word_mark_queries.marked_words, dataset_id)
     judged = [
-        _judged(pair, marks.get(pair.id), column)
+        _judged_caption(pair, marks.get(pair.id), column)
         for pair in _pairs(store, dataset_id)
         if pair.judgement in RIGHT_OR_WRONG and not is_rule(pair.decided_by)
     ]
@@ -150,7 +150,7 @@ def find_blind_spots(
         )
     if column and not any(each.writer for each in judged):
         raise SettingsError(
-            f"No judged caption has a value in a column '{shown(column)}' of its source."
+            f"No judged caption has a value in a column '{trim(column)}' of its source."
         )
     patterns, tested = find_patterns(judged, least, rate)
     spots = _spots(store, dataset_id, patterns, column, author, progress)
@@ -159,7 +159,9 @@ def find_blind_spots(
     )
 
 
-def _judged(pair: PairRow, marks: set[tuple[int, int]] | None, column: str | None) -> JudgedCaption:
+def _judged_caption(
+    pair: PairRow, marks: set[tuple[int, int]] | None, column: str | None
+) -> JudgedCaption:
     wrong = is_wrong(pair.judgement)
     spans = set[tuple[int, int]]()
     if wrong:

@@ -190,7 +190,7 @@ class Limits(Options):
     budget_requests: int | None = Field(None, ge=0)
     """Stop after this many requests."""
 
-    def stated(self, entries: Sequence[str]) -> "tuple[PriceList, Budget]":
+    def read_entries(self, entries: Sequence[str]) -> "tuple[PriceList, Budget]":
         """`entries`: the setting `prices`. Raises SettingsError for a budget in money without any
         price."""
         from backend.engine.language_models.spending import (

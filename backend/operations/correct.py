@@ -84,7 +84,7 @@ def run(
     rule = None
     if options.accept_p is not None and options.accept_gain is not None:
         rule = correct_queue.Rule(options.accept_p, options.accept_gain)
-    limits = options.limits.stated(context.settings.prices)
+    limits = options.limits.read_entries(context.settings.prices)
     fields = context.review.queue_fields(dataset_id, options.queue, options.view) or START
     filter = context.review.filter_of(dataset_id, fields)
     context.engines.of_session.spending.limit(*limits)
@@ -103,7 +103,7 @@ def run(
 
 def prepare(context: "Context", dataset_id: int, options: CorrectOptions) -> CorrectOptions:
     """Refuses a budget that cannot be counted."""
-    options.limits.stated(context.settings.prices)
+    options.limits.read_entries(context.settings.prices)
     return options
 
 

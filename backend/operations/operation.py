@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Chosen = TypeVar("Chosen", bound=Options)
 
 
-def unchanged(context: "Context", dataset_id: int, options: Chosen) -> Chosen:
+def prepare_nothing(context: "Context", dataset_id: int, options: Chosen) -> Chosen:
     """Prepares nothing."""
     return options
 
@@ -43,7 +43,7 @@ class Operation(Generic[Chosen]):
     title: str
     options: type[Chosen]
     run: Callable[["Context", int, Chosen, Progress], Any]
-    prepare: Callable[["Context", int, Chosen], Chosen] = unchanged
+    prepare: Callable[["Context", int, Chosen], Chosen] = prepare_nothing
     uses: tuple[str, ...] = ("ranking of {dataset}", "models")
     is_for_all: bool = False
     is_private: bool = False

@@ -65,7 +65,7 @@ class Jobs(Context):
         """The report of an operation, one of OPERATIONS, run here and now. Raises SettingsError for
         options that it does not have."""
         operation = OPERATIONS[kind]
-        return operation.run(self, dataset_id, operation.options.parsed(options), progress)
+        return operation.run(self, dataset_id, operation.options.parse(options), progress)
 
     def score(
         self,
@@ -76,7 +76,7 @@ class Jobs(Context):
     ) -> ScoreReport:
         """Score a dataset. `devices`: the processes that share what takes long; None: this one
         alone. `options`: those of `ScoreOptions`."""
-        return score(self, dataset_id, ScoreOptions.parsed(options), progress, devices)
+        return score(self, dataset_id, ScoreOptions.parse(options), progress, devices)
 
     def estimate(
         self,
@@ -86,7 +86,7 @@ class Jobs(Context):
         **options: Any,
     ) -> Estimate:
         """What `score` would take with the same arguments."""
-        return estimate(self, dataset_id, EstimateOptions.parsed(options), progress, devices)
+        return estimate(self, dataset_id, EstimateOptions.parse(options), progress, devices)
 
     # ---------------------------------------------------------------- in the background
 
@@ -155,8 +155,8 @@ class Jobs(Context):
         job = self.store.read(job_queries.get_job, job_id)
         if job.status not in ("failed", "cancelled"):
             raise SettingsError(f"Job {job_id} is {job.status}: there is nothing to retry.")
-        by = self._start(job.kind, job.dataset_id, _restored(job.arguments), 0, self.reader)
-        self.background.continued(job_id, by)
+        by = self._start(job.kind, job.dataset_id, _restore(job.arguments), 0, self.reader)
+        self.background.record_progress(job_id, by)
         return by
 
     def start(self, kind: str, dataset_id: int | None = None, **arguments: Any) -> int:
@@ -175,7 +175,7 @@ class Jobs(Context):
         operation = OPERATIONS.get(kind)
         if operation is None:
             raise SettingsError(f"There is no job '{kind}'.")
-        options = operation.options.parsed(arguments)
+        options = operation.options.parse(arguments)
         as_starter = self if reader is None else self.seen_by(reader)
         if self.guard is not None:
             options = options.model_copy(update=self.guard(kind, dict(options)))
@@ -211,11 +211,11 @@ class Jobs(Context):
             why_not = f"It was interrupted {job.attempts + 1} times and will not be started again."
         else:
             try:
-                arguments, starter = _restored(job.arguments), starter_of(job)
+                arguments, starter = _restore(job.arguments), starter_of(job)
                 by = self._start(job.kind, job.dataset_id, arguments, job.attempts + 1, starter)
             except TracedError as problem:
                 why_not = explain(problem)
-        self.background.continued(job.id, by, why_not)
+        self.background.record_progress(job.id, by, why_not)
         where = f" at {job.done:,} of {job.total:,}" if job.total else ""
         what = f"{job.kind} (job {job.id})"
         return f"{what} was interrupted{where}; " + (
@@ -232,7 +232,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _restored(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _restore(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A job's options as they are stored, beside who started it."""
     return {name: value for name, value in arguments.items() if name != STARTER}
 

@@ -32,7 +32,7 @@ from backend.jobs.scoring.classifiers import (
     judging,
     steps_needed_by,
     suspects_by,
-    unjudged,
+    unjudged_suggestions,
 )
 from backend.jobs.scoring.dataset_models import division_before
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
@@ -50,7 +50,7 @@ from backend.review.views import (
     PhraseView,
     PlaygroundResult,
     SuggestionView,
-    shown,
+    suggestion_view,
 )
 from backend.store import Store
 from db.queries import classifier_queries, dataset_queries, pair_queries, run_queries
@@ -75,7 +75,7 @@ def suggest(
     run = store.read(run_queries.latest_run, view.dataset_id, "score")
     if not view.caption and not view.suggestions:
         pair = store.read(pair_queries.get_pair, pair_id)
-        check_picture_of(store, engine, pair, _opened(store, pair_id))
+        check_picture_of(store, engine, pair, _open_picture(store, pair_id))
     if run is None or view.trajectory is None:
         return view.suggestions
     if view.suggestions:
@@ -86,7 +86,7 @@ def suggest(
         assert view.trajectory is not None
         prepare_scorer(store, engine, view.dataset_id)
         classifier = classifier_in_use(store, view.dataset_id)
-        image = _opened(store, pair_id)
+        image = _open_picture(store, pair_id)
         start = view.claim.start if view.claim is not None else None
         suggest_for(store, engine, run, pair_id, image, classifier, start)
     if engine.corrector is not None:
@@ -106,10 +106,10 @@ def complete(store: Store, engine: Engine, pair_id: int) -> bool:
     _, captions = scored_pairs(store, run, [pair_id])
     if not captions:
         return False
-    waiting = unjudged(store, run, pair_id)
+    waiting = unjudged_suggestions(store, run, pair_id)
     if captions[0].whole_steps and not waiting:
         return False
-    image = _opened(store, pair_id)
+    image = _open_picture(store, pair_id)
     if not engine.lock.acquire(timeout=PATIENCE):
         return False
     try:
@@ -128,7 +128,7 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     with store.reading() as session:
         pair = pair_queries.get_pair(session, pair_id)
         run = run_queries.latest_run(session, pair.dataset_id, "score")
-    image = _opened(store, pair_id)
+    image = _open_picture(store, pair_id)
     check_picture_of(store, engine, pair, image)
     prepare_scorer(store, engine, pair.dataset_id)
     state = engine.encode([image])[0]
@@ -283,7 +283,7 @@ def play(
         suspects=judged.suspects,
         trajectory=trajectory,
         suggestions=tuple(
-            shown(caption, suggestion, n) for n, suggestion in enumerate(suggestions)
+            suggestion_view(caption, suggestion, n) for n, suggestion in enumerate(suggestions)
         ),
         scored_by=f"{info.kind} · {Path(info.model).name}",
         limits=info.limits,
@@ -344,7 +344,7 @@ def _phrases(engine: Engine, state: ImageState, caption: str) -> tuple[PhraseVie
     )
 
 
-def _opened(store: Store, pair_id: int) -> Image.Image:
+def _open_picture(store: Store, pair_id: int) -> Image.Image:
     return images.load_image(image_path(store, pair_id))
 
 

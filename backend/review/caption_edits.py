@@ -7,11 +7,11 @@ from time import monotonic
 
 from sqlalchemy.orm import Session
 
-from backend.engine.bulk_edit import BulkEdit, edited
+from backend.engine.bulk_edit import BulkEdit, apply_edit
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.editing import without_all
 from backend.engine.claims.scored_caption import is_vague
-from backend.engine.linting.faults import mended
+from backend.engine.linting.faults import mend
 from backend.errors import SettingsError
 from backend.jobs.scoring.stored_rows import to_claim
 from backend.progress import Progress, no_progress
@@ -67,12 +67,12 @@ def edit_captions(
         before = [row.corrected_caption or row.caption for row in rows]
         began = monotonic()
         plain = [
-            without_all(row.caption, vague.get(row.pair_id, ()), mended(edit.mend, text))
+            without_all(row.caption, vague.get(row.pair_id, ()), mend(edit.mend, text))
             for row, text in zip(rows, before, strict=True)
         ]
         try:
             is_plain = (edit.remove_vague or edit.mend) and not edit.changes_text
-            after_edit = plain if is_plain else edited(edit, plain, limit - spent)
+            after_edit = plain if is_plain else apply_edit(edit, plain, limit - spent)
         except TimeoutError:
             raise _too_slow(store, filter, looked_at, limit) from None
         spent += monotonic() - began

@@ -160,7 +160,7 @@ class _Labels:
 
     def add(self, labels: Sequence[Label]) -> None:
         if self._pictures is not None:
-            labels = self._pictures.known(labels)
+            labels = self._pictures.match_names(labels)
         pairs, secret = self._pairs_of([label.key for label in labels])
         for label in labels:
             of_key = pairs.get(label.key, [])
@@ -265,14 +265,14 @@ class _Pictures:
         self._names = ForeignNames(NamesByFolder(self.ids))
         self._is_learnt = False
 
-    def known(self, labels: Sequence[Label]) -> list[Label]:
+    def match_names(self, labels: Sequence[Label]) -> list[Label]:
         """The labels, with the pictures' names as they are in the dataset."""
         if not self._is_learnt:
             self._names.learn([label.key for label in labels])
             self._is_learnt = True
-        return [self._known(label) for label in labels]
+        return [self._match_name(label) for label in labels]
 
-    def _known(self, label: Label) -> Label:
+    def _match_name(self, label: Label) -> Label:
         try:
             match = self._names.find(label.key)
         except BadCell as problem:

@@ -105,7 +105,7 @@ class NearDuplicates:
         waiting: list[tuple[int, int]] = []
         left_alone = 0
         for group in view.groups if view is not None else ():
-            pair_to_keep = chosen(group, way)
+            pair_to_keep = choose_kept(group, way)
             for picture in group.pictures:
                 if picture is not pair_to_keep:
                     waiting += [(row.pair_id, row.verdict_version) for row in picture.rows
@@ -131,7 +131,7 @@ class NearDuplicates:
         return KeptView(groups, len(done.written), left_alone, len(done.passed_over))
 
 
-def chosen(group: DuplicateGroup, way: str) -> DuplicatePicture:
+def choose_kept(group: DuplicateGroup, way: str) -> DuplicatePicture:
     """The picture of an open group that stays. Raises SettingsError, see `keep_in_all`."""
     staying = [picture for picture in group.pictures if picture.stays]
     right = [picture for picture in staying if any(r.decision in RIGHT_NOW for r in picture.rows)]

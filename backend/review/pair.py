@@ -34,7 +34,7 @@ from backend.review.views import (
     PhraseView,
     SpecificityView,
     VerdictView,
-    shown,
+    suggestion_view,
 )
 from backend.store import Store
 from db.queries import (
@@ -165,7 +165,9 @@ def view_of(
         may_enrich=retrieval is not None
         and plugins.is_there("operations", "enrich")
         and bool(_may_ask(corrector, richer)),
-        enrichments=tuple(shown(pair.caption, row, row.id, row.provenance) for row in richer),
+        enrichments=tuple(
+            suggestion_view(pair.caption, row, row.id, row.provenance) for row in richer
+        ),
         enriches=pair.enriches,
         reasons=_reasons(trajectory, classifier),
         note=pair.note,
@@ -173,7 +175,7 @@ def view_of(
         picture_issues=issues,
         tags=tags,
         suggestions=tuple(
-            shown(pair.caption, row, row.id, row.provenance, is_offer(pair.caption, row))
+            suggestion_view(pair.caption, row, row.id, row.provenance, is_offer(pair.caption, row))
             for row in in_order(pair.caption, corrections)
         ),
         basis=basis_of(pair.p_error, classifier),

@@ -88,13 +88,13 @@ def tag_pairs(
     for number, part in enumerate(chunks(pair_ids, AT_ONCE)):
         with store.writing() as session:
 
-            def changed(session: Session = session, part: Sequence[int] = part) -> list[int]:
+            def change(session: Session = session, part: Sequence[int] = part) -> list[int]:
                 if remove:
                     return tag_queries.remove(session, part, name)
                 return tag_queries.add(session, part, name, author)
 
             request = None if request_id is None else f"{request_id}:{number}"
-            changed_ids += request_queries.once(session, author, request, changed)
+            changed_ids += request_queries.once(session, author, request, change)
     return changed_ids
 
 
@@ -110,18 +110,18 @@ def rename_tag(
         ids = tag_queries.ids_of(session, dataset_id, name)
         if not ids:
             raise SettingsError(f"There is no tag '{name[:LONGEST]}'.")
-        return (ids, []) if name == new else _renamed(session, ids[:AT_ONCE], name, new, author)
+        return (ids, []) if name == new else _rename_tag(session, ids[:AT_ONCE], name, new, author)
 
     with store.writing() as session:
         moved_ids, added_ids = request_queries.once(session, author, request_id, first)
     while name != new and (ids := store.read(tag_queries.ids_of, dataset_id, name)):
         with store.writing() as session:
-            more = _renamed(session, ids[:AT_ONCE], name, new, author)
+            more = _rename_tag(session, ids[:AT_ONCE], name, new, author)
         moved_ids, added_ids = moved_ids + more[0], added_ids + more[1]
     return moved_ids, added_ids
 
 
-def _renamed(
+def _rename_tag(
     session: Session, pair_ids: Sequence[int], name: str, new: str, author: str
 ) -> tuple[list[int], list[int]]:
     """The pairs that had the tag, and those of them that did not have the new one."""
@@ -186,14 +186,14 @@ def select(
             of_splits = set(pair_queries.ids_of_splits(session, dataset_id, splits))
         selections.append((of_splits, f"the split {', '.join(splits)}"))
     if ids is not None:
-        selections.append((_listed(store, dataset_id, ids), f"a list of {len(set(ids))} ids"))
+        selections.append((_existing_ids(store, dataset_id, ids), f"a list of {len(set(ids))} ids"))
     if not selections:
         return None
     pair_ids = frozenset(set.intersection(*(ids for ids, _ in selections)))
     return Selection(pair_ids, "; ".join(words for _, words in selections))
 
 
-def _listed(store: Store, dataset_id: int, ids: Sequence[str]) -> set[int]:
+def _existing_ids(store: Store, dataset_id: int, ids: Sequence[str]) -> set[int]:
     wanted = list(dict.fromkeys(ids))
     id_of = store.read(pair_queries.ids_by_external_id, dataset_id, wanted)
     if missing := [name for name in wanted if name not in id_of]:

@@ -160,7 +160,7 @@ class Queue:
         if name not in saved:
             names = ", ".join(saved) or "none"
             raise SettingsError(f"There is no view '{name}'; there are: {names}.")
-        return queue_form.cleaned(saved[name])
+        return queue_form.clean_fields(saved[name])
 
     def split_for(self, dataset_id: int, split: str | None) -> str | None:
         """The split that a selection thins: the given one, "all" for every split, otherwise train
@@ -197,7 +197,7 @@ class Queue:
         """At most `limit` following pairs of the queue, in the order of `next_pair`."""
         return self._store.read(queue_queries.following, filter, pair_id, limit)
 
-    def mixed(
+    def mix_random(
         self,
         filter: QueueFilter,
         rows: Sequence[QueueRow],

@@ -63,7 +63,7 @@ def from_fields(
 
     Raises SettingsError for a field, an order, a value that does not exist, listing those that do,
     and for a range that is not numeric."""
-    fields = _checked(fields)
+    fields = _check(fields)
     order = fields.get("order") or START["order"]
     ranges = {
         column: Range(column, minimum, maximum)
@@ -185,7 +185,7 @@ def _is_order(text: str) -> bool:
     return name in ORDERS and (name == text or name not in _NOT_REVERSED)
 
 
-def cleaned(fields: Mapping[str, object], beside: Collection[str] = ()) -> dict[str, str]:
+def clean_fields(fields: Mapping[str, object], beside: Collection[str] = ()) -> dict[str, str]:
     """Known non-empty keys as short text, from what a browser, a link or an old view sends.
 
     `beside`: keys that are allowed but not part of the queue. Raises SettingsError for others,
@@ -196,7 +196,7 @@ def cleaned(fields: Mapping[str, object], beside: Collection[str] = ()) -> dict[
         for key, value in fields.items()
         if key not in beside and value is not None
     }
-    filled = {key: text for key, text in _checked(texts).items() if text}
+    filled = {key: text for key, text in _check(texts).items() if text}
     for key, text in filled.items():
         if problem := text_problem(text):
             raise SettingsError(f"'{key}' cannot be used: {problem}.")
@@ -206,7 +206,7 @@ def cleaned(fields: Mapping[str, object], beside: Collection[str] = ()) -> dict[
 def from_text(query: str) -> dict[str, str]:
     """The fields of a typed query string (the part of a URL after the ?); every field must be
     valid. Raises SettingsError."""
-    return cleaned(typed(query))
+    return clean_fields(given_fields(query))
 
 
 def generic_first(query: str) -> dict[str, str]:
@@ -216,10 +216,10 @@ def generic_first(query: str) -> dict[str, str]:
     >>> generic_first("split=val")["order"], generic_first("order=p_error")["order"]
     ('specificity', 'p_error')
     """
-    return cleaned({"order": "specificity"} | typed(query))
+    return clean_fields({"order": "specificity"} | given_fields(query))
 
 
-def typed(query: str) -> dict[str, str]:
+def given_fields(query: str) -> dict[str, str]:
     """Like `from_text` without the page defaults: only the given fields."""
     fields: dict[str, str] = {}
     for part in query.strip().lstrip("?").split("&"):
@@ -231,10 +231,10 @@ def typed(query: str) -> dict[str, str]:
         if key in fields:
             raise SettingsError(f"'{key}' is given twice.")
         fields[key] = value
-    return _checked(fields)
+    return _check(fields)
 
 
-def _checked(fields: Mapping[str, str]) -> dict[str, str]:
+def _check(fields: Mapping[str, str]) -> dict[str, str]:
     """The fields with former value names replaced by current ones. Raises SettingsError
     for a field or a value that does not exist."""
     current = {key: _RENAMED.get((key, value), value) for key, value in fields.items()}

@@ -113,12 +113,12 @@ class _Parser:
         return node if isinstance(node, Group) and node.how == "all" else Group("all", (node,))
 
     def _any_of(self) -> Node:
-        return self._joined("or", "any", self._all_of)
+        return self._parse_joined("or", "any", self._all_of)
 
     def _all_of(self) -> Node:
-        return self._joined("and", "all", self._operand)
+        return self._parse_joined("and", "all", self._operand)
 
-    def _joined(self, keyword: str, how: str, parse_part: Callable[[], Node]) -> Node:
+    def _parse_joined(self, keyword: str, how: str, parse_part: Callable[[], Node]) -> Node:
         nodes = [parse_part()]
         while self._take(keyword):
             nodes.append(parse_part())

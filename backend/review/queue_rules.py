@@ -50,7 +50,7 @@ class RuleReport:
 def preview(store: Store, filter: QueueFilter, curator: str, replaces: bool) -> RulePreview:
     """What one verdict by `curator` for all pairs of the queue would reach. `replaces`: pairs that
     have another verdict get this one."""
-    covered = _covered(filter, replaces)
+    covered = _covered_pairs(filter, replaces)
     free = replace(covered, reader=curator)
     listed_pairs = free.among
     with store.reading() as session:
@@ -77,7 +77,7 @@ def decide_all(
 ) -> RuleReport:
     """Give all pairs of the queue with these fields the verdict, in transactions of AT_ONCE pairs.
     Called again with the same batch id, it goes on; no pair gets the verdict twice."""
-    author, covered = queue_author(curator), _covered(filter, replaces)
+    author, covered = queue_author(curator), _covered_pairs(filter, replaces)
     words = f"rule: {as_query({**fields, 'order': ''}) or 'review=unreviewed'}"
     with store.reading() as session:
         given_count = verdict_queries.count_batch(session, author, batch)
@@ -91,7 +91,7 @@ def decide_all(
         with store.writing() as session:
             before = verdict_queries.pairs_of_batch(session, ids, author, batch)
             claimed = hold_queries.held_by_others(session, ids, curator) - before
-            settled = _settled(session, ids, decision, replaces)
+            settled = _settled_pairs(session, ids, decision, replaces)
             if decision in ABOUT_CAPTION:
                 settled |= {row.pair_id for row in page.rows if not row.caption}
             settled -= claimed | before
@@ -110,7 +110,7 @@ def decide_all(
             return RuleReport(decision, given_count, claimed_count, left_alone)
 
 
-def _covered(filter: QueueFilter, replaces: bool) -> QueueFilter:
+def _covered_pairs(filter: QueueFilter, replaces: bool) -> QueueFilter:
     """The pairs that the verdict may reach, in an order that no verdict changes."""
     plain = replace(filter, order="position", descending=False, reader=None)
     if replaces or filter.review == "unreviewed":
@@ -120,7 +120,7 @@ def _covered(filter: QueueFilter, replaces: bool) -> QueueFilter:
     )
 
 
-def _settled(session: Session, ids: list[int], decision: str, replaces: bool) -> set[int]:
+def _settled_pairs(session: Session, ids: list[int], decision: str, replaces: bool) -> set[int]:
     """Those of the pairs that keep their verdict. Nobody replaces one that they may not know."""
     decided = pair_queries.decisions_of(session, ids)
     if not replaces:

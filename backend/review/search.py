@@ -118,7 +118,7 @@ class PairSearch:
         if way not in WAYS or pair_id is None:
             raise SettingsError(f"'{like}' is not a search; there are {', '.join(WAYS)}.")
         if way == "confused":
-            return self._confused(dataset_id, pair_id)
+            return self._confused_with(dataset_id, pair_id)
         if way == "caption":
             index = self._index(meanings_file(self._store, self._engine, dataset_id), MEANING_WIDTH)
         else:
@@ -127,7 +127,7 @@ class PairSearch:
             index = self._index(file.path, file.width)
         return self._answer(dataset_id, way, number, index)
 
-    def _confused(self, dataset_id: int, pair_id: int) -> tuple[int, ...]:
+    def _confused_with(self, dataset_id: int, pair_id: int) -> tuple[int, ...]:
         with self._store.reading() as session:
             retrieval = specificity_queries.get_retrieval(session, pair_id)
             is_of_dataset = pair_queries.get_pair(session, pair_id).dataset_id == dataset_id

@@ -89,7 +89,7 @@ class Verdicts:
             if decision in ABOUT_CAPTION and _without_caption(rows):
                 raise SettingsError("There is no caption to judge yet. Accept or write one.")
             if decision == "correction":
-                corrected_caption = _corrected(
+                corrected_caption = _corrected_caption(
                     session, pair_id, expected_version, corrected_caption, suggestion_id
                 )
             else:
@@ -217,19 +217,19 @@ class Verdicts:
             raise SettingsError("No pair is selected.")
         with self._store.writing() as session:
             rows = pair_queries.pairs_of(session, [pair_id for pair_id, _ in versions])
-            changed = _changed(rows, fingerprints or {})
+            changed = _changed_pairs(rows, fingerprints or {})
             if decision in ABOUT_CAPTION:
                 changed += _without_caption(rows)
             who = author or self._settings.author
             unchanged = [(pair, version) for pair, version in versions if pair not in changed]
 
-            def decided() -> list[tuple[int, ...]]:
+            def decide() -> list[tuple[int, ...]]:
                 done = verdict_queries.add_verdicts(
                     session, unchanged, decision, author=who, note=_note(note)
                 )
                 return [done.written, done.passed_over]
 
-            outcome = request_queries.once(session, who, request_id, decided)
+            outcome = request_queries.once(session, who, request_id, decide)
         done = Decided(*outcome) if outcome else Decided((), ())
         return Decided(tuple(done.written), (*done.passed_over, *changed))
 
@@ -313,7 +313,7 @@ def in_parts(
         if part is not None:
             sleep(PAUSE)
         with store.writing() as session:
-            part = _shown(session, move(session, part))
+            part = _hide_decision(session, move(session, part))
         if part is not None:
             whole = (
                 part if whole is None else replace(whole, together=whole.together + part.together)
@@ -323,7 +323,7 @@ def in_parts(
     return whole
 
 
-def _changed(rows: Sequence[PairRow], fingerprints: Mapping[int, str]) -> list[int]:
+def _changed_pairs(rows: Sequence[PairRow], fingerprints: Mapping[int, str]) -> list[int]:
     """The pairs whose id, caption or picture is not what was seen (`fingerprint_of`), or which no
     longer exist."""
     stored_prints = {
@@ -338,7 +338,7 @@ def _changed(rows: Sequence[PairRow], fingerprints: Mapping[int, str]) -> list[i
 
 def _check_seen(rows: Sequence[PairRow], pair_id: int, fingerprint: str | None) -> None:
     """Raises PairChanged if the pair is not the one that was seen."""
-    if fingerprint is not None and _changed(rows, {pair_id: fingerprint}):
+    if fingerprint is not None and _changed_pairs(rows, {pair_id: fingerprint}):
         raise PairChanged("The pair that you saw is no longer in the database.")
 
 
@@ -346,7 +346,7 @@ def _without_caption(rows: Sequence[PairRow]) -> list[int]:
     return [row.id for row in rows if not row.caption]
 
 
-def _shown(session: Session, act: VerdictRow | None) -> VerdictRow | None:
+def _hide_decision(session: Session, act: VerdictRow | None) -> VerdictRow | None:
     """The act without the decision in effect after it if the reader must not know that: undoing
     one's opinion may bring another's verdict back."""
     if act is None or blind_review.may_know_pair(session, act.pair_id):
@@ -376,7 +376,9 @@ def _text_at(session: Session, pair_id: int, version: int) -> str | None:
     return verdict_queries.edited_texts(session, [pair_id]).get(pair_id)
 
 
-def _suggested(session: Session, pair_id: int, version: int, suggestion_id: int) -> str | None:
+def _suggested_caption(
+    session: Session, pair_id: int, version: int, suggestion_id: int
+) -> str | None:
     """The caption that a suggestion makes. One that replaces a claim leaves what has been corrected
     elsewhere."""
     suggestions = suggestion_queries.list_suggestions(session, pair_id, kind=None)
@@ -392,13 +394,13 @@ def _suggested(session: Session, pair_id: int, version: int, suggestion_id: int)
     return place.replaced_in(before, replaced_text(caption, row))
 
 
-def _corrected(
+def _corrected_caption(
     session: Session, pair_id: int, version: int, text: str | None, suggestion_id: int | None
 ) -> str:
     """The corrected caption of a verdict on this version: the edit's text, or the suggestion's."""
     caption = pair_queries.get_pair(session, pair_id).caption
     if text is None and suggestion_id is not None:
-        text = _suggested(session, pair_id, version, suggestion_id)
+        text = _suggested_caption(session, pair_id, version, suggestion_id)
     text = (text or "").strip()
     if is_blank(text):
         raise SettingsError("The corrected caption is empty. Type one.")

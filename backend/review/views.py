@@ -537,7 +537,7 @@ class PlaneView:
     measured: bool = False
 
 
-def shown(
+def suggestion_view(
     caption: str,
     suggestion: Suggestion | SuggestionRow,
     identity: int,

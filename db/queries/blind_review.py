@@ -170,7 +170,7 @@ def by_a_person(verdict: VerdictSeen) -> ColumnElement[bool]:
     return or_(verdict.decided_by.is_(None), ~verdict.decided_by.startswith(RULE, autoescape=True))
 
 
-def judged(verdict: VerdictSeen) -> ColumnElement[str | None]:
+def judgement_of(verdict: VerdictSeen) -> ColumnElement[str | None]:
     """The `judgement` of a pair's verdict in effect, as an SQL expression."""
     is_copy = verdict.decided_by.startswith(DUPLICATE, autoescape=True)
     return case(

@@ -65,7 +65,7 @@ def detections_of(session: Session, pair_ids: Sequence[int]) -> dict[int, Detect
     }
 
 
-def unjudged(
+def unjudged_pairs(
     session: Session,
     run_id: int,
     classifier_id: int,

@@ -23,7 +23,7 @@ def _identity() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
-def _forked() -> None:
+def _forget_after_fork() -> None:
     global PROCESS
     PROCESS = _identity()
 
@@ -31,7 +31,7 @@ def _forked() -> None:
 #: Unique identity of this process: process ids are reused, above all in containers.
 PROCESS = _identity()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_forget_after_fork)
 
 #: A job on another machine, whose process cannot be checked, counts as dead if not updated for
 #: this long.

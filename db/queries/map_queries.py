@@ -12,7 +12,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from db.models import MapPlace, Pair
-from db.queries.blind_review import judged, verdict_seen
+from db.queries.blind_review import judgement_of, verdict_seen
 from db.queries.ranking_queries import p_error_of
 from db.queries.statements import (
     check_number,
@@ -47,7 +47,7 @@ def points(
     """(pair, x, y, p_error, icc, judgement) of every pair on the map, in import order."""
     p_error, verdict = p_error_of(session, dataset_id), verdict_seen(session, dataset_id)
     rows = session.execute(
-        select(MapPlace.pair_id, MapPlace.x, MapPlace.y, p_error, Pair.icc, judged(verdict))
+        select(MapPlace.pair_id, MapPlace.x, MapPlace.y, p_error, Pair.icc, judgement_of(verdict))
         .join(Pair, Pair.id == MapPlace.pair_id)
         .where(in_dataset(dataset_id))
         .order_by(MapPlace.pair_id)

@@ -22,7 +22,7 @@ def save_numbers(session: Session, measure: str, value_of_pair: Mapping[int, flo
     save_rows(session, PairNumber, ("pair_id", "measure"), rows)
 
 
-def unmeasured(
+def unmeasured_pairs(
     session: Session, dataset_id: int, measure: str, after_id: int, limit: int
 ) -> list[PairCaption]:
     """The next pairs after `after_id` in import order that have a caption and no such number."""

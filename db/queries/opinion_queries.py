@@ -151,7 +151,7 @@ def of_pair(session: Session, pair_id: int) -> list[OpinionRow]:
     return read_records(session, OpinionRow, query)
 
 
-def shared(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:
+def shared_opinions(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:
     """The opinions on each pair that several curators have judged, without settling ones."""
     several = (
         select(Opinion.pair_id)
@@ -198,7 +198,7 @@ def count_disputed(session: Session, dataset_id: int) -> int:
     return session.execute(select(func.count()).select_from(disputed)).scalar_one()
 
 
-def disputed(session: Session, dataset_id: int) -> list[DisputedPair]:
+def disputed_pairs(session: Session, dataset_id: int) -> list[DisputedPair]:
     """The first hundred unsettled disagreements for an adjudicator, in import order."""
     ids = disputed_ids(session, dataset_id).order_by(Opinion.pair_id).limit(100).subquery()
     rows = session.execute(

@@ -20,7 +20,7 @@ from db.models import (
     Suggestion,
     Trajectory,
 )
-from db.queries.blind_review import judged, pair_columns, verdict_seen
+from db.queries.blind_review import judgement_of, pair_columns, verdict_seen
 from db.queries.ranking_queries import p_error_of
 from db.queries.statements import (
     check_text,
@@ -444,16 +444,18 @@ def review_counts(session: Session, dataset_id: int, total: int | None = None) -
     known."""
     if total is None:
         total = totals(session, dataset_id)[0]
-    counted = {row[0]: int(row[1]) for row in session.execute(_decided(session, dataset_id))}
+    counted = {
+        row[0]: int(row[1]) for row in session.execute(_count_by_judgement(session, dataset_id))
+    }
     errors = sum(number for decision, number in counted.items() if is_wrong(decision))
     return ReviewCounts(dataset_id, total, sum(counted.values()), errors)
 
 
-def _decided(session: Session, dataset_id: int) -> Select[str | None, int]:
+def _count_by_judgement(session: Session, dataset_id: int) -> Select[str | None, int]:
     """A query for the number of pairs by judgement."""
     verdict = verdict_seen(session, dataset_id)
     return (
-        select(judged(verdict), func.count())
+        select(judgement_of(verdict), func.count())
         .where(in_dataset(dataset_id), ~verdict.is_undecided)
         .group_by(literal_column("1"))
     )
@@ -462,7 +464,7 @@ def _decided(session: Session, dataset_id: int) -> Select[str | None, int]:
 def counts(session: Session, dataset_id: int) -> DatasetCounts:
     """Totals of one dataset."""
     total, scored = totals(session, dataset_id)
-    decided = session.execute(_decided(session, dataset_id))
+    decided = session.execute(_count_by_judgement(session, dataset_id))
     by_decision = {decision: number for decision, number in decided if decision is not None}
     return DatasetCounts(
         total=total,
@@ -478,7 +480,7 @@ def judged_by_people(session: Session, dataset_id: int) -> tuple[int, int]:
     wrong."""
     author = verdict_seen(session, dataset_id).decided_by
     by_people = or_(author.is_(None), ~author.startswith(RULE, autoescape=True))
-    decided = session.execute(_decided(session, dataset_id).where(by_people))
+    decided = session.execute(_count_by_judgement(session, dataset_id).where(by_people))
     counted = {name: number for name, number in decided if name in RIGHT_OR_WRONG}
     wrong = sum(number for name, number in counted.items() if is_wrong(name))
     return sum(counted.values()), wrong

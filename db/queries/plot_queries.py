@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session, aliased
 
 from db.decisions import NOT_ABOUT_CAPTION, WRONG
 from db.models import Pair, Verdict
-from db.queries.blind_review import by_a_person, judged, verdict_seen
+from db.queries.blind_review import by_a_person, judgement_of, verdict_seen
 from db.queries.ranking_queries import p_error_of
 from db.queries.statements import (
     in_dataset,
@@ -36,7 +36,7 @@ def by_scores(
     p_error, verdict = p_error_of(session, dataset_id), verdict_seen(session, dataset_id)
     upwards = Pair.specificity if up == "specificity" else Pair.icc
     rows = session.execute(
-        select(Pair.id, p_error, upwards, Pair.icc, judged(verdict))
+        select(Pair.id, p_error, upwards, Pair.icc, judgement_of(verdict))
         .where(in_dataset(dataset_id), p_error.is_not(None), upwards.is_not(None))
         .order_by(Pair.id)
         .execution_options(yield_per=5000)
@@ -53,7 +53,7 @@ def decided_points(
     it."""
     verdict = verdict_seen(session, dataset_id)
     rows = session.execute(
-        select(p_error_of(session, dataset_id), Pair.icc, Pair.specificity, judged(verdict))
+        select(p_error_of(session, dataset_id), Pair.icc, Pair.specificity, judgement_of(verdict))
         .where(in_dataset(dataset_id), ~verdict.is_undecided, by_a_person(verdict))
         .order_by(Pair.decided_at, Pair.id)
         .execution_options(yield_per=2000)
@@ -168,7 +168,7 @@ def pace(session: Session, dataset_id: int) -> list[tuple[str, str, int]]:
 
 def wrong_ids(session: Session, dataset_id: int) -> set[str]:
     """The external ids of the pairs that are decided to be wrong."""
-    is_error = judged(verdict_seen(session, dataset_id)).in_(WRONG)
+    is_error = judgement_of(verdict_seen(session, dataset_id)).in_(WRONG)
     query = select(Pair.external_id).where(in_dataset(dataset_id), is_error)
     return set(session.scalars(query))
 
@@ -186,12 +186,16 @@ def review_progress(
     gap = session.scalar(select(func.min(Pair.random_key)).where(*open_pairs))
     unknown = p_error.is_(None)
     below = true() if whole else unknown if point is None else or_(unknown, p_error <= point)
-    is_error = judged(verdict).in_(WRONG)
+    is_error = judgement_of(verdict).in_(WRONG)
 
     def count(*conditions: ColumnElement[bool]) -> int:
         return int(session.scalar(select(func.count(Pair.id)).where(is_shown, *conditions)) or 0)
 
-    drawn = [below, ~verdict.is_undecided, judged(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION))]
+    drawn = [
+        below,
+        ~verdict.is_undecided,
+        judgement_of(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION)),
+    ]
     if gap is not None:
         drawn.append(Pair.random_key < gap)
     return Reached(

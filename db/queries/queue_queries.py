@@ -389,7 +389,7 @@ def _segments(
     limits = tuple(_limits(filter.where, filter.order, column)) if filter.where else ()
     has_value = (column.is_not(None), *limits)
     # A range over the ordering column excludes unknown values: skip their segment.
-    bounded = filter.order in _COMPLETE or _bounded(filter, filter.order)
+    bounded = filter.order in _COMPLETE or _is_bounded(filter, filter.order)
     by_value = (
         column.desc() if values_descend else column.asc(),
         Pair.id.asc() if ties_ascend else Pair.id.desc(),
@@ -429,7 +429,7 @@ def _limits(
                     yield column > range.maximum
 
 
-def _bounded(filter: QueueFilter, name: str) -> bool:
+def _is_bounded(filter: QueueFilter, name: str) -> bool:
     return any(
         range.column == name and (range.minimum, range.maximum) != (None, None)
         for range in filter.ranges
@@ -581,7 +581,7 @@ def _rows(
     """At most `limit` rows after (or, backwards, before) a position, nearest first."""
     dataset_id = filter.dataset_id
     key, last = ("ranking", dataset_id), (session.get_bind().engine.url, dataset_id)
-    if filter.order not in _BY_PROBABILITY and not _bounded(filter, "p_error"):
+    if filter.order not in _BY_PROBABILITY and not _is_bounded(filter, "p_error"):
         return _rows_by(session, filter, place, limit, backwards)
     # A key press should not cost a statement that queries the ranking: the last one seen is
     # assumed, and the rows contain the actual one.
@@ -670,7 +670,7 @@ def _streams(
             ties = Pair.id.desc() if backwards else Pair.id.asc()
             streams.append(iter([_Segment((side, *bound, *further), (rising, ties))]))
     unknown = place is None or place.value is None or not backwards
-    if unknown and not _bounded(filter, "p_error"):
+    if unknown and not _is_bounded(filter, "p_error"):
         behind = place if place is not None and place.value is None else None
         streams.append(iter([_by_id((p_error.is_(None),), not backwards, behind)]))
     return streams

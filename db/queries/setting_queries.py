@@ -33,12 +33,12 @@ def identity(session: Session) -> str:
 
     Files outside the database that belong to its dataset ids are stored under this name.
     """
-    return _kept(session, _IDENTITY, uuid.uuid4().hex)
+    return _keep(session, _IDENTITY, uuid.uuid4().hex)
 
 
 def device_secret(session: Session) -> bytes:
     """The key that signs device cookies, created at the first call; needs a `writing()` session."""
-    return bytes.fromhex(_kept(session, _DEVICE_SECRET, secrets.token_hex(32)))
+    return bytes.fromhex(_keep(session, _DEVICE_SECRET, secrets.token_hex(32)))
 
 
 def forget_all(session: Session) -> None:
@@ -46,7 +46,7 @@ def forget_all(session: Session) -> None:
     session.execute(delete(Setting))
 
 
-def _kept(session: Session, key: str, value: str) -> str:
+def _keep(session: Session, key: str, value: str) -> str:
     """The value stored under `key`; `value` is stored first if there is none."""
     insert = insert_for(session, Setting)
     session.execute(insert.values(key=key, value=value).on_conflict_do_nothing())

@@ -56,7 +56,7 @@ def _opinions(session: Session, condition: ColumnElement[bool]) -> dict[int, Mod
     return {pair: ModelAnswerRow(pair, p_yes, decode_suspects(blob)) for pair, p_yes, blob in rows}
 
 
-def unasked(session: Session, dataset_id: int, run_id: int, limit: int) -> list[PairCaption]:
+def unasked_pairs(session: Session, dataset_id: int, run_id: int, limit: int) -> list[PairCaption]:
     """The pairs that are most likely wrong among those that the run has no answer about."""
     p_error = p_error_of(session, dataset_id)
     answered_ids = select(SecondOpinion.pair_id).where(SecondOpinion.run_id == run_id)

@@ -58,7 +58,7 @@ def get_retrieval(session: Session, pair_id: int) -> RetrievalRow | None:
     return RetrievalRow(**row._asdict() | {"better": decode_integers(row.better)})
 
 
-def unmeasured(
+def unmeasured_pairs(
     session: Session, dataset_id: int, run_id: int, after_id: int, limit: int
 ) -> list[PairCaption]:
     """The next pairs after `after_id`, in import order, that this run has not measured."""

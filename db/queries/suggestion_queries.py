@@ -136,12 +136,12 @@ def accepted_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, tuple
     """The proposer and the caption of the suggestion that the verdict in effect accepted, by
     pair."""
     rows = session.execute(
-        _accepted(Suggestion.proposer, Suggestion.caption).where(Pair.id.in_(pair_ids))
+        _accepted_suggestions(Suggestion.proposer, Suggestion.caption).where(Pair.id.in_(pair_ids))
     )
     return {row.id: (row.proposer, row.caption) for row in rows}
 
 
-def _accepted(*columns: Any) -> Select[*tuple[Any, ...]]:
+def _accepted_suggestions(*columns: Any) -> Select[*tuple[Any, ...]]:
     """These columns of suggestions, and the pairs whose verdict in effect accepted them."""
     return (
         select(Pair.id, *columns)
@@ -153,7 +153,7 @@ def _accepted(*columns: Any) -> Select[*tuple[Any, ...]]:
 def accepted_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The provenance of the enrichment that the verdict in effect accepted, by pair."""
     rows = session.execute(
-        _accepted(Suggestion.provenance).where(
+        _accepted_suggestions(Suggestion.provenance).where(
             Pair.id.in_(pair_ids), verdict_seen(session).enriches
         )
     )
@@ -166,7 +166,7 @@ def save_attempt(session: Session, attempt: Attempt) -> None:
     save_rows(session, CorrectionAttempt, ("pair_id", "proposer", "run_id"), [values])
 
 
-def attempted(
+def attempted_outcomes(
     session: Session, pair_ids: Sequence[int], proposer: str, run_id: int
 ) -> dict[int, str]:
     """Outcome by pair, of those that this proposer has attempted under this run."""

@@ -118,7 +118,7 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
         ("pair_id", "run_id", "start"),
         [
             {"pair_id": row.pair_id, "run_id": run_id, "start": row.start, "end": row.end}
-            | packed(row)
+            | pack_row(row)
             for row in batch
         ],
         only_where=lambda new: or_(new.whole, Trajectory.whole.is_(False)),
@@ -190,7 +190,7 @@ def get_trajectories(
     rows = session.execute(
         select(*_COLUMNS).where(of_run, Trajectory.pair_id == pair_id).order_by(Trajectory.start)
     )
-    return [unpacked(row, row.start, row.end) for row in rows]
+    return [unpack_row(row, row.start, row.end) for row in rows]
 
 
 def trajectories_of(
@@ -205,7 +205,7 @@ def trajectories_of(
     )
     by_pair: dict[int, list[TrajectoryRow]] = {}
     for row in rows:
-        by_pair.setdefault(row.pair_id, []).append(unpacked(row, row.start, row.end))
+        by_pair.setdefault(row.pair_id, []).append(unpack_row(row, row.start, row.end))
     return by_pair
 
 
@@ -304,7 +304,7 @@ def check_finite(batch: Sequence[TrajectoryRow]) -> None:
             raise ValueError(f"the scores of pair {trajectory.pair_id} are empty or not finite")
 
 
-def packed(trajectory: TrajectoryRow) -> dict[str, Any]:
+def pack_row(trajectory: TrajectoryRow) -> dict[str, Any]:
     """Column values by name."""
     captions = trajectory.captions
     return {
@@ -314,18 +314,18 @@ def packed(trajectory: TrajectoryRow) -> dict[str, Any]:
         "first_step_scores": encode_floats(trajectory.first_step_scores),
         "truncated": trajectory.truncated,
         "captions": None if captions is None else encode_texts(captions),
-        "second_scores": _packed(trajectory.auxiliary, 0),
-        "second_first_step_scores": _packed(trajectory.auxiliary, 1),
+        "second_scores": _pack(trajectory.auxiliary, 0),
+        "second_first_step_scores": _pack(trajectory.auxiliary, 1),
         "whole": trajectory.whole,
     }
 
 
-def _packed(auxiliary: tuple[FloatArray, FloatArray] | None, which: int) -> bytes | None:
+def _pack(auxiliary: tuple[FloatArray, FloatArray] | None, which: int) -> bytes | None:
     return None if auxiliary is None else encode_floats(auxiliary[which])
 
 
-def unpacked(row: Row[*tuple[Any, ...]], start: int = 0, end: int | None = None) -> TrajectoryRow:
-    """The inverse of `packed`; the row also has `pair_id`, `expectation` and `captioner`."""
+def unpack_row(row: Row[*tuple[Any, ...]], start: int = 0, end: int | None = None) -> TrajectoryRow:
+    """The inverse of `pack_row`; the row also has `pair_id`, `expectation` and `captioner`."""
     auxiliary = None
     if row.second_scores is not None and row.second_first_step_scores is not None:
         auxiliary = (decode_floats(row.second_scores), decode_floats(row.second_first_step_scores))
@@ -360,7 +360,7 @@ def save_copies(
     """
     check_finite(batch)
     rows = [
-        {"run_id": run_id, "pair_id": row.pair_id, "caption": digest(text), **packed(row)}
+        {"run_id": run_id, "pair_id": row.pair_id, "caption": digest(text), **pack_row(row)}
         for text, row in zip(captions, batch, strict=True)
     ]
     save_rows(
@@ -385,7 +385,7 @@ def copies_of(session: Session, run_id: int, copies: Sequence[Copy]) -> dict[Cop
         for row in rows:
             copy = wanted.get((row.pair_id, row.caption))
             if copy is not None:
-                rows_by_copy[copy] = unpacked(row)
+                rows_by_copy[copy] = unpack_row(row)
     return rows_by_copy
 
 
@@ -395,12 +395,14 @@ def digest(caption: str) -> bytes:
 
 
 def count_unexpected(session: Session, run_id: int, captioner: str) -> int:
-    """How many pairs `unexpected` would return in total."""
+    """How many pairs `without_expectation` would return in total."""
     query = select(func.count(Trajectory.pair_id.distinct())).where(*_unread(run_id, captioner))
     return int(session.execute(query).scalar_one())
 
 
-def unexpected(session: Session, run_id: int, captioner: str, after: int, limit: int) -> list[int]:
+def without_expectation(
+    session: Session, run_id: int, captioner: str, after: int, limit: int
+) -> list[int]:
     """The next pairs after `after` whose trajectory under the run has no expectations of this
     captioner, in import order."""
     unread = session.execute(

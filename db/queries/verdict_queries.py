@@ -292,7 +292,7 @@ def add_claim_label(
         others = [label for label in labels_in(pair.claim_labels) if label.start != start]
         text = pair.caption[start:end]
         new = [] if is_right is None else [ClaimLabel(start, end, text, is_right, author)]
-        act = _labelled(session, pair, to_store([*others, *new]), start, author, sampling)
+        act = _label(session, pair, to_store([*others, *new]), start, author, sampling)
         if (row := _write_change(session, act, settles=False)) is not None:
             return row
     earlier = _version(session, pair_id, expected_version + 1)
@@ -310,12 +310,12 @@ _STATE = (
 )  # fmt: skip
 
 
-def _labelled(
+def _label(
     session: Session, pair: Any, labels: LabelRecords, claim: int, author: str, sampling: str
 ) -> _Change:
     """The act after which the pair has these labels."""
     standing = _version(session, pair.id, pair.standing_version)
-    act = replace(_unchanged(pair, standing, author), claim_labels=labels, claim=claim)
+    act = replace(_unchanged_event(pair, standing, author), claim_labels=labels, claim=claim)
     if has_wrong(labels) and not is_wrong(judgement(pair.decision, pair.enriches)):
         wrong = replace(
             act, decision="wrong", corrected_caption=None, suggestion_id=None, enriches=False,
@@ -327,7 +327,7 @@ def _labelled(
     return _Change(act, pair.decided_by, pair.decided_at)
 
 
-def _unchanged(pair: Any, standing: VerdictRow | None, author: str) -> VerdictEvent:
+def _unchanged_event(pair: Any, standing: VerdictRow | None, author: str) -> VerdictEvent:
     """An act that leaves the pair as it is; `standing`: the act in effect."""
     return VerdictEvent(
         pair_id=pair.id,
@@ -362,7 +362,7 @@ def add_note(
     if pair is None:
         raise _missing(pair_id)
     if pair.verdict_version == expected_version and pair.decision is None:
-        act = replace(_unchanged(pair, None, author), note=note)
+        act = replace(_unchanged_event(pair, None, author), note=note)
         if (row := _write_change(session, _Change(act, None, None), settles=False)) is not None:
             return row
     earlier = _version(session, pair_id, expected_version + 1)
@@ -459,7 +459,7 @@ def add_all(
         changes.append(_Change(act, author, when))
     _write_all(session, changes)
     session.commit()
-    return _decided(changes, wanted)
+    return _report(changes, wanted)
 
 
 def _versions(
@@ -474,7 +474,7 @@ def _versions(
     }
 
 
-def _decided(changes: Sequence[_Change], pair_ids: Iterable[int]) -> Decided:
+def _report(changes: Sequence[_Change], pair_ids: Iterable[int]) -> Decided:
     """`pair_ids`: all that were wanted, in their order."""
     done_ids = {change.act.pair_id: None for change in changes}
     return Decided(tuple(done_ids), tuple(id for id in pair_ids if id not in done_ids))
@@ -562,7 +562,7 @@ def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> Decid
         _write_all(session, rewritten)
         changes += rewritten
     session.commit()
-    return _decided(changes, (edit.pair_id for edit in edits))
+    return _report(changes, (edit.pair_id for edit in edits))
 
 
 def _rewritten(
@@ -650,7 +650,7 @@ def restore(session: Session, versions: Mapping[int, int], *, author: str, batch
             changes.append(_Change(act, decided_by, decided_at))
     _write_all(session, changes)
     session.commit()
-    return _decided(changes, versions)
+    return _report(changes, versions)
 
 
 #: What an act leaves in effect.
@@ -849,7 +849,7 @@ def _revert_batch(
         if rest_of is None:
             newest = session.execute(newest_first.limit(1)).one_or_none()
             if newest is None:
-                return _requested(session, author, request_id)
+                return _find_request(session, author, request_id)
             wanted = newest_first.where(
                 Verdict.id == newest.id if newest.batch is None else Verdict.batch == newest.batch
             )
@@ -866,7 +866,7 @@ def _revert_batch(
         is_full = len(acts) == AT_ONCE
         lock_pairs(session, [act.pair_id for act in acts])
         # Only now: the first of two equal requests may have been written since the act was read.
-        if rest_of is None and (earlier := _requested(session, author, request_id)) is not None:
+        if rest_of is None and (earlier := _find_request(session, author, request_id)) is not None:
             return earlier
         oldest = min(act.id for act in acts)
         versions = _versions(session, [act.pair_id for act in acts])
@@ -879,7 +879,7 @@ def _revert_batch(
             continue
         states = _states(session, [act.pair_id for act in acts])
         when = now()
-        _write_all(session, [_reverted(states, act, when, request_id) for act in acts])
+        _write_all(session, [_revert(states, act, when, request_id) for act in acts])
         session.commit()
         first = _version(session, acts[0].pair_id, acts[0].current_version + 1)
         assert first is not None, "it was written just now"
@@ -888,7 +888,7 @@ def _revert_batch(
     raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
 
 
-def _requested(session: Session, author: str, request_id: str | None) -> VerdictRow | None:
+def _find_request(session: Session, author: str, request_id: str | None) -> VerdictRow | None:
     """The undo or redo that an earlier request with this id has written; None if there is none."""
     if request_id is None:
         return None
@@ -924,7 +924,7 @@ def _decider(
     return (None, None) if act is None or act.decision is None else (act.author, act.created_at)
 
 
-def _reverted(
+def _revert(
     states: dict[tuple[int, int], VerdictRow], act: Any, when: datetime, request_id: str | None
 ) -> _Change:
     """An undo of the act or, if that is an undo, its redo. `states`: all acts on its pair, by pair

@@ -133,7 +133,7 @@ def _batches(count: int, images: list[str], seed: int, claims: int) -> Iterator[
 
     for first in range(0, count, _BATCH):
         yield [
-            _generated(
+            _generate(
                 number,
                 images[number % len(images)],
                 [sentence() for _ in range(claims)],
@@ -143,7 +143,7 @@ def _batches(count: int, images: list[str], seed: int, claims: int) -> Iterator[
         ]
 
 
-def _generated(number: int, image: str, sentences: list[_Sentence], icc: float) -> _Generated:
+def _generate(number: int, image: str, sentences: list[_Sentence], icc: float) -> _Generated:
     text = ""
     claims: list[_Claim] = []
     for trajectory, p_error in sentences:

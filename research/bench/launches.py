@@ -74,7 +74,7 @@ class AcceleratedCaptioner(Captioner):
         return ACCELERATOR
 
 
-def accelerated(captioner: Captioner) -> Captioner:
+def accelerate(captioner: Captioner) -> Captioner:
     return AcceleratedCaptioner(
         **{field.name: getattr(captioner, field.name) for field in fields(Captioner)}
     )
@@ -209,7 +209,7 @@ def _asked_scorer() -> VqaScorer:
 
 
 def _captioner(size: Size) -> Captioner:
-    captioner = accelerated(random_captioner(size))
+    captioner = accelerate(random_captioner(size))
     captioner.image_batches.size = ACCELERATOR.images
     return captioner
 
@@ -219,7 +219,7 @@ def _score_as_a_job_does(kind: str, pairs: int, counter: LaunchCounter) -> None:
     captioner = _captioner(NARROW)
     texts = make_captions(pairs, _WORDS)
     images = _images(pairs, NARROW.pixels)
-    scorer, states = _encoded(kind, images, counter)
+    scorer, states = _encode(kind, images, counter)
     with counter.stage("trajectories"):
         trajectories = _trajectories(scorer, states, texts, counter)
     with counter.stage("captioner"):
@@ -234,7 +234,7 @@ def _score_as_a_job_does(kind: str, pairs: int, counter: LaunchCounter) -> None:
         _suggest(scorer, captioner, images, states, trajectories)
 
 
-def _encoded(
+def _encode(
     kind: str, images: Sequence[Image.Image], counter: LaunchCounter
 ) -> tuple[Scorer, Sequence[ImageState]]:
     """A vision-language model reads a picture with its first caption; alone for its vector."""

@@ -141,7 +141,7 @@ def bench_load(
             tally = _Tally(verdicts)
             with ExitStack() as stack:
                 running = [
-                    stack.enter_context(served(folder, url, number)) for number in range(servers)
+                    stack.enter_context(serve(folder, url, number)) for number in range(servers)
                 ]
                 started = time.monotonic()
                 with ThreadPoolExecutor(curators) as pool:
@@ -216,7 +216,7 @@ def start(
 
 
 @contextmanager
-def served(
+def serve(
     folder: str, url: str | None, number: int = 0, command: Sequence[str] = ()
 ) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """Serve the store in `folder` with `python app.py` or with `command`, to which --port is

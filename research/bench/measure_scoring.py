@@ -22,7 +22,7 @@ from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from research.bench.random_models import SCORERS, make_captions, random_pixels, random_scorer
 from research.bench.reference import ReferenceSession
-from research.evaluation.result_tables import published
+from research.evaluation.result_tables import published_result
 
 #: The requests of one call: (index of the image, its texts).
 Round = list[tuple[int, tuple[Tokens, ...]]]
@@ -171,14 +171,14 @@ def measure(
     pixels = random_pixels(scorer, pairs)
     captions = [Caption.parse(text) for text in make_captions(pairs, words)]
     encode(scorer, pixels[:1])
-    image_seconds, states = _timed(lambda: encode(scorer, pixels), device)
+    image_seconds, states = _time(lambda: encode(scorer, pixels), device)
     requests = list(zip(states, captions, strict=True))
     dict(run_trajectories(scorer, [(states[0], Caption.parse("a warm up"))], exploring))
 
     progress(1, 4, f"{kind}, {exploring.name}: fast")
 
     def explore(session: Any) -> tuple[float, dict[int, Trajectory]]:
-        return _timed(
+        return _time(
             lambda: dict(run_trajectories(scorer, requests, exploring, session=session)), device
         )
 
@@ -189,7 +189,7 @@ def measure(
     recorder = Recorder(scorer.open_session())
     fast_seconds, fast = explore(recorder)
     plain_session = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
-    plain_score, _ = _timed(score_once, device)
+    plain_score, _ = _time(score_once, device)
 
     plain_session = ReferenceSession(scorer)  # resets its counters  # pyrefly: ignore[bad-argument-type]
     slow_seconds = full_seconds = None
@@ -314,12 +314,12 @@ def product_rate(tokens: int, shape: Shape, scorer: DualEncoder, seconds: float 
         once()
         spent, rounds = 0.0, 0
         while spent < seconds:
-            spent += _timed(once, device)[0]
+            spent += _time(once, device)[0]
             rounds += 1
     return rounds * 4 * 4 * tokens * shape.width * shape.inner / spent
 
 
-def _timed(compute: Callable[[], Any], device: str) -> tuple[float, Any]:
+def _time(compute: Callable[[], Any], device: str) -> tuple[float, Any]:
     """Seconds: processor time on a CPU, otherwise wall time after the device has synchronised."""
     now = time.process_time if device.startswith("cpu") else time.perf_counter
     wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
@@ -410,7 +410,7 @@ def table(results: Sequence[Measured]) -> str:
     ]
     for r in results:
         paper = PAPER_OVERHEADS.get((r.scorer, r.explorer))
-        on_l40 = published(2, "any", r.scorer, r.explorer, "one L40", "seconds_per_1000")
+        on_l40 = published_result(2, "any", r.scorer, r.explorer, "one L40", "seconds_per_1000")
         seconds = 1000 * (r.image_seconds + r.fast_seconds) / r.pairs
         lines.append(
             f"{r.scorer:9} {r.explorer:23} {r.pairs_per_second:8.2f} {_number(r.speedup):>8} "

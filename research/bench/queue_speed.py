@@ -82,13 +82,13 @@ def measure_store(workspace: Workspace, dataset_id: int, times: int = 60) -> Sto
     places = [first + rng.randrange(summary.total) for _ in range(times)]
     usual = QueueFilter(dataset_id, "unreviewed")
 
-    def ranged() -> QueueFilter:
+    def range_filter() -> QueueFilter:
         low = rng.random() * 0.9
         return QueueFilter(
             dataset_id, "unreviewed", ranges=(Range("p_error", low, low + rng.random() * 0.1),)
         )
 
-    def searched() -> QueueFilter:
+    def search_filter() -> QueueFilter:
         words = (rng.choice(word_lists.COLOURS), rng.choice(word_lists.IN_PLACES))
         return QueueFilter(dataset_id, "unreviewed", text=rng.choice((*words, "zebra", "a red ")))
 
@@ -116,22 +116,22 @@ def measure_store(workspace: Workspace, dataset_id: int, times: int = 60) -> Sto
             workspace.review.previous_pair(usual, places[i]))),
         ("one pair, everything about it", lambda i: workspace.review.open_pair(places[i])),
         ("counts of the dataset", lambda _: workspace.review.counts(dataset_id)),
-        ("a range with its count", lambda _: page_and_count(ranged())),
+        ("a range with its count", lambda _: page_and_count(range_filter())),
         ("most uncertain, with its count", lambda _: page_and_count(
             QueueFilter(dataset_id, "unreviewed", order="uncertainty"))),
         ("same kind of suspect word", lambda _: page_and_count(
             QueueFilter(dataset_id, suspect_kind="colour"))),
-        ("text search with its count", lambda _: page_and_count(searched())),
+        ("text search with its count", lambda _: page_and_count(search_filter())),
         ("the bars and counts of the filters", lambda _: workspace.review.queue_values(usual)),
         ("groups with their count", lambda _: page_and_count(in_groups())),
         *((f"the table's first two pages by {order}", lambda _, order=order: table(order))
           for order in ("p_error", "external_id", "-caption", "split", "decision", "extra:width")),
     ]  # fmt: skip
-    answers = [_timed(name, ask, times) for name, ask in questions]
+    answers = [_time(name, ask, times) for name, ask in questions]
     return StoreReport(summary.total, _bytes_a_pair(workspace.store, summary.total), tuple(answers))
 
 
-def _timed(question: str, ask: Callable[[int], object], times: int) -> Answered:
+def _time(question: str, ask: Callable[[int], object], times: int) -> Answered:
     milliseconds = []
     for number in range(times):
         began = time.perf_counter()

@@ -82,7 +82,7 @@ class ReferenceSession:
     def _scores(self, state: torch.Tensor, texts: Sequence[Tokens]) -> torch.Tensor:
         scorer = self.scorer
         if isinstance(scorer, BlipScorer) and scorer.matching:
-            ids, mask = self._padded(_wrapped(texts, scorer.around(matching=True)))
+            ids, mask = self._pad(_wrap(texts, scorer.around(matching=True)))
             patches = state.expand(len(texts), -1, -1)
             states = scorer.model.text_encoder(
                 input_ids=ids,
@@ -98,11 +98,11 @@ class ReferenceSession:
         scorer = self.scorer
         model = scorer.model
         if isinstance(scorer, BlipScorer):
-            ids, mask = self._padded(_wrapped(texts, scorer.around(matching=False)))
+            ids, mask = self._pad(_wrap(texts, scorer.around(matching=False)))
             states = model.text_encoder(input_ids=ids, attention_mask=mask).last_hidden_state
             vectors = model.text_proj(states[:, 0])
         else:
-            ids, mask = self._padded([scorer.tower.whole(text) for text in texts])
+            ids, mask = self._pad([scorer.tower.whole(text) for text in texts])
             read = model.text_model(input_ids=ids, attention_mask=mask).pooler_output
             vectors = model.text_projection(read)
         return torch.nn.functional.normalize(vectors, dim=-1)
@@ -143,7 +143,7 @@ class ReferenceSession:
             work.attended += tokens * tokens // len(texts)
             work.seen += tokens * patches
 
-    def _padded(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _pad(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         longest = max(self.padding, *map(len, sequences)) if sequences else 0
         filler = int(self.scorer.reader.tokenizer.pad_token_id or 0)  # pyrefly: ignore[missing-attribute]
         ids = torch.full((len(sequences), longest), filler, dtype=torch.long)
@@ -154,7 +154,7 @@ class ReferenceSession:
         return ids.to(self.scorer.info.device), mask.to(self.scorer.info.device)
 
 
-def _wrapped(texts: Sequence[Tokens], around: tuple[int, int]) -> list[Tokens]:
+def _wrap(texts: Sequence[Tokens], around: tuple[int, int]) -> list[Tokens]:
     begin, end = around
     return [(begin, *text, end) for text in texts]
 

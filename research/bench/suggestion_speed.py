@@ -106,9 +106,9 @@ def bench_suggestions(pairs: int, progress: Progress = no_progress) -> Suggestio
         for first in range(0, pairs, TOGETHER_IF_SMALL):  # alternate: the machine's speed may drift
             part = cases[first : first + TOGETHER_IF_SMALL]
             progress(first, pairs, "Suggestions")
-            seconds, made = _timed(scorer, part, captioner, len(part), JUDGED_AHEAD_IF_SMALL)
+            seconds, made = _time(scorer, part, captioner, len(part), JUDGED_AHEAD_IF_SMALL)
             ours, fast = ours + seconds, fast + made
-            seconds, made = _timed(scorer, part, plain(captioner), 1)
+            seconds, made = _time(scorer, part, plain(captioner), 1)
             theirs, slow = theirs + seconds, slow + made
     finally:
         torch.set_num_threads(threads)
@@ -117,7 +117,7 @@ def bench_suggestions(pairs: int, progress: Progress = no_progress) -> Suggestio
     return SuggestionSpeed(pairs, spent, ours, theirs, same)
 
 
-def _timed(
+def _time(
     scorer: Scorer,
     cases: Sequence[CorrectionContext],
     captioner: Captioner,

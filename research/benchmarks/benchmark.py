@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.containers import ImageFile
 from backend.datasets.regular_files import read_regular
 from backend.errors import DatasetFormatError
@@ -97,7 +97,7 @@ class Pictures:
         if not self.missing:
             return []
         count = f"{len(self.missing):,} of {self._wanted:,} entries name a picture that is not in"
-        sentence = f"{count} {self.root}, '{shown(self.missing[0])}' first."
+        sentence = f"{count} {self.root}, '{trim(self.missing[0])}' first."
         if not self.skip or len(self.missing) == self._wanted:
             raise DatasetFormatError(
                 sentence, terminal="Name the pictures' folder with --image-root, or leave those "
@@ -130,14 +130,14 @@ class Benchmark:
         if twice:
             raise DatasetFormatError(
                 f"{len(twice):,} of {len(content.items):,} captions of {path} share their id with "
-                f"another, '{shown(twice[0])}' first: none of them can be told from its double. "
+                f"another, '{trim(twice[0])}' first: none of them can be told from its double. "
                 f"Take the file as {self.title} publishes it."
             )
         empty = [item.id for item in content.items if not item.caption.strip()]
         if empty:
             raise DatasetFormatError(
                 f"{len(empty):,} of {len(content.items):,} captions of {path} are empty, that of "
-                f"'{shown(empty[0])}' first."
+                f"'{trim(empty[0])}' first."
             )
         if len({item.is_wrong for item in content.items}) < 2:
             raise DatasetFormatError(
@@ -212,7 +212,7 @@ def check_fields(
         raise DatasetFormatError(
             f"'{path}' is not a file of {title}, or another version of it: {lacking:,} of "
             f"{len(listed):,} entries are not of its layout. Entry {number} has no usable "
-            f"'{name}'; it has: {shown(has)}."
+            f"'{name}'; it has: {trim(has)}."
         )
     return listed
 

@@ -31,7 +31,7 @@ _SOURCE = "data/leaderboard.json of github.com/zyx-hhnkh/DetailVerifyBench"
 def _read(path: Path, pictures: Pictures) -> Content:
     entries = check_fields(read_json_lines(path, _TITLE), {}, path, _TITLE)
     lacking = [number for number, entry in enumerate(entries)
-               if not _tagged(entry) or not _names(entry)]  # fmt: skip
+               if not _tag(entry) or not _names(entry)]  # fmt: skip
     if lacking:
         raise DatasetFormatError(
             f"'{path}' is not a file of {_TITLE}, or another version of it: {len(lacking):,} of "
@@ -43,7 +43,7 @@ def _read(path: Path, pictures: Pictures) -> Content:
         names = _names(entry)
         if (picture := pictures.find(*names)) is None:
             continue
-        text, wrong = _untagged(_tagged(entry))
+        text, wrong = _untag(_tag(entry))
         kind = str(entry.get("category") or "")
         for index, claim in enumerate(sentences_of(text)):
             sentence = claim.of(text)
@@ -54,7 +54,7 @@ def _read(path: Path, pictures: Pictures) -> Content:
     return Content(items)
 
 
-def _tagged(entry: Mapping[str, Any]) -> str:
+def _tag(entry: Mapping[str, Any]) -> str:
     return str(entry.get("description_tag") or entry.get("hallucinated_description") or "")
 
 
@@ -65,10 +65,10 @@ def _names(entry: Mapping[str, Any]) -> list[str]:
     return [path.removeprefix("./"), Path(path).name] if path else []
 
 
-def _untagged(tagged: str) -> tuple[str, list[tuple[int, int]]]:
+def _untag(tagged: str) -> tuple[str, list[tuple[int, int]]]:
     """The text without its marks, and where they were.
 
-    >>> _untagged("A <Hallucination>red</Hallucination> dog")
+    >>> _untag("A <Hallucination>red</Hallucination> dog")
     ('A red dog', [(2, 5)])
     """
     text, spans, start, last = "", [], 0, 0

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.engine.captions import changes, lower_words
 from backend.errors import DatasetFormatError
 from research.benchmarks.benchmark import (
@@ -41,7 +41,7 @@ def _read(path: Path, pictures: Pictures) -> Content:
     if unknown:
         raise DatasetFormatError(
             f"{len(unknown):,} of {len(annotations):,} annotations of '{path}' name an image that "
-            f"'images' lacks, {shown(str(unknown[0]))} first."
+            f"'images' lacks, {trim(str(unknown[0]))} first."
         )
     originals = {a["id"]: a["caption"] for a in annotations if not a["foil"]}
     items: list[Item] = []
@@ -62,7 +62,7 @@ def _read(path: Path, pictures: Pictures) -> Content:
                 str(entry["id"]), picture, entry["caption"], entry["foil"],
                 entry["target_word"] if entry["foil"] else "",
                 str(entry["image_id"]),
-                _changed(originals.get(entry["id"]), entry["caption"]) if entry["foil"] else None,
+                _new_words(originals.get(entry["id"]), entry["caption"]) if entry["foil"] else None,
             )
         )  # fmt: skip
     comparisons = [
@@ -75,7 +75,7 @@ def _read(path: Path, pictures: Pictures) -> Content:
     return Content(items, comparisons, notes)
 
 
-def _changed(original: str | None, foil: str) -> frozenset[int] | None:
+def _new_words(original: str | None, foil: str) -> frozenset[int] | None:
     """The words of the foil that its original lacks; None without an original."""
     if original is None:
         return None

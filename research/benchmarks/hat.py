@@ -4,7 +4,7 @@ and nocaps-FOIL from the same authors, one object of a caption replaced."""
 from itertools import accumulate
 from pathlib import Path
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.engine.captions import changes, lower_words
 from backend.errors import DatasetFormatError
 from research.benchmarks.benchmark import (
@@ -51,7 +51,7 @@ def _wrong_words(caption: str, grounding: list[object], name: str, path: Path) -
     if " ".join(word for word, _ in marks) != caption:
         raise DatasetFormatError(
             f"'{path}' is not a file of {_TITLE}: the words of 'grounding' are not those of the "
-            f"caption in '{shown(name)}'."
+            f"caption in '{trim(name)}'."
         )
     ends = list(accumulate(len(word) + 1 for word, _ in marks))
     return word_indices(

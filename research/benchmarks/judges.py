@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from PIL import Image
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.images import load_image
 from backend.datasets.label_file import ScoreFile, read_all_scores, read_scores
@@ -40,7 +40,7 @@ from research.benchmarks.benchmark_figures import Judgement
 from research.evaluation.evaluate import LEMON
 from research.evaluation.labelled import DIRECTORIES, LabelledPairs
 from research.evaluation.scored import prepare
-from research.user_datasets import Picture, imported
+from research.user_datasets import Picture, import_pairs
 
 #: Requests to a server that are in flight together.
 _AT_ONCE = 4
@@ -148,7 +148,7 @@ def _of_file(name: str, path: Path, scores: ScoreFile, items: Sequence[Item]) ->
     if missing and not scores.is_list:
         raise SettingsError(
             f"{len(missing):,} of {len(items):,} captions have no score in '{path.name}', "
-            f"'{shown(missing[0])}' first; it has {len(scores.by_id):,} ids. All judges are "
+            f"'{trim(missing[0])}' first; it has {len(scores.by_id):,} ids. All judges are "
             "compared on the same captions.",
             terminal="Write the ids and pictures of all captions to a file with --items FILE.",
         )
@@ -181,10 +181,10 @@ def by_server(
         try:
             answer = endpoint.ask(question_about(picture_of(item), item.caption))
         except QuestionRefused as problem:
-            raise ModelMismatch(f"About '{shown(item.id)}': {problem}") from problem
+            raise ModelMismatch(f"About '{trim(item.id)}': {problem}") from problem
         if (p := p_yes(answer.likeliest)) is None:
             raise ModelMismatch(
-                f"'{endpoint.name}' answers neither yes nor no about '{shown(item.id)}', so it "
+                f"'{endpoint.name}' answers neither yes nor no about '{trim(item.id)}', so it "
                 "cannot be compared on the same captions."
             )
         return p
@@ -192,7 +192,7 @@ def by_server(
     waiting = [item for item in items if item.id not in scores]
     with DaemonPool(_AT_ONCE) as pool, ExitStack() as stack:
         log = None if answers is None else stack.enter_context(answers.open("a", encoding="utf-8"))
-        for item, p in zip(waiting, pool.ordered(ask, waiting), strict=True):
+        for item, p in zip(waiting, pool.map_in_order(ask, waiting), strict=True):
             scores[item.id] = p
             if log is not None:
                 log.write(json.dumps({"id": item.id, "score": p}, ensure_ascii=False) + "\n")
@@ -220,7 +220,7 @@ def by_program(
         return picture_of(item)
 
     captions = zip(numbers, (item.caption for item in items), strict=True)
-    with imported(captions, picture, options, progress) as (workspace, dataset):
+    with import_pairs(captions, picture, options, progress) as (workspace, dataset):
         settings = workspace.settings
         workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
         with TemporaryDirectory() as folder:
@@ -231,7 +231,7 @@ def by_program(
     lacking = [item.id for row, item in enumerate(items) if _p_error(by_id.get(str(row))) is None]
     if lacking:
         raise DatasetFormatError(
-            f"{len(lacking):,} of {len(items):,} captions were not scored, '{shown(lacking[0])}' "
+            f"{len(lacking):,} of {len(items):,} captions were not scored, '{trim(lacking[0])}' "
             "first."
         )
     rows = [by_id[str(row)] for row in range(len(items))]

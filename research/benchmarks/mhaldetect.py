@@ -7,7 +7,7 @@ either and are counted in the report.
 
 from pathlib import Path
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.engine.claims.sentences import sentences_of
 from backend.errors import DatasetFormatError
 from research.benchmarks.benchmark import (
@@ -77,7 +77,7 @@ def _spans(text: str, annotations: list[object], where: str) -> list[tuple[int, 
         if text[start:end] != quote:
             raise DatasetFormatError(
                 f"{where}: characters {start} to {end} of the answer are not "
-                f"'{shown(str(quote))}', which they are said to be."
+                f"'{trim(str(quote))}', which they are said to be."
             )
         spans.append((int(start), int(end), str(label)))
     return spans

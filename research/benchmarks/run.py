@@ -102,7 +102,7 @@ def evaluate_benchmark(
     progress(0, 0, f"Reading {benchmark.title}")
     content = benchmark.content(path, Pictures(image_root, skip_missing))
     if groups is not None:
-        content = drawn(content, groups, seed)
+        content = draw_content(content, groups, seed)
     if items_file is not None:
         write_items(content.items, items_file)
     from_files, notes = judges.of_files(content.items)  # before hours of scoring
@@ -123,7 +123,7 @@ def evaluate_benchmark(
     )  # fmt: skip
 
 
-def drawn(content: Content, groups: int, seed: int) -> Content:
+def draw_content(content: Content, groups: int, seed: int) -> Content:
     """`groups` of the pictures or examples, at random, with all their captions."""
     names = list(dict.fromkeys(item.group for item in content.items))
     if groups >= len(names):

@@ -67,7 +67,7 @@ class BlipPolicy(Policy):
             int(text.sep_token_id),
         )  # fmt: skip
 
-    def encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self._base.vision_model(pixels).last_hidden_state
         return hidden
 
@@ -99,7 +99,7 @@ class BlipPolicy(Policy):
         read = self._tokenizer(
             list(captions), add_special_tokens=False, truncation=True, max_length=self.longest - 1
         )["input_ids"]
-        return self.padded([[*tokens, self.end] for tokens in read])
+        return self.pad([[*tokens, self.end] for tokens in read])
 
     def save(self, folder: Path) -> None:
         """Write the captioner in the Hub's format, LoRA merged into its weights."""

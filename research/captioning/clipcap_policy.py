@@ -62,7 +62,7 @@ class ClipCapPolicy(Policy):
             min(longest, model.positions), captioner.end,
         )  # fmt: skip
 
-    def encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
         return self.model.see(pixels)
 
     def next_logits(
@@ -95,7 +95,7 @@ class ClipCapPolicy(Policy):
 
     def samples_of(self, captions: Sequence[str]) -> Samples:
         read = self.captioner.tokens_and_spans(captions, self.longest)
-        return self.padded([[*tokens, self.end][: self.longest] for tokens, _ in read])
+        return self.pad([[*tokens, self.end][: self.longest] for tokens, _ in read])
 
     def train(self, mode: bool = True) -> None:
         self.model.train(mode)

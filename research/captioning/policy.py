@@ -47,9 +47,9 @@ class Samples:
 class Policy:
     """A captioner in training. Use from one thread at a time.
 
-    What policies share, whatever their captioner; one implements `encoded`, `next_logits`, `logits`
+    What policies share, whatever their captioner; one implements `encode`, `next_logits`, `logits`
     and `samples_of`. `sees_pixels`: its images are the pixels that `image_processor` makes of
-    pictures, otherwise what `encoded` makes of these; `longest`: maximum number of tokens of a
+    pictures, otherwise what `encode` makes of these; `longest`: maximum number of tokens of a
     sample, including the token `end` that ends a caption.
     """
 
@@ -61,7 +61,7 @@ class Policy:
         self._image_processor, self.sees_pixels = image_processor, sees_pixels
         self.longest, self.end = longest, end
 
-    def encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
         """What the language side reads of pixels [n, 3, height, width]."""
         raise NotImplementedError
 
@@ -69,7 +69,7 @@ class Policy:
         self, memory: torch.Tensor, last: torch.Tensor | None, past: Any, step: int
     ) -> tuple[torch.Tensor, Any]:
         """Logits of the next token [n, vocabulary], and the cache, which is `past` in the next
-        call. `memory`: of `encoded`; `last` [n]: the token before, None at the start."""
+        call. `memory`: of `encode`; `last` [n]: the token before, None at the start."""
         raise NotImplementedError
 
     def logits(self, images: Images, samples: Samples) -> torch.Tensor:
@@ -92,12 +92,12 @@ class Policy:
         for first in range(0, len(images), _TOGETHER):
             part = list(images[first : first + _TOGETHER])
             pixels = self._image_processor(images=part, return_tensors="pt")["pixel_values"]
-            made.append(pixels if self.sees_pixels else self.encoded(pixels.to(self.device)).cpu())
+            made.append(pixels if self.sees_pixels else self.encode(pixels.to(self.device)).cpu())
         return torch.cat(made)
 
     def memory(self, images: Images) -> torch.Tensor:
         images = images.to(self.device)
-        return self.encoded(images) if self.sees_pixels else images
+        return self.encode(images) if self.sees_pixels else images
 
     @torch.no_grad()
     def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
@@ -126,7 +126,7 @@ class Policy:
         tokens = torch.stack(drawn, 1) if drawn else torch.zeros(0, 0, dtype=torch.long)
         return Samples(tokens, lengths_of(tokens, self.end))
 
-    def padded(self, rows: Sequence[Sequence[int]]) -> Samples:
+    def pad(self, rows: Sequence[Sequence[int]]) -> Samples:
         """Captions as tokens, each with its end token."""
         tokens = torch.full((len(rows), max(map(len, rows), default=0)), self.end)
         for row, known in enumerate(rows):
@@ -147,22 +147,25 @@ class Policy:
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """The trained parameters, in a fixed order."""
-        return list(self._trained().values())
+        return list(self._trained_parameters().values())
 
     def state(self) -> dict[str, torch.Tensor]:
         """The trained weights by name, which `restore` sets."""
-        return {name: weights.detach().cpu().clone() for name, weights in self._trained().items()}
+        return {
+            name: weights.detach().cpu().clone()
+            for name, weights in self._trained_parameters().items()
+        }
 
     @torch.no_grad()
     def restore(self, state: Mapping[str, Any]) -> None:
         """Raises SettingsError if the state is of another captioner or method."""
-        trained = self._trained()
+        trained = self._trained_parameters()
         if trained.keys() != state.keys():
             raise SettingsError("The saved training belongs to another captioner or method.")
         for name, weights in trained.items():
             weights.copy_(state[name])
 
-    def _trained(self) -> dict[str, torch.nn.Parameter]:
+    def _trained_parameters(self) -> dict[str, torch.nn.Parameter]:
         return {
             name: weights
             for name, weights in self.model.named_parameters()
@@ -198,11 +201,11 @@ def lengths_of(tokens: torch.Tensor, end: int) -> torch.Tensor:
     return before.sum(1)
 
 
-def truncated(samples: Samples, end: int) -> torch.Tensor:
+def are_truncated(samples: Samples, end: int) -> torch.Tensor:
     """Which captions reached the maximum length without an end token, bool [n].
 
     >>> samples = Samples(torch.tensor([[5, 6, 7], [5, 2, 9]]), torch.tensor([3, 2]))
-    >>> truncated(samples, end=2).tolist()
+    >>> are_truncated(samples, end=2).tolist()
     [True, False]
     """
     if not samples.tokens.shape[1]:

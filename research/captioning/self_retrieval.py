@@ -52,8 +52,8 @@ from research.captioning.policy import (
     Images,
     Policy,
     Samples,
+    are_truncated,
     log_probabilities,
-    truncated,
 )
 
 Floats = NDArray[np.float32]
@@ -234,7 +234,7 @@ class SelfRetrieval:
         self.policy, self.receiver, self.recipe = policy, receiver, recipe
         self.done = 0
         self._images_of, self._near = images_of, near
-        self._references = _checked(references, recipe, len(near))
+        self._references = _check(references, recipe, len(near))
         self._cider = CiderD(self._references) if recipe.cider else None
         self._start = copy.deepcopy(policy) if recipe.kl else None
         self._parameters = list(policy.parameters())
@@ -319,7 +319,7 @@ class SelfRetrieval:
     def _rewards(self, samples: Samples, rows: Sequence[int]) -> tuple[Rewards, Rewards]:
         """Self-retrieval reward, and CIDEr-D / 10 (0 if it has no weight)."""
         captions = self.policy.text(samples)
-        endless = truncated(samples, self.policy.end).tolist()
+        endless = are_truncated(samples, self.policy.end).tolist()
         reward = self.receiver.rewards(captions, rows, endless)
         if self._cider is None:
             return reward, np.zeros(len(rows))
@@ -356,7 +356,7 @@ class RunningMean:
         return value
 
 
-def _checked(
+def _check(
     references: Sequence[Sequence[str]] | None, recipe: Recipe, pictures: int
 ) -> Sequence[Sequence[str]]:
     known = references or ()

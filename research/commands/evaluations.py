@@ -330,7 +330,7 @@ class WithDefault(TyperGroup):
     """Without the name of an evaluation, detection is evaluated; --benchmark NAME names one too."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, named(args))
+        return super().parse_args(ctx, name_evaluation(args))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in self.commands:
@@ -339,10 +339,10 @@ class WithDefault(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def named(arguments: Sequence[str]) -> list[str]:
+def name_evaluation(arguments: Sequence[str]) -> list[str]:
     """The arguments of `evaluate`, with the name of the evaluation first.
 
-    >>> named(["--seeds", "3"]), named(["--benchmark", "foil", "foil.json"])
+    >>> name_evaluation(["--seeds", "3"]), name_evaluation(["--benchmark", "foil", "foil.json"])
     (['detection', '--seeds', '3'], ['benchmark', 'foil', 'foil.json'])
     """
     words = [

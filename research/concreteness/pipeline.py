@@ -199,7 +199,7 @@ FEWEST = 20
 _EDGE = 1e-3
 
 
-def standardised(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.float64]:
+def standardise(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.float64]:
     """Scores in (0, 1), shape [captions]; `lengths` in words."""
     clipped = np.clip(np.asarray(scores, np.float64), _EDGE, 1 - _EDGE)
     logits = np.log(clipped / (1 - clipped))
@@ -368,7 +368,7 @@ def choose_to_rate(
 
     Raises TrainingError if there are too few captions, SettingsError as `make`.
     """
-    scored = _scored(captions, [], parts, out, epochs, seed, progress)
+    scored = _score(captions, [], parts, out, epochs, seed, progress)
     rows = uniformly(scored.vba, scored.sba, count, seed)
     path = out / "to-rate.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -397,7 +397,7 @@ def make(
     if len(labelled) < 10:
         raise TrainingError(f"There are {len(labelled)} labelled captions; at least 10 are needed.")
     texts, ratings = [text for text, _ in labelled], [rating for _, rating in labelled]
-    scored = _scored(captions, texts, parts, out, epochs, seed, progress)
+    scored = _score(captions, texts, parts, out, epochs, seed, progress)
     unlabelled = scored.captions[: len(scored.captions) - len(labelled)]
     labelled_rows = slice(len(unlabelled), None)
     by_encoder = {}
@@ -457,7 +457,7 @@ class _Scored:
     losses: list[float]
 
 
-def _scored(
+def _score(
     captions: Sequence[str], rated: Sequence[str], parts: Parts, out: Path, epochs: int, seed: int,
     progress: Progress,
 ) -> _Scored:  # fmt: skip
@@ -487,8 +487,8 @@ def _scored(
     known = _scores(list(dict.fromkeys(wanted)), parts, out / "scores.csv", seed, progress)
     rows = [known[text] for text in wanted]
     lengths = [len(Caption.parse(text)) for text in wanted]
-    vba = standardised([row[0] for row in rows], lengths)
-    sba = standardised([row[1] for row in rows], lengths)
+    vba = standardise([row[0] for row in rows], lengths)
+    sba = standardise([row[1] for row in rows], lengths)
     return _Scored(wanted, rows, vba, sba, len(distinct), losses)
 
 

@@ -108,7 +108,7 @@ def distill(
     if taught and teacher is None:
         raise SettingsError("Set the teacher model: --teacher NAME.")
     bench = PairCorrector(store, engine, dataset_id, None)
-    accepted = list(_accepted(bench, dataset_id, held_out))
+    accepted = list(_accepted_lessons(bench, dataset_id, held_out))
     enough = _are_enough(accepted)
     if not enough and not taught:
         raise TrainingError(
@@ -119,7 +119,7 @@ def distill(
     answered = []
     if teacher is not None and taught:
         corrector = Corrector(teacher, mode)
-        answered = list(_taught(bench, dataset_id, corrector, taught, held_out))
+        answered = list(_taught_lessons(bench, dataset_id, corrector, taught, held_out))
     if not enough and not _are_enough(answered):
         raise TrainingError(
             f"The teacher corrected {len(_corrections(answered))} captions; at least {FEWEST} are "
@@ -134,14 +134,14 @@ def distill(
     out.mkdir(parents=True, exist_ok=True)
     write_instructions(training_examples, out)
     exam = [lesson for lesson in _corrections(accepted if enough else answered) if lesson.held_out]
-    before = _examined(bench, exam, Corrector(student, mode))
+    before = _examine(bench, exam, Corrector(student, mode))
     losses = fine_tune(student, training_examples, out, recipe, progress)
     # Cached answers of the untrained student must not be used for the trained one.
     kept = dataclasses.replace(student.kept, folder=None)
     trained = LocalVisionLanguageModel(
         str(out / "model"), student.model, student.processor, kept, student.spending
     )
-    after = _examined(bench, exam, Corrector(trained, mode))
+    after = _examine(bench, exam, Corrector(trained, mode))
     return DistillationReport(
         dataset_id=dataset_id,
         examples=len(training_examples),
@@ -152,7 +152,7 @@ def distill(
         untrained=before,
         student=after,
         teacher=(
-            _examined(bench, exam, Corrector(teacher, mode))
+            _examine(bench, exam, Corrector(teacher, mode))
             if teacher is not None and enough
             else None
         ),
@@ -171,10 +171,10 @@ def anticipate(
 ) -> RequestForecast:
     """What the requests to the teacher will take; none is sent."""
     bench = PairCorrector(store, engine, dataset_id, None)
-    accepted = list(_accepted(bench, dataset_id, held_out))
+    accepted = list(_accepted_lessons(bench, dataset_id, held_out))
     enough = _are_enough(accepted)
     exam = [each.context for each in _corrections(accepted) if each.held_out and enough]
-    contexts = [*exam, *(context for _, context in _undecided(bench, dataset_id, taught))]
+    contexts = [*exam, *(context for _, context in _undecided_pairs(bench, dataset_id, taught))]
     questions = [prompting.question(context, teacher.mode) for context in contexts]
     # Stored answers are not asked for again.
     expected = like(questions, teacher.model.name, 0, len(questions))
@@ -191,15 +191,15 @@ def _are_enough(lessons: Sequence[_Lesson]) -> bool:
     return len(corrections) >= FEWEST and len({lesson.held_out for lesson in corrections}) == 2
 
 
-def _accepted(bench: PairCorrector, dataset_id: int, held_out: float) -> Iterator[_Lesson]:
+def _accepted_lessons(bench: PairCorrector, dataset_id: int, held_out: float) -> Iterator[_Lesson]:
     """Corrections accepted by people, then captions that they judged correct."""
     corrected = 0
-    for row in _decided(bench.store, dataset_id, "correction"):
+    for row in _decided_rows(bench.store, dataset_id, "correction"):
         for _, context in bench.contexts([row]):
             if isinstance(context, CorrectionContext) and row.corrected_caption:
                 corrected += 1
                 yield _Lesson(context, row.corrected_caption, _is_held_out(row, held_out))
-    for number, row in enumerate(_decided(bench.store, dataset_id, "correct")):
+    for number, row in enumerate(_decided_rows(bench.store, dataset_id, "correct")):
         if number >= RIGHT_FOR_EACH * corrected:
             return
         for _, context in bench.contexts([row]):
@@ -207,7 +207,7 @@ def _accepted(bench: PairCorrector, dataset_id: int, held_out: float) -> Iterato
                 yield _Lesson(context, row.caption, _is_held_out(row, held_out))
 
 
-def _decided(store: Store, dataset_id: int, decision: str) -> Iterator[QueueRow]:
+def _decided_rows(store: Store, dataset_id: int, decision: str) -> Iterator[QueueRow]:
     filter = QueueFilter(dataset_id, decision=decision, order="position", descending=False)
     after = None
     while True:
@@ -228,18 +228,18 @@ def _is_held_out(row: QueueRow, share: float) -> bool:
     return drawn < share * 2**32
 
 
-def _taught(
+def _taught_lessons(
     bench: PairCorrector, dataset_id: int, teacher: Corrector, limit: int, held_out: float
 ) -> Iterator[_Lesson]:
     """The teacher's answers for undecided pairs, where it gave a readable one."""
-    for row, context in _undecided(bench, dataset_id, limit):
+    for row, context in _undecided_pairs(bench, dataset_id, limit):
         proposal = propose(context, teacher)
         if proposal.outcome in ("corrected", "unchanged"):
             wanted = proposal.caption or context.caption.text
             yield _Lesson(context, wanted, _is_held_out(row, held_out))
 
 
-def _undecided(
+def _undecided_pairs(
     bench: PairCorrector, dataset_id: int, limit: int
 ) -> Iterator[tuple[QueueRow, CorrectionContext]]:
     """The pairs that a teacher corrects, most likely wrong first."""
@@ -251,7 +251,7 @@ def _undecided(
             yield row, context
 
 
-def _examined(
+def _examine(
     bench: PairCorrector, lessons: Sequence[_Lesson], corrector: Corrector
 ) -> CorrectorFigures:
     readable = same = 0

@@ -58,11 +58,11 @@ CAPTIONS = 3
 
 
 def _orange_is_red(description: Description, scene: Scene, rng: random.Random) -> Description:
-    def seen(phrase: NounPhrase) -> NounPhrase:
+    def as_seen(phrase: NounPhrase) -> NounPhrase:
         is_mistaken = phrase.colour == "orange" and rng.random() < SHARE
         return replace(phrase, colour="red") if is_mistaken else phrase
 
-    return replace(description, phrases=tuple(map(seen, description.phrases)))
+    return replace(description, phrases=tuple(map(as_seen, description.phrases)))
 
 
 def _nights_in_the_desert(
@@ -73,20 +73,20 @@ def _nights_in_the_desert(
 
 
 def _one_too_few(description: Description, scene: Scene, rng: random.Random) -> Description:
-    def seen(phrase: NounPhrase) -> NounPhrase:
+    def as_seen(phrase: NounPhrase) -> NounPhrase:
         return replace(phrase, count=2) if phrase.count == 3 and rng.random() < SHARE else phrase
 
-    return replace(description, phrases=tuple(map(seen, description.phrases)))
+    return replace(description, phrases=tuple(map(as_seen, description.phrases)))
 
 
 def _all_are_dogs(description: Description, scene: Scene, rng: random.Random) -> Description:
-    def seen(phrase: NounPhrase) -> NounPhrase:
+    def as_seen(phrase: NounPhrase) -> NounPhrase:
         is_mistaken = phrase.noun in _MISTAKEN_FOR_DOGS and rng.random() < SHARE
         return replace(phrase, noun="dog") if is_mistaken else phrase
 
     if any(phrase.noun == "dog" for phrase in description.phrases):
         return description
-    return replace(description, phrases=tuple(map(seen, description.phrases)))
+    return replace(description, phrases=tuple(map(as_seen, description.phrases)))
 
 
 Mistake = Callable[[Description, Scene, random.Random], Description]
@@ -134,7 +134,7 @@ class TrainedWriters:
     def ways(self) -> Sequence[bool]:
         return (False,)
 
-    def judged(self, count: int, rng: random.Random, are_marked: bool) -> list[JudgedCaption]:
+    def draw_judged(self, count: int, rng: random.Random, are_marked: bool) -> list[JudgedCaption]:
         return [
             JudgedCaption(each.caption, bool(each.is_wrong), writer=writer, at_random=True)
             for writer, captions in self._readable.items()
@@ -187,15 +187,15 @@ def trained_writers(
         file = folder / f"{writer}.json"
         if not file.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            lines = [asdict(each) for each in _captioned(writer, folder, sizes, progress)]
+            lines = [asdict(each) for each in _caption_scenes(writer, folder, sizes, progress)]
             with replacement(file) as part:
                 part.write_text(json.dumps(lines, ensure_ascii=False), encoding="utf-8")
         captions[writer] = [Written(**line) for line in json.loads(file.read_text("utf-8"))]
     return TrainedWriters(captions)
 
 
-def _captioned(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> list[Written]:
-    policy = _trained(writer, folder, sizes, progress)
+def _caption_scenes(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> list[Written]:
+    policy = _train(writer, folder, sizes, progress)
     scenes = _scenes(sizes.described, 1)
     descriptions = []
     generator = torch.Generator().manual_seed(list(WRITERS).index(writer))
@@ -212,7 +212,7 @@ def _captioned(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> l
     return descriptions
 
 
-def _trained(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> BlipPolicy:
+def _train(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> BlipPolicy:
     loaded = load_captioner(str(WRITERS[writer][0] / "scenes-blip-captioner"))
     policy = BlipPolicy(loaded.model, loaded.processor)
     scenes, rng = _scenes(sizes.scenes, 0), random.Random(f"biases of the {writer}")

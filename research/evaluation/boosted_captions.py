@@ -41,7 +41,7 @@ from research.scenes.labelled_bags import rich
 from research.scenes.renderer import PICTURE_SIZE, render
 from research.scenes.truth import facts
 from research.scenes.world import COLOURS, SIZES, Scene, make_scene
-from research.user_datasets import imported
+from research.user_datasets import import_pairs
 
 #: Does not overlap with the seeds of training, the demo and the other evaluations.
 SEED = 7_000_000_000
@@ -153,7 +153,7 @@ def evaluate_boosting(
     results = []
     for k in range(seeds):
         folder = embedded[k % len(embedded)]
-        drawn = _drawn(pairs, first_seed + k, rate)
+        drawn = _draw(pairs, first_seed + k, rate)
         results.append(_figures(drawn, folder, device, progress))
     return BoostingReport(results, marks(results), rate)
 
@@ -174,13 +174,13 @@ class _Drawn:
         return render(self.scenes[scene], PICTURE_SIZE)
 
 
-def _drawn(count: int, seed: int, rate: float) -> _Drawn:
+def _draw(count: int, seed: int, rate: float) -> _Drawn:
     rng = random.Random(SEED + 1_000_000 * seed)
     scenes = [make_scene(rng) for _ in range(count)]
     captions = [[describe(scene, rng).text for _ in range(CAPTIONS)] for scene in scenes]
     full = [rich(scene, rng).text for scene in scenes]
     visual = [blending.visual(scene, rng, rate).text for scene in scenes]
-    encoded = [prompting.encoded(render(scene, PICTURE_SIZE)) for scene in scenes]
+    encoded = [prompting.encode_picture(render(scene, PICTURE_SIZE)) for scene in scenes]
     visuals = dict(zip(encoded, visual, strict=True))
     return _Drawn(seed, scenes, captions, full, visuals, visual)
 
@@ -218,14 +218,14 @@ def _figures(
             "kind": "clip", "device": device, "model": str(models / DIRECTORIES["clip"]),
             "corrector": "by rule", "corrector_url": served.url,
         }  # fmt: skip
-        with imported(captions, drawn.picture, settings, progress) as (workspace, dataset):
+        with import_pairs(captions, drawn.picture, settings, progress) as (workspace, dataset):
             workspace.jobs.score(dataset, suggestions=False, progress=progress)
             workspace.jobs.run("specificity", dataset, progress)
-            considered, outcomes = _considered(workspace, dataset, drawn, progress)
-            return _counted(workspace, dataset, drawn, considered, outcomes, served.requests)
+            considered, outcomes = _consider(workspace, dataset, drawn, progress)
+            return _count(workspace, dataset, drawn, considered, outcomes, served.requests)
 
 
-def _considered(
+def _consider(
     workspace: Workspace, dataset: int, drawn: _Drawn, progress: Progress
 ) -> tuple[dict[int, list[Considered]], Counter[str]]:
     """The proposals of `boost` for the first caption of each scene, and the counts of outcomes."""
@@ -242,7 +242,7 @@ def _considered(
         if isinstance(context, str):
             outcomes[context] += 1
             continue
-        proposals, outcome, _ = work.considered(row, context)
+        proposals, outcome, _ = work.consider(row, context)
         made[first[row.pair_id]] = proposals
         outcomes[outcome] += 1
         progress(len(made), len(first), "Enriching")
@@ -262,7 +262,7 @@ def _pairs(workspace: Workspace, dataset: int) -> dict[tuple[int, int], int]:
             return pair_ids
 
 
-def _counted(
+def _count(
     workspace: Workspace,
     dataset: int,
     drawn: _Drawn,
@@ -300,13 +300,13 @@ def _counted(
         for i, text in kept[kind]:
             captions[kind][i] = text
     claimed = {
-        "original": _claimed([(i, text) for i, text in enumerate(captions["original"])], true),
-        "visual, raw": _claimed(list(enumerate(drawn.visual)), true),
-        "blend": _claimed(kept["blend"], true),
-        "holistic, before the guard": _claimed(
+        "original": _count_claims([(i, text) for i, text in enumerate(captions["original"])], true),
+        "visual, raw": _count_claims(list(enumerate(drawn.visual)), true),
+        "blend": _count_claims(kept["blend"], true),
+        "holistic, before the guard": _count_claims(
             [(i, proposal.boost.caption) for i, listed in considered.items() for proposal in listed
              if proposal.boost.kind == "holistic"], true),
-        "holistic": _claimed(kept["holistic"], true),
+        "holistic": _count_claims(kept["holistic"], true),
     }  # fmt: skip
     keys = [json.dumps(question, sort_keys=True) for question in bodies]
     return BoostingFigures(
@@ -371,7 +371,7 @@ def _kind(claim: str) -> str:
     return ("thing" if not rest else named.get(first, "relation")) if claim else ""
 
 
-def _claimed(captions: Sequence[tuple[int, str]], true: Sequence[Claims]) -> Claimed:
+def _count_claims(captions: Sequence[tuple[int, str]], true: Sequence[Claims]) -> Claimed:
     read = [(i, _read(text)) for i, text in captions]
     false = [len(claims - true[i]) for i, claims in read]
     return Claimed(

@@ -41,7 +41,7 @@ from research.evaluation.labelled import DIRECTORIES, LabelledPairs, from_scenes
 from research.markdown_tables import cell, cells, table
 from research.scenes.caption_reading import claims_of
 from research.scenes.truth import facts
-from research.user_datasets import imported
+from research.user_datasets import import_pairs
 
 Floats = NDArray[np.float64]
 #: Share of the captions that is wrong, share that gets a verdict, and fewest pairs.
@@ -125,11 +125,11 @@ def _ways(
     learner: "_Learner", drawn: LabelledPairs, verdicts: int, seed: int, progress: Progress
 ) -> list[Way]:
     captions = _with_errors(drawn, seed)
-    p_error = _ranked(captions, drawn, learner.models, progress)
+    p_error = _rank(captions, drawn, learner.models, progress)
     queue = np.argsort(-p_error, kind="stable")[:verdicts].tolist()
     at_random = np.random.default_rng((seed, 8)).permutation(len(drawn))[:verdicts].tolist()
 
-    def judged(name: str, rows: Sequence[int], learns_from_pairs: bool = False) -> Way:
+    def judge(name: str, rows: Sequence[int], learns_from_pairs: bool = False) -> Way:
         corrected = [row for row in rows if captions[row] != drawn.originals[row]]
         after = [
             drawn.originals[row] if row in set(corrected) else caption
@@ -137,16 +137,16 @@ def _ways(
         ]
         return Way(name, list(after), corrected, learns_from_pairs)
 
-    ours = judged("ours", queue)
+    ours = judge("ours", queue)
     is_kept = (p_error <= 0.5) | np.isin(np.arange(len(drawn)), queue)
     left = [c if keep else None for c, keep in zip(ours.captions, is_kept, strict=True)]
     return [
         Way("raw", list(captions)),
         Way("re-captioned", list(learner.captions_of(learner.captioner, learner.seen))),
-        judged("at random", at_random),
+        judge("at random", at_random),
         ours,
         Way("ours, rest left out", left, ours.corrected),
-        judged("ours, with pairs", queue, learns_from_pairs=True),
+        judge("ours, with pairs", queue, learns_from_pairs=True),
         Way("all true", list(drawn.originals)),
     ]
 
@@ -158,7 +158,7 @@ def _with_errors(drawn: LabelledPairs, seed: int) -> list[str]:
     return [drawn.captions[i] if i in wrong else drawn.originals[i] for i in range(len(drawn))]
 
 
-def _ranked(
+def _rank(
     captions: Sequence[str], drawn: LabelledPairs, models: Path, progress: Progress
 ) -> Floats:
     """The probability of error of each pair, scored as a user's dataset is: without a label."""
@@ -166,7 +166,10 @@ def _ranked(
         "kind": "blip-itm", "device": "cpu", "model": str(models / DIRECTORIES["blip-itm"]),
         "captioner": str(models / "scenes-blip-captioner"),
     }  # fmt: skip
-    with imported(enumerate(captions), drawn.picture, settings, progress) as (workspace, dataset):
+    with import_pairs(enumerate(captions), drawn.picture, settings, progress) as (
+        workspace,
+        dataset,
+    ):
         workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
         with workspace.store.reading() as session:
             stored = {int(p.external_id): p.p_error
@@ -225,7 +228,7 @@ class _Learner:
         for batch in _batches(rows, self.seed):
             texts = [way.captions[row] or "" for row in batch]
             texts += [negatives[row] for row in batch if row in negatives]
-            images, vectors = self._embedded(model, self._pixels[batch], texts)
+            images, vectors = self._embed(model, self._pixels[batch], texts)
             logits = model.logit_scale.exp() * images @ vectors.T
             diagonal = torch.arange(len(batch))
             loss = F.cross_entropy(logits, diagonal)
@@ -241,7 +244,7 @@ class _Learner:
             return {}
         return {row: self.drawn.captions[row] for row in way.corrected}
 
-    def _embedded(
+    def _embed(
         self, model: Any, pixels: torch.Tensor, texts: Sequence[str]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         tokens = self._processor.tokenizer(list(texts), padding=True, return_tensors="pt")
@@ -259,7 +262,7 @@ class _Learner:
             values = []
             for first in range(0, len(captions), _TOGETHER):
                 part = slice(first, first + _TOGETHER)
-                images, texts = self._embedded(model, self._fresh_pixels[part], captions[part])
+                images, texts = self._embed(model, self._fresh_pixels[part], captions[part])
                 values.append((images * texts).sum(1).double().numpy())
             return np.concatenate(values)
 

@@ -49,7 +49,7 @@ class Described:
     spans: frozenset[tuple[int, int]] = frozenset()
 
 
-def described(wording: Wording, count: int, seed: int) -> list[Described]:
+def describe(wording: Wording, count: int, seed: int) -> list[Described]:
     rng, noise = random.Random(SEED + 1_000_000 * seed), BalancedNoise()
     scenes = [make_scene(rng) for _ in range(count)]
     true = [(scene, short_description(scene, rng, wording)) for scene in scenes]
@@ -63,7 +63,7 @@ def described(wording: Wording, count: int, seed: int) -> list[Described]:
                 false = noise(description, scene, rng)
                 if false is not None and is_short(false.description, wording):
                     statement = false.description
-                    spans = _changed(wording.text(description), wording.text(statement))
+                    spans = _changed_words(wording.text(description), wording.text(statement))
             else:
                 swap = random_swap if kind == "random" else noun_swap
                 statement = swap(index, true, rng)
@@ -72,7 +72,7 @@ def described(wording: Wording, count: int, seed: int) -> list[Described]:
     return pairs
 
 
-def _changed(before: str, after: str) -> frozenset[tuple[int, int]]:
+def _changed_words(before: str, after: str) -> frozenset[tuple[int, int]]:
     """The characters of the words of `after` that are not in `before`."""
     old = {word.lower() for word in Caption.parse(before).words}
     parsed = Caption.parse(after)
@@ -109,7 +109,7 @@ def evaluate_language(
     language: str, training: int, model: Path, count: int, seed: int
 ) -> LanguageFigures:
     """`seed`: of the pairs. Raises what loading the model of the folder `model` may raise."""
-    pairs = described(wording_of(language), count, seed)
+    pairs = describe(wording_of(language), count, seed)
     scorer = load_scorer(str(model), "blip-itm", "cpu")
     states = scorer.encode_images([render(pair.scene, PICTURE_SIZE) for pair in pairs])
 

@@ -56,7 +56,7 @@ from research.evaluation.result_figures import (
     Figures,
     Judged,
     Run,
-    compared,
+    compare_detectors,
     figures_of,
     test_half,
 )
@@ -250,7 +250,7 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
     total = len(plan.scorers) * len(plan.explorers) * len(plan.noises) * plan.seeds
     if plan.dataset not in (SCENES, UNFAMILIAR_SCENES):
         progress(0, total, f"Reading {Path(plan.dataset).name}")
-        labelled(plan, plan.noises[0], plan.first_seed)  # fail early on a wrong path
+        draw_labelled(plan, plan.noises[0], plan.first_seed)  # fail early on a wrong path
     results: list[Figures] = []
     times: list[Times] = []
     learnt: list[Learnt] = []
@@ -275,7 +275,7 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
             if plan.times:
                 progress(len(results), total, f"{name}, {exploring.name}, times")
                 scorer = loaded[plan.folder_of(plan.seed_numbers()[-1])]
-                pairs = labelled(plan, plan.noises[0], plan.first_seed)
+                pairs = draw_labelled(plan, plan.noises[0], plan.first_seed)
                 prepare(scorer, pairs, np.zeros(len(pairs), np.bool_))
                 times.append(measure_times(scorer, name, exploring, pairs, plan.times))
     progress(total, total, "Evaluated")
@@ -292,7 +292,7 @@ def load(plan: Plan, name: str, folder: Path) -> Scorer:
     return load_scorer(model, kind, plan.device, plan.precision)
 
 
-def labelled(plan: Plan, noise: str, seed: int) -> LabelledPairs:
+def draw_labelled(plan: Plan, noise: str, seed: int) -> LabelledPairs:
     if plan.dataset in (SCENES, UNFAMILIAR_SCENES):
         return from_scenes(plan.pairs, noise, seed, plan.dataset == UNFAMILIAR_SCENES)
     return from_dataset(
@@ -304,7 +304,7 @@ def _loaded_on(
     plan: Plan, name: str, noise: str, seed: int, device: str
 ) -> tuple[Scorer, LabelledPairs]:
     scorer = load(replace(plan, device=device), name, plan.folder_of(seed))
-    pairs = labelled(plan, noise, seed)
+    pairs = draw_labelled(plan, noise, seed)
     prepare(scorer, pairs, test_half(pairs, seed), fit=LEMON.get(name, "fix"))
     return scorer, pairs
 
@@ -333,7 +333,7 @@ class _Task:
         if not self.plan.trained_on:
             return []
         scored = {
-            generator: replace(self, noise=generator).scored()
+            generator: replace(self, noise=generator).score()
             for generator in dict.fromkeys((*self.plan.trained_on, self.noise))
         }
         return [
@@ -341,9 +341,9 @@ class _Task:
             for other in self.plan.trained_on
         ]
 
-    def scored(self) -> tuple[LabelledPairs, list[Trajectory]]:
+    def score(self) -> tuple[LabelledPairs, list[Trajectory]]:
         plan = self.plan
-        pairs = labelled(plan, self.noise, self.seed)
+        pairs = draw_labelled(plan, self.noise, self.seed)
         prepare(self.scorer, pairs, test_half(pairs, self.seed), fit=LEMON.get(self.name, "fix"))
         on_devices = None
         if len(plan.devices) > 1:
@@ -357,7 +357,7 @@ class _Task:
 
     def figures(self) -> tuple[Figures, list[Learnt], list[Unlabelled]]:
         plan, scorer, exploring, run = self.plan, self.scorer, self.exploring, self.run
-        pairs, trajectories = self.scored()
+        pairs, trajectories = self.score()
         test = test_half(pairs, self.seed)
         captioner = captioner_of(plan, self.seed)
         cache, key = plan.cache, self._key
@@ -367,7 +367,7 @@ class _Task:
                 cache, key, scorer, captioner, exploring, pairs, test, self.seed
             )
 
-        def corrected(judged: Judged, test: NDArray[np.bool_]) -> dict[str, CorrectionFigures]:
+        def correct(judged: Judged, test: NDArray[np.bool_]) -> dict[str, CorrectionFigures]:
             rows = np.flatnonzero(test & pairs.wrong)[: plan.corrections].tolist()
             return correction_quality(
                 scorer, captioner, pairs, trajectories, rows,
@@ -379,7 +379,7 @@ class _Task:
             pairs, trajectories, run, detector=plan.detector,
             gradients=gradients_of(cache, key, scorer, pairs),
             interventions=interventions_of(cache, key, scorer, pairs),
-            corrections=corrected if plan.corrections and any(pairs.changed) else None,
+            corrections=correct if plan.corrections and any(pairs.changed) else None,
             word_weights=weights,
         )  # fmt: skip
         if plan.compare:
@@ -387,7 +387,7 @@ class _Task:
             if exploring.name == "elimination":  # the paper's Table 5
                 other = replace(exploring, direction="minimise")
                 minimised = trajectories_of(cache, key, scorer, other, pairs)
-            figures = compared(figures, pairs, trajectories, minimised)
+            figures = compare_detectors(figures, pairs, trajectories, minimised)
         for path in plan.contestants:
             figures.auc_by_detector[path.name] = contestant_auc(read_scores(path), pairs, test)
         curve, started = [], []

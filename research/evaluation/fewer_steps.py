@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from backend.engine.correction.captioner import Captioner
-from backend.engine.detection.families import fitted
+from backend.engine.detection.families import fit_model
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import word_scores
 from backend.engine.scoring.protocol import Scorer
@@ -27,7 +27,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from research.evaluation import metrics
-from research.evaluation.evaluate import SCENES, Plan, captioner_of, labelled, load
+from research.evaluation.evaluate import SCENES, Plan, captioner_of, draw_labelled, load
 from research.evaluation.labelled import SEED, LabelledPairs
 from research.evaluation.labelled_detectors import choose_labelled
 from research.evaluation.result_figures import test_half, training_half
@@ -92,20 +92,20 @@ def evaluate_steps(
             progress(len({(r.scorer, r.seed) for r in results}), total, f"{name}, seed {seed}")
             scorer = load(plan, name, plan.folder_of(seed))
             captioner = captioner_of(plan, seed)
-            pairs = labelled(plan, plan.noises[0], seed)
+            pairs = draw_labelled(plan, plan.noises[0], seed)
             made = _ways(plan, name, seed, scorer, captioner, pairs, ways)
-            results += _compared(name, seed, pairs, made, None, detector=True)
+            results += _compare(name, seed, pairs, made, None, detector=True)
             several: Mapping[str, Sequence[Trajectory]] = made
             if plan.dataset == SCENES and lazies:
-                pairs = lengthened(pairs, seed)
+                pairs = lengthen(pairs, seed)
                 several = _ways(plan, name, seed, scorer, None, pairs, ways, long=True)
             for band in BANDS:
-                results += _compared(name, seed, pairs, several, band)
+                results += _compare(name, seed, pairs, several, band)
     progress(total, total, "Evaluated")
     return StepsReport(plan.dataset, plan.pairs, results)
 
 
-def lengthened(pairs: LabelledPairs, seed: int) -> LabelledPairs:
+def lengthen(pairs: LabelledPairs, seed: int) -> LabelledPairs:
     """Pairs of drawn scenes to whose captions 0, 1 or 2 true sentences have been appended."""
     rng = random.Random(SEED + 1_000_000 * seed + 1)
     captions = [
@@ -152,7 +152,7 @@ def _ways(
     return {FIRST: [trajectory.first_step() for trajectory in made[EXACT]], **made}
 
 
-def _compared(
+def _compare(
     scorer: str,
     seed: int,
     pairs: LabelledPairs,
@@ -197,7 +197,7 @@ def _auc(pairs: LabelledPairs, trajectories: Sequence[Trajectory], seed: int, fi
         of = (half.features, half.labels, half.weights)
         detector = "eight signs" if first else "nine signs"
         chosen = choose_labelled(*of, half.folds, detector)
-        odds = fitted(chosen.model, *of).log_odds(features[test])
+        odds = fit_model(chosen.model, *of).log_odds(features[test])
         aucs.append(metrics.auc(pairs.wrong[test], odds))
     return float(np.mean(aucs))
 

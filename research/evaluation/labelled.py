@@ -18,7 +18,7 @@ from backend.engine.noise.fine_grained import FineGrainedNoise
 from backend.engine.noise.injection import ImageCaption, inject
 from backend.errors import DatasetFormatError, ImageError
 from research.evaluation.metrics import Wrong
-from research.noisy_dataset import image_root_of, recorded
+from research.noisy_dataset import image_root_of, noise_record
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import Description, describe
 from research.scenes.noise import BalancedNoise, noun_swap, random_swap
@@ -165,10 +165,10 @@ def from_dataset(
     others = [pair for pair in pairs if (pair.split or "").lower() != "test"]
     has_split = len(held_out) >= _FEWEST and len(others) >= _FEWEST
     if has_split:
-        half = _drawn(held_out, count // 2 if test_count is None else test_count, rng)
-        chosen = [*half, *_drawn(others, count - len(half), rng)]
+        half = _draw(held_out, count // 2 if test_count is None else test_count, rng)
+        chosen = [*half, *_draw(others, count - len(half), rng)]
     else:
-        chosen = _drawn(pairs, count, rng)
+        chosen = _draw(pairs, count, rng)
     if len(chosen) < _FEWEST:
         raise DatasetFormatError(
             f"'{path.name}' has {len(chosen)} usable pairs; more than {_FEWEST} are needed."
@@ -181,7 +181,7 @@ def from_dataset(
         samples = _as_recorded(path, chosen)
     else:
         sides = half_of(groups, seed) if test is None else test
-        samples = _injected(chosen, noise, seed, rate, sides)
+        samples = _inject(chosen, noise, seed, rate, sides)
     return LabelledPairs(
         [sample.caption for sample in samples],
         [sample.original for sample in samples],
@@ -196,7 +196,7 @@ def from_dataset(
     )
 
 
-def _drawn(pairs: Sequence[SourcePair], count: int, rng: np.random.Generator) -> list[SourcePair]:
+def _draw(pairs: Sequence[SourcePair], count: int, rng: np.random.Generator) -> list[SourcePair]:
     """Sample one pair per image first, then further pairs of the same images; skips pairs whose
     image cannot be opened."""
     first: dict[Path, SourcePair] = {}
@@ -225,7 +225,7 @@ class _Labelled:
     spans: Sequence[tuple[int, int]] = ()
 
 
-def _injected(
+def _inject(
     pairs: Sequence[SourcePair], noise: str, seed: int, rate: float, test: NDArray[np.bool_]
 ) -> list[_Labelled]:
     """Captions are swapped within each half only. Edits need no other caption, and are balanced to
@@ -250,7 +250,7 @@ def _injected(
 
 def _before_errors(pair: SourcePair) -> str:
     """The caption before an error that the dataset records; otherwise the caption."""
-    record = recorded(pair)
+    record = noise_record(pair)
     if record is None or not record["wrong"]:
         return pair.caption
     return str(pair.extra.get("original_caption") or pair.caption)
@@ -259,7 +259,7 @@ def _before_errors(pair: SourcePair) -> str:
 def _as_recorded(path: Path, pairs: Sequence[SourcePair]) -> list[_Labelled]:
     samples = []
     for pair in pairs:
-        record = recorded(pair)
+        record = noise_record(pair)
         if record is None:
             raise DatasetFormatError(
                 f"'{path.name}' does not say which captions are wrong ({pair.file}, row "

@@ -18,7 +18,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 from research.evaluation import metrics
 from research.evaluation.labelled import LabelledPairs
-from research.evaluation.result_figures import Run, judge, test_half, trained, training_half
+from research.evaluation.result_figures import Run, judge, test_half, train, training_half
 
 PAIR_COUNTS = (120, 600, 3000)
 
@@ -181,7 +181,7 @@ def learning_curve(
             drawn = np.isin(groups, _groups_of(groups, size, rng))
             half = training_half(features, pairs.wrong, pairs.groups, ~drawn, split)
             try:
-                classifier = trained(half, detector)
+                classifier = train(half, detector)
             except TrainingError:
                 continue  # a fold contains only one class
             p_error = classifier.predict(features[~drawn])

@@ -81,7 +81,7 @@ class Found:
         return self.hits / max(1, self.hits + len(self.others))
 
 
-def measured(captions: Sequence[str], seed: int = 0) -> dict[str, Found]:
+def measure_rules(captions: Sequence[str], seed: int = 0) -> dict[str, Found]:
     """By rule. Each fault is put into one in a hundred captions, at least MANY_PICTURES."""
     numbers = random.Random(seed)
     each = max(MANY_PICTURES, len(captions) // 100)
@@ -109,7 +109,7 @@ def measured(captions: Sequence[str], seed: int = 0) -> dict[str, Found]:
 
 def main() -> None:
     captions = [line.strip() for line in Path(sys.argv[1]).read_text("utf-8").splitlines()]
-    results = measured([caption for caption in captions if caption])
+    results = measure_rules([caption for caption in captions if caption])
     for name, rule in sorted(results.items()):
         print(
             f"{name:14} {rule.hits:5} of {rule.put:5} found, {len(rule.others):5} others, "

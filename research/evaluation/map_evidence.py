@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.detection.classifier import FOLDS, fold_of
-from backend.engine.detection.cold_start import balanced
-from backend.engine.detection.families import Linear, Weights, fitted
+from backend.engine.detection.cold_start import balance_classes
+from backend.engine.detection.families import Linear, Weights, fit_model
 from backend.engine.detection.features import Matrix, feature_matrix
 from backend.engine.detection.localisation import is_function_word, word_scores, word_signs
 from backend.engine.english.word_kinds import WORD_KINDS, kind_of
@@ -34,7 +34,7 @@ from backend.settings import MODELS
 from research.evaluation import metrics
 from research.evaluation.labelled import DIRECTORIES, LabelledPairs, from_scenes
 from research.evaluation.labelled_detectors import choose_labelled
-from research.evaluation.scored import Arrays, cached, trajectories_of, with_captioner
+from research.evaluation.scored import Arrays, load_or_make, trajectories_of, with_captioner
 from research.markdown_tables import mean_cell, mean_of, table
 
 _NOISE = "fine-grained"
@@ -72,7 +72,7 @@ class Scored:
     maps: Arrays
 
 
-def scored(scorer: Scorer, folder: Path, count: int, seed: int, cache: Path) -> Scored:
+def score_scenes(scorer: Scorer, folder: Path, count: int, seed: int, cache: Path) -> Scored:
     pairs = from_scenes(count, _NOISE, seed)
     what: dict[str, Any] = {
         "dataset": "scenes",
@@ -84,7 +84,7 @@ def scored(scorer: Scorer, folder: Path, count: int, seed: int, cache: Path) -> 
     plain = trajectories_of(cache, what, scorer, Exploring(), pairs)
     trajectories = with_captioner(cache, what, captioner, plain, pairs)
     key = {**what, "of": "maps", "revision": scorer.info.revision}
-    maps = cached(cache, key, pairs.captions, lambda: _maps(scorer, pairs, trajectories))
+    maps = load_or_make(cache, key, pairs.captions, lambda: _maps(scorer, pairs, trajectories))
     return Scored(pairs, trajectories, feature_matrix(trajectories), maps)
 
 
@@ -164,17 +164,17 @@ def _learnt(fit: Matrix, labels: NDArray[np.bool_], test: Matrix) -> Weights:
     """Log-odds of the rows of `test` by a logistic regression on all columns."""
     truth = labels.astype(np.int64)
     model = Linear("logistic", tuple(range(fit.shape[1])), 1.0)
-    return model.fit(fit, truth, balanced(truth)).log_odds(test)
+    return model.fit(fit, truth, balance_classes(truth)).log_odds(test)
 
 
 def figures(scorer: Scorer, folder: Path, count: int, seed: int, cache: Path) -> dict[str, float]:
     """AUCs on the scenes of `seed`, everything fitted on others."""
-    fit = scored(scorer, folder, count, seed + _APART, cache)
-    test = scored(scorer, folder, count, seed, cache)
+    fit = score_scenes(scorer, folder, count, seed + _APART, cache)
+    test = score_scenes(scorer, folder, count, seed, cache)
     labels = fit.pairs.wrong.astype(np.int64)
-    weights, folds = balanced(labels), fold_of(range(len(labels)), seed)
+    weights, folds = balance_classes(labels), fold_of(range(len(labels)), seed)
     choice = choose_labelled(fit.features, labels, weights, folds)
-    detector = fitted(choice.model, fit.features, labels, weights)
+    detector = fit_model(choice.model, fit.features, labels, weights)
     odds = detector.log_odds(test.features)
     before, after = words_of(fit, choice.out_of_fold), words_of(test, odds)
     # The program scales the scores of a caption's words by its chance of error.

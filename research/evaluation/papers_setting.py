@@ -20,8 +20,8 @@ from backend.progress import Progress, no_progress
 from research.evaluation.evaluate import (
     EvaluationReport,
     Plan,
+    draw_labelled,
     evaluate,
-    labelled,
     load,
     summarise,
 )
@@ -105,7 +105,7 @@ def estimate(listed: Sequence[Plan], progress: Progress = no_progress) -> Estima
     total = sum(len(plan.scorers) for plan in listed)
     for plan in listed:
         few = replace(plan, pairs=40)
-        pairs = labelled(few, plan.noises[0], plan.first_seed)
+        pairs = draw_labelled(few, plan.noises[0], plan.first_seed)
         of_each = len(plan.noises) * plan.seeds
         for name in plan.scorers:
             progress(len(times) // len(plan.explorers), total, f"Timing {name}")

@@ -55,7 +55,7 @@ class Writers(Protocol):
         """Whether people mark the wrong words: without, with, or both in turn."""
         ...
 
-    def judged(self, count: int, rng: random.Random, are_marked: bool) -> list[JudgedCaption]:
+    def draw_judged(self, count: int, rng: random.Random, are_marked: bool) -> list[JudgedCaption]:
         """`count` captions of each writer, drawn at random."""
         ...
 
@@ -100,8 +100,8 @@ class SimulatedWriters:
     )
     ways: Sequence[bool] = (False, True)
 
-    def judged(self, count: int, rng: random.Random, are_marked: bool) -> list[JudgedCaption]:
-        return [each for writer in BIASES for each in written(writer, count, rng, are_marked)]
+    def draw_judged(self, count: int, rng: random.Random, are_marked: bool) -> list[JudgedCaption]:
+        return [each for writer in BIASES for each in write(writer, count, rng, are_marked)]
 
     def is_none(self, pattern: Pattern) -> bool:
         return not any(bias.is_named_by(pattern) for bias in self.biases)
@@ -110,9 +110,7 @@ class SimulatedWriters:
         return f"Two simulated writers, each also wrong in {BASE:.0%} of its captions at random."
 
 
-def written(
-    writer: str, count: int, rng: random.Random, are_marked: bool
-) -> Iterator[JudgedCaption]:
+def write(writer: str, count: int, rng: random.Random, are_marked: bool) -> Iterator[JudgedCaption]:
     """Captions of a writer, judged by the truth."""
     for _ in range(count):
         text = describe(make_scene(rng), rng).text
@@ -144,7 +142,7 @@ def evaluate_biases(
         named = []
         for run in range(runs):
             rng = random.Random(_SEED + first_seed + run)
-            named.append(find_patterns(writers.judged(count, rng, are_marked))[0])
+            named.append(find_patterns(writers.draw_judged(count, rng, are_marked))[0])
         every = [pattern for patterns in named for pattern in patterns]
         figures.append(
             BiasFigures(

@@ -49,9 +49,9 @@ class Question:
     boxes: tuple[Box, ...]
     is_around: bool = False
 
-    def covered(self, side: int = 96) -> BoolArray:
+    def cover(self, side: int = 96) -> BoolArray:
         """Mask [side, side] of the cells whose centre is in what the word is about."""
-        inside = _covered(self.boxes, side)
+        inside = _cover(self.boxes, side)
         return ~inside if self.is_around else inside
 
     def is_at(self, x: float, y: float) -> bool:
@@ -159,7 +159,7 @@ def _about(
     ) -> Iterator[Question]:
         content = {word for wording in wordings for word in wording.split()} - FUNCTION_WORDS
         place = next((i for i in range(max(0, first), end) if words[i] in content), None)
-        if place is not None and about and _covered(about).mean() <= _MOST_AREA:
+        if place is not None and about and _cover(about).mean() <= _MOST_AREA:
             yield Question(kind, caption, place, tuple(about), kind in ("setting", "weather"))
 
     for phrase, noun, about in zip(description.phrases, nouns, boxes, strict=True):
@@ -200,7 +200,7 @@ def _by_caption(questions: Sequence[Question]) -> Iterator[tuple[Caption, list[Q
     yield from groups.items()
 
 
-def _covered(boxes: Sequence[Box], side: int = 96) -> BoolArray:
+def _cover(boxes: Sequence[Box], side: int = 96) -> BoolArray:
     """Mask [side, side] of the cells whose centre is in a box."""
     centres = (np.arange(side) + 0.5) / side
     across, down = centres[None, :], centres[:, None]
@@ -236,7 +236,7 @@ def _figures(scorer: Scorer, name: str, seed: int, scenes: int) -> Iterator[Poin
             hits=_mean([is_hit(question, of_word) for question, of_word, _ in of_kind]),
             hits_shown=_mean([is_hit(q, m) for q, m, _ in of_kind if _has_region(q, m)]),
             centre=_mean([question.is_at(0.5, 0.5) for question in of_things]),
-            area=_mean([question.covered().mean() for question in of_things]),
+            area=_mean([question.cover().mean() for question in of_things]),
             absent=_mean([not _has_region(q, m) for q, m, _ in of_kind]),
             seconds=_mean([seconds for _, _, seconds in of_kind]),
         )  # fmt: skip

@@ -19,8 +19,8 @@ from backend.engine.detection.classifier import (
     choose_as_published,
     fold_of,
 )
-from backend.engine.detection.cold_start import balanced
-from backend.engine.detection.families import PAPERS_OWN, S_0, Labels, Linear, Weights, fitted
+from backend.engine.detection.cold_start import balance_classes
+from backend.engine.detection.families import PAPERS_OWN, S_0, Labels, Linear, Weights, fit_model
 from backend.engine.detection.features import (
     AUXILIARY,
     MEAN_C,
@@ -177,7 +177,7 @@ def training_half(
     candidates are compared on the same ones."""
     labels = wrong[~test].astype(np.int64)
     train_groups = [group for group, is_test in zip(groups, test, strict=True) if not is_test]
-    return Half(features[~test], labels, balanced(labels), fold_of(train_groups, seed))
+    return Half(features[~test], labels, balance_classes(labels), fold_of(train_groups, seed))
 
 
 def judge(
@@ -191,7 +191,7 @@ def judge(
 ) -> Judged:
     """Train detector and baselines on the labelled pairs outside `test`, and predict for `test`."""
     half = training_half(features, wrong, groups, test, seed)
-    classifier = trained(half, detector)
+    classifier = train(half, detector)
     length = Linear("s_0 and length", (*S_0.columns, _LENGTH))
     length = length.fit(half.features, half.labels, half.weights)
     both = None
@@ -217,10 +217,10 @@ def judge(
     )
 
 
-def trained(half: Half, name: str) -> Classifier:
+def train(half: Half, name: str) -> Classifier:
     """A detector that is selected, trained and calibrated on the training half."""
     chosen = choose_labelled(half.features, half.labels, half.weights, half.folds, name)
-    model = fitted(chosen.model, half.features, half.labels, half.weights)
+    model = fit_model(chosen.model, half.features, half.labels, half.weights)
     calibration = calibrate(chosen.out_of_fold, half.labels, np.ones(len(half.labels)))
     return Classifier(model, calibration)
 
@@ -236,7 +236,7 @@ def figures_of(
     corrections: Callable[[Judged, NDArray[np.bool_]], dict[str, CorrectionFigures]] | None = None,
     word_weights: WordWeights | None = None,
 ) -> Figures:
-    """All metrics of one run except the comparison of detectors (`compared`), which is slow.
+    """All metrics of one run but those that `compare_detectors` adds, which are slow.
 
     `corrections` is called with the predictions and the mask of the test half;
     `word_weights`: of suspect words, None for the default.
@@ -249,7 +249,7 @@ def figures_of(
 
     def auc_of(silenced: Matrix) -> float:
         half = training_half(silenced, pairs.wrong, pairs.groups, test, run.seed)
-        return metrics.auc(wrong, trained(half, detector).model.log_odds(silenced[test]))
+        return metrics.auc(wrong, train(half, detector).model.log_odds(silenced[test]))
 
     both = without = deaf = None
     if judged.both_scores is not None:
@@ -297,7 +297,7 @@ def figures_of(
     )
 
 
-def compared(
+def compare_detectors(
     figures: Figures,
     pairs: LabelledPairs,
     trajectories: Sequence[Trajectory],

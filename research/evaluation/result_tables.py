@@ -39,12 +39,12 @@ def _figures() -> dict[tuple[str, ...], Published]:
         }  # fmt: skip
 
 
-def published(
+def published_result(
     table: int, dataset: str | None, scorer: str, explorer: str, setting: str, figure: str
 ) -> Published | None:
     """The published result; None if there is none for this setting.
 
-    >>> published(6, "ms-coco", "clip", "elimination", "fine-grained", "auc_percent")
+    >>> published_result(6, "ms-coco", "clip", "elimination", "fine-grained", "auc_percent")
     Published(mean=69.9, standard_error=0.4)
     """
     if dataset is None:
@@ -82,8 +82,8 @@ def tables(report: EvaluationReport) -> list[Table]:
     others = (
         make(report)
         for make in (
-            _table_6, _table_1, _table_2, _ablated, _detectors, _rates, _localised, _by_kind,
-            _transferred, _corrected, _learnt, _unlabelled,
+            _table_6, _table_1, _table_2, _ablation, _detectors, _rates, _localisation, _by_kind,
+            _transfer, _correction, _learnt, _without_labels,
         )
     )  # fmt: skip
     return [("", [*_SETTING, *SUMMARY_COLUMNS.values()], summary), *(t for t in others if t[2])]
@@ -96,7 +96,7 @@ def markdown(report: EvaluationReport) -> str:
     )
 
 
-def _grouped(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:
+def _group(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:
     groups: dict[Key, list[Record]] = {}
     for record in records:
         groups.setdefault(key(record), []).append(record)
@@ -126,10 +126,10 @@ def _table_6(report: EvaluationReport) -> Table:
 def _table_1(report: EvaluationReport) -> Table:
     """Averages over noises first, then over seeds: runs with the same seed are not independent."""
     dataset = papers_dataset(report.dataset)
-    runs = _grouped(report.results, lambda result: (result.scorer, result.explorer))
+    runs = _group(report.results, lambda result: (result.scorer, result.explorer))
     rows = []
     for key, listed in runs.items():
-        of_seeds = [of for _, of in sorted(_grouped(listed, lambda result: result.seed).items())]
+        of_seeds = [of for _, of in sorted(_group(listed, lambda result: result.seed).items())]
         means = [
             cell([sum(map(value, of_seed)) / len(of_seed) for of_seed in of_seeds], 1)
             for value in _PERCENT
@@ -142,16 +142,16 @@ def _table_1(report: EvaluationReport) -> Table:
 
 def _papers(table: int, dataset: str | None, scorer: str, explorer: str, setting: str) -> list[str]:
     figures = (
-        published(table, dataset, scorer, explorer, setting, "auc_percent"),
-        published(table, dataset, scorer, explorer, setting, "improvement_percent"),
-        published(table, dataset, scorer, "none", setting, "auc_percent"),
+        published_result(table, dataset, scorer, explorer, setting, "auc_percent"),
+        published_result(table, dataset, scorer, explorer, setting, "improvement_percent"),
+        published_result(table, dataset, scorer, "none", setting, "auc_percent"),
     )
     return [str(figure) if figure else "–" for figure in figures]
 
 
 def _table_2(report: EvaluationReport) -> Table:
     def paper(scorer: str, explorer: str) -> str:
-        figure = published(2, "any", scorer, explorer, "one L40", "seconds_per_1000")
+        figure = published_result(2, "any", scorer, explorer, "one L40", "seconds_per_1000")
         return str(figure) if figure else "–"
 
     rows = [
@@ -170,10 +170,10 @@ def _table_2(report: EvaluationReport) -> Table:
 _TABLE_OF = {"s alone": 3, "c alone": 3, "first step": 4, "last step": 4, "mean": 4, "minimised": 5}
 
 
-def _ablated(report: EvaluationReport) -> Table:
+def _ablation(report: EvaluationReport) -> Table:
     rows: Rows = []
     ablated = [result for result in report.results if result.ablations]
-    runs = _grouped(ablated, lambda result: (result.scorer, result.explorer))
+    runs = _group(ablated, lambda result: (result.scorer, result.explorer))
     for (scorer, explorer), listed in runs.items():
         for name in (*ABLATIONS, "minimised"):
             changes = [
@@ -185,7 +185,7 @@ def _ablated(report: EvaluationReport) -> Table:
                 continue
             number = _TABLE_OF.get(name, 0)
             home = "ms-coco" if number == 3 else "flickr30k"
-            theirs = published(number, home, scorer, explorer, name, "change_percent")
+            theirs = published_result(number, home, scorer, explorer, name, "change_percent")
             paper = f"{theirs} ({home})" if theirs else "–"
             rows.append([scorer, explorer, name, cell(changes, 2), paper])
     title = ("Change of AUC in percent, as in TRACED's Tables 3, 4 and 5, with the paper's own "
@@ -211,7 +211,7 @@ def _rates(report: EvaluationReport) -> Table:
                 "effort_single_score")]
         for key, listed in by_setting(report.results).items()
         for rate, at in sorted(
-            _grouped((at for result in listed for at in result.at_rate), lambda at: at.rate).items()
+            _group((at for result in listed for at in result.at_rate), lambda at: at.rate).items()
         )
     ]  # fmt: skip
     head = [*_SETTING, "share wrong", "average precision", "s_0's",
@@ -219,7 +219,7 @@ def _rates(report: EvaluationReport) -> Table:
     return "The cost of rarer errors", head, rows
 
 
-def _localised(report: EvaluationReport) -> Table:
+def _localisation(report: EvaluationReport) -> Table:
     rows: Rows = []
     for (scorer, explorer, _), listed in by_setting(report.results).items():
         of_runs = [result.localisation.by_score for result in listed if result.localisation]
@@ -249,8 +249,8 @@ def _by_kind(report: EvaluationReport) -> Table:
     return "The same by what was changed", head, rows
 
 
-def _transferred(report: EvaluationReport) -> Table:
-    runs = _grouped(report.transfers, lambda r: (r.scorer, r.explorer, r.trained_on, r.noise))
+def _transfer(report: EvaluationReport) -> Table:
+    runs = _group(report.transfers, lambda r: (r.scorer, r.explorer, r.trained_on, r.noise))
     rows = [
         [*key, *cells(listed, "auc", "auc_single_score"),
          *cells(listed, "improvement_percent", digits=1),
@@ -267,7 +267,7 @@ def _transferred(report: EvaluationReport) -> Table:
 _PAPERS_GAIN = "+14.5"
 
 
-def _corrected(report: EvaluationReport) -> Table:
+def _correction(report: EvaluationReport) -> Table:
     rows: Rows = []
     for (scorer, explorer, _), listed in by_setting(report.results).items():
         for name in dict.fromkeys(name for result in listed for name in result.corrections):
@@ -309,7 +309,7 @@ def _learnt(report: EvaluationReport) -> Table:
     return "Learning curve by number of labelled pairs", head, rows
 
 
-def _unlabelled(report: EvaluationReport) -> Table:
+def _without_labels(report: EvaluationReport) -> Table:
     rows = [
         [
             at.scorer, at.noise, str(at.seed), str(at.pairs), str(at.noisy_copies), at.detector,

@@ -69,7 +69,7 @@ def word_gradients(scorer: Scorer, pairs: Iterator[tuple[ImageState, Caption]]) 
     return word_scores
 
 
-def cached(
+def load_or_make(
     folder: Path, what: dict[str, Any], captions: Sequence[str], make: Callable[[], Arrays]
 ) -> Arrays:
     """The arrays of `captions` for the key `what`: read from `folder`, or made and saved."""
@@ -213,7 +213,7 @@ def trajectories_of(
         by_index = dict(run_trajectories(scorer, states_of(scorer, pairs), exploring))
         return _arrays_of([by_index[index] for index in range(len(pairs))])
 
-    arrays = cached(cache, key, pairs.captions, make)
+    arrays = load_or_make(cache, key, pairs.captions, make)
     return [_trajectory(caption, row, arrays) for row, caption in enumerate(pairs.captions)]
 
 
@@ -237,7 +237,7 @@ def with_captioner(
         return {"log_p": [e.log_p for e in read], "distance": [e.distance for e in read]}
 
     key = {**what, "of": "expectations", "captioner": reader.identity}
-    arrays = cached(cache, key, pairs.captions, make)
+    arrays = load_or_make(cache, key, pairs.captions, make)
     return [
         replace(trajectory, expectation=Expectation(log_p, distance, (), reader.identity))
         for trajectory, log_p, distance in zip(
@@ -331,7 +331,7 @@ def _of_changed_pairs(
         by_row = dict(zip(rows, scores_of(scorer, requests), strict=True))
         return {"words": [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]}
 
-    return cached(cache, _key(what, scorer), pairs.captions, make)["words"]
+    return load_or_make(cache, _key(what, scorer), pairs.captions, make)["words"]
 
 
 def states_of(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageState, Caption]]:
@@ -375,20 +375,20 @@ def measure_times(
                 return
             session.score([(state, scorer.reader.tokenise([caption.text]))])
 
-    def explored(limit: int) -> None:
+    def explore(limit: int) -> None:
         some = (pair for _, pair in zip(range(limit), states_of(scorer, pairs), strict=False))
         for _ in run_trajectories(scorer, some, exploring):
             pass
 
     single(2)
-    explored(2)
+    explore(2)
     return Times(
         name,
         exploring.name,
         scorer.info.device,
         count,
         1000 * _seconds(lambda: single(count)) / count,
-        1000 * _seconds(lambda: explored(count)) / count,
+        1000 * _seconds(lambda: explore(count)) / count,
     )
 
 

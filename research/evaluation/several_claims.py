@@ -30,7 +30,7 @@ from research.evaluation.labelled import DIRECTORIES
 from research.markdown_tables import cell, cells, table
 from research.scenes.long_captions import LongCaption, paragraphs, tag_lists
 from research.scenes.renderer import PICTURE_SIZE, render
-from research.user_datasets import imported
+from research.user_datasets import import_pairs
 
 #: What is drawn: (number, seed) to captions.
 Draw = Callable[[int, int], Iterator[LongCaption]]
@@ -143,11 +143,11 @@ class _Run:
             "claims": self.division, "captioner": str(models / "scenes-blip-captioner"),
         }  # fmt: skip
         captions = [(number, caption.text) for number, caption in enumerate(self.drawn)]
-        with imported(captions, self._picture, settings, progress) as (workspace, dataset):
+        with import_pairs(captions, self._picture, settings, progress) as (workspace, dataset):
             started = time.process_time()
             workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
             seconds = time.process_time() - started
-            pairs, claims = _stored(workspace, dataset)
+            pairs, claims = _read_stored(workspace, dataset)
             wrong = np.array([any(c.is_wrong for c in caption.claims) for caption in self.drawn])
             p_error = np.array([pair.p_error for pair in pairs], np.float64)
             is_judged, p_learnt = self._with_verdicts(workspace, dataset, pairs, wrong)
@@ -213,11 +213,13 @@ class _Run:
             workspace.review.decide(pair.id, 0, decision, sampling=AT_RANDOM)
         report = retrain.train_candidate(workspace.store, workspace.engine, dataset)
         workspace.jobs.adopt(report.classifier_id)
-        after, _ = _stored(workspace, dataset)
+        after, _ = _read_stored(workspace, dataset)
         return judged, np.array([pair.p_error for pair in after], np.float64)
 
 
-def _stored(workspace: Workspace, dataset: int) -> tuple[list[PairRow], dict[int, list[ClaimRow]]]:
+def _read_stored(
+    workspace: Workspace, dataset: int
+) -> tuple[list[PairRow], dict[int, list[ClaimRow]]]:
     """The pairs in the order in which they were drawn, and the claims of each."""
     with workspace.store.reading() as session:
         pairs = sorted(
@@ -244,14 +246,14 @@ def markdown(report: LongCaptionReport) -> str:
     for figures in report.results:
         groups.setdefault((figures.world, figures.division), []).append(figures)
 
-    def named(world: str, division: str) -> str:
+    def name(world: str, division: str) -> str:
         return world if division == "auto" else f"{world}, scored as one claim"
 
     head = ("captions", "seeds", "captions, claims each", "AUC", "by s_0", "average precision",
             "AUC of claims", "wrong claim first", "seconds a caption")  # fmt: skip
     ranking_rows = [
         (
-            named(*key),
+            name(*key),
             len(of),
             f"{of[0].captions}, {sum(f.claims for f in of) / sum(f.captions for f in of):.1f}",
             *cells(of, "auc", "auc_of_s_0", "average_precision"),
@@ -264,19 +266,19 @@ def markdown(report: LongCaptionReport) -> str:
              "calibration error")  # fmt: skip
     level_rows = [
         (
-            named(*key),
+            name(*key),
             of[0].verdicts,
             *cells(of, "level", "calibration", "level_learnt", "calibration_learnt"),
         )
         for key, of in groups.items()
     ]
     position_rows = [
-        (named(*key), *(cell([f.of_claims.by_position[name] for f in of]) for name in POSITIONS))
+        (name(*key), *(cell([f.of_claims.by_position[name] for f in of]) for name in POSITIONS))
         for key, of in groups.items()
         if any(f.of_claims.auc is not None for f in of)
     ]
     number_rows = [
-        (named(*key), *(cell([f.by_number[name] for f in of]) for name in NUMBERS))
+        (name(*key), *(cell([f.by_number[name] for f in of]) for name in NUMBERS))
         for key, of in groups.items()
     ]
     return "\n\n".join(

@@ -69,7 +69,7 @@ def one_letter_off(text: str, rng: random.Random) -> str:
     return text[:place] + rng.choice((other, "", text[place] + other)) + text[place + 1 :]
 
 
-def measured(count: int, seed: int) -> dict[str, list[float]]:
+def measure_signs(count: int, seed: int) -> dict[str, list[float]]:
     """The measure of the right captions and of each kind of wrong ones."""
     rng = random.Random(_SEED + 1_000_000 * seed)
     values: dict[str, list[float]] = {"right": [], KINDS[0]: [], KINDS[1]: [], "rotated": []}
@@ -110,7 +110,7 @@ def main() -> None:
     args = parser.parse_args()
     values: dict[str, list[float]] = {}
     for seed in args.seed:
-        for kind, numbers in measured(args.count, seed).items():
+        for kind, numbers in measure_signs(args.count, seed).items():
             values.setdefault(kind, []).extend(numbers)
     line = PICTURE_TEXT.line or 0.0
     right = values["right"]

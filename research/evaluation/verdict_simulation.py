@@ -41,7 +41,7 @@ class Policy:
     first: int = 0
     uncertain: bool = False
 
-    def shown(
+    def select_pairs(
         self, world: World, count: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The first `count` pairs, and which of them were drawn at random."""
@@ -90,7 +90,7 @@ class Outcome:
 def simulate(world: World, policy: Policy, count: int, seed: int) -> Outcome:
     """Judge `count` pairs of a world, learn, and measure on the others."""
     pairs = len(world.wrong)
-    rows, drawn = policy.shown(world, count, np.random.default_rng((seed, count)))
+    rows, drawn = policy.select_pairs(world, count, np.random.default_rng((seed, count)))
     labels, at_random = np.full(pairs, -1), np.zeros(pairs, np.bool_)
     labels[rows], at_random[rows] = world.wrong[rows], drawn
     judged = JudgedPairs(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from backend.engine.captions import Caption, aligned, changes
+from backend.engine.captions import Caption, align, changes
 from backend.engine.english.word_lists import FUNCTION_WORDS
 from backend.engine.language_models.chat_model import AnswerCache, Question, harmless, like
 from backend.engine.language_models.endpoint import ChatEndpoint
@@ -75,7 +75,7 @@ def jumped_over(
     >>> sorted(jumped_over(before, after, {"a"}) | new_words(before, after, {"a"}))
     [1, 2, 3, 4]
     """
-    runs = aligned(old, new)
+    runs = align(old, new)
     removed = {old[i]: n for n, run in enumerate(runs) if not run.kept for i in run.old}
     between: set[int] = set()
     for n, run in enumerate(runs):
@@ -178,7 +178,7 @@ def parse_variants(answer: str) -> list[str]:
     ['A red cat.', 'Two dogs']
     """
     variants = [match[2] for line in answer.splitlines() if (match := _LINE.match(line))]
-    return [_unquoted(text) for text in variants[:VARIANTS]]
+    return [_unquote(text) for text in variants[:VARIANTS]]
 
 
 def usable(original: str, variants: Sequence[str]) -> list[str]:
@@ -198,7 +198,7 @@ def usable(original: str, variants: Sequence[str]) -> list[str]:
     return list(by_words.values())
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     if len(text) > 1 and text[0] in "\"'“" and text[-1] in "\"'”":
         return text[1:-1].strip()
     return text

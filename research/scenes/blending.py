@@ -72,7 +72,7 @@ def blend(captions: Sequence[str]) -> str:
         return captions[0]
     for other in captions[1:]:
         description = description_of(other)
-        base = base if description is None else merged(base, description)
+        base = base if description is None else merge(base, description)
     return _in_words_of(base, captions)
 
 
@@ -118,7 +118,7 @@ def _near(first_words: set[str], all_words: set[str]) -> int:
     )
 
 
-def merged(base: Description, other: Description) -> Description:
+def merge(base: Description, other: Description) -> Description:
     """Everything that `base` claims and what `other` adds without contradicting it."""
     phrases, links = list(base.phrases), list(base.links)
     places = {phrase.noun: index for index, phrase in enumerate(phrases)}
@@ -137,7 +137,7 @@ def merged(base: Description, other: Description) -> Description:
             links.append(Link("and", 0, len(phrases) - 1))
     for link in other.links:
         subject, object = other.phrases[link.subject].noun, other.phrases[link.object].noun
-        link_and_place = _tied(phrases[0].noun, link.kind, subject, object, places)
+        link_and_place = _tie(phrases[0].noun, link.kind, subject, object, places)
         if link_and_place is not None and links[link_and_place[1] - 1].kind in ("and", "near"):
             links[link_and_place[1] - 1] = link_and_place[0]
     absent = base.absent or other.absent
@@ -161,11 +161,11 @@ def visual(scene: Scene, rng: random.Random, rate: float = 0.3) -> Description:
     description = rich(scene, rng)
     for _ in range(_CHANCES):
         if rng.random() < rate / _CHANCES:
-            description = invented(description, scene, rng) or description
+            description = invent(description, scene, rng) or description
     return description
 
 
-def invented(description: Description, scene: Scene, rng: random.Random) -> Description | None:
+def invent(description: Description, scene: Scene, rng: random.Random) -> Description | None:
     """The description with one more false claim; None if nothing can be invented."""
     if rng.random() < _INVENTED_THING:
         mentioned = {phrase.noun for phrase in description.phrases}
@@ -211,13 +211,13 @@ def _link(first: str, noun: str, place: int, claims: frozenset[str], near: bool)
     for kind in TELLING:
         for subject, object in ((first, noun), (noun, first)):
             if f"{subject} {kind} {object}" in claims:
-                link_and_place = _tied(first, kind, subject, object, {first: 0, noun: place})
+                link_and_place = _tie(first, kind, subject, object, {first: 0, noun: place})
                 if link_and_place is not None:
                     return link_and_place[0]
     return Link("near" if near else "and", 0, place)
 
 
-def _tied(
+def _tie(
     first: str, kind: str, subject: str, object: str, places: dict[str, int]
 ) -> tuple[Link, int] | None:
     """A link between the first thing and another, and the place of the other; None if the grammar

@@ -63,20 +63,20 @@ def make_pairs(count: int, abstract: int, seed: int = SEED) -> tuple[list[Scene]
         elif error == "fine-grained":
             noise = balanced(description, scene, rng)
             if noise is None:
-                pairs.append(_swapped(random_swap(index, described, rng), text, "random"))
+                pairs.append(_swap(random_swap(index, described, rng), text, "random"))
             else:
                 spans = Caption.parse(noise.description.text).spans
                 changed = tuple(spans[i] for i in sorted(noise.changed))
                 pairs.append(DemoPair(noise.description.text, text, error, changed))
         elif error is not None:
             swap = random_swap if error == "random" else noun_swap
-            pairs.append(_swapped(swap(index, described, rng), text, error))
+            pairs.append(_swap(swap(index, described, rng), text, error))
         else:
             pairs.append(DemoPair(text, text, None, ()))
     return scenes, pairs
 
 
-def _swapped(other: Description, original: str, noise: str) -> DemoPair:
+def _swap(other: Description, original: str, noise: str) -> DemoPair:
     """A pair with another scene's caption; the whole text is marked as wrong."""
     return DemoPair(other.text, original, noise, ((0, len(other.text)),))
 

@@ -76,10 +76,10 @@ def _person(pen: Pen, look: Look, head: float, garment: str, hair: str) -> None:
         hands[1] = HOLDING_HAND
     hip, neck = hip + lift, neck + lift
 
-    def raised(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    def raise_points(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
         return [(x, y + lift) for x, y in points]
 
-    knees, feet, hands = raised(knees), raised(feet), raised(hands)
+    knees, feet, hands = raise_points(knees), raise_points(feet), raise_points(hands)
     shoulder = (lean, neck - 0.04)
     leg = skin if garment == "dress" else (cloth if garment == "overall" else trousers)
     for knee, foot in zip(knees, feet, strict=True):

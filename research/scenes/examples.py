@@ -171,17 +171,17 @@ def _draw(folder: Path, first: int, last: int, seed: int, language: str) -> None
         arrays["patches"][i] = patch_targets(scene, regions)
         places = SETTINGS.index(scene.setting), WEATHERS.index(scene.weather)
         arrays["surroundings"][i] = np.array(places, np.uint8)
-        arrays["facts"][i] = _padded([_ATOMS[a] for a in facts(scene)], _FACTS, NEVER)
+        arrays["facts"][i] = _pad([_ATOMS[a] for a in facts(scene)], _FACTS, NEVER)
         for k in range(CAPTIONS):
             description = short_description(scene, rng, wording)
-            arrays["words"][i, k] = _padded(_tokens(description, wording), LONGEST, 0)
+            arrays["words"][i, k] = _pad(_tokens(description, wording), LONGEST, 0)
             held = [_ATOMS[atom] for atom in claims(description)]
-            arrays["claims"][i, k] = _padded(held, _CLAIMS, ALWAYS)
+            arrays["claims"][i, k] = _pad(held, _CLAIMS, ALWAYS)
             false = noise(description, scene, rng)
             if false is not None and is_short(false.description, wording):
                 tokens = _tokens(false.description, wording)
                 changed = wording.is_changed(description, false.description)
-                arrays["false_words"][i, k] = _padded(tokens, LONGEST, 0)
+                arrays["false_words"][i, k] = _pad(tokens, LONGEST, 0)
                 arrays["false_kind"][i, k] = KINDS.index(false.kind)
                 arrays["false_changed"][i, k, np.flatnonzero(changed)] = True
     for array in arrays.values():
@@ -203,7 +203,7 @@ def _tokens(description: Description, wording: Wording) -> list[int]:
     return wording.token_numbers(wording.words(description))
 
 
-def _padded(numbers: Sequence[int], length: int, filler: int) -> NDArray[np.int16]:
+def _pad(numbers: Sequence[int], length: int, filler: int) -> NDArray[np.int16]:
     if len(numbers) > length:
         raise ValueError(f"{len(numbers)} numbers do not fit into {length}.")
     return np.array([*numbers, *[filler] * (length - len(numbers))], np.int16)

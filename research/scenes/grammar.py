@@ -187,7 +187,7 @@ def _link_to(scene: Scene, order: list[int], other: int, rng: random.Random) -> 
     kinds = ["near", "and", "with"]
     kind = rng.choice(kinds)
     if apart and "sky" not in (scene.things[order[0]].role, scene.things[other].role):
-        side = "left" if scene.related("left", order[0], other) else "right"
+        side = "left" if scene.is_related("left", order[0], other) else "right"
         kind = side if rng.random() < 0.65 else kind
     elif not apart:
         kind = rng.choice(("and", "with"))

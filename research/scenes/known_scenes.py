@@ -17,7 +17,7 @@ from PIL import Image
 
 from backend.bundled import MODELS
 from backend.datasets.images import load_image
-from backend.engine.familiarity import FILE, Familiarity, Features, watched
+from backend.engine.familiarity import FILE, Familiarity, Features, watch_features
 from backend.engine.scoring.loading import load_scorer
 from research.scenes.renderer import render
 from research.scenes.world import make_scene
@@ -32,7 +32,7 @@ SEED = 5_000_000_000
 _SIZES = (96, 128, 192, 256, 384)
 
 
-def drawn(seed: int, count: int, unfamiliar: bool = False) -> list[Image.Image]:
+def draw_pictures(seed: int, count: int, unfamiliar: bool = False) -> list[Image.Image]:
     """`count` pictures of scenes, about half of them after lossy compression."""
     pictures = []
     for number in range(seed, seed + count):
@@ -50,13 +50,15 @@ def drawn(seed: int, count: int, unfamiliar: bool = False) -> list[Image.Image]:
 def fit(folder: Path, count: int = SCENES) -> Familiarity:
     """Fit the distance on one half of the scenes and the threshold on the other."""
     scorer = load_scorer(str(folder), device="cpu", precision="float32")
-    with watched(scorer, LAYER) as seen:
-        scorer.encode_images(drawn(SEED, count))
+    with watch_features(scorer, LAYER) as seen:
+        scorer.encode_images(draw_pictures(SEED, count))
     features, half = np.concatenate(seen), count // 2
-    return fitted(LAYER, features[:half], KNOWN, features[half:])
+    return fit_familiarity(LAYER, features[:half], KNOWN, features[half:])
 
 
-def fitted(layer: int, training: Features, quantile: float, fresh: Features) -> Familiarity:
+def fit_familiarity(
+    layer: int, training: Features, quantile: float, fresh: Features
+) -> Familiarity:
     """Fitted to features of training pictures [n, d]; the threshold is such that the share
     `quantile` of the held-out pictures `fresh` is known."""
     mean = training.mean(0)

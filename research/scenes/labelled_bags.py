@@ -95,9 +95,9 @@ def _order(scene: Scene) -> tuple[list[int], list[Link]]:
         if i in order:
             continue
         kind = "and"
-        if scene.related("left", order[0], i) and thing.role != "sky":
+        if scene.is_related("left", order[0], i) and thing.role != "sky":
             kind = "left"
-        elif scene.related("right", order[0], i) and thing.role != "sky":
+        elif scene.is_related("right", order[0], i) and thing.role != "sky":
             kind = "right"
         links.append(Link(kind, 0, len(order)))
         order.append(i)

@@ -80,7 +80,7 @@ def paragraphs(
         rng = random.Random(SEED + 1_000_000 * seed + number)
         scene = make_scene(rng)
         drafts = _sentences(scene, rng, rng.choice(sentences), pronouns, vague)
-        yield _composed(scene, _with_errors(drafts, scene, rng, rng.choice(errors), balanced), " ")
+        yield _compose(scene, _with_errors(drafts, scene, rng, rng.choice(errors), balanced), " ")
 
 
 def tag_lists(
@@ -96,7 +96,7 @@ def tag_lists(
         rng = random.Random(SEED + 1_000_000 * seed + 500_000 + number)
         scene = make_scene(rng)
         drafts = _tags(scene, rng, rng.choice(tags))
-        yield _composed(scene, _with_errors(drafts, scene, rng, rng.choice(errors), balanced), ", ")
+        yield _compose(scene, _with_errors(drafts, scene, rng, rng.choice(errors), balanced), ", ")
 
 
 def _sentences(
@@ -226,18 +226,18 @@ def _with_errors(
                 words = _pronoun_words(change.description)
                 false = _Draft(words, change.description, draft.subject, change.kind)
         if false is not None and false.words != draft.words:
-            drafts[index] = replace(false, changed=_changed(draft.words, false.words))
+            drafts[index] = replace(false, changed=_changed_words(draft.words, false.words))
             count -= 1
     return drafts
 
 
-def _changed(before: Sequence[str], after: Sequence[str]) -> frozenset[int]:
+def _changed_words(before: Sequence[str], after: Sequence[str]) -> frozenset[int]:
     """Indices of the words of `after` that are new."""
     texts = tuple(before), tuple(after), phrasing.WITHOUT_A_CLAIM
     return new_words(*texts) | jumped_over(*texts)
 
 
-def _composed(scene: Scene, drafts: Sequence[_Draft], separator: str) -> LongCaption:
+def _compose(scene: Scene, drafts: Sequence[_Draft], separator: str) -> LongCaption:
     """The text of all claims; a sentence begins with a capital and ends with a stop."""
     is_paragraph = separator == " "
     text, claims = "", []

@@ -73,7 +73,7 @@ def changed_words(before: Description, after: Description) -> frozenset[int]:
     return new_words(*texts) | jumped_over(*texts)
 
 
-def _put(description: Description, number: int, phrase: NounPhrase) -> Description:
+def _replace_phrase(description: Description, number: int, phrase: NounPhrase) -> Description:
     phrases = list(description.phrases)
     phrases[number] = phrase
     return replace(description, phrases=tuple(phrases))
@@ -86,7 +86,11 @@ def _colour(d: Description, scene: Scene, rng: random.Random) -> Description | N
     k = rng.choice(chosen)
     phrase = d.phrases[k]
     options = set(colours_of(phrase.noun, scene.unfamiliar)) - {phrase.colour}
-    return _put(d, k, replace(phrase, colour=rng.choice(sorted(options)))) if options else None
+    return (
+        _replace_phrase(d, k, replace(phrase, colour=rng.choice(sorted(options))))
+        if options
+        else None
+    )
 
 
 def _noun(d: Description, scene: Scene, rng: random.Random) -> Description | None:
@@ -97,7 +101,7 @@ def _noun(d: Description, scene: Scene, rng: random.Random) -> Description | Non
         near = CATEGORIES[CATEGORY[phrase.noun]] if rng.random() < 0.6 else NOUNS
         options = [noun for noun in near if _can_stand(noun, k, d, scene)]
         if options:
-            return _put(d, k, replace(phrase, noun=rng.choice(options)))
+            return _replace_phrase(d, k, replace(phrase, noun=rng.choice(options)))
     return None
 
 
@@ -149,7 +153,7 @@ def _count(d: Description, scene: Scene, rng: random.Random) -> Description | No
     k = rng.choice(several or chosen)
     phrase = d.phrases[k]
     options = [count for count in (1, 2, 2, 3) if count != phrase.count]
-    return _put(d, k, replace(phrase, count=rng.choice(options)))
+    return _replace_phrase(d, k, replace(phrase, count=rng.choice(options)))
 
 
 def _size(d: Description, scene: Scene, rng: random.Random) -> Description | None:
@@ -158,7 +162,7 @@ def _size(d: Description, scene: Scene, rng: random.Random) -> Description | Non
         return None
     k = rng.choice(chosen)
     other = "small" if d.phrases[k].size == "big" else "big"
-    return _put(d, k, replace(d.phrases[k], size=other))
+    return _replace_phrase(d, k, replace(d.phrases[k], size=other))
 
 
 def _action(d: Description, scene: Scene, rng: random.Random) -> Description | None:
@@ -167,7 +171,11 @@ def _action(d: Description, scene: Scene, rng: random.Random) -> Description | N
         return None
     k = rng.choice(chosen)
     options = [a for a in ACTIONS_OF[d.phrases[k].noun] if a != d.phrases[k].action]
-    return _put(d, k, replace(d.phrases[k], action=rng.choice(options))) if options else None
+    return (
+        _replace_phrase(d, k, replace(d.phrases[k], action=rng.choice(options)))
+        if options
+        else None
+    )
 
 
 def _setting(d: Description, scene: Scene, rng: random.Random) -> Description | None:

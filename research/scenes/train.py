@@ -69,7 +69,7 @@ CAPTIONER = Schedule((186_000,), learning_rate=8e-4)
 CLIP = Schedule((150_000,), learning_rate=8e-4)
 
 
-def shortened(schedule: Schedule, share: float) -> Schedule:
+def shorten(schedule: Schedule, share: float) -> Schedule:
     return replace(schedule, samples=tuple(int(n * share) for n in schedule.samples))
 
 
@@ -87,13 +87,13 @@ def main() -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     examples = open_examples(args.work / "scenes", args.scenes, args.seed * SEEDS_APART)
     held_out = open_examples(args.work / "held-out", 1200, HELD_OUT_SEED)
-    schedule = shortened(RETRIEVAL, args.share)
+    schedule = shorten(RETRIEVAL, args.share)
     learner = train_retrieval(examples, held_out, schedule, args.work, args.seed)
     publish(learner.model, "scenes-blip-itm", args.out)
-    schedule = shortened(CLIP, args.share)
+    schedule = shorten(CLIP, args.share)
     clip = train_clip(learner, examples, held_out, schedule, args.work, args.seed)
     publish(clip, "scenes-clip", args.out)
-    schedule = shortened(CAPTIONER, args.share)
+    schedule = shorten(CAPTIONER, args.share)
     captioner = train_captioner(learner, examples, held_out, schedule, args.work, args.seed)
     publish(captioner, "scenes-blip-captioner", args.out)
 

@@ -91,7 +91,7 @@ def vectors(of: Sequence[Scene], clip: Path, cache: Path) -> Floats:
     return made
 
 
-def untrained(shape: Shape, seed: int) -> ClipCap:
+def untrained_model(shape: Shape, seed: int) -> ClipCap:
     """A ClipCap over the embedded CLIP, with a GPT-2 of random weights and the world's words."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -126,7 +126,7 @@ def train(
         return out
     drawn = scenes(shape.scenes, seed)
     seen = torch.from_numpy(vectors(drawn, SENDER, folder / f"sender-{seed}-{shape.scenes}.npz"))
-    captioner = untrained(shape, seed)
+    captioner = untrained_model(shape, seed)
     training = Likelihood(
         ClipCapPolicy(captioner, LONGEST), lambda rows: seen[list(rows)],
         [(row, text) for row, texts in enumerate(references(drawn, kind, seed)) for text in texts],
@@ -189,13 +189,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{kind}: {out}", flush=True)
         if args.self_retrieval:
 
-            def rewarded(figures: StepFigures, kind: str = kind) -> None:
+            def record_reward(figures: StepFigures, kind: str = kind) -> None:
                 if figures.step % 10 == 0:
                     print(f"{kind}: step {figures.step}, reward {figures.reward:.3f}, "
                           f"{figures.words:.1f} tokens", flush=True)  # fmt: skip
 
             steps = args.self_retrieval_steps
-            tuned = fine_tune(args.folder, kind, args.seed, steps, shape, rewarded)
+            tuned = fine_tune(args.folder, kind, args.seed, steps, shape, record_reward)
             print(f"{kind}: {tuned}", flush=True)
 
 

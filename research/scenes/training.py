@@ -116,7 +116,7 @@ def wrap(words: Sequence[int]) -> Tokens:
     return [CLS, *words[: CONTEXT - 2], SEP]
 
 
-def shortened(
+def drop_words(
     words: NDArray[np.int16], rng: np.random.Generator, kept: NDArray[np.bool_] | None = None
 ) -> list[int]:
     """A caption with words dropped at random: trajectories contain ever shorter captions.
@@ -169,8 +169,8 @@ def draw_batch(examples: Examples, size: int, step: int, seed: int, texts: bool 
     false = examples.false_words[scenes, captions]
     marks = examples.false_changed[scenes, captions]
     return Batch(
-        scenes, captions, pixels, [wrap(shortened(row, rng)) for row in words],
-        [wrap(shortened(row, rng, mark)) if row.any() else None
+        scenes, captions, pixels, [wrap(drop_words(row, rng)) for row in words],
+        [wrap(drop_words(row, rng, mark)) if row.any() else None
          for row, mark in zip(false, marks, strict=True)],
         [wrap([int(word) for word in row if word]) for row in words],
         examples.true_of(scenes, captions),

@@ -29,7 +29,7 @@ def facts(scene: Scene) -> frozenset[str]:
                 facts |= {
                     f"{thing.noun} {kind} {other.noun}"
                     for kind in TELLING
-                    if scene.related(kind, i, j)
+                    if scene.is_related(kind, i, j)
                 }
     nouns = {thing.noun for thing in scene.things}
     return frozenset(facts | {f"no {noun}" for noun in NOUNS if noun not in nouns})

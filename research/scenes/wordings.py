@@ -109,11 +109,11 @@ class OtherWording(Wording):
 
     def text(self, description: Description) -> str:
         data = self.data
-        words = [self._written(word) for word in self.words(description)]
+        words = [self._write(word) for word in self.words(description)]
         joined = data["joiner"].join(words).replace(" ,", ",")
         return joined[0].upper() + joined[1:] + data["stop"]
 
-    def _written(self, word: str) -> str:
+    def _write(self, word: str) -> str:
         return word.capitalize() if self.data["joiner"] and word in self._nouns else word
 
     @cached_property

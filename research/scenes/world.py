@@ -169,7 +169,7 @@ class Scene:
         """The index of the thing with that noun, None if there is none; nouns occur once."""
         return next((i for i, thing in enumerate(self.things) if thing.noun == noun), None)
 
-    def related(self, kind: str, subject: int, object: int) -> bool:
+    def is_related(self, kind: str, subject: int, object: int) -> bool:
         """Whether the relation is true. "left" and "right" follow from the places."""
         if kind in ("left", "right"):
             left, right = self.things[subject].place, self.things[object].place
@@ -213,24 +213,24 @@ class _Builder:
         )
 
     def _arrangement(self, place: int) -> None:
-        makers = [self._held, self._ridden, self._several, self._on_table, self._seated]
-        maker = self.rng.choices([*makers, self._shaded], (2.4, 1.4, 2.6, 1.6, 1.4, 1.4))[0]
+        makers = [self._is_held, self._ridden, self._several, self._on_table, self._is_seated]
+        maker = self.rng.choices([*makers, self._is_shaded], (2.4, 1.4, 2.6, 1.6, 1.4, 1.4))[0]
         if not maker(place):
             self._single(place)
 
     def _single(self, place: int) -> bool:
-        noun = self._unused(ALONE, wide=self.places < 3)
+        noun = self._unused_noun(ALONE, wide=self.places < 3)
         self._add(noun, place, "ground")
         return True
 
     def _several(self, place: int) -> bool:
-        noun = self._unused(SEVERAL)
+        noun = self._unused_noun(SEVERAL)
         count = self.rng.choice((2, 2, 3) if self.places == 1 else (2, 2, 2, 3))
         self._add(noun, place, "ground", count=count)
         return True
 
-    def _held(self, place: int) -> bool:
-        holder, thing = self._unused(CATEGORIES["person"]), self._unused(HELD)
+    def _is_held(self, place: int) -> bool:
+        holder, thing = self._unused_noun(CATEGORIES["person"]), self._unused_noun(HELD)
         if not holder or not thing:
             return False
         person = self._add(holder, place, "holder", action=None)
@@ -239,7 +239,10 @@ class _Builder:
         return True
 
     def _ridden(self, place: int) -> bool:
-        person, mount = self._unused(CATEGORIES["person"]), self._unused(("horse", "bicycle"))
+        person, mount = (
+            self._unused_noun(CATEGORIES["person"]),
+            self._unused_noun(("horse", "bicycle")),
+        )
         if not person or not mount:
             return False
         rider = self._add(person, place, "rider", action=None)
@@ -248,8 +251,8 @@ class _Builder:
         return True
 
     def _on_table(self, place: int) -> bool:
-        food = self._unused(ON_TABLE)
-        if not food or self._used("table"):
+        food = self._unused_noun(ON_TABLE)
+        if not food or self._is_used("table"):
             return False
         action = "sleeping" if food == "cat" and self.rng.random() < 0.5 else None
         upper = self._add(
@@ -259,8 +262,8 @@ class _Builder:
         self.relations.append(Relation("on", upper, lower))
         return True
 
-    def _seated(self, place: int) -> bool:
-        seat, sitter = self._unused(("bench", "chair")), self._unused(SEATED)
+    def _is_seated(self, place: int) -> bool:
+        seat, sitter = self._unused_noun(("bench", "chair")), self._unused_noun(SEATED)
         if not seat or not sitter:
             return False
         upper = self._add(sitter, place, "sitter", action="sitting")
@@ -268,9 +271,9 @@ class _Builder:
         self.relations.append(Relation("sits", upper, lower))
         return True
 
-    def _shaded(self, place: int) -> bool:
-        canopy = self._unused(("tree", "umbrella", "table"))
-        lower = self._unused(UNDER_TABLE if canopy == "table" else SHADED)
+    def _is_shaded(self, place: int) -> bool:
+        canopy = self._unused_noun(("tree", "umbrella", "table"))
+        lower = self._unused_noun(UNDER_TABLE if canopy == "table" else SHADED)
         if not canopy or not lower:
             return False
         under = self._add(lower, place, "under")
@@ -279,7 +282,7 @@ class _Builder:
         return True
 
     def _sky(self) -> None:
-        noun = self._unused(IN_THE_SKY)
+        noun = self._unused_noun(IN_THE_SKY)
         under = [i for i, thing in enumerate(self.things) if thing.role == "ground"
                  and thing.noun not in ("tree", "house", "lamp", "boat")]  # fmt: skip
         if not noun or not under:
@@ -289,14 +292,14 @@ class _Builder:
         flying = self._add(noun, self.things[below].place, "sky", action=action)
         self.relations.append(Relation("above", flying, below))
 
-    def _used(self, noun: str) -> bool:
+    def _is_used(self, noun: str) -> bool:
         return any(thing.noun == noun for thing in self.things)
 
-    def _unused(self, nouns: Collection[str], wide: bool = True) -> str:
+    def _unused_noun(self, nouns: Collection[str], wide: bool = True) -> str:
         free = [
             noun
             for noun in nouns
-            if not self._used(noun) and fits(noun, self.setting) and (wide or noun not in WIDE)
+            if not self._is_used(noun) and fits(noun, self.setting) and (wide or noun not in WIDE)
         ]
         return self.rng.choice(free) if free else ""
 

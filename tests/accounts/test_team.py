@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.accounts.team_accounts import hashed, is_right
+from backend.accounts.team_accounts import hash_password, is_right
 from backend.accounts.throttle import Throttle, known_device, new_device
 from backend.engine.statistics.agreement import check_overlap
 from backend.errors import SettingsError
@@ -13,7 +13,7 @@ from backend.workspace import Workspace
 
 
 def test_a_password_is_kept_as_a_salted_hash() -> None:
-    first, second = hashed("correct horse"), hashed("correct horse")
+    first, second = hash_password("correct horse"), hash_password("correct horse")
     assert first != second
     assert first.startswith("$argon2id$")
     assert "correct horse" not in first
@@ -29,7 +29,7 @@ def test_without_a_valid_hash_no_password_is_accepted(kept: str | None) -> None:
 @pytest.mark.parametrize("password", ["", "short", "x" * 300])
 def test_the_length_of_passwords_is_limited(password: str) -> None:
     with pytest.raises(SettingsError, match="8 to 200"):
-        hashed(password)
+        hash_password(password)
 
 
 def test_attempts_are_counted_before_they_are_checked() -> None:
@@ -56,7 +56,7 @@ def test_success_clears_its_own_key_and_one_attempt_of_shared_keys() -> None:
     limits = {"Ada": 2, "10.0.0.1": 2}
     for _ in range(5):
         assert throttle.admit(limits) == 0
-        throttle.succeeded("Ada")
+        throttle.record_success("Ada")
         throttle.take_back("10.0.0.1")
     assert throttle.admit({"Ben": 9, "10.0.0.1": 2}) == 0
     assert throttle.admit(limits) == 0

@@ -72,7 +72,7 @@ def test_a_name_with_a_line_break_forges_no_line(
     imported = run("import", str(tmp_path / "pairs"))
     edited = run("edit", "pairs", "--suffix", "!")
     gone = run("import", str(tmp_path / forged))
-    with pytest.raises(typer.Exit), output.reported(False):
+    with pytest.raises(typer.Exit), output.report_errors(False):
         raise SettingsError(forged)
     output.Lines("Reading").update(1, 2, forged)
     record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (forged,), None)
@@ -89,9 +89,9 @@ def test_a_file_name_that_is_not_unicode_can_be_printed() -> None:
 def test_errors_logs_progress_and_questions_are_visible(
     capsys: pytest.CaptureFixture[str], state: Path
 ) -> None:
-    with pytest.raises(typer.Exit), output.reported(True):
+    with pytest.raises(typer.Exit), output.report_errors(True):
         raise SettingsError(f"no {HOSTILE}")
-    with pytest.raises(typer.Exit), output.reported(False):
+    with pytest.raises(typer.Exit), output.report_errors(False):
         raise RuntimeError(f"no {HOSTILE}")
     output.Lines("Reading").update(1, 2, HOSTILE)
     record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (HOSTILE,), None)
@@ -106,7 +106,7 @@ def test_a_home_that_cannot_be_written_to_is_an_error_like_others(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRACED_DATA_DIRECTORY", "/dev/null/state")
-    with pytest.raises(typer.Exit), output.reported(False):
+    with pytest.raises(typer.Exit), output.report_errors(False):
         raise RuntimeError("unexpected")
     assert "TRACED_DATA_DIRECTORY=FOLDER" in capsys.readouterr().err
     monkeypatch.setenv("HOME", "/dev/null/home")

@@ -17,7 +17,7 @@ def test_results_are_yielded_in_order_as_soon_as_available() -> None:
         return number**2
 
     with DaemonPool(4) as pool:
-        results = pool.ordered(square, range(4))
+        results = pool.map_in_order(square, range(4))
         assert [next(results), next(results)] == [0, 1], "the third is not finished yet"
         hold.set()
         assert list(results) == [4, 9]
@@ -42,7 +42,7 @@ def test_an_error_is_raised_in_order_after_running_work_has_finished() -> None:
         return name
 
     with DaemonPool(2) as pool, pytest.raises(OSError, match="full"):
-        list(pool.ordered(work, ["bad", "slow", *["later"] * 5000]))
+        list(pool.map_in_order(work, ["bad", "slow", *["later"] * 5000]))
     assert "slow is done" in calls
     assert calls.count("later") < 5000
 
@@ -63,7 +63,7 @@ def test_an_error_of_any_type_reaches_the_caller(problem: type[BaseException]) -
 def test_an_interrupted_caller_does_not_wait_for_running_work(hanging: Hanging) -> None:
     def work() -> None:
         with DaemonPool(1) as pool:
-            list(pool.ordered(hanging, range(3)))
+            list(pool.map_in_order(hanging, range(3)))
 
     with pytest.raises(KeyboardInterrupt):
         work()

@@ -45,7 +45,7 @@ def test_what_is_written_can_be_read(stored: ObjectStore, tmp_path: Path) -> Non
         assert place.read("run.json") is None
         place.write("run.json", b"{}")
         place.write("run.json", b"{1}")
-        place.put("deep/result", tmp_path / "result")
+        place.put_file("deep/result", tmp_path / "result")
         assert place.read("run.json") == b"{1}"
         assert [(file.name, file.size) for file in place.files()] == [
             ("deep/result", len(CONTENT)), ("run.json", 3),
@@ -200,7 +200,7 @@ def test_a_key_keeps_every_character_from_the_listing_to_the_export(
     object_store.put("shop/other", b"")  # makes the bucket
     place = Location("s3://shop/who?#%25 x")
     for file in sorted(path for path in source.rglob("*") if path.is_file()):
-        place.put(file.relative_to(source).as_posix(), file)
+        place.put_file(file.relative_to(source).as_posix(), file)
     assert str(place) == "s3://shop/who?#%25 x"
     folder = fetch(str(place), tmp_path / "fetched", most=1e6)
     reader = read_dataset(folder)

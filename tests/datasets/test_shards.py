@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.datasets.cells import escaped, unescaped
+from backend.datasets.cells import escape, unescape
 from backend.datasets.containers import Member, locate, relative_name
 from backend.datasets.export_row import ExportRow
 from backend.datasets.images import image_size, load_image
@@ -145,10 +145,10 @@ def test_parquet_that_names_external_images_is_read(tmp_path: Path, inside: int)
 )
 def test_cells_are_escaped_and_restored(text: str) -> None:
     """Neither a spreadsheet nor a terminal obeys the cell, and nothing is lost."""
-    safe = escaped(text)
+    safe = escape(text)
     assert not safe.startswith(("=", "+", "-", "@", "\t", "\r"))
     assert not any(unicodedata.category(c) == "Cc" and c not in "\t\n\r" for c in safe)
-    assert unescaped(safe) == text
+    assert unescape(safe) == text
     if text.isprintable() and not re.search("^'*[=+@-]|␛[01789][0-9a-f]", text):
         assert safe == text
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.containers import Member, ProvedFile, locate, proved
-from backend.datasets.export_folder import digest_of, digests, write_checksums, zipped
+from backend.datasets.containers import Member, ProvedFile, locate, with_proof
+from backend.datasets.export_folder import digest_of, digests, write_checksums, zip_export
 from backend.datasets.export_images import ImageCopies
 from backend.datasets.reading import read_dataset
 from backend.datasets.regular_files import LeadsOut, read_regular, read_within
@@ -58,7 +58,7 @@ def of_file(folder: Path) -> Callable[[], bytes]:
 
 def of_export(folder: Path) -> Callable[[], bytes]:
     write_checksums(folder, digests(folder))
-    pieces = zipped(folder, digest_of(folder))  # has checked the names
+    pieces = zip_export(folder, digest_of(folder))  # has checked the names
     return lambda: b"".join(pieces)
 
 
@@ -135,7 +135,7 @@ def test_a_container_is_opened_through_no_link(folder: Path, name: str, inner: s
 
 
 def test_an_export_copies_through_no_link(folder: Path, tmp_path: Path) -> None:
-    picture = proved(folder / "inner" / "a.txt")
+    picture = with_proof(folder / "inner" / "a.txt")
     copies = ImageCopies(tmp_path / "out", folder)
     assert (tmp_path / "out" / copies.flat(picture, "images")).read_bytes() == b"inside"
     exchange(folder / "inner" / "a.txt", folder.parent / "private" / "a.txt")
@@ -146,7 +146,7 @@ def test_an_export_copies_through_no_link(folder: Path, tmp_path: Path) -> None:
 def test_an_export_downloads_with_its_times_and_sizes(folder: Path) -> None:
     os.utime(folder / "inner" / "a.txt", (0, 0))  # before the times of a zip
     write_checksums(folder, digests(folder))
-    with zipfile.ZipFile(io.BytesIO(b"".join(zipped(folder, digest_of(folder))))) as archive:
+    with zipfile.ZipFile(io.BytesIO(b"".join(zip_export(folder, digest_of(folder))))) as archive:
         assert archive.testzip() is None
         assert archive.read("inner/a.txt") == b"inside"
         assert archive.getinfo("inner/a.txt").date_time == (1980, 1, 1, 0, 0, 0)

@@ -67,9 +67,11 @@ def test_pairs_are_counted_once_however_many_claims_they_have(store: Store) -> N
         lacking = trajectory_queries.lacking_steps(session, run_id, dataset_id)
         assert [pair for pair, _ in lacking] == ids[:1]
         assert trajectory_queries.count_unexpected(session, run_id, "one") == 2
-        assert trajectory_queries.unexpected(session, run_id, "one", 0, 9) == ids
-        assert detection_queries.unjudged(session, run_id, 1, 0, 9) == ids
-        assert detection_queries.unjudged(session, run_id, 1, 0, 9, only_whole=True) == ids[1:]
+        assert trajectory_queries.without_expectation(session, run_id, "one", 0, 9) == ids
+        assert detection_queries.unjudged_pairs(session, run_id, 1, 0, 9) == ids
+        assert (
+            detection_queries.unjudged_pairs(session, run_id, 1, 0, 9, only_whole=True) == ids[1:]
+        )
 
 
 def test_claims_keep_their_numbers_while_they_stay_the_same(store: Store) -> None:

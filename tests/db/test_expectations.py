@@ -48,9 +48,11 @@ def test_expectations_are_read_with_trajectories_and_can_be_replaced(store: Stor
         assert stored[ids[2]][0].expectation is None
         (stored_alone,) = trajectory_queries.get_trajectories(session, ids[1])
         assert same(stored_alone.expectation, row(2))
-        assert trajectory_queries.unexpected(session, run_id, "one", 0, 9) == [ids[2]]
-        assert trajectory_queries.unexpected(session, run_id, "another", 0, 2) == ids[:2]
-        assert trajectory_queries.unexpected(session, run_id, "another", ids[1], 2) == ids[2:]
+        assert trajectory_queries.without_expectation(session, run_id, "one", 0, 9) == [ids[2]]
+        assert trajectory_queries.without_expectation(session, run_id, "another", 0, 2) == ids[:2]
+        assert (
+            trajectory_queries.without_expectation(session, run_id, "another", ids[1], 2) == ids[2:]
+        )
         counted = [
             trajectory_queries.count_unexpected(session, run_id, by) for by in ("one", "another")
         ]
@@ -90,4 +92,4 @@ def test_values_that_are_not_finite_are_not_stored(store: Store) -> None:
             session, run_id, {(ids[0], 0): row(4), (ids[1], 0): bad}
         )
     with store.reading() as session:
-        assert trajectory_queries.unexpected(session, run_id, "one", 0, 9) == ids
+        assert trajectory_queries.without_expectation(session, run_id, "one", 0, 9) == ids

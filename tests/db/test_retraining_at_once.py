@@ -137,7 +137,7 @@ def test_adoption_and_scoring_at_once_end_with_one_classifier(
         lambda: workspace.jobs.score(1, suggestions=False),
         lambda: workspace.jobs.adopt(candidate),
     ]
-    module, name = (retrain, "ranked") if adopts else (detect, "judge_captions")
+    module, name = (retrain, "rank_pairs") if adopts else (detect, "judge_captions")
     compute, between = getattr(module, name), iter([acts[not adopts]])
 
     def compute_and_be_overtaken(*given: Any, **named: Any) -> Any:

@@ -220,7 +220,7 @@ def test_a_first_step_is_distinguished_from_a_whole_trajectory_of_one_step(store
 
         assert lacking() == ids[:2]
         assert lacking(top=2) == lacking(above=0.4) == lacking(among=ids[1:]) == ids[1:2]
-        unjudged = detection_queries.unjudged(session, run_id, 7, 0, 9, only_whole=True)
+        unjudged = detection_queries.unjudged_pairs(session, run_id, 7, 0, 9, only_whole=True)
         assert unjudged == ids[2:]
     whole = trajectory(ids[0], 5)
     save(store, run_id, whole)

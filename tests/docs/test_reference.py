@@ -4,7 +4,7 @@ everything that a page mentions by name exists."""
 import re
 
 from backend.settings import setting_names
-from research.commands.evaluations import named
+from research.commands.evaluations import name_evaluation
 from tests.docs import reference
 from tests.docs.pages import PAGES, ROOT, code, shell_lines
 
@@ -56,7 +56,7 @@ def test_commands_and_options_that_pages_mention_exist() -> None:
         if not words or words[0].startswith("-") or words[0].isupper() or not words[0].isalpha():
             continue
         if words[0] == "evaluate":
-            words[1:] = named(words[1:])
+            words[1:] = name_evaluation(words[1:])
         name = called(words)
         assert name is not None, f"{page}: there is no command '{words[0]}'"
         for word in words:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.engine.bulk_edit import BulkEdit, edited
+from backend.engine.bulk_edit import BulkEdit, apply_edit
 from backend.errors import SettingsError
 from tests.fixtures.sizes import Sizes
 
@@ -28,7 +28,7 @@ from tests.fixtures.sizes import Sizes
     ],
 )
 def test_edits_are_applied_to_a_caption(edit: BulkEdit, before: str, after: str) -> None:
-    assert edited(edit, [before, before], 60) == [after, after]
+    assert apply_edit(edit, [before, before], 60) == [after, after]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_edit_that_cannot_be_applied_is_refused(
 ) -> None:
     sizes(COMPILE_SECONDS=200)  # however busy the machine is
     with pytest.raises(SettingsError, match=message):
-        edited(edit, ["a" * 19_999 + "b"], 60)
+        apply_edit(edit, ["a" * 19_999 + "b"], 60)
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ def test_the_limits_end_the_process(sizes: Sizes, limit: str, message: str) -> N
     sizes(MEMORY=2**34)
     sizes(**{limit: {"COMPILE_SECONDS": 1, "MEMORY": 2**24}[limit]})
     with pytest.raises(SettingsError, match=message):
-        edited(BulkEdit("a{100000000}", is_regex=True), ["a dog"], 60)
+        apply_edit(BulkEdit("a{100000000}", is_regex=True), ["a dog"], 60)
 
 
 def test_all_captions_together_have_a_limit() -> None:
     with pytest.raises(TimeoutError):
-        edited(BulkEdit(suffix="!"), ["a dog"], 0.0)
+        apply_edit(BulkEdit(suffix="!"), ["a dog"], 0.0)
 
 
 def test_a_long_caption_may_stay_long() -> None:
-    assert edited(BulkEdit("b", "c"), ["a" * 30_000], 60) == ["a" * 30_000]
+    assert apply_edit(BulkEdit("b", "c"), ["a" * 30_000], 60) == ["a" * 30_000]
 
 
 CAPTIONS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -87,5 +87,5 @@ CAPTIONS = st.text(st.characters(exclude_characters="\0", exclude_categories=["C
 def test_plain_find_and_replace_equals_str_replace(
     captions: list[str], find: str, replace: str
 ) -> None:
-    results = edited(BulkEdit(find, replace), captions, 60)
+    results = apply_edit(BulkEdit(find, replace), captions, 60)
     assert results == [caption.replace(find, replace) for caption in captions]

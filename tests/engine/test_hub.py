@@ -16,7 +16,7 @@ import torch
 import typer
 
 from backend.cli.doctor import examine
-from backend.cli.output import reported
+from backend.cli.output import report_errors
 from backend.engine import hub
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.correction.captioner_loading import load_captioner
@@ -288,7 +288,7 @@ def test_a_model_that_does_not_fit_into_memory_is_not_reported_as_damaged(
     engine: Engine, sound: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for which, load_it in LOADERS.items():
-        with pytest.raises(typer.Exit) as ended, reported(as_json=False):
+        with pytest.raises(typer.Exit) as ended, report_errors(as_json=False):
             load_it(str(sound[which]))
         assert ended.value.exit_code == 12
         shown = capsys.readouterr().err

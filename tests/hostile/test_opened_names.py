@@ -16,7 +16,7 @@ import pytest
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.uploads import place_of
-from backend.engine.bulk_edit import BulkEdit, edited
+from backend.engine.bulk_edit import BulkEdit, apply_edit
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.scoring.loading import load_scorer
@@ -90,7 +90,7 @@ def downloaded(place: Place, text: str) -> None:
 
 
 def expression(place: Place, text: str) -> None:
-    edited(BulkEdit(text, is_regex=True), ["a" * 5_000 + "b"], 60)
+    apply_edit(BulkEdit(text, is_regex=True), ["a" * 5_000 + "b"], 60)
 
 
 def shown_inert(place: Place, text: str) -> None:

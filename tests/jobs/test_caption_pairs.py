@@ -83,7 +83,7 @@ def _version(workspace: Workspace, pair: dict[str, int]) -> int:
 
 
 def exported(workspace: Workspace, out: Path, format: str, **choice: Any) -> Path:
-    workspace.jobs.export(1, ExportChoice.parsed(choice), out, format)
+    workspace.jobs.export(1, ExportChoice.parse(choice), out, format)
     return out
 
 

@@ -206,7 +206,7 @@ def test_a_claim_called_wrong_is_what_its_caption_is_learnt_by(
     others = ids[1:6]
     for other in others:
         workspace.review.decide(other, 0, "correct")
-    judged, _ = retrain._judged(workspace.store, run, prior, ids, set(ids), claims)
+    judged, _ = retrain._judged_pairs(workspace.store, run, prior, ids, set(ids), claims)
     wanted = feature_matrix([classifier.read(calmest.trajectory)])
     assert judged.labels[0] == 1
     np.testing.assert_allclose(judged.features[0], wanted[0])

@@ -46,7 +46,7 @@ def test_claims_that_are_wrong_or_look_so_can_be_left_out(
     kind: str,
 ) -> None:
     known = claims((0.1, 0.4, 0.9), labels)
-    decided = decide_export(ExportChoice.parsed(choice), CAPTION, decision, None, 0.9, claims=known)
+    decided = decide_export(ExportChoice.parse(choice), CAPTION, decision, None, 0.9, claims=known)
     assert (decided.caption, decided.kind) == (caption, kind)
 
 

@@ -45,7 +45,7 @@ def use_in_dataset(workspace: Workspace, name: str, model: str) -> None:
 def test_models_that_were_downloaded_are_listed_without_being_loaded(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len(workspace.models.listed()) == len(PRESETS)
+    assert len(workspace.models.list_models()) == len(PRESETS)
     clip = json.dumps({"model_type": "clip", "architectures": ["CLIPModel"]})
     captioner = {"model_type": "blip", "architectures": ["BlipForConditionalGeneration"]}
     card = "---\nlicense: cc-by-4.0\n---\n# A model"
@@ -60,14 +60,14 @@ def test_models_that_were_downloaded_are_listed_without_being_loaded(
     put_in_cache("Salesforce/blip-image-captioning-base", config__json=clip, **weights)
     put_in_cache("timm/siglip", open_clip_config__json="{}", open_clip_model__safetensors="w")
     monkeypatch.setitem(sys.modules, "torch", None)  # nothing can be loaded
-    views = {view.name: view for view in workspace.models.listed()[len(PRESETS) :]}
+    views = {view.name: view for view in workspace.models.list_models()[len(PRESETS) :]}
     assert list(views) == ["else/licensed", NAME, "open_clip:hf-hub:timm/siglip"]
     assert all(view.is_here for view in views.values())
     assert (views["else/licensed"].licence, views[NAME].licence) == ("cc-by-4.0", "see its page")
     assert views["else/licensed"].on_disk == 1000 + len(clip) + len(card)
     assert views["open_clip:hf-hub:timm/siglip"].revision == COMMIT
     use_in_dataset(workspace, "b", "timm/siglip")  # by the name used there, and only once
-    assert [view.name for view in workspace.models.listed()[len(PRESETS) :]] == [
+    assert [view.name for view in workspace.models.list_models()[len(PRESETS) :]] == [
         "timm/siglip", "else/licensed", NAME,
     ]  # fmt: skip
 
@@ -84,7 +84,7 @@ def test_models_that_datasets_use_are_listed(workspace: Workspace, tmp_path: Pat
         ("e", f"lavis:blip_itm@{lavis}"), ("f", str(tmp_path / "gone")), ("g", "not/here"),
     ):  # fmt: skip
         use_in_dataset(workspace, name, model)
-    views = {view.name: view for view in workspace.models.listed()[len(PRESETS) :]}
+    views = {view.name: view for view in workspace.models.list_models()[len(PRESETS) :]}
     assert list(views) == [str(folder), f"lavis:blip_itm@{lavis}", "not/here"]
     ours = views[str(folder)]
     assert (ours.is_here, ours.licence, ours.on_disk) == (True, "", 2 + 7 + 23)

@@ -151,7 +151,7 @@ def test_a_model_unknown_to_the_hub_is_reported(hub: Hub) -> None:
 def test_the_list_shows_installed_models_and_their_costs(
     hub: Hub, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    views = {view.name: view for view in workspace.models.listed()}
+    views = {view.name: view for view in workspace.models.list_models()}
     assert list(views) == ["fast", "balanced", "large", "thorough", "multilingual", "vlm",
                            "embedded"]  # fmt: skip
     assert [name for name, view in views.items() if view.is_here] == ["embedded"]
@@ -164,7 +164,7 @@ def test_the_list_shows_installed_models_and_their_costs(
         workspace.models.set_default("fast")
     download(NAME)
     assert workspace.models.set_default(NAME).is_default
-    added = workspace.models.listed()[-1]
+    added = workspace.models.list_models()[-1]
     assert (added.name, added.is_here, added.revision) == (NAME, True, COMMIT)
     again = Workspace(load_settings({"data_directory": workspace.settings.data_directory}, {}))
     assert again.settings.model == NAME

@@ -158,8 +158,8 @@ def test_the_api_describes_every_option(client: TestClient) -> None:
 @pytest.mark.parametrize("kind", OPERATIONS)
 def test_stored_options_are_read_again(kind: str) -> None:
     model = OPERATIONS[kind].options
-    options = model.parsed(STORED.get(kind, NEEDED.get(kind, {})))
-    assert model.parsed(options.model_dump(mode="json", exclude_unset=True)) == options
+    options = model.parse(STORED.get(kind, NEEDED.get(kind, {})))
+    assert model.parse(options.model_dump(mode="json", exclude_unset=True)) == options
 
 
 @pytest.mark.parametrize(("kind", "path", "value"), WRONG)
@@ -206,7 +206,7 @@ def test_an_export_is_the_same_by_every_door(
     workspace.review.decide(pair, 0, "drop")
     outs = [tmp_path / name for name in ("python", "typed", "sent", "page")]
     choice = {"dropped": "tag", "unsure": "leave out"}
-    workspace.jobs.export(1, ExportChoice.parsed(choice), outs[0], "csv")
+    workspace.jobs.export(1, ExportChoice.parse(choice), outs[0], "csv")
     status, _, err = invoked(
         {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}, "export", "pairs", str(outs[1]),
         "--format", "csv", "--dropped", "tag", "--unsure", "leave out",

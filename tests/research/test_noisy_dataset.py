@@ -12,7 +12,7 @@ from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import read_dataset
 from backend.errors import ExportError, SettingsError
 from research.chat_server import chat_server
-from research.noisy_dataset import add_noise, recorded
+from research.noisy_dataset import add_noise, noise_record
 from tests.datasets.folders import image_folder
 from tests.engine.noise.test_noise import ORDINARY
 from tests.research.noise.test_language_model import nli_model
@@ -43,7 +43,7 @@ def test_every_caption_records_what_was_done_to_it(
     wrong = 0
     for i, original in enumerate(ORDINARY):
         pair = pairs[f"own-{i}"]
-        record = recorded(pair)
+        record = noise_record(pair)
         assert record is not None
         assert file_of(pair.image_path).is_file()
         assert pair.split == "train"
@@ -97,7 +97,7 @@ def test_the_command_uses_a_language_model(source: Path, tmp_path: Path) -> None
     assert report["wrong"] == 10
     assert "tiny" in report["provenance"]["fine_grained_by"]
     pairs = read_dataset(tmp_path / "out", ReadOptions(image_root=source))
-    wrong = [pair for pair in pairs if (recorded(pair) or {})["wrong"]]
+    wrong = [pair for pair in pairs if (noise_record(pair) or {})["wrong"]]
     assert len(wrong) == 10
     assert all("zebra" in pair.caption for pair in wrong)
 

@@ -6,7 +6,7 @@ import pytest
 
 import db
 from backend.review.charts import map_of, plane_of
-from backend.review.queue_form import cleaned, from_fields
+from backend.review.queue_form import clean_fields, from_fields
 from backend.store import Store
 from db.queries import (
     phrase_queries,
@@ -78,7 +78,7 @@ def test_accepted_enrichments_set_the_threshold_for_generic_captions(
     assert math.exp(strictest.at) == pytest.approx(10 / (PAIRS + 1))
     html = thresholds_html(view, dataset)
     assert "share of 0.57 or less" in html
-    fields = cleaned({"order": "specificity", "specificity_to": f"{lowest.at:.4f}"})
+    fields = clean_fields({"order": "specificity", "specificity_to": f"{lowest.at:.4f}"})
     assert f"specificity_to={lowest.at:.4f}" in html
     with store.reading() as session:
         assert queue_queries.count(session, from_fields(dataset, fields)) == lowest.waiting

@@ -6,7 +6,15 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.measures import ABSTRACT_THRESHOLD
-from backend.review.queue_form import START, as_query, cleaned, from_fields, from_text, id_in, typed
+from backend.review.queue_form import (
+    START,
+    as_query,
+    clean_fields,
+    from_fields,
+    from_text,
+    given_fields,
+    id_in,
+)
 from backend.workspace import Range
 
 FIELDS = {
@@ -30,8 +38,8 @@ def test_fields_make_a_filter() -> None:
     assert from_fields(3, {}).descending
     assert not from_fields(3, {"order": "icc"}).descending
     assert not from_fields(3, {"captioned": "no"}).descending, "as imported"
-    assert from_fields(3, cleaned({"order": "-icc"})).descending
-    assert from_fields(3, cleaned({"order": "-extra:width"})).order == "extra:width"
+    assert from_fields(3, clean_fields({"order": "-icc"})).descending
+    assert from_fields(3, clean_fields({"order": "-extra:width"})).order == "extra:width"
 
 
 def test_any_source_column_can_be_filtered() -> None:
@@ -42,11 +50,11 @@ def test_any_source_column_can_be_filtered() -> None:
 
 
 def test_a_link_brings_the_same_queue_back() -> None:
-    again = cleaned(dict(parse_qsl(as_query(FIELDS))))
-    assert again == cleaned(FIELDS)
+    again = clean_fields(dict(parse_qsl(as_query(FIELDS))))
+    assert again == clean_fields(FIELDS)
     assert as_query(START) == ""
-    assert cleaned({"text": "", "order": ""}) == START
-    assert len(cleaned({"text": "x" * 5000})["text"]) == 200
+    assert clean_fields({"text": "", "order": ""}) == START
+    assert len(clean_fields({"text": "x" * 5000})["text"]) == 200
 
 
 @pytest.mark.parametrize(
@@ -60,16 +68,16 @@ def test_invalid_fields_are_refused(fields: dict[str, str]) -> None:
 
 
 def test_generic_first_excludes_wrong_and_abstract_captions_by_default() -> None:
-    filter = from_fields(1, cleaned({"order": "specificity"}))
+    filter = from_fields(1, clean_fields({"order": "specificity"}))
     assert not filter.descending
     bounds = {range.column: (range.minimum, range.maximum) for range in filter.ranges}
     assert bounds == {"p_error": (None, 0.5), "icc": (ABSTRACT_THRESHOLD, None)}
-    fields = cleaned({"order": "specificity", "p_error_to": "1", "icc_from": "0"})
+    fields = clean_fields({"order": "specificity", "p_error_to": "1", "icc_from": "0"})
     bounds = {
         range.column: (range.minimum, range.maximum) for range in from_fields(1, fields).ranges
     }
     assert bounds == {"p_error": (None, 1.0), "icc": (0.0, None)}
-    assert from_fields(1, cleaned({"specificity_to": "-2"})).ranges == (
+    assert from_fields(1, clean_fields({"specificity_to": "-2"})).ranges == (
         Range("specificity", None, -2.0),
     )
     assert from_fields(1, {"order": "specificity"}, among=(3, 1)).ranges == ()
@@ -97,23 +105,23 @@ def test_an_unknown_value_is_reported_with_the_valid_ones(
         from_fields(1, fields)
     if "order" not in fields and "review" not in fields:
         with pytest.raises(SettingsError, match=message):
-            from_fields(1, cleaned(fields))
+            from_fields(1, clean_fields(fields))
 
 
 def test_the_earlier_name_of_an_order_still_works() -> None:
-    assert cleaned({"order": "lot"}) == {**START, "order": "random"}
-    assert from_text("?order=lot") == cleaned({"order": "random"})
-    assert typed("order=lot") == {"order": "random"}
+    assert clean_fields({"order": "lot"}) == {**START, "order": "random"}
+    assert from_text("?order=lot") == clean_fields({"order": "random"})
+    assert given_fields("order=lot") == {"order": "random"}
     assert from_fields(1, {"order": "lot"}) == from_fields(1, {"order": "random"})
     with pytest.raises(SettingsError, match="no order 'lots'"):
-        cleaned({"order": "lots"})
-    assert cleaned({"text": "lot"})["text"] == "lot"
+        clean_fields({"order": "lots"})
+    assert clean_fields({"text": "lot"})["text"] == "lot"
 
 
 def test_an_address_may_have_other_fields_than_the_queue() -> None:
-    assert cleaned({"pair": "3", "split": "train"}, beside=("pair",))["split"] == "train"
+    assert clean_fields({"pair": "3", "split": "train"}, beside=("pair",))["split"] == "train"
     with pytest.raises(SettingsError, match="no field 'pair'"):
-        cleaned({"pair": "3"})
+        clean_fields({"pair": "3"})
 
 
 @pytest.mark.parametrize(
@@ -131,7 +139,7 @@ def test_a_queue_typed_as_text_is_read_strictly(text: str, message: str) -> None
 
 
 def test_a_queue_can_be_typed_as_in_an_address() -> None:
-    assert from_text("?" + as_query(FIELDS)) == cleaned(FIELDS)
+    assert from_text("?" + as_query(FIELDS)) == clean_fields(FIELDS)
     assert from_text("") == START
     assert from_text("split=&text=a%20dog") == {**START, "text": "a dog"}
 

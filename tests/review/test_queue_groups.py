@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import SettingsError
-from backend.review.queue_form import as_query, cleaned, from_fields, from_text, groups_of
+from backend.review.queue_form import as_query, clean_fields, from_fields, from_text, groups_of
 from backend.review.queue_groups import Condition, Node, add, parse, text_of
 from db import Store
 from db.queries import queue_queries, tag_queries
@@ -65,7 +65,7 @@ def holds(node: Any, leaf: Callable[[Any], bool]) -> bool:
     ],
 )  # fmt: skip
 def test_a_group_has_one_text(text: str, canonical: str) -> None:
-    fields = cleaned({"where": text})
+    fields = clean_fields({"where": text})
     assert fields.get("where", "") == canonical
     assert from_text(as_query(fields)) == fields
 
@@ -96,9 +96,9 @@ def test_a_fault_is_shown_with_its_place(text: str, character: int) -> None:
 
 def test_a_long_group_is_refused_and_not_cut() -> None:
     text = " or ".join(f"tag = t{i}" for i in range(100))
-    assert cleaned({"where": text})["where"] == f"({text})"
+    assert clean_fields({"where": text})["where"] == f"({text})"
     with pytest.raises(SettingsError):
-        cleaned({"where": " or ".join([text] * 3)})
+        clean_fields({"where": " or ".join([text] * 3)})
 
 
 def test_a_click_adds_to_the_last_group_of_its_kind_or_takes_away() -> None:

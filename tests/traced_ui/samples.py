@@ -13,7 +13,7 @@ from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import Unanchored
 from backend.engine.detection.explanations import Reason, Reasons
 from backend.engine.detection.types import SuspectWord
-from backend.engine.presets import recommended
+from backend.engine.presets import recommend
 from backend.engine.statistics.agreement import Agreement, TwoPeople
 from backend.engine.statistics.blind_spots import Pattern
 from backend.engine.statistics.stopping import Remaining
@@ -379,7 +379,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/guidelines.html": lambda text: render("review/guidelines.html", text=text),
     "models.html": lambda text: models_page.models_html(
         [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)],
-        recommended(0),
+        recommend(0),
     ),
     "retrain.html": lambda text: retrain.comparison_html(
         classifiers(text), retrain.candidate_of(classifiers(text)), 3
@@ -483,7 +483,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         returned=[{"pair": 7, "name": text, "label": text, "text": text, "reason": text}],
     ),
     "review/beside.html": lambda text: review_page.side_panel(pair(text, guidelines="")),
-    "review/checked.html": lambda text: review_page.checked(
+    "review/checked.html": lambda text: review_page.check_view(
         pair(text), CaptionCheck(text, 0.5, 0.4, 0.3, suspects(text))
     ),
 }

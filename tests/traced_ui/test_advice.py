@@ -12,7 +12,7 @@ import pytest
 from backend.datasets.read_options import LABELS, where_to_state
 from backend.errors import ModelMissing, NotScored, SettingsError, TracedError, explain
 from tests.browser.conftest import ROOT
-from traced_ui.messages import explained
+from traced_ui.messages import explain_on_page
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]|app\.py")
 #: Modules whose messages no page shows: commands, what overrides a setting there, how options are
@@ -74,7 +74,7 @@ def test_each_interface_shows_its_own_advice() -> None:
     assert str(error) == "'a' has no scores."
     assert explain(error, "terminal").endswith("'a' has no scores. Run: app.py score a")
     assert explain(error, "page").endswith("'a' has no scores. Score it here.")
-    assert explained(SettingsError("No.", terminal="--yes", page="Click.")) == "No. Click."
+    assert explain_on_page(SettingsError("No.", terminal="--yes", page="Click.")) == "No. Click."
 
 
 @pytest.mark.parametrize("field", LABELS)

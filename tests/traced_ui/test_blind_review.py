@@ -38,7 +38,7 @@ FILTERS = (
     "captioned=no",
 )  # fmt: skip
 #: The events that show pages, by the names of their functions.
-DRAWN = ("draw", "counts", "selection", "shown", "region", "opened", "choose", "on_load")
+DRAWN = ("draw", "counts", "selection", "show", "region", "open_dataset", "choose", "on_load")
 #: Fields whose default would not show verdicts.
 ENTERED = {"page-dataset": "1", "map-colour": "verdict", "duplicates-show": "all groups"}
 #: What the review page does.

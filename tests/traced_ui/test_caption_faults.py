@@ -70,7 +70,7 @@ def test_a_mend_is_previewed_applied_and_undone(workspace: Workspace, dataset: i
 
     assert "1 caption would change" in handlers["preview"](dataset, "markup", NOBODY)
     assert (before, text()) == (1, "A dog &amp; a cat")
-    assert "1 caption changed" in handlers["mended"](dataset, "markup", NOBODY)
+    assert "1 caption changed" in handlers["mend_faults"](dataset, "markup", NOBODY)
     assert text() == "A dog & a cat"
     assert handlers["drawn"](dataset, NOBODY)[3].visible
     handlers["undone"](dataset, NOBODY)

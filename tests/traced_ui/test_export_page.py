@@ -6,7 +6,7 @@ import pytest
 from backend.workspace import ExportChoice, Workspace
 from db.queries import job_queries
 from traced_ui.export import FILTER, ExportPage, Fields
-from traced_ui.templates import counted
+from traced_ui.templates import count_of
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_the_number_of_pairs_is_said_before_anything_is_written(workspace: Works
         fields = {**entered, **changes}
         return page.counts(1, gr.Request(username=None), *fields.values())
 
-    assert f"<b>{counted(all_pairs)}</b>" in counts(pairs="all")[0]
-    assert f"<b>{counted(0)}</b>" in counts(pairs="decided")[0]
-    assert f"<b>{counted(0)}</b>" in counts(pairs="queue", review="?dataset=1&review=decided")[0]
+    assert f"<b>{count_of(all_pairs)}</b>" in counts(pairs="all")[0]
+    assert f"<b>{count_of(0)}</b>" in counts(pairs="decided")[0]
+    assert f"<b>{count_of(0)}</b>" in counts(pairs="queue", review="?dataset=1&review=decided")[0]
     problem, table = counts(filter="reviews=all")
     assert 'role="alert"' in problem
     assert table == ""
@@ -55,6 +55,6 @@ def test_a_filter_that_is_typed_is_the_choice_of_pairs_until_it_is_removed(
     assert [value for _, value in page.choices(1, "").choices] == [
         "all", "decided", "queue", "view:the tests",
     ]  # fmt: skip
-    assert page.filtered(1, "split=test", "all").value == FILTER
-    assert page.filtered(1, " ", FILTER)["value"] == "all"
-    assert page.filtered(1, " ", "decided") == gr.skip()
+    assert page.choose_filter(1, "split=test", "all").value == FILTER
+    assert page.choose_filter(1, " ", FILTER)["value"] == "all"
+    assert page.choose_filter(1, " ", "decided") == gr.skip()

@@ -20,12 +20,12 @@ __all__ = ["checkpoint", "hub"]  # fixtures
 
 
 def test_the_table_shows_costs_and_installed_models(workspace: Workspace) -> None:
-    html = models_html(workspace.models.listed())
+    html = models_html(workspace.models.list_models())
     for text in ("fast", "laion/CLIP-ViT-B-32", "605 MB", "MIT", "4afec35ffe57", "no captioner: ",
                  "not measured", "151 million", "BSD 3-Clause"):  # fmt: skip
         assert text in html
     assert html.count("<span>yes") == 1  # the embedded one
-    assert html.count('data-model-action="download"') == len(workspace.models.listed()) - 1
+    assert html.count('data-model-action="download"') == len(workspace.models.list_models()) - 1
     assert 'data-model-action="download"' not in row_of(html, "embedded")
     assert 'data-model-action="remove"' not in row_of(html, "embedded")
 

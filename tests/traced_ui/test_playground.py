@@ -104,7 +104,7 @@ def test_other_models_are_offered_for_an_unrecognised_picture_and_can_be_chosen(
     refused, *others = check(unfamiliar, "A dog", None, False, "embedded")
     assert others == ["", "", ""]
     assert refused.startswith('<div class="refused">')
-    offered = playground.alternatives(workspace.models.listed())
+    offered = playground.alternatives(workspace.models.list_models())
     assert [offer.model for offer in offered] == [
         local, "fast", "balanced", "large", "thorough", "multilingual", "vlm"
     ]  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from backend.datasets.export_folder import digest_of, zipped
+from backend.datasets.export_folder import digest_of, zip_export
 from backend.errors import ExportError
 from backend.workspace import ExportChoice, Workspace
 from tests.datasets.folders import GOOD, malformed
@@ -180,7 +180,7 @@ def test_a_file_that_changed_is_not_served(workspace: Workspace, tmp_path: Path)
     (tmp_path / "out" / "data.csv").write_text("another's")
     served: list[bytes] = []
     with pytest.raises(ExportError):
-        served.extend(zipped(tmp_path / "out", report.digest))
+        served.extend(zip_export(tmp_path / "out", report.digest))
     assert b"another's" not in b"".join(served)
 
 

@@ -114,12 +114,12 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         language = language_of(part)
         code = language if language in LATIN_LANGUAGES else "en"
         for boundary in get_sentence_boundaries(code, part):
-            trimmed = _trimmed(text, first + boundary["start_index"], first + boundary["end_index"])
+            trimmed = _trim(text, first + boundary["start_index"], first + boundary["end_index"])
             if trimmed is not None:
                 yield trimmed
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
+def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
     """The range without white space at its ends; None if there is neither letter nor digit."""
     piece = text[start:end]
     if not any(character.isalnum() for character in piece):
@@ -135,7 +135,7 @@ def _clauses(text: str, start: int, end: int, fits: Fits) -> Iterator[Claim]:
         yield Claim(start, end, "clause")
         return
     for first, last in ((start, place), (place, end)):
-        if (trimmed := _trimmed(text, first, last)) is not None:
+        if (trimmed := _trim(text, first, last)) is not None:
             yield from _clauses(text, *trimmed, fits)
 
 

@@ -44,13 +44,13 @@ def content_words(text: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
+def find_unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
     """Content words of the proposal that occur in no source, and its counts, negations and
     affirmations that no source supports, in order.
 
-    >>> [one.word for one in unsupported("A dog on a wooden bench", ["a dog", "the benches"])]
+    >>> [one.word for one in find_unsupported("A dog on a wooden bench", ["a dog", "the benches"])]
     ['wooden']
-    >>> [one.word for one in unsupported("Two cats and a dog", ["two dogs", "a cat"])]
+    >>> [one.word for one in find_unsupported("Two cats and a dog", ["two dogs", "a cat"])]
     ['Two cats']
     """
     sources = list(sources)
@@ -68,7 +68,7 @@ def unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
     misplaced = misplaced_negations(proposal, sources, unmentioned=True)
     miscounted = [
         fault
-        for fault in _miscounted(proposal, sources)
+        for fault in _find_miscounted(proposal, sources)
         if not any(fault.start <= word.start < fault.end for word in unanchored)
     ]
     return sorted([*misplaced, *miscounted, *unanchored], key=lambda fault: fault.start)
@@ -78,7 +78,7 @@ def anchored_share(proposal: str, sources: Iterable[str]) -> float:
     """The share of content words that occur in a source and are negated only where that source
     negates them; 1 if there are none."""
     words = content_words(proposal)
-    unanchored = unsupported(proposal, sources)
+    unanchored = find_unsupported(proposal, sources)
     without_source = [
         (start, end)
         for start, end, _ in words
@@ -115,7 +115,7 @@ def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
 # ------------------------------------------------------------------------------- numbers
 
 
-def _miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
+def _find_miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
     """Numbers that no source states for the same thing."""
     own_numbers = _written_numbers(proposal)
     if not own_numbers:
@@ -166,7 +166,7 @@ def _numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]
     numbers: dict[str, set[str]] = {}
     untied: set[str] = set()
     for text in captions:
-        counts = _counted(text)
+        counts = _counts_in(text)
         things = [thing for thing, _ in counts]
         for thing, counted in counts:
             # "A dog and another dog": several.
@@ -178,14 +178,14 @@ def _numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]
 
 
 @lru_cache(maxsize=4096)  # the captions of a picture are compared with each of them
-def _counted(text: str) -> tuple[tuple[str, Counted], ...]:
+def _counts_in(text: str) -> tuple[tuple[str, Counted], ...]:
     """(thing, as counted) of each thing whose number a caption states."""
     caption = Caption.parse(text)
     return tuple((lemma(caption.words[counted.head]), counted) for counted in counted_in(caption))
 
 
 def _written_numbers(text: str) -> list[tuple[str, Counted]]:
-    return [(thing, counted) for thing, counted in _counted(text) if counted.is_written]
+    return [(thing, counted) for thing, counted in _counts_in(text) if counted.is_written]
 
 
 def _general(thing: str) -> str:

@@ -54,7 +54,7 @@ def read(text: str, mode: Mode, caption: str) -> Corrected:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the object"
         raise Unreadable(f"{where}: {first['msg'].lower()}.") from problem
-    return answer.model_copy(update={"caption": _checked(answer.caption.strip(), caption)})
+    return answer.model_copy(update={"caption": _check_answer(answer.caption.strip(), caption)})
 
 
 def read_caption(text: str, longest: int) -> str:
@@ -103,7 +103,7 @@ def _object(answer: str) -> Any:
     return objects[0]
 
 
-def _checked(corrected: str, caption: str) -> str:
+def _check_answer(corrected: str, caption: str) -> str:
     return _checked_caption(corrected, _LONGER * len(caption) + _SPARE)
 
 

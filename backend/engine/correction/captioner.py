@@ -73,7 +73,7 @@ class Captioner:
 
         def see(part: range) -> None:
             pixels = pixels_of(images[part.start : part.stop], self._pixels, self.pace)
-            states.extend(self._encoded(pixels.to(self.device)).split(1))
+            states.extend(self._encode(pixels.to(self.device)).split(1))
 
         self.image_batches.each(len(images), see)
         return states
@@ -295,7 +295,7 @@ class Captioner:
         """The whole word that a token encodes; "" for subwords, punctuation, special tokens."""
         return token if token.isalnum() else ""
 
-    def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+    def _encode(self, pixels: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self.model.vision_model(pixels).last_hidden_state
         return hidden
 
@@ -307,9 +307,9 @@ class Captioner:
         for row, sequence in enumerate(sequences):
             ids[row, : len(sequence)] = torch.tensor(sequence)
             mask[row, : len(sequence)] = 1
-        return self._decoded(ids, mask, memory.expand(len(sequences), -1, -1)).float()
+        return self._decode(ids, mask, memory.expand(len(sequences), -1, -1)).float()
 
-    def generated(
+    def generate(
         self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
         """Tokens of the likeliest continuation of each row, by beam search."""
@@ -321,7 +321,7 @@ class Captioner:
         )  # fmt: skip
         return generated
 
-    def _decoded(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+    def _decode(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.model.text_decoder(
             input_ids=ids, attention_mask=mask, encoder_hidden_states=memory, return_dict=True
         ).logits

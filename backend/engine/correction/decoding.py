@@ -106,7 +106,7 @@ class TokenModel(Protocol):
     def logits(
         self, memory: "torch.Tensor", sequences: Sequence[Sequence[int]]
     ) -> "torch.Tensor": ...
-    def generated(
+    def generate(
         self, memory: "torch.Tensor", begun: "torch.Tensor", max_new_tokens: int
     ) -> "torch.Tensor": ...
 
@@ -218,12 +218,12 @@ class _Search:
             for beginning, begins in zip(request.beginnings, begun, strict=True)
         ]
 
-    def ranked(self) -> list[int]:
+    def rank(self) -> list[int]:
         return sorted(range(len(self.values)), key=lambda i: (-self.values[i], i))
 
     def next(self) -> list[int]:
         """The captions to read further; none if the likeliest are known."""
-        ranked = self.ranked()
+        ranked = self.rank()
         unread = [i for i in ranked if self.read[i] < len(self.sequences[i])]
         if not set(unread).intersection(ranked[: self.count]):
             return []
@@ -262,4 +262,4 @@ def search_likeliest(
         )
         for (search, reading), of_image in zip(now, values, strict=True):
             search.update(reading, by, of_image)
-    return [[(i, s.values[i]) for i in s.ranked()[: s.count]] for s in searches]
+    return [[(i, s.values[i]) for i in s.rank()[: s.count]] for s in searches]

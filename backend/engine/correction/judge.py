@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from backend.engine.captions import Caption
 from backend.engine.claims.tags import can_replace
 from backend.engine.correction.proposers import PROPOSERS
-from backend.engine.correction.proposing import proposed
+from backend.engine.correction.proposing import propose_all
 from backend.engine.correction.suggestion import (
     SMALLEST_GAIN,
     CorrectionContext,
     Suggestion,
-    ranked,
+    rank_suggestions,
 )
 from backend.engine.english.shortening import is_sentence
 from backend.engine.scoring.protocol import Scorer, Session
@@ -45,7 +45,7 @@ def suggest_all(
     `classifier_captioner`, the captioner that the classifier depends on, for the first `judged`
     corrections of a pair (None: for all). Pairs are batched; the results are the same as for each
     pair alone."""
-    contexts = seen(contexts, captioner)
+    contexts = encode_images(contexts, captioner)
     cases = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
     return judge_all(
         scorer, cases, probability_of, count, exploring, False, classifier_captioner, judged
@@ -69,7 +69,7 @@ def proposals_of(
 def _proposals(
     contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
 ) -> list[dict[str, str]]:
-    contexts = seen(contexts, captioner)
+    contexts = encode_images(contexts, captioner)
     decoding = captioner.decoding([c.memory for c in contexts]) if captioner is not None else None
     started = [
         (number, proposer)
@@ -77,8 +77,8 @@ def _proposals(
         for number in range(len(contexts))
         if decoding is not None or not proposer.asks
     ]
-    captions_of = proposed(
-        decoding, [(number, proposer.started(contexts[number])) for number, proposer in started]
+    captions_of = propose_all(
+        decoding, [(number, proposer.start(contexts[number])) for number, proposer in started]
     )
     proposals: list[dict[str, str]] = [{} for _ in contexts]
     for (number, proposer), captions in zip(started, captions_of, strict=True):
@@ -87,7 +87,7 @@ def _proposals(
     return proposals
 
 
-def seen(
+def encode_images(
     contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
 ) -> list[CorrectionContext]:
     """The cases with their images encoded by this captioner; images that it has encoded already
@@ -186,8 +186,8 @@ def _best(
         (pair for pair in scored if keep or pair[0] > s_before + SMALLEST_GAIN), reverse=True
     )
     places = _places(proposals)
-    best_captions = ranked(
-        _varied(better, proposals, count), context.caption, s_before,
+    best_captions = rank_suggestions(
+        _select_varied(better, proposals, count), context.caption, s_before,
         text_of=lambda pair: pair[1], s_of=lambda pair: pair[0],
         preference_of=lambda pair: (proposals[pair[1]], places[pair[1]]),
     )  # fmt: skip
@@ -216,7 +216,7 @@ def _probabilities(
     memories = {
         key: context.memory
         for key, context in zip(
-            distinct, seen(list(distinct.values()), classifier_captioner), strict=True
+            distinct, encode_images(list(distinct.values()), classifier_captioner), strict=True
         )
     }
     return probability_of(
@@ -249,7 +249,7 @@ def _places(proposals: Mapping[str, str]) -> dict[str, int]:
     return places
 
 
-def _varied(
+def _select_varied(
     scored: Sequence[tuple[float, str]], proposals: Mapping[str, str], count: int
 ) -> list[tuple[float, str]]:
     """At most `count` of the scored captions, highest s first: the first of each proposer, and more

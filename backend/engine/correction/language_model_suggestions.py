@@ -64,7 +64,7 @@ def _propose(context: CorrectionContext, corrector: Corrector) -> Proposal:
     try:
         return _read(context, corrector.mode, answer)
     except Unreadable as problem:
-        again = corrector.model.ask(prompting.repaired(question, answer.text, str(problem)))
+        again = corrector.model.ask(prompting.ask_again(question, answer.text, str(problem)))
     try:
         proposal = _read(context, corrector.mode, again)
     except Unreadable as problem:

@@ -61,11 +61,11 @@ def question(context: CorrectionContext, mode: Mode) -> Question:
     return Question(
         prompt(mode), "\n".join(sections), temperature=0.0,
         longest_answer=max(LONGEST_ANSWER, len(caption.encode()) // 2),
-        image=encoded(context.image), schema=schema_of(mode),
+        image=encode_picture(context.image), schema=schema_of(mode),
     )  # fmt: skip
 
 
-def repaired(original: Question, answer: str, problem: str) -> Question:
+def ask_again(original: Question, answer: str, problem: str) -> Question:
     """The same question, followed by what was wrong with the first answer."""
     repair = (
         prompt("repair").replace("{problem}", problem).replace("{answer}", harmless(answer[:300]))
@@ -76,7 +76,7 @@ def repaired(original: Question, answer: str, problem: str) -> Question:
     )  # fmt: skip
 
 
-def encoded(image: Image.Image) -> bytes:
+def encode_picture(image: Image.Image) -> bytes:
     """The picture as it is sent: JPEG without metadata, at most LONGEST_SIDE pixels per side."""
     sent = image.convert("RGB")
     sent.thumbnail((LONGEST_SIDE, LONGEST_SIDE))

@@ -27,7 +27,7 @@ Request = AskNextWords | AskLikelihoods | AskLikeliest | AskDescription
 Proposing = Generator[Request, Any, list[str]]
 
 
-def proposed(
+def propose_all(
     decoding: Decoding | None, started: Sequence[tuple[int, Proposing]]
 ) -> list[list[str]]:
     """The captions of each proposer, in order. `started`: (image, proposer), each image by its

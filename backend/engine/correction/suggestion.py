@@ -34,7 +34,7 @@ COST_OF_WORDS = 1.25
 _EQUAL = 2
 
 
-def ranked(
+def rank_suggestions(
     suggestions: Sequence[T],
     caption: Caption,
     s_before: float,
@@ -172,7 +172,7 @@ class Proposer:
     #: Whether it needs a captioner.
     asks: bool = True
 
-    def started(self, context: CorrectionContext) -> Proposing:
+    def start(self, context: CorrectionContext) -> Proposing:
         """`propose` of a case; raises SettingsError if it is no generator, or returns something
         else than a list of captions."""
         proposing = self.propose(context)

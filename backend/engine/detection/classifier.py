@@ -36,7 +36,7 @@ from backend.engine.detection.families import (
     Model,
     NineSigns,
     Weights,
-    fitted,
+    fit_model,
     from_json,
     has_captioner_evidence,
 )
@@ -192,7 +192,7 @@ def choose(
     if detector == "paper":
         return choose_as_published(features, labels, weights, folds, PAPERS_OWN, tick)
     candidates = families_of(detector) if families is None else families
-    tried = _tried(features, labels, weights, folds, candidates, tick)
+    tried = _cross_validate(features, labels, weights, folds, candidates, tick)
     alone = tried.alone
     best = tried.best or tried.signs or alone
     if tried.signs is not None and tried.best is not None:
@@ -260,7 +260,7 @@ def _out_of_fold(
         if len(set(labels[~rows].tolist())) < 2:
             raise _too_few()
         if rows.any():
-            out[rows] = fitted(model, features[~rows], labels[~rows], weights[~rows]).log_odds(
+            out[rows] = fit_model(model, features[~rows], labels[~rows], weights[~rows]).log_odds(
                 features[rows]
             )
     return out
@@ -284,7 +284,7 @@ def unseen_log_odds(
     for fold in range(FOLDS):
         rows, rest = places == fold, folds != fold
         if rows.any():
-            apart = fitted(model, features[rest], labels[rest], weights[rest])
+            apart = fit_model(model, features[rest], labels[rest], weights[rest])
             odds[rows] = apart.log_odds(queries[rows])
     return odds
 
@@ -309,7 +309,7 @@ def _standard_error(auc: float, count: int) -> float:
     return float((auc * (1 - auc) / count) ** 0.5)
 
 
-def _tried(
+def _cross_validate(
     features: Matrix,
     labels: Labels,
     weights: Weights,

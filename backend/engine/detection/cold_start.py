@@ -40,7 +40,7 @@ from backend.engine.detection.classifier import (
     unseen_log_odds,
 )
 from backend.engine.detection.explanations import backbone_of
-from backend.engine.detection.families import S_0, Linear, Weights, fitted
+from backend.engine.detection.families import S_0, Linear, Weights, fit_model
 from backend.engine.detection.features import Matrix, feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.types import detector_for
@@ -122,7 +122,7 @@ def cold_start(
         return _too_small(originals, str(problem))
     used = sorted(set(copies.owners))
     labels = np.r_[np.zeros(len(used), np.int64), np.ones(len(copies.owners), np.int64)]
-    weights = balanced(labels)
+    weights = balance_classes(labels)
     features = np.concatenate([originals[used], copies.features])
     owner_groups = [groups[owner] for owner in (*used, *copies.owners)]
     folds = fold_of(owner_groups, seed)
@@ -130,7 +130,7 @@ def cold_start(
     plain = calibrate(choice.out_of_fold, labels, weights)
     share = estimated_share(plain(choice.out_of_fold[: len(used)]))
     calibration = Calibration(plain.slope, plain.offset, share)
-    model = fitted(choice.model, features, labels, weights)
+    model = fit_model(choice.model, features, labels, weights)
     words = copies.words or DEFAULT
     classifier = Classifier(model, calibration, words, copies.captioner, first_step=not whole)
     log_odds = model.log_odds(originals)
@@ -232,7 +232,7 @@ def captioner_of(trajectories: Sequence[Trajectory]) -> str:
     return names.most_common(1)[0][0] if names else ""
 
 
-def balanced(labels: np.ndarray) -> Weights:
+def balance_classes(labels: np.ndarray) -> Weights:
     """Sample weights that give both classes the same total weight, with mean 1."""
     wrong = max(1, int(labels.sum()))
     right = max(1, len(labels) - wrong)

@@ -22,7 +22,7 @@ from backend.engine.detection.families import (
     NineSigns,
     Weights,
     WithOrWithoutCaptioner,
-    fitted,
+    fit_model,
 )
 from backend.engine.detection.features import Matrix, feature_matrix
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
@@ -69,7 +69,7 @@ def backbone_of(
         model.model if isinstance(model, WithOrWithoutCaptioner) else model, NineSigns
     )
     signs = NineSigns() if whole else EIGHT_SIGNS
-    backbone = model if is_exact else fitted(signs, features, labels, weights)
+    backbone = model if is_exact else fit_model(signs, features, labels, weights)
     if isinstance(backbone, WithOrWithoutCaptioner):
         return {
             "exact": is_exact,

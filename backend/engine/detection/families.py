@@ -94,7 +94,7 @@ class Linear:
         values = features[:, list(self.columns)]
         mean, deviation = values.mean(0), values.std(0)
         deviation[deviation < 1e-9] = 1.0
-        scaled = self._clipped((values - mean) / deviation)
+        scaled = self._clip((values - mean) / deviation)
         coefficients, bias = _logistic(scaled, labels, weights, self.strength, self.signs)
         return replace(
             self, mean=tuple(mean.tolist()), deviation=tuple(deviation.tolist()),
@@ -109,12 +109,12 @@ class Linear:
         """Contribution of each column to the log-odds relative to an average row, [rows,
         columns]."""
         values = features[:, list(self.columns)]
-        scaled = self._clipped((values - np.array(self.mean)) / np.array(self.deviation))
+        scaled = self._clip((values - np.array(self.mean)) / np.array(self.deviation))
         weighted: Matrix = scaled * np.array(self.weights)
         return weighted
 
     @staticmethod
-    def _clipped(scaled: Matrix) -> Matrix:
+    def _clip(scaled: Matrix) -> Matrix:
         """Limits the influence of values far outside the training range."""
         return np.clip(scaled, -5, 5)
 
@@ -218,7 +218,7 @@ def has_captioner_evidence(features: Matrix, labels: Labels) -> bool:
     return bool(rows.mean() > _MOSTLY) and len(set(labels[rows].tolist())) == 2
 
 
-def fitted(model: Model, features: Matrix, labels: Labels, weights: Weights) -> Model:
+def fit_model(model: Model, features: Matrix, labels: Labels, weights: Weights) -> Model:
     """The fitted model. If a captioner has read most rows, it is a `WithOrWithoutCaptioner`, with a
     second model for captions without one; otherwise the captioner's columns are ignored. TRACED's
     models, which have no such columns, are fitted as they are."""

@@ -132,7 +132,7 @@ def feature_matrix(trajectories: Sequence[Trajectory]) -> Matrix:
 
 
 def _values(trajectory: Trajectory) -> Matrix:
-    papers = _padded(trajectory)
+    papers = _pad(trajectory)
     steps = trajectory.similarities[1:].astype(np.float64)
     values: Matrix = np.r_[
         _row(trajectory),
@@ -170,7 +170,7 @@ def without_expectation(features: Matrix) -> Matrix:
     return without
 
 
-def expanded(scores: Matrix) -> Matrix:
+def log_odds(scores: Matrix) -> Matrix:
     """Log-odds of scores, which separate 0.001 from 0.00001.
 
     Match probabilities of wrong captions cluster near 0, where a linear model could not distinguish
@@ -181,7 +181,7 @@ def expanded(scores: Matrix) -> Matrix:
     return expanded
 
 
-def _padded(trajectory: Trajectory) -> Matrix:
+def _pad(trajectory: Trajectory) -> Matrix:
     """s_1 … s_T and c_1 … c_T (TRACED §4.3), shape [2, LONGEST]; s_0 is the first column."""
     padded = np.full((2, LONGEST), np.nan)
     steps = min(LONGEST, len(trajectory.scores) - 1)
@@ -233,7 +233,7 @@ def _row(trajectory: Trajectory) -> Matrix:
     s = trajectory.scores.astype(np.float64)
     c = trajectory.similarities.astype(np.float64)
     where = np.linspace(0.0, 1.0, len(s))
-    odds = expanded(s)
+    odds = log_odds(s)
     peak, steps = trajectory.peak, max(1, trajectory.steps)
     gain = s - s[0]
     return np.array(

@@ -91,7 +91,7 @@ def fitted_weight(p_error: FloatArray, signs: FloatArray, labels: NDArray[np.int
     return round(float(optimum.x), 4)
 
 
-def shortened(caption: str, suspects: Sequence[Span]) -> list[tuple[int, int, str]]:
+def without_suspects(caption: str, suspects: Sequence[Span]) -> list[tuple[int, int, str]]:
     """(start, end, caption without the word at these characters) of the most suspect words; none
     if the caption has no other word."""
     parsed = Caption.parse(caption)

@@ -68,8 +68,8 @@ def fit_word_weights(
     halves = (examples[::2], examples[1::2])
     gained = 0.0
     for half, other in (halves, halves[::-1]):
-        gained += _likelihood(other, _fitted(half)) - _likelihood(other, DEFAULT)
-    return _fitted(examples) if gained > 0 else None
+        gained += _likelihood(other, _fit(half)) - _likelihood(other, DEFAULT)
+    return _fit(examples) if gained > 0 else None
 
 
 def changed_words(caption: Caption, spans: Spans, words_read: int) -> NDArray[np.bool_]:
@@ -144,15 +144,15 @@ def learn_word_weights(
         return LearntWords(prior, len(marked))
     weights = np.where(drawn, 1.0, _NOT_AT_RANDOM)
 
-    def fitted(rows: NDArray[np.int64]) -> WordWeights:
+    def fit(rows: NDArray[np.int64]) -> WordWeights:
         examples = [marked[row] for row in rows]
         factors = (prior.function_words,)
-        return _fitted(examples, prior, _PENALTY_OF_MARKS, factors, weights[rows])
+        return _fit(examples, prior, _PENALTY_OF_MARKS, factors, weights[rows])
 
     gained, before, after = np.zeros(len(marked)), 0, 0
     for fold in range(_FOLDS):
         held_out = np.arange(len(marked)) % _FOLDS == fold
-        trial = fitted(np.flatnonzero(~held_out))
+        trial = fit(np.flatnonzero(~held_out))
         for row in np.flatnonzero(held_out & drawn).tolist():
             likelihoods = [_likelihoods([marked[row]], w)[0] for w in (prior, trial)]
             gained[row] = likelihoods[1] - likelihoods[0]
@@ -160,11 +160,11 @@ def learn_word_weights(
             after += marked[row].is_hit(trial)
     error = float(gained[drawn].std(ddof=1)) / drawn.sum() ** 0.5
     is_better = after > before and float(gained[drawn].mean()) > _CLEARLY * error
-    learnt = fitted(np.arange(len(marked))) if is_better else prior
+    learnt = fit(np.arange(len(marked))) if is_better else prior
     return LearntWords(learnt, len(marked), is_better, int(drawn.sum()), before, after)
 
 
-def _fitted(
+def _fit(
     examples: Sequence[MarkedWords],
     prior: WordWeights = DEFAULT,
     penalty: float = _PENALTY,

@@ -159,7 +159,7 @@ def facts_in(captions: Sequence[str], strict: bool = False) -> CaptionFacts:
         for phrase in phrases:
             if phrase.kind == "attribute":
                 owner = _thing(text, _owner(text, phrase, phrases))
-                things = {owner} if strict and owner else _described(text, phrase, phrases)
+                things = {owner} if strict and owner else _objects_of(text, phrase, phrases)
                 facts.qualities.update(
                     (thing, word) for thing in things for word in _content(text, phrase)
                 )
@@ -270,7 +270,7 @@ def _before(phrase: Phrase, phrases: Sequence[Phrase]) -> Phrase | None:
     return things[-1] if things else None
 
 
-def _described(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> set[str]:
+def _objects_of(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> set[str]:
     """The objects that an attribute may describe. A number counts what it precedes, if anything."""
     owner = _owner(text, phrase, phrases)
     if number_of(phrase.text(text)) and owner is not None and owner.start >= phrase.end:

@@ -63,13 +63,13 @@ def _all_governed(grammar: Grammar, words: Sequence[str], i: int) -> tuple[int, 
     if words[i] in _PRONOUNS:
         return (i,)
     begins = words[i] == "no"  # it is part of the noun phrase
-    governed = [_governed(grammar, words, i if begins else i + 1)]
+    governed = [_governed_word(grammar, words, i if begins else i + 1)]
     while (last := governed[-1]) is not None and words[last + 1 : last + 2] in (["or"], ["nor"]):
-        governed.append(_governed(grammar, words, last + 2))
+        governed.append(_governed_word(grammar, words, last + 2))
     return tuple(place for place in governed if place is not None)
 
 
-def _governed(grammar: Grammar, words: Sequence[str], first: int) -> int | None:
+def _governed_word(grammar: Grammar, words: Sequence[str], first: int) -> int | None:
     """The thing, the action or the quality that words from `first` on lead to."""
     for i in range(first, min(first + _REACH, len(words))):
         label, head = grammar.labels[i], grammar.heads[i]

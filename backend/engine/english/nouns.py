@@ -147,7 +147,7 @@ def find_nouns(words: Sequence[str]) -> frozenset[str]:
     >>> sorted(find_nouns("A red harbour with two dogs".split()))
     ['dog', 'harbour']
     """
-    nouns = {word for word, is_noun in _tagged(words) if is_noun}
+    nouns = {word for word, is_noun in _tag(words) if is_noun}
     return frozenset(singular_of(word) for word in nouns)
 
 
@@ -158,7 +158,7 @@ def noun_phrases(text: str) -> list[str]:
     ['truck', 'dogs']
     """
     heads, inside = list[str](), False
-    for word, is_noun in _tagged(re.findall(r"\w+", text)):
+    for word, is_noun in _tag(re.findall(r"\w+", text)):
         is_noun &= form_table().get(word, ("", ""))[1] != "third"  # "a man rides a horse"
         if is_noun:
             heads[len(heads) - inside :] = [word]
@@ -166,7 +166,7 @@ def noun_phrases(text: str) -> list[str]:
     return heads
 
 
-def _tagged(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
+def _tag(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Each word in lower case, and whether it is a noun."""
     import_textblob()
     from textblob.en import tag  # takes 2 s to import, and few captions need it

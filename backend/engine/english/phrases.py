@@ -281,7 +281,7 @@ class _Reading:
         """Correct labels that depend on the neighbouring words."""
         for i in range(self.count):
             before = self.labels[i - 1] if i else "other"
-            behind = self.labels[i + 1] if self._joined(i) else "other"
+            behind = self.labels[i + 1] if self._is_joined(i) else "other"
             word, label = self.words[i], self.labels[i]
             if (word, self.words[i + 1] if behind != "other" else "") in _NAMES:
                 self.labels[i] = "noun"
@@ -312,7 +312,7 @@ class _Reading:
         """Whether word i is an -ing verb mistagged as a noun, following its subject."""
         word = self.words[i]
         named = kind_of(word) in ("person", "object", "place", "time")
-        is_verb = before == "noun" and self._joined(i - 1) and not self.owns[i - 1]
+        is_verb = before == "noun" and self._is_joined(i - 1) and not self.owns[i - 1]
         return word.endswith("ing") and is_verb and not named and word not in _THINGS_IN_ING
 
     def _verb_follows(self, i: int) -> bool:
@@ -328,7 +328,7 @@ class _Reading:
     def _is_many(self, i: int) -> bool:
         return self.tags[i] in ("NNS", "NNPS") or is_plural(self.words[i])
 
-    def _joined(self, i: int) -> bool:
+    def _is_joined(self, i: int) -> bool:
         """Whether only white space separates words i and i + 1."""
         if i + 1 >= self.count:
             return False
@@ -385,9 +385,9 @@ class _Reading:
 
     def _verb(self, i: int) -> tuple[int, Phrase | None]:
         compound = any(self.matches(i + 1, words) for words, _ in _COMPOUND)
-        if self.thing(i + 1) is not None and self._joined(i) and not compound:
+        if self.thing(i + 1) is not None and self._is_joined(i) and not compound:
             return 1, self._phrase("relation", i, i + 1, i)
-        follows = self.words[i + 1] if self._joined(i) else ""
+        follows = self.words[i + 1] if self._is_joined(i) else ""
         leading = _AFTER_PARTICIPLE if self._is_participle(i) else _AFTER_PROGRESSIVE
         if follows in leading and not compound and self._leads_to_a_thing(i + 1):
             return 2, self._phrase("relation", i, i + 2, i)
@@ -418,7 +418,7 @@ class _Reading:
             or self.words[i].isdigit()
             or (self.words[i] == "and" and i > start and self.labels[i - 1] == "adjective")
         ):
-            if i > start and not self._joined(i - 1) and self.labels[i - 1] == "determiner":
+            if i > start and not self._is_joined(i - 1) and self.labels[i - 1] == "determiner":
                 return None
             i += 1
         if i < self.count and self.labels[i] == "pronoun":
@@ -429,13 +429,13 @@ class _Reading:
             return i - 1 if weather else start + 1 if other else None
         while self._forms_compound(i):
             i += 1
-        while self.owns[i] and self._joined(i) and (owned := self.thing(i + 1)) is not None:
+        while self.owns[i] and self._is_joined(i) and (owned := self.thing(i + 1)) is not None:
             i = owned
         return i
 
     def _forms_compound(self, i: int) -> bool:
         """Whether noun i and the word after it form a compound."""
-        if not self._joined(i) or self.labels[i + 1] != "noun" or self.owns[i]:
+        if not self._is_joined(i) or self.labels[i + 1] != "noun" or self.owns[i]:
             return False
         return self.words[i + 1] not in ("left", "right", "top", "front")
 

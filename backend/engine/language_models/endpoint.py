@@ -71,11 +71,11 @@ class ChatEndpoint(ChatModel):
 
     def served_models(self) -> list[str]:
         """The names of the models behind the server. Raises ModelUnavailable."""
-        names = self._reported(lambda: [model.id for model in self._client.models.list()])
+        names = self._explain_errors(lambda: [model.id for model in self._client.models.list()])
         return [str(name) for name in names]
 
     def _answer(self, question: Question) -> Answer:
-        body = self._reported(lambda: self._send(question))
+        body = self._explain_errors(lambda: self._send(question))
         try:
             answered = read_completion(body)
         except NoCompletion as problem:
@@ -129,7 +129,7 @@ class ChatEndpoint(ChatModel):
             )
         return f"{where} sent an empty answer{f': {begin}' if begin else '.'}"
 
-    def _reported(self, send: Callable[[], Any]) -> Any:
+    def _explain_errors(self, send: Callable[[], Any]) -> Any:
         where = self._where
         try:
             return send()

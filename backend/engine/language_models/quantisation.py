@@ -9,7 +9,7 @@ Quantisation = Literal["4bit", "8bit"]
 QUANTISATIONS: tuple[Quantisation, ...] = get_args(Quantisation)
 
 
-def quantised(quantisation: Quantisation, device: str) -> Any:
+def quantisation_config(quantisation: Quantisation, device: str) -> Any:
     """The `quantization_config` for transformers. Raises ModelUnavailable without bitsandbytes, or
     without an accelerator."""
     if device == "cpu":

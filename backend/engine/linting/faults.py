@@ -296,11 +296,11 @@ def faults_of(caption: str) -> list[str]:
     return [rule.name for rule in RULES.values() if rule.finds(caption)]
 
 
-def mended(name: str, caption: str) -> str:
+def mend(name: str, caption: str) -> str:
     """The caption without the fault of this name; as it is for a name of "", and if it has not
     the fault. Raises SettingsError for a fault that cannot be mended.
 
-    >>> mended("markup", "A dog &amp; a cat<br>on a mat")
+    >>> mend("markup", "A dog &amp; a cat<br>on a mat")
     'A dog & a cat on a mat'
     """
     if not name:

@@ -53,7 +53,7 @@ class Text:
     def after(self, position: int) -> str:
         return self.words[position + 1] if position + 1 < len(self.words) else ""
 
-    def joined(self, first: int, last: int) -> bool:
+    def is_joined(self, first: int, last: int) -> bool:
         """Whether only white space separates the words first … last."""
         spans = self.caption.spans
         return all(
@@ -106,13 +106,13 @@ def _rule(language: Language, group: Group) -> Rule:
                 continue
             alike = language.may_both_be_true.get(group.words[word], frozenset())
             forbidden = {form for form in same[word] if group.words[form] in alike} | {word}
-            governs = _denied(text, position, language) if kind == "negation" else ()
+            governs = _denied_words(text, position, language) if kind == "negation" else ()
             yield from exchanges(text, kind, position, same[word], frozenset(forbidden), governs)
 
     return rule
 
 
-def _denied(text: Text, position: int, language: Language) -> tuple[int, ...]:
+def _denied_words(text: Text, position: int, language: Language) -> tuple[int, ...]:
     """The next word behind a negation that says something."""
     places = range(position + 1, len(text.words))
     return tuple(p for p in places if text.words[p] not in language.function_words)[:1]

@@ -58,7 +58,7 @@ class FineGrainedNoise:
         self._frequency = Counter(word for text in texts for word in _terms(text))
         self._factor: dict[str, float] = {}
         # Most edits of a dataset exchange words of the same few groups.
-        self._group_frequency = lru_cache(maxsize=10_000)(self._counted)
+        self._group_frequency = lru_cache(maxsize=10_000)(self._count_uses)
         self._balance(texts, rounds, random.Random(seed))
 
     def make(self, text: str, generator: random.Random) -> NoisyCaption | None:
@@ -103,7 +103,7 @@ class FineGrainedNoise:
         share = (self._frequency[edit.gained] + _UNSEEN) / total
         return share * self._factor.get(edit.gained, 1.0)
 
-    def _counted(self, group: tuple[str, ...]) -> int:
+    def _count_uses(self, group: tuple[str, ...]) -> int:
         return sum(self._frequency.get(word, 0) for word in group)
 
     def _balance(self, texts: list[str], rounds: int, generator: random.Random) -> None:

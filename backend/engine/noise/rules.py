@@ -108,19 +108,19 @@ def _one_or_many(text: Text, position: int) -> Iterator[Edit]:
     if noun >= len(text.words) or text.words[noun] not in _all_nouns(plural=not singular):
         return
     follower = text.after(noun)
-    ends = text.joined(position, noun) and (
+    ends = text.is_joined(position, noun) and (
         not follower
         or follower in CLOSED_CLASS
         or follower in form_table()
         or follower.endswith("ing")
-        or not text.joined(noun, noun + 1)
+        or not text.is_joined(noun, noun + 1)
     )
     if not ends or text.before(position) in ("of", "or"):
         return
     agreeing, last = _agreement(follower, singular), noun
     if follower and agreeing is None:
         return
-    if agreeing and agreeing != follower and text.joined(noun, noun + 1):
+    if agreeing and agreeing != follower and text.is_joined(noun, noun + 1):
         last = noun + 1
     between = text.words[position + 1 : noun]
     tail = (agreeing,) if last > noun and agreeing else ()
@@ -279,7 +279,7 @@ def relations(text: Text) -> Iterator[Edit]:
             continue
         last = position + len(relation) - 1
         phrase = " ".join(relation)
-        if text.joined(position, last) and _is_spatial(text, phrase, last):
+        if text.is_joined(position, last) and _is_spatial(text, phrase, last):
             forbidden = _may_both_be_true(phrase)
             for other in lists.RELATIONS:
                 if other not in forbidden:
@@ -322,7 +322,7 @@ def negations(text: Text) -> Iterator[Edit]:
         if word in ("with", "without"):
             other = "without" if word == "with" else "with"
             yield _negation(text, position, position, word, other, other, ("with", "without"))
-        elif word in ("is", "are") and text.joined(
+        elif word in ("is", "are") and text.is_joined(
             position, min(position + 1, len(text.words) - 1)
         ):
             if follower == "not":

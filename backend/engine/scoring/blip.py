@@ -143,7 +143,7 @@ class ItcSession(CosineSession):
     ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         ordered, around = [texts[i] for i in order], self._scorer.around(matching=False)
-        words, leaves, table = embedded(self._tower, ordered, around)
+        words, leaves, table = embed_texts(self._tower, ordered, around)
         states = self._tower.read_embedded(words, ordered, around)
         vectors = normalize(self._scorer.model.text_proj(states.float()), dim=-1)
         back = np.argsort(order)
@@ -230,7 +230,7 @@ class ItmSession:
         around = self._scorer.around(matching=True)
         texts = [requests[i][1] for i in order]
         with torch.enable_grad():
-            words, leaves, table = embedded(self._tower, texts, around)
+            words, leaves, table = embed_texts(self._tower, texts, around)
             states = self._tower.read_embedded(
                 words, texts, around, self._images, [image_of[i] for i in order]
             )
@@ -246,7 +246,7 @@ class ItmSession:
         return [self._images.index(state) for state in states]
 
 
-def embedded(
+def embed_texts(
     tower: BlipText, texts: Sequence[Tokens], around: tuple[int, int]
 ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
     """Embeddings of packed texts with their special tokens, each text's own tokens as autograd

@@ -45,7 +45,7 @@ def origins(text: str, clean: Callable[[str], str]) -> list[Span]:
     for (start, chunk), part in zip(chunks, parts, strict=True):
         if part and ranges:
             ranges.append((ranges[-1][1], start))  # the space between two words
-        ranges += [(start + a, start + b) for a, b in _aligned(chunk, part)]
+        ranges += [(start + a, start + b) for a, b in _align(chunk, part)]
     return ranges
 
 
@@ -73,8 +73,8 @@ def without_spaces(text: str, start: int, end: int) -> Span:
     return start, end
 
 
-def _aligned(text: str, cleaned: str) -> list[Span]:
-    matcher = SequenceMatcher(None, _folded(text), _folded(cleaned), autojunk=False)
+def _align(text: str, cleaned: str) -> list[Span]:
+    matcher = SequenceMatcher(None, _fold(text), _fold(cleaned), autojunk=False)
     ranges: list[Span] = []
     for kind, start, end, first, last in matcher.get_opcodes():
         if kind == "equal":
@@ -84,7 +84,7 @@ def _aligned(text: str, cleaned: str) -> list[Span]:
     return ranges
 
 
-def _folded(text: str) -> list[str]:
+def _fold(text: str) -> list[str]:
     """Each character in lower case and its compatibility form."""
     return [unicodedata.normalize("NFKC", letter).lower() for letter in text]
 

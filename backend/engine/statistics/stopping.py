@@ -65,12 +65,12 @@ def remaining_errors(
     low, high = exact_interval(wrong_in_sample, sample, confidence)
     undecided = below - errors_found
 
-    def left(share: float) -> float:
+    def expected_errors(share: float) -> float:
         return min(max(below * share - errors_found, 0.0), float(undecided))
 
     return Remaining(
         point, below, sample, wrong_in_sample, errors_found,
-        left(wrong_in_sample / sample), left(low), left(high),
+        expected_errors(wrong_in_sample / sample), expected_errors(low), expected_errors(high),
     )  # fmt: skip
 
 

@@ -170,7 +170,7 @@ class Exploring:
         return self.unit == "word" and not self.kind.replaces_tokens
 
     @classmethod
-    def recorded(cls, name: str, parameters: Mapping[str, object]) -> "Exploring":
+    def from_run(cls, name: str, parameters: Mapping[str, object]) -> "Exploring":
         """The settings of a stored run, from its explorer's name and its `parameters`.
 
         Runs older than the auxiliary score have none, and runs compared with them must not

@@ -45,7 +45,7 @@ def greedy_coordinate_descent(
     for step in range(steps_of(exploring, text)):
         top = best_replacements((yield AskGains(now)), now, allowed, exploring)
         drawn = _draw(top, exploring.candidates, rng)
-        candidates = [_exchanged(now, j, v) for j, v in drawn]
+        candidates = [_exchange(now, j, v) for j, v in drawn]
         candidate_scores = yield AskScores(candidates)
         if step == 0:
             where = [text.word_of[j] for j, _ in drawn]
@@ -78,7 +78,7 @@ def fast_greedy_coordinate_descent(
         j = exploring.best(shorter, deleted)
         gains = yield AskGains(now)
         top = best_replacements(gains[j : j + 1], now[j : j + 1], allowed, exploring)[0]
-        candidates = [_exchanged(now, j, int(v)) for v in top]
+        candidates = [_exchange(now, j, int(v)) for v in top]
         candidate_scores = yield AskScores(candidates)
         best = exploring.best(candidates, candidate_scores)
         now = _take(result, text, reader, now, j, int(top[best]), float(candidate_scores[best]))
@@ -118,7 +118,7 @@ def _draw(top: NDArray[np.int64], count: int, rng: np.random.Generator) -> list[
     return [(int(j), int(top[j, k])) for j, k in zip(positions, places, strict=True)]
 
 
-def _exchanged(now: Tokens, j: int, v: int) -> Tokens:
+def _exchange(now: Tokens, j: int, v: int) -> Tokens:
     return (*now[:j], v, *now[j + 1 :])
 
 
@@ -132,7 +132,7 @@ def _take(
     score: float,
 ) -> Tokens:
     """Apply one replacement: record the new caption and return its tokens."""
-    following = _exchanged(now, j, v)
+    following = _exchange(now, j, v)
     text.edit(j, reader.decode((v,)))
     result.texts.append(following)
     result.captions.append(str(text))

@@ -68,7 +68,9 @@ class Expectations(BatchStage):
         for batch in scoring.store.batches(
             lambda session, after: pair_queries.pairs_of(
                 session,
-                trajectory_queries.unexpected(session, run_id, captioner.identity, after, size),
+                trajectory_queries.without_expectation(
+                    session, run_id, captioner.identity, after, size
+                ),
             )
         ):
             with scoring.store.reading() as session:
@@ -121,7 +123,7 @@ class Descriptions(BatchStage):
 
     def seconds(self, sample: Sample) -> float:
         engine = self.scoring.engine
-        return sample.seconds(lambda: _described(engine, sample.images)) if self.remaining() else 0
+        return sample.seconds(lambda: _describe(engine, sample.images)) if self.remaining() else 0
 
     def batches(self) -> Iterator[Sequence[PairCaption]]:
         if self.scoring.engine.captioner is not None:
@@ -151,7 +153,7 @@ def _describe_together(
         return {}
     with engine.lock:
         images = [image for _, image in pairs]
-        texts = _described(engine, images)
+        texts = _describe(engine, images)
         requests = [
             (state, [text]) for state, text in zip(engine.encode(images), texts, strict=True)
         ]
@@ -163,7 +165,7 @@ def _describe_together(
     }
 
 
-def _described(engine: Engine, images: Sequence[Image.Image]) -> list[str]:
+def _describe(engine: Engine, images: Sequence[Image.Image]) -> list[str]:
     captioner = engine.captioner
     assert captioner is not None
     return [in_form(text, "A") for text in captioner.describe_all(captioner.encode(images))]

@@ -141,7 +141,7 @@ def complete_trajectories(
     )
 
 
-def unjudged(store: Store, run: RunRow, pair_id: int) -> list[SuggestionRow]:
+def unjudged_suggestions(store: Store, run: RunRow, pair_id: int) -> list[SuggestionRow]:
     """The corrections of a scored pair that have no probability of error yet."""
     suggestions = store.read(suggestion_queries.list_suggestions, pair_id, run.id)
     return [row for row in suggestions if row.p_before is not None and row.p_after is None]

@@ -55,7 +55,7 @@ class DatasetEngines:
     def of_dataset_or_session(self, dataset_id: int | None, model: str | None = None) -> Engine:
         """Like `of_dataset`; the session's engine if `dataset_id` is None."""
         if model:
-            return self.of_session.with_settings(self.of_session.settings.chosen(model))
+            return self.of_session.with_settings(self.of_session.settings.with_model(model))
         return self.of_session if dataset_id is None else self.of_dataset(dataset_id)
 
     def of_pair(self, pair_id: int) -> Engine:
@@ -86,10 +86,10 @@ def with_models(settings: Settings, models: Mapping[str, Any]) -> Settings:
     values = {key: models[key] for key in REMEMBERED if key in models and key not in from_options}
     model = values.pop("model", None)
     if model is None:
-        return settings.chosen(settings.model, **values)
+        return settings.with_model(settings.model, **values)
     others: dict[str, Any] = dict.fromkeys({"kind", "captioner", "precision"} - from_options)
     others |= values
-    return replace(settings.chosen(model), **others)
+    return replace(settings.with_model(model), **others)
 
 
 def models_by_dataset(store: Store) -> dict[str, str]:
@@ -215,7 +215,7 @@ def with_default(store: Store, settings: Settings) -> Settings:
     """The settings, with the stored default model unless one was given."""
     if "model" in settings.origins:
         return settings
-    return settings.chosen(default_model(store))
+    return settings.with_model(default_model(store))
 
 
 def engine_without_store(settings: Settings) -> Engine:

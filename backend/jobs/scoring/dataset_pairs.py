@@ -66,11 +66,11 @@ class DatasetPairs:
             # A caption or a picture may change, and pairs may be hidden.
             content = repr([(pair.id, pair.image_path, pair.caption) for pair in pairs])
             path = folder / f"{sha256(content.encode('utf-8', 'replace')).hexdigest()[:32]}.npz"
-            yield _read(path) or self._embedded(pairs, path, embed)
+            yield _read(path) or self._embed(pairs, path, embed)
             done += len(pairs)
             self._progress(done, self._total, "Embedding the neighbours")
 
-    def _embedded(self, pairs: Sequence[PairRow], path: Path, embed: Embed) -> Part:
+    def _embed(self, pairs: Sequence[PairRow], path: Path, embed: Embed) -> Part:
         opened = open_pictures(self._root, [pair.image_path for pair in pairs])
         images = {n: image for n, image in opened.items() if not isinstance(image, str)}
         readable = [pair for pair in pairs if pair.image_path in images]

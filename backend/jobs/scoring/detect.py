@@ -33,7 +33,7 @@ from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import SettingsError
 from backend.jobs.scoring.classifiers import stored_classifier, suspects_by
 from backend.jobs.scoring.noisy_copies import STAGE, TrajectoryCache
-from backend.jobs.scoring.replace_ranking import ranked, use_ranking
+from backend.jobs.scoring.replace_ranking import rank_pairs, use_ranking
 from backend.jobs.scoring.stage import Sample, Scoring, Stage
 from backend.jobs.scoring.stored_rows import (
     AT_ONCE,
@@ -192,7 +192,7 @@ def detect(
 
         ids, p_errors = np.array([pair.id for pair in pairs], np.int64), judged.p_error
         if active is not None:  # its ranking stays in use until all pairs have a new probability
-            every = ranked(store, run, result.classifier)
+            every = rank_pairs(store, run, result.classifier)
             every.after[np.searchsorted(every.ids, ids)] = p_errors
             ids, p_errors = every.ids, every.after
         use_ranking(store, dataset_id, ids, p_errors, activate)
@@ -283,7 +283,7 @@ def judge_rest(store: Store, run: RunRow) -> None:
             if used is None or used[0] != active.id:
                 payload = classifier_queries.get_payload(session, active.id)
                 used, after = (active.id, Classifier.from_bytes(payload)), 0
-            waiting = detection_queries.unjudged(
+            waiting = detection_queries.unjudged_pairs(
                 session, run.id, active.id, after, AT_ONCE, used[1].needs_steps
             )
         if not waiting:
@@ -380,11 +380,11 @@ def renew_suspects(
         judged = replace(judge_captions(classifier, captions), p_error=p_errors)
         detections = _detections(store, pairs, captions, judged, classifier)
         for part in chunks(list(zip(pairs, detections, strict=True)), _RENEWED_AT_ONCE):
-            if not _renewed(store, run, classifier_id, part):
+            if not _renew(store, run, classifier_id, part):
                 return
 
 
-def _renewed(
+def _renew(
     store: Store, run: RunRow, classifier_id: int, batch: Sequence[tuple[PairRow, Detected]]
 ) -> bool:
     """Store these detections if their classifier is still in use; returns whether it is. Pairs

@@ -53,12 +53,12 @@ def open_ahead(
             names = dict.fromkeys(pair.image_path for pair in batch)
             waiting.append((batch, {n: pool.submit(open_picture, root, n) for n in names}))
             if len(waiting) > 1:
-                yield _opened(*waiting.popleft())
+                yield _open_batch(*waiting.popleft())
         while waiting:
-            yield _opened(*waiting.popleft())
+            yield _open_batch(*waiting.popleft())
 
 
-def _opened(
+def _open_batch(
     batch: Sequence[Q], futures: dict[str, Future[Image.Image | str]]
 ) -> tuple[Sequence[Q], dict[str, Image.Image | str]]:
     return batch, {name: result_of(future) for name, future in futures.items()}

@@ -44,7 +44,7 @@ class Recognition:
             return ""
         return (
             f"{self.unknown} of {self.sampled} pictures checked are unlike anything that "
-            f"{_named(self.model)} was trained on: its scores would mean nothing."
+            f"{_name_of(self.model)} was trained on: its scores would mean nothing."
         )
 
 
@@ -73,7 +73,7 @@ def examine(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> R
             pair_queries.unscored_by_image(session, dataset_id, run_id),
             pair_queries.without_description(session, dataset_id),
         )
-        names = sampled(name for _, name in waiting if name not in left_out)
+        names = sample_names(name for _, name in waiting if name not in left_out)
     opened = open_pictures(root, names).values()
     images = [image for image in opened if isinstance(image, Image.Image)]
     with engine.lock:
@@ -81,7 +81,7 @@ def examine(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> R
     return Recognition(model, len(images), unknown)
 
 
-def sampled(names: Iterator[str]) -> list[str]:
+def sample_names(names: Iterator[str]) -> list[str]:
     """At most `SAMPLE` distinct names, drawn at random; equal names must be adjacent in `names`."""
     rng = random.Random(0)
     paths: list[str] = []
@@ -161,11 +161,11 @@ def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.I
 def why_unknown(model: str, picture: str = "It") -> str:
     """The message for a picture that the model does not know."""
     return (
-        f"{picture} is unlike anything that {_named(model)} was trained on: its scores would mean "
-        "nothing."
+        f"{picture} is unlike anything that {_name_of(model)} was trained on: its scores would "
+        "mean nothing."
     )
 
 
-def _named(model: str) -> str:
+def _name_of(model: str) -> str:
     name = model_name(model)
     return "the embedded model" if name == "embedded" else f"'{Path(name).name}'"

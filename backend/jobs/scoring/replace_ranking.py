@@ -42,7 +42,7 @@ class Ranked:
     before: NDArray[np.float64]
 
 
-def ranked(store: Store, run: RunRow, classifier: Classifier) -> Ranked:
+def rank_pairs(store: Store, run: RunRow, classifier: Classifier) -> Ranked:
     """A classifier's probability for every pair with a trajectory in this run; writes nothing."""
     ids, after, before = array("q"), array("d"), array("d")
     for pairs, captions in scored_batches(store, run):

@@ -36,7 +36,7 @@ from backend.jobs.scoring.trajectory_stages import UNREADABLE, Completion, Traje
 from backend.jobs.scoring.vectors import Meanings
 from backend.jobs.scoring.workers import Devices, Opened, Task, Workers, choose_processes
 from backend.loaded_models import Engine
-from backend.progress import LastReport, Progress, no_progress, planned
+from backend.progress import LastReport, Progress, no_progress, plan
 from backend.store import Store
 from backend.version import VERSION
 from db.queries import (
@@ -170,9 +170,11 @@ def score_dataset(
     seconds: dict[str, float] = {}
     if first.remaining() >= MEASURED_FROM:
         progress(0, 0, "Measuring the time")
-        seconds = _expected(scoring, stages, len(devices.names) if devices is not None else 1)
+        seconds = _expected_seconds(
+            scoring, stages, len(devices.names) if devices is not None else 1
+        )
     usual = {stage.name: stage.remaining() * stage.usual_cost for stage in stages}
-    reported = LastReport(planned(progress, seconds or usual, bool(seconds), ranks=Copies.name))
+    reported = LastReport(plan(progress, seconds or usual, bool(seconds), ranks=Copies.name))
     with Workers(engine, root, devices, reported.repeat) as scoring.workers:
         for stage in stages:
             stage.run(reported)
@@ -226,7 +228,9 @@ def seconds_of(stage: Stage, units: int, sample: Sample, processes: int) -> floa
     return units * stage.seconds(sample) / (processes if stage.is_shared else 1)
 
 
-def _expected(scoring: Scoring, stages: Sequence[Stage], processes: int) -> dict[str, float]:
+def _expected_seconds(
+    scoring: Scoring, stages: Sequence[Stage], processes: int
+) -> dict[str, float]:
     """The seconds of each stage, by name; {} if no sampled picture can be read."""
     _, pairs = pairs_to_measure(scoring, anyway=scoring.familiarity is None)
     try:

@@ -118,7 +118,7 @@ class Sample:
         sizes = [
             len(value)
             for trajectory in measured.trajectories
-            for value in trajectory_queries.packed(to_row(0, trajectory)).values()
+            for value in trajectory_queries.pack_row(to_row(0, trajectory)).values()
             if isinstance(value, bytes)
         ]
         return _ROW * self.claims_each + sum(sizes) / len(self.pairs)
@@ -242,7 +242,7 @@ class BatchStage(Stage):
     def task(self) -> Task[Any, Any]:
         """Computes a batch, in this or in another process."""
 
-    def computed(self) -> Iterator[tuple[Sequence[Any], Any]]:
+    def compute(self) -> Iterator[tuple[Sequence[Any], Any]]:
         """Each batch with its result, in the order in which they are finished."""
         return self.scoring.workers.map(self.task(), self.batches())
 
@@ -254,7 +254,7 @@ class BatchStage(Stage):
         left, total, done = self.remaining(), self.total(), 0
         if left:  # the first batch may take minutes
             progress(max(0, total - left), total, self.name)
-        for batch, result in self.computed():
+        for batch, result in self.compute():
             self.save(batch, result)
             done += len(batch)
             progress(min(max(0, total - left) + done, total), total, self.name)
@@ -275,7 +275,7 @@ class TextStage(BatchStage):
     usual_cost = 0.04
     is_shared = False
 
-    def computed(self) -> Iterator[tuple[Sequence[Any], Any]]:
+    def compute(self) -> Iterator[tuple[Sequence[Any], Any]]:
         task = self.task()
         return ((batch, task(self.scoring.engine, batch, {})) for batch in self.batches())
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, Kind, whole
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, says_something
-from backend.engine.correction.suggestion import Suggestion, ranked, words_changed
+from backend.engine.correction.suggestion import Suggestion, rank_suggestions, words_changed
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.shortening import is_sentence
 from backend.engine.expectation import Expectation
@@ -40,7 +40,7 @@ AT_ONCE = 500
 
 def exploring_of(run: RunRow) -> Exploring:
     """How the run computed its trajectories; only those computed the same way are comparable."""
-    return Exploring.recorded(run.explorer, run.parameters)
+    return Exploring.from_run(run.explorer, run.parameters)
 
 
 def scored_pairs(
@@ -102,12 +102,12 @@ def scored_claims(
     return [
         whole(caption)[0]
         if row.end is None
-        else to_claim(row_of.get((row.start, row.end)) or _undescribed(row))
+        else to_claim(row_of.get((row.start, row.end)) or _without_description(row))
         for row in rows
     ]
 
 
-def _undescribed(row: TrajectoryRow) -> ClaimRow:
+def _without_description(row: TrajectoryRow) -> ClaimRow:
     return ClaimRow(row.pair_id, row.start, row.end or 0, "sentence")
 
 
@@ -302,7 +302,7 @@ def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[Suggest
     for suggestion in suggestions:
         once.setdefault(suggestion.caption, suggestion)
     s_before = suggestions[0].s_before if suggestions else 0.0
-    in_rank = ranked(
+    in_rank = rank_suggestions(
         list(once.values()), Caption.parse(caption), s_before,
         text_of=lambda suggestion: suggestion.caption, s_of=lambda suggestion: suggestion.s_after,
         preference_of=_preference_of,

@@ -119,7 +119,7 @@ class Corrections(BatchStage):
     def batches(self) -> Iterator[list[_Suspected]]:
         on_cpu = TOGETHER_IF_SMALL if self.scoring.engine.is_small else TOGETHER
         size = self.scoring.workers.batch_size(on_cpu)
-        return _suspected(
+        return _suspected_batches(
             self.scoring.store, self.scoring.this_run, self._waiting, self._classifier, size
         )
 
@@ -154,7 +154,7 @@ def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str)
     already failed to find any."""
     ids = [pair.id for pair in pairs]
     with store.reading() as session:
-        attempted = suggestion_queries.attempted(session, ids, proposer, run.id)
+        attempted = suggestion_queries.attempted_outcomes(session, ids, proposer, run.id)
         trajectories = trajectory_queries.trajectories_of(session, run.id, ids)
         return [
             pair for pair in pairs
@@ -164,7 +164,7 @@ def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str)
         ]  # fmt: skip
 
 
-def _suspected(
+def _suspected_batches(
     store: Store,
     run: RunRow,
     pairs: Sequence[PairRow],

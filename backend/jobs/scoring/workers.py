@@ -229,12 +229,12 @@ class Workers:
             if len(waiting) >= _AHEAD * len(self._names):
                 if self._takes_part:
                     yield batch, self._compute(task, batch)
-                    yield from self._finished(task, waiting, block=False)
+                    yield from self._finished_batches(task, waiting, block=False)
                     continue
-                yield from self._finished(task, waiting)
+                yield from self._finished_batches(task, waiting)
             waiting[self._submit(task, batch)] = batch
         while waiting:
-            yield from self._finished(task, waiting, block=not self._takes_part)
+            yield from self._finished_batches(task, waiting, block=not self._takes_part)
             if waiting and self._takes_part:
                 # Nothing is waited for: others may still be loading, or get no processor time.
                 last = next(reversed(waiting))
@@ -243,7 +243,7 @@ class Workers:
                 yield batch, self._compute(task, batch)
 
     def _compute(self, task: Task[Q, R], batch: Sequence[Q]) -> R:
-        return task(self.engine, batch, _opened(self.root, batch))
+        return task(self.engine, batch, _open_batch(self.root, batch))
 
     def _submit(self, task: Task[Q, R], batch: Sequence[Q]) -> "Future[R]":
         if self._pool is None:
@@ -255,7 +255,7 @@ class Workers:
     def _processes(self) -> Sequence[SpawnProcess]:
         return self._pool.processes if self._pool is not None else ()
 
-    def _finished(
+    def _finished_batches(
         self, task: Task[Q, R], waiting: dict["Future[R]", Sequence[Q]], block: bool = True
     ) -> Iterator[tuple[Sequence[Q], R]]:
         """The batches that are done by now; `block`: waits for one."""
@@ -330,7 +330,7 @@ def _is_stopped(process: SpawnProcess) -> bool:
         return False
 
 
-def _opened(root: Path | None, batch: Sequence[Any]) -> Opened:
+def _open_batch(root: Path | None, batch: Sequence[Any]) -> Opened:
     if root is None:
         return {}
     return open_pictures(root, [question.image_path for question in batch])
@@ -360,13 +360,13 @@ def _work_for(
         while True:
             task, batch = connection.recv()
             try:
-                answer = ForkingPickler.dumps((task(engine, batch, _opened(root, batch)), None))
+                answer = ForkingPickler.dumps((task(engine, batch, _open_batch(root, batch)), None))
             except Exception as problem:
-                answer = _pickled(problem)
+                answer = _pickle_problem(problem)
             connection.send_bytes(answer)
 
 
-def _pickled(problem: Exception) -> Any:
+def _pickle_problem(problem: Exception) -> Any:
     """An answer with an exception, or with its text if it cannot be sent."""
     problem.add_note(f"In a worker process:\n{traceback.format_exc()}")
     try:

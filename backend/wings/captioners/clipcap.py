@@ -87,7 +87,7 @@ class ClipCapModel(nn.Module):
         prefix: torch.Tensor = self.prefix(scaled)
         return prefix.view(len(vectors), self.prefix_length, self.width)
 
-    def embedded(self, vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    def embed(self, vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """Inputs of the language model: prefixes, then `tokens` [n, length] as embeddings,
         [n, prefix length + length, width]."""
         words = self.language_model.get_input_embeddings()(tokens)
@@ -97,7 +97,7 @@ class ClipCapModel(nn.Module):
         """Logits of the tokens after the prefix and after each of `tokens` [n, length], shape
         [n, length + 1, vocabulary]. Tokens on the right do not change those on the left, so that
         padding needs no mask."""
-        inputs = self.embedded(vectors, tokens)
+        inputs = self.embed(vectors, tokens)
         logits: torch.Tensor = self.language_model(inputs_embeds=inputs, use_cache=False).logits
         return logits[:, self.prefix_length - 1 :]
 

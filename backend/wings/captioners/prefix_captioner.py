@@ -53,19 +53,19 @@ class PrefixCaptioner(VisionToText):
     def _is_sentencepiece(self) -> bool:
         return _BEGINS_WORD + "a" in self.processor.tokenizer.get_vocab()
 
-    def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+    def _encode(self, pixels: torch.Tensor) -> torch.Tensor:
         vectors: torch.Tensor = self.model.see(pixels)
         return vectors[:, None]
 
-    def _decoded(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+    def _decode(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """`mask` is not needed: padding is on the right of a causal model."""
         logits: torch.Tensor = self.model(memory[:, 0], ids[:, 1:])
         return logits
 
-    def generated(
+    def generate(
         self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
-        inputs = self.model.embedded(memory[:, 0], begun[:, 1:])
+        inputs = self.model.embed(memory[:, 0], begun[:, 1:])
         end = self.clipcap.end
         room = self.model.positions - (begun.shape[1] - 1)
         if room < 1:

@@ -66,11 +66,11 @@ class VisionToText(Captioner):
     def _is_byte_pair(self) -> bool:
         return _BEGINS_WORD + "a" in self.processor.tokenizer.get_vocab()
 
-    def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+    def _encode(self, pixels: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self.model.encoder(pixel_values=pixels).last_hidden_state
         return hidden
 
-    def generated(
+    def generate(
         self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
         from transformers.modeling_outputs import BaseModelOutput
@@ -81,7 +81,7 @@ class VisionToText(Captioner):
         )  # fmt: skip
         return generated
 
-    def _decoded(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+    def _decode(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         from transformers.modeling_outputs import BaseModelOutput
 
         logits: torch.Tensor = self.model(

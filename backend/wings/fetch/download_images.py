@@ -69,7 +69,7 @@ def download(
     total = row_count(table)
     total = at_most if total is None else min(total, at_most or total)
     fetcher = Fetcher(limits, _WORKERS)
-    rows = _wanted(table, url_column, caption_column)
+    rows = _wanted_rows(table, url_column, caption_column)
     counts = {"rows": 0, "written": 0, "failed": 0, "already_there": 0}
     try:
         with (
@@ -82,7 +82,7 @@ def download(
                 counts["rows"] += len(batch)
                 new = [row for row in batch if row["row"] not in earlier_rows]
                 counts["already_there"] += len(batch) - len(new)
-                for line in pool.ordered(lambda row: _line(fetcher, limits, out, row), new):
+                for line in pool.map_in_order(lambda row: _line(fetcher, limits, out, row), new):
                     wrong = "reason" in line
                     counts["failed" if wrong else "written"] += 1
                     # Lone surrogates, which UTF-8 cannot encode, are JSON-escaped.
@@ -128,7 +128,7 @@ def _rows_in(path: Path) -> Iterator[int]:
         os.truncate(path, whole)
 
 
-def _wanted(
+def _wanted_rows(
     table: Path, url_column: str | None, caption_column: str | None
 ) -> Iterator[dict[str, Any]]:
     """Each row's number, URL, caption and other columns; for an unreadable row its number and the
@@ -189,10 +189,10 @@ def _line(fetcher: Fetcher, limits: Limits, out: Path, row: dict[str, Any]) -> d
     except Exception as problem:  # errors of servers or decoders affect only their row
         reason = f"unexpected: {type(problem).__name__}: {problem}"[:300]
         return {"row": row["row"], "url": row["url"], "reason": reason}
-    return {"file_name": _kept(out, row["row"], data, ending), **row}
+    return {"file_name": _write_image(out, row["row"], data, ending), **row}
 
 
-def _kept(out: Path, row: int, data: bytes, ending: str) -> str:
+def _write_image(out: Path, row: int, data: bytes, ending: str) -> str:
     """Write the image; returns its path relative to `out`. Raises OSError, which is a problem of
     the disk, not of the row."""
     name = f"images/{row // _A_FOLDER:05d}/{row:09d}{ending}"

@@ -202,7 +202,7 @@ class Model:
     def table(self):
         return self.module_of_words().weight
 
-    def padded(self, texts, first):
+    def pad(self, texts, first):
         end, filler = self.tokenizer.sep_token_id, self.tokenizer.pad_token_id
         rows = [[first, *text, end] for text in texts]
         longest = max(map(len, rows))
@@ -212,7 +212,7 @@ class Model:
         return make(ids).to(self.device), make(mask).to(self.device)
 
     def vectors(self, texts):
-        ids, mask = self.padded(texts, self.tokenizer.cls_token_id)
+        ids, mask = self.pad(texts, self.tokenizer.cls_token_id)
         output = self.model.text_encoder(ids, attention_mask=mask, return_dict=True, mode="text")
         projected = self.model.text_proj(output.last_hidden_state[:, 0])
         return self.torch.nn.functional.normalize(projected, dim=-1)
@@ -222,7 +222,7 @@ class Model:
         if self.kind == "blip-itc":
             pictures = torch.nn.functional.normalize(self.model.vision_proj(states[:, 0]), dim=-1)
             return (self.vectors(texts) * pictures).sum(-1)
-        ids, mask = self.padded(texts, self.tokenizer.enc_token_id)
+        ids, mask = self.pad(texts, self.tokenizer.enc_token_id)
         patches = states.expand(len(texts), -1, -1)
         output = self.model.text_encoder(
             ids,

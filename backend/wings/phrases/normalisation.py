@@ -21,7 +21,7 @@ class Normalisation:
     means: tuple[float, ...]
     deviations: tuple[float, ...]
 
-    def normalised(self, kinds: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
+    def normalise(self, kinds: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
         """PAS~ of phrases of one or many pairs; `kinds` are indices into KINDS."""
         kind_numbers = np.asarray(kinds, np.intp)
         deviations = np.maximum(np.array(self.deviations), _SMALLEST)
@@ -32,7 +32,7 @@ class Normalisation:
 
     def support(self, kinds: ArrayLike, values: ArrayLike) -> tuple[float | None, float | None]:
         """(support, weakest) of one pair; None, None without a phrase."""
-        z_scores = self.normalised(kinds, values)
+        z_scores = self.normalise(kinds, values)
         if not z_scores.size:
             return None, None
         return float(z_scores.mean()), float(z_scores.min())

@@ -1,7 +1,9 @@
 """How far lines of text show a quotation, whatever the case, the punctuation and the line breaks.
 
->>> shown("Main Street", ["MAIN", "STREET"]), shown("EXIT", ["EXlT ->"]), shown("EXIT", [])
-(1.0, 1.0, 0.0)
+>>> share_shown("Main Street", ["MAIN", "STREET"]), share_shown("EXIT", ["EXlT ->"])
+(1.0, 1.0)
+>>> share_shown("EXIT", [])
+0.0
 """
 
 import unicodedata
@@ -11,7 +13,7 @@ from collections.abc import Sequence
 _ALIKE = str.maketrans("01i|", "olll")
 
 
-def shown(quotation: str, lines: Sequence[str]) -> float:
+def share_shown(quotation: str, lines: Sequence[str]) -> float:
     """0 to 1: the share of the quotation's characters that stand in the lines as they do in it, or,
     as lines may be read in another order, that of its words, whichever is more."""
     text = "".join(map(_plain, lines))

@@ -5,7 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from backend.errors import missing_extra
-from backend.wings.picture_text.matching import shown
+from backend.wings.picture_text.matching import share_shown
 from backend.wings.picture_text.quotations import quotations
 from db.measures import Measure
 
@@ -20,7 +20,7 @@ def picture_text(caption: str, picture: Callable[[], "Image.Image"]) -> float | 
     if not quoted:
         return None
     lines = _reader()(picture())
-    return min(shown(text, lines) for text in quoted)
+    return min(share_shown(text, lines) for text in quoted)
 
 
 @cache

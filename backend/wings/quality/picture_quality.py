@@ -48,7 +48,7 @@ def measure_pictures(
         done = queries.count_measured(session, dataset_id)
     measured = unreadable = 0
     waiting = store.batches(
-        lambda session, after: queries.unmeasured(session, dataset_id, after, BATCH)
+        lambda session, after: queries.unmeasured_pairs(session, dataset_id, after, BATCH)
     )
     for batch, pictures in open_ahead(root, waiting):
         signals = {

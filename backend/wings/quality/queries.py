@@ -38,7 +38,7 @@ class SignalsRow:
 _COLUMNS = columns_of(PictureSignals, SignalsRow)
 
 
-def unmeasured(session: Session, dataset_id: int, after_id: int, limit: int) -> list[PairRow]:
+def unmeasured_pairs(session: Session, dataset_id: int, after_id: int, limit: int) -> list[PairRow]:
     """The next pairs after `after_id`, in import order, whose picture has no signals yet."""
     is_measured = exists().where(PictureSignals.pair_id == Pair.id)
     query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from backend.datasets.cells import shown, unescaped
+from backend.datasets.cells import trim, unescape
 from backend.datasets.tables import rows_of
 from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.export_dataset import decided_pairs
@@ -41,7 +41,7 @@ def read_decisions(file: Path) -> Decisions:
             if row.values is None:
                 raise SettingsError(f"Row {row.number} of '{file.name}': {row.problem}")
             cells = {
-                name: "" if value is None else unescaped(str(value))
+                name: "" if value is None else unescape(str(value))
                 for name, value in row.values.items()
             }
             keep = cells.get("keep", "").strip().lower()
@@ -52,7 +52,7 @@ def read_decisions(file: Path) -> Decisions:
             key = cells.get("shard", ""), cells["id"]
             if key in decisions:
                 raise SettingsError(
-                    f"Row {row.number} of '{file.name}': '{shown(key[1])}' stands twice."
+                    f"Row {row.number} of '{file.name}': '{trim(key[1])}' stands twice."
                 )
             decisions[key] = Decision(keep in _YES, cells.get("caption", ""))
     except (OSError, DatasetFormatError) as problem:

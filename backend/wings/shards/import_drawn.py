@@ -337,10 +337,10 @@ class _DrawnPairs:
             row_of = {pair.id: pair for pair in pair_queries.pairs_of(session, ids)}
             judge(
                 session, run, classifier.id, [row_of[i] for i in ids], captions,
-                [self._detected(c, row) for c, (row, _) in zip(captions, rows, strict=True)],
+                [self._read_detected(c, row) for c, (row, _) in zip(captions, rows, strict=True)],
             )  # fmt: skip
 
-    def _detected(self, caption: ScoredCaption, row: Row) -> Detected:
+    def _read_detected(self, caption: ScoredCaption, row: Row) -> Detected:
         """What the run found."""
         chances = [scored.p_error for scored in caption.claims]
         words = suspects_in(self._classifier, row["caption"], caption, row["p_error"], chances)

@@ -72,7 +72,7 @@ class RayWorkers:
         running: dict[Any, tuple[Any, Sequence[Q]]] = {}
         died: list[str] = []
 
-        def finished() -> Iterator[tuple[Sequence[Q], R]]:
+        def finished_batches() -> Iterator[tuple[Sequence[Q], R]]:
             for answer in self._ray.wait(list(running))[0]:
                 worker, batch = running.pop(answer)
                 self._idle.append(worker)
@@ -83,11 +83,11 @@ class RayWorkers:
 
         for batch in batches:
             while not self._idle:
-                yield from finished()
+                yield from finished_batches()
             worker = self._idle.pop()
             running[worker.compute.remote(sent, batch)] = worker, batch
         while running:
-            yield from finished()
+            yield from finished_batches()
         if died:
             raise WorkerEnded(
                 f"{len(died)} tasks ended their workers {_REPEATED + 1} times each, probably for "

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.export_row import Changes, ExportRow, exportable
 from backend.datasets.locations import Location, StoredFile
 from backend.datasets.reading import SourcePair, read_dataset
@@ -59,7 +59,7 @@ def select_shards(
     shards = scored_shards(scores, source)
     if strange := {shard for shard, _ in decisions if shard} - shards.keys():
         raise SettingsError(
-            f"There are decisions on '{shown(min(strange))}', and {scores} has no such shard."
+            f"There are decisions on '{trim(min(strange))}', and {scores} has no such shard."
         )
     files = {file.name: file for file in scores.files()}
     content = [
@@ -123,7 +123,7 @@ def _write(
         if rows:
             tar_file = Path(folder) / "selected.tar"
             write_samples(tar_file, list(enumerate(rows)))
-            target.put(tar, tar_file)
+            target.put_file(tar, tar_file)
     return counts
 
 

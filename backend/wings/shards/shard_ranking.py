@@ -159,5 +159,5 @@ def _rank(
         table = table.replace_schema_metadata({FACTS: json.dumps(fact)})
         file = Path(folder) / "ranked.parquet"
         pq.write_table(table, file)
-        out.put(result.name, file)
+        out.put_file(result.name, file)
     return fact

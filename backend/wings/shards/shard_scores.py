@@ -34,14 +34,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets.cells import shown
+from backend.datasets.cells import trim
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.locations import Location, StoredFile
 from backend.datasets.parquet_groups import read_footer
 from backend.datasets.read_options import TABLES, is_hidden
 from backend.datasets.tables import rows_of
-from backend.datasets.text_files import opened
+from backend.datasets.text_files import open_in_folders
 from backend.engine.trajectories.depth import FIRST_STEP
 from backend.errors import (
     DatasetError,
@@ -211,7 +211,7 @@ def score_shards(
         while remaining:
             done = len(shards) - len(remaining)
             reported(done, len(shards), "Scoring")
-            batches = _claimed(remaining, results, facts, leases)
+            batches = _claim_shards(remaining, results, facts, leases)
             for number, ((shard,), outcome) in enumerate(workers.map(task, batches), 1):
                 leases.give_back(shard.name)
                 if isinstance(outcome, str):
@@ -226,7 +226,7 @@ def score_shards(
             remaining = [s for s in remaining if not is_done(s, facts) and s.name not in failed]
             if remaining:
                 waits = (
-                    f"Waiting for another command that scores {_named(s.name for s in remaining)}"
+                    f"Waiting for another command that scores {_names(s.name for s in remaining)}"
                 )
                 reported(len(shards) - len(remaining), len(shards), waits)
                 time.sleep(_POLL)
@@ -236,7 +236,7 @@ def score_shards(
     return report_of(results, every, len(shards), scored, failed)
 
 
-def _claimed(
+def _claim_shards(
     shards: Sequence[StoredFile], out: Location, facts: dict[str, Facts], leases: Leases
 ) -> Iterator[list[StoredFile]]:
     """Each shard once it is this command's, and unless another has scored it since `facts` were
@@ -371,7 +371,7 @@ def _check_columns(source: Location, shards: Sequence[StoredFile]) -> None:
         if difference := sorted(names ^ expected):
             raise DatasetFormatError(
                 f"{table.name} and {first.name} have different columns: "
-                f"{', '.join(map(shown, difference[:_NAMED]))}. Score them from separate folders, "
+                f"{', '.join(map(trim, difference[:_NAMED]))}. Score them from separate folders, "
                 "or make their columns equal."
             )
 
@@ -382,7 +382,7 @@ def _columns_of(source: Location, table: StoredFile) -> frozenset[str]:
         try:
             path = source.ends(table, Path(folder))
             if path.suffix.lower() == ".parquet":
-                with opened(path, (path.parent,)) as raw:
+                with open_in_folders(path, (path.parent,)) as raw:
                     read_footer(raw)  # raises where pyarrow might crash
                     return frozenset(pq.read_schema(path).names)
             row = next(rows_of(path), None)
@@ -471,20 +471,20 @@ def scored_shards(results: Location, source: Location) -> dict[str, StoredFile]:
     ):  # fmt: skip
         if lacking:
             raise SettingsError(
-                f"{_named(lacking)} of {source} {what}.",
+                f"{_names(lacking)} of {source} {what}.",
                 terminal=f"First: score {source} --out {results}/",
             )
     if gone := facts.keys() - shards.keys():
         raise DatasetFormatError(
-            f"{_named(gone)} {'is' if len(gone) == 1 else 'are'} gone from {source}. Restore what "
+            f"{_names(gone)} {'is' if len(gone) == 1 else 'are'} gone from {source}. Restore what "
             f"was scored, or score again: that sets aside the results of what is gone.",
         )
     return {name: shard for name, shard in shards.items() if name in facts}
 
 
-def _named(names: Iterable[str]) -> str:
+def _names(names: Iterable[str]) -> str:
     """
-    >>> _named({"b", "a"}), _named("edcba")
+    >>> _names({"b", "a"}), _names("edcba")
     ('a, b', 'a, b, c and 2 more')
     """
     ordered = sorted(names)
@@ -566,7 +566,7 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
         file = work / "result.parquet"
         rows = result_rows(store, source_rows.dataset_id, engine.scorer.info.model)
         write_parquet(rows, schema, file)
-        out.put(result_of(shard.name), file)
+        out.put_file(result_of(shard.name), file)
         if task.detector is None:  # after the result, whose probabilities come from its training
             out.write(DETECTOR, detector.to_bytes())
     finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from backend.datasets.cells import escaped
+from backend.datasets.cells import escape
 from backend.datasets.regular_files import replacement
 from backend.datasets.text_files import text_of
 from backend.engine.duplicate_groups import unit
@@ -186,4 +186,4 @@ def _write_csv(path: Path, bags_by_size: dict[int, list[Bag]], ids: Sequence[str
         for size, bags in bags_by_size.items():
             for number, bag in enumerate(bags, 1):
                 for index, row in enumerate(bag.members):
-                    writer.writerow([size, number, f"{bag.alpha:.4f}", index, escaped(ids[row])])
+                    writer.writerow([size, number, f"{bag.alpha:.4f}", index, escape(ids[row])])

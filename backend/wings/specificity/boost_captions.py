@@ -176,7 +176,7 @@ class BoostWork:
         """Pairs of the queue, each with its context or with the reason for skipping it."""
         for rows in pages(self.store, filter, limit):
             attempted = self.store.read(
-                suggestion_queries.attempted,
+                suggestion_queries.attempted_outcomes,
                 [row.pair_id for row in rows],
                 self.name,
                 self.corrector.run.id,
@@ -202,7 +202,7 @@ class BoostWork:
 
     def pair(self, row: QueueRow, context: CorrectionContext) -> tuple[str, int]:
         """Ask, guard, judge and commit; returns (outcome, phrases removed)."""
-        considered, outcome, why = self.considered(row, context)
+        considered, outcome, why = self.consider(row, context)
         suggestions = [
             (
                 proposal.suggestion,
@@ -227,7 +227,7 @@ class BoostWork:
         memory.release()
         return outcome, struck
 
-    def considered(
+    def consider(
         self, row: QueueRow, context: CorrectionContext
     ) -> tuple[list["Considered"], str, str]:
         """Ask, guard and judge without writing: every proposal, the outcome, and its reason."""
@@ -244,12 +244,12 @@ class BoostWork:
         why = "; ".join(f"{kind}: {message}" for kind, _, message in proposals.failed)
         considered = []
         for boost in proposals.made:
-            guarded = self.guarded(context, boost, captions)
+            guarded = self.guard(context, boost, captions)
             if not guarded.caption:
                 outcome, why = "refused by the guard", guarded.refused
                 considered.append(Considered(boost, guarded))
                 continue
-            suggestion, ranks, gain, reason = self.judged(row, context, boost, guarded)
+            suggestion, ranks, gain, reason = self.judge_guarded(row, context, boost, guarded)
             if reason:
                 outcome, why = "no better", reason
             considered.append(
@@ -262,7 +262,7 @@ class BoostWork:
             outcome = "offered"
         return considered, outcome, why
 
-    def guarded(self, context: CorrectionContext, boost: Boost, captions: Sequence[str]) -> Guarded:
+    def guard(self, context: CorrectionContext, boost: Boost, captions: Sequence[str]) -> Guarded:
         reader = self.engine.scorer.reader
         with self.engine.lock:
             words_read = reader.words_read(boost.caption)
@@ -270,12 +270,12 @@ class BoostWork:
                 boost, captions, self.doubts.of(context), words_read, self.doubts.rule
             )
 
-    def judged(
+    def judge_guarded(
         self, row: QueueRow, context: CorrectionContext, boost: Boost, guarded: Guarded
     ) -> tuple[Suggestion, tuple[int, ...], float, str]:
         """The suggestion, its picture's ranks (before, after, of), the gain in specificity, and why
         it is not offered."""
-        suggestions = self.corrector.judged(
+        suggestions = self.corrector.judge(
             context, {guarded.caption: self.booster.proposer(boost.kind)}
         )
         suggestion = suggestions[0]

@@ -68,7 +68,7 @@ def run(
     from backend.review.queue_form import generic_first
     from backend.wings.specificity import boost_captions
 
-    limits = options.limits.stated(context.settings.prices)
+    limits = options.limits.read_entries(context.settings.prices)
     filter = context.review.filter_of(dataset_id, generic_first(options.queue))
     context.engines.of_session.spending.limit(*limits)
     kinds = [kind.strip() for kind in options.kinds.split(",")]
@@ -89,7 +89,7 @@ def run(
 
 def prepare(context: "Context", dataset_id: int, options: BoostOptions) -> BoostOptions:
     """Refuses a budget that cannot be counted."""
-    options.limits.stated(context.settings.prices)
+    options.limits.read_entries(context.settings.prices)
     return options
 
 

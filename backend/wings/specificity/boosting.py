@@ -24,8 +24,8 @@ from backend.engine.correction.anchoring import (
     Unanchored,
     anchored_share,
     conflicts,
+    find_unsupported,
     misplaced_negations,
-    unsupported,
 )
 from backend.engine.english.caption_facts import CaptionFacts, facts_in, left_out, new_phrases
 from backend.engine.english.shortening import is_sentence
@@ -202,7 +202,7 @@ def blend_question(captions: Sequence[str]) -> Question:
 
 def visual_question(image: Image.Image) -> Question:
     question = _question("visual", "Describe this picture.")
-    return replace(question, image=prompting.encoded(image))
+    return replace(question, image=prompting.encode_picture(image))
 
 
 def holistic_question(trusted: str, other: str) -> Question:
@@ -226,21 +226,19 @@ def _ask(model: ChatModel, question: Question, sources: Sequence[str]) -> tuple[
     """(caption, ""), or (None, reason); an unreadable answer is retried once with a repair
     prompt. Raises ModelUnavailable as `propose` does."""
     try:
-        return _answered(model, question, sources)
+        return _answer(model, question, sources)
     except QuestionRefused as problem:
         if not model.spending.requests:
             raise
         return None, str(problem)
 
 
-def _answered(
-    model: ChatModel, question: Question, sources: Sequence[str]
-) -> tuple[str | None, str]:
+def _answer(model: ChatModel, question: Question, sources: Sequence[str]) -> tuple[str | None, str]:
     answer = model.ask(question)
     try:
         return _read(answer, question, sources), ""
     except Unreadable as problem:
-        again = model.ask(prompting.repaired(question, answer.text, str(problem)))
+        again = model.ask(prompting.ask_again(question, answer.text, str(problem)))
     try:
         return _read(again, question, sources), ""
     except Unreadable as problem:
@@ -303,7 +301,7 @@ def guard(
     phrase doubtful.
     """
     text, notes = boost.caption, []
-    if boost.kind == "blend" and (faults := unsupported(text, boost.sources)):
+    if boost.kind == "blend" and (faults := find_unsupported(text, boost.sources)):
         return Guarded("", faults[0].why)
     struck: list[Unanchored] = []
     while conflicting := _contradictions(boost, text, human):
@@ -369,7 +367,7 @@ def keeps(p_before: float | None, p_after: float | None, gain: float, rank_gain:
 def unsupported_words(boost: Boost, guarded: Guarded, human: Sequence[str]) -> int:
     """Words of a proposal after the guard that occur in none of its sources; for a Visual, which
     has no sources, in no human caption."""
-    return len(unsupported(guarded.caption, boost.sources or human))
+    return len(find_unsupported(guarded.caption, boost.sources or human))
 
 
 def worth(gain: float, unsupported_words: int) -> float:

@@ -1,7 +1,7 @@
 """When does a picture contradict a phrase? Evidence, and a rule that needs no labels.
 
 How large the evidence on a *true* phrase is differs between models and datasets, so the rule is
-fitted to both (`fitted`): phrases of the same picture's captions, most of which are true, against
+fitted to both (`fit_rule`): phrases of the same picture's captions, most of which are true, against
 phrases of other pictures' captions, most of which are false, both added to a caption in the same
 way (`swap_phrases`). A logistic regression weighs the evidence, and its limit is set such that only
 a small share of the former is doubted. The compromise: a few of the phrases are on the wrong side,
@@ -85,8 +85,8 @@ class Weighed:
         """Sort key; larger is more doubtful."""
         return (float(_signals([doubt])[0] @ np.array(self.weights)),)
 
-    def stored(self) -> dict[str, Any]:
-        """As JSON, read by `restored`."""
+    def to_json(self) -> dict[str, Any]:
+        """As JSON, read by `restore`."""
         return asdict(self)
 
 
@@ -94,18 +94,18 @@ DoubtRule = Thresholds | Weighed
 DEFAULT = Thresholds()
 
 
-def restored(value: dict[str, Any]) -> Weighed:
-    """A rule from `Weighed.stored`, also after a round trip through JSON."""
+def restore(value: dict[str, Any]) -> Weighed:
+    """A rule from `Weighed.to_json`, also after a round trip through JSON."""
     first, second, third = value["weights"]
     return Weighed((first, second, third), value["limit"], value["phrases"])
 
 
-def fitted(true: Sequence[Doubt], false: Sequence[Doubt]) -> DoubtRule:
+def fit_rule(true: Sequence[Doubt], false: Sequence[Doubt]) -> DoubtRule:
     """A rule that doubts at most TRUE_DOUBTED of `true`, phrases that are mostly true, and as many
     as it can of `false`, phrases that are mostly false; DEFAULT with fewer than LEAST_PHRASES of
     either.
 
-    >>> fitted([Doubt(0, 1, 0.5, 0.0, 0.0)] * 60, [Doubt(0, 1, -0.5, 0.8, 0.3)] * 40) == DEFAULT
+    >>> fit_rule([Doubt(0, 1, 0.5, 0.0, 0.0)] * 60, [Doubt(0, 1, -0.5, 0.8, 0.3)] * 40) == DEFAULT
     True
     """
     if min(len(true), len(false)) < LEAST_PHRASES:

@@ -59,12 +59,12 @@ def measure_specificity(
         total = pair_queries.counts(session, dataset_id).total
         measured_count = specificity_queries.summary(session, run.id)[0]
     for batch in store.batches(
-        lambda session, after: specificity_queries.unmeasured(
+        lambda session, after: specificity_queries.unmeasured_pairs(
             session, dataset_id, run.id, after, BATCH
         ),
         attrgetter("pair_id"),
     ):
-        rows = judge.measured(batch, run.id)
+        rows = judge.measure(batch, run.id)
         store.write(specificity_queries.save_retrievals, rows)
         memory.release()
         measured_count += len(batch)
@@ -176,7 +176,7 @@ class Judge:
         index.add(self._pool.vectors)
         return index
 
-    def measured(self, batch: Sequence[PairCaption], run_id: int) -> list[RetrievalRow]:
+    def measure(self, batch: Sequence[PairCaption], run_id: int) -> list[RetrievalRow]:
         """The rows, under this run, of those pairs whose picture has a vector."""
         has_vector = self._vectors.has([caption.pair_id for caption in batch])
         batch = [caption for caption, is_known in zip(batch, has_vector, strict=True) if is_known]

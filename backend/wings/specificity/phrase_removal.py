@@ -78,7 +78,7 @@ def without_phrase(text: str, start: int, end: int) -> str:
         if min(removal) > 1 and caption.words[min(removal) - 1].lower() in _COPULAS:
             removal.add(min(removal) - 1)
     removal = _with_carriers(caption, _with_denials(denied, removal))
-    left = _left(caption, removal, exchanged)
+    left = _text_without(caption, removal, exchanged)
     if 0 in removal and not exchanged:
         left = _LEADING.sub("", left)
     left = tidy(left, text)
@@ -229,7 +229,7 @@ def _touch(caption: Caption, end: int, start: int) -> bool:
     return start >= end and all(w.lower() in _ARTICLES for w in caption.words[end:start])
 
 
-def _left(caption: Caption, removal: set[int], exchanged: dict[int, str]) -> str:
+def _text_without(caption: Caption, removal: set[int], exchanged: dict[int, str]) -> str:
     replaced_text = caption.replace(
         {place: exchanged.get(place, "") for place in removal if place in exchanged}
     )

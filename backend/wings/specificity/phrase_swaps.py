@@ -51,15 +51,15 @@ def swap_phrases(
     elif len(parts) > 1:
         before = "".join(parts[:-1])
         text = before + parts[-1] + "."
-        same = _added(text, new_phrases(text, facts_in([before])))
+        same = _add(text, new_phrases(text, facts_in([before])))
     else:
         return None, None
     # Something that none of the picture's captions mentions.
     for _ in range(_TRIES):
-        text = _joined(before, rng.choice(parts_of(rng.choice(others)) or [""]))
+        text = _join(before, rng.choice(parts_of(rng.choice(others)) or [""]))
         phrases = new_phrases(text, facts)
         if any(phrase.kind == "object" for phrase in phrases):
-            return same, _added(text, phrases)
+            return same, _add(text, phrases)
     return same, None
 
 
@@ -67,21 +67,21 @@ def _first_added(
     before: str, sources: Sequence[str], known_captions: Sequence[str], rng: random.Random
 ) -> Added | None:
     for _ in range(_TRIES):
-        text = _joined(before, rng.choice(parts_of(rng.choice(sources)) or [""]))
-        if addition := _added(text, new_phrases(text, facts_in(known_captions))):
+        text = _join(before, rng.choice(parts_of(rng.choice(sources)) or [""]))
+        if addition := _add(text, new_phrases(text, facts_in(known_captions))):
             return addition
     return None
 
 
-def _joined(before: str, part: str) -> str:
+def _join(before: str, part: str) -> str:
     """The part after the text, with "and" if it is the beginning of a sentence.
 
-    >>> _joined("A dog", "A red cat"), _joined("A dog", " on a bench")
+    >>> _join("A dog", "A red cat"), _join("A dog", " on a bench")
     ('A dog and a red cat.', 'A dog on a bench.')
     """
     begins = bool(part) and not part[0].isspace()
     return f"{before} and {part[0].lower()}{part[1:]}." if begins else f"{before}{part}."
 
 
-def _added(text: str, phrases: Sequence[Phrase]) -> Added | None:
+def _add(text: str, phrases: Sequence[Phrase]) -> Added | None:
     return Added(text, tuple(phrases)) if phrases else None

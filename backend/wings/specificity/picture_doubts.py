@@ -34,8 +34,8 @@ from backend.wings.specificity.doubting import (
     DoubtRule,
     Doubts,
     Weighed,
-    fitted,
-    restored,
+    fit_rule,
+    restore,
 )
 from backend.wings.specificity.phrase_removal import without_phrase
 from backend.wings.specificity.phrase_swaps import Added, swap_phrases
@@ -69,7 +69,7 @@ class PictureDoubts:
         self._classifier = active.id if active is not None else None
         stored_rule = observed.get(_STORED, {})
         self.is_fitted = bool(stored_rule) and stored_rule["classifier"] == self._classifier
-        self.rule: DoubtRule = restored(stored_rule["rule"]) if self.is_fitted else DEFAULT
+        self.rule: DoubtRule = restore(stored_rule["rule"]) if self.is_fitted else DEFAULT
 
     def of(self, context: CorrectionContext) -> Doubts:
         """A function that judges phrases of a caption against the picture of `context`."""
@@ -83,7 +83,7 @@ class PictureDoubts:
         pair's picture, its own first."""
         if self.is_fitted:
             return self.rule
-        rows = self._unsuspected()
+        rows = self._unsuspected_captions()
         swaps = self._swapped_phrases(rows, captions_of)
         sides = zip(*swaps, strict=True)
         counts = [sum(len(each.phrases) for each in side if each) for side in sides]
@@ -110,17 +110,17 @@ class PictureDoubts:
                 ]
                 evidence += [doubt for doubts in self.evidence(requests) for doubt in doubts]
             progress(min(first + _AT_ONCE, len(rows)), len(rows), "Calibrating the guard")
-        rule = fitted(true, false)
+        rule = fit_rule(true, false)
         if isinstance(rule, Weighed):
             with self._store.writing() as session:
-                stored_rule = {"classifier": self._classifier, "rule": rule.stored()}
+                stored_rule = {"classifier": self._classifier, "rule": rule.to_json()}
                 run_queries.record_observed(
                     session, self._corrector.run.id, **{_STORED: stored_rule}
                 )
             self.rule, self.is_fitted = rule, True
         return self.rule
 
-    def _unsuspected(self) -> list[QueueRow]:
+    def _unsuspected_captions(self) -> list[QueueRow]:
         """Captions that neither curators nor the detector consider wrong, always the same ones."""
         likely_right = (Range("p_error", maximum=WRONG_FROM),)
         filter = QueueFilter(self._dataset_id, ranges=likely_right, order="random")

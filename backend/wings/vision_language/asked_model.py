@@ -93,7 +93,7 @@ class AskedModel:
         return [self._image_state(image) for image in images]
 
     def _image_state(self, image: Image.Image) -> AskedImage:
-        inputs = as_inputs(self.processor, self.prompt.turns(reduced(image), "a"))
+        inputs = as_inputs(self.processor, self.prompt.turns(reduce(image), "a"))
         whole = inputs["input_ids"].shape[1]
         length = whole - len(self.after) - len(self.reader.tokenise(["a"])[0])
         return AskedImage(
@@ -161,7 +161,7 @@ class AskedModel:
             return [torch.tensor(ids, device=self.info.device) for ids in answers]
 
 
-def reduced(image: Image.Image) -> Image.Image:
+def reduce(image: Image.Image) -> Image.Image:
     """The image with a longer side of at most `LONGEST_SIDE` pixels."""
     if max(image.size) <= LONGEST_SIDE:
         return image

@@ -65,7 +65,7 @@ def _begin(
     from backend.wings.vision_language.model_check import ask, dry_run, open_server, plan
 
     share = parse_share(options.top or "20%")
-    prices, budget = options.limits.stated(workspace.settings.prices)
+    prices, budget = options.limits.read_entries(workspace.settings.prices)
     if options.dry_run:
         report = dry_run(
             workspace.store, dataset_id, options.second_model, options.second_opinion, share,

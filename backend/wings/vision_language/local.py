@@ -21,7 +21,7 @@ from backend.engine.language_models.chat_model import (
     LocalModels,
     Question,
 )
-from backend.engine.language_models.quantisation import Quantisation, quantised
+from backend.engine.language_models.quantisation import Quantisation, quantisation_config
 from backend.engine.language_models.spending import Spending
 from backend.engine.model_fit import check_tokenizer
 from backend.errors import ModelMismatch
@@ -172,7 +172,7 @@ def load_local(
         "dtype": torch.bfloat16 if hub.native_bfloat16(device) else torch.float32
     }
     if quantisation is not None:
-        options["quantization_config"] = quantised(quantisation, device)
+        options["quantization_config"] = quantisation_config(quantisation, device)
     what, advice = "The vision-language model", _ADVICE
     if hasattr(hub.load(AutoConfig, name, what, _ADVICE), "vision_config"):
         model = hub.load(architecture_of(name, what, _ADVICE)[1], name, what, _ADVICE, **options)

@@ -19,13 +19,13 @@ from PIL import Image
 from backend.datasets.daemon_pool import DaemonPool
 from backend.engine.claims.claim import Claim, whole
 from backend.engine.claims.scored_caption import says_something
-from backend.engine.correction.prompting import LONGEST_CAPTION, encoded
+from backend.engine.correction.prompting import LONGEST_CAPTION, encode_picture
 from backend.engine.detection.opinion_signs import (
     WORDS,
     p_yes,
-    shortened,
     signs_of,
     with_opinions,
+    without_suspects,
 )
 from backend.engine.language_models.chat_model import Question, like
 from backend.engine.language_models.endpoint import ChatEndpoint
@@ -103,7 +103,7 @@ def question_about(image: Image.Image, caption: str) -> Question:
     """Whether the picture shows the caption, to be answered by one token."""
     text = read_prompt().text.replace(CAPTION, one_line(caption[:LONGEST_CAPTION]))
     return Question(
-        "", text, temperature=0.0, longest_answer=1, image=encoded(image),
+        "", text, temperature=0.0, longest_answer=1, image=encode_picture(image),
         alternatives=_ALTERNATIVES,
     )  # fmt: skip
 
@@ -201,13 +201,13 @@ def ask(
     run = _run(store, dataset_id, endpoint)
     with store.reading() as session:
         earlier = len(signal_queries.opinions_of_run(session, run.id))
-        waiting = signal_queries.unasked(
+        waiting = signal_queries.unasked_pairs(
             session, dataset_id, run.id, math.ceil(share * total) - earlier
         )
     asking = _Asking(store, endpoint, Path(dataset.root), run.id)
     with DaemonPool(max(1, at_once)) as pool:
         for first in range(0, len(waiting), _AT_ONCE):
-            for answer in pool.ordered(asking.answer, waiting[first : first + _AT_ONCE]):
+            for answer in pool.map_in_order(asking.answer, waiting[first : first + _AT_ONCE]):
                 asking.keep(answer)
                 progress(asking.answers, len(waiting), "Second opinion")
             if asking.ended.is_set():
@@ -288,7 +288,7 @@ class _Asking:
             if (place := claim.in_question(pair.caption, start, end)) is not None
         ]
         deletions = []
-        for start, end, text in shortened(claim.question(pair.caption), suspects):
+        for start, end, text in without_suspects(claim.question(pair.caption), suspects):
             without = self._p_yes(image, text)
             if without is not None:
                 deletions.append((*claim.in_caption(pair.caption, start, end), without))

@@ -18,7 +18,7 @@ from backend.datasets.regular_files import read_regular
 from backend.engine import hub
 from backend.engine.embeddings import embed
 from backend.engine.hub_cache import snapshot_of
-from backend.engine.language_models.quantisation import QUANTISATIONS, quantised
+from backend.engine.language_models.quantisation import QUANTISATIONS, quantisation_config
 from backend.engine.model_fit import check_tokenizer, probe
 from backend.engine.model_names import PREFIX, parts_of
 from backend.engine.scoring.batch_memory import Pace, free_memory, pace_of
@@ -94,7 +94,7 @@ def load_vqa(request: Request) -> VqaScorer:
     if request.precision != "float32":
         options["dtype"] = torch.bfloat16
     if request.precision in QUANTISATIONS:
-        options["quantization_config"] = quantised(request.precision, request.device)
+        options["quantization_config"] = quantisation_config(request.precision, request.device)
     processor = hub.load(AutoProcessor, name, _WHAT, _ADVICE)
     if not getattr(processor, "chat_template", None):
         raise ModelMismatch(f"'{name}' has no chat template, so it cannot be asked. {_ADVICE}")

@@ -10,7 +10,7 @@ from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.guided_infill import propose
 from backend.engine.correction.judge import SMALLEST_GAIN, suggest_all
-from backend.engine.correction.proposing import proposed
+from backend.engine.correction.proposing import propose_all
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.scoring.loading import load_scorer
@@ -53,7 +53,7 @@ def test_only_suspect_words_are_refilled(scorer: Scorer, captioner: Captioner) -
         positions = set(context.suspect_positions(3))
         before = context.caption.words
         decoding = captioner.decoding([captioner.see(context.image)])
-        for caption in proposed(decoding, [(0, propose(context))])[0]:
+        for caption in propose_all(decoding, [(0, propose(context))])[0]:
             refilled += 1
             after = Caption.parse(caption).words
             assert len(after) == len(before)

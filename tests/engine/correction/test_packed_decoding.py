@@ -17,7 +17,7 @@ from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.settings import EMBEDDED_CAPTIONER
-from research.bench.launches import accelerated
+from research.bench.launches import accelerate
 from research.bench.suggestion_speed import PlainDecoding, plain
 from tests.checkpoints import drawn_pairs, random_captioner
 
@@ -48,7 +48,7 @@ def on_cpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module", params=[False, True], ids=["cpu", "accelerator"])
 def captioner(request: pytest.FixtureRequest, on_cpu: Captioner) -> Captioner:
-    return accelerated(on_cpu) if request.param else on_cpu
+    return accelerate(on_cpu) if request.param else on_cpu
 
 
 PAIRS = drawn_pairs(5, seed=7)
@@ -122,7 +122,7 @@ def test_beam_search_gives_the_same_as_generate(captioner: Captioner) -> None:
         for longest in (20, 6):
             together = captioner.describe_all(memories, prefix, longest)
             alone = [
-                captioner.texts(captioner.generated(memory, torch.tensor([prompt]), longest))[0]
+                captioner.texts(captioner.generate(memory, torch.tensor([prompt]), longest))[0]
                 for memory in memories
             ]
             assert together == alone

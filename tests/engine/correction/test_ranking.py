@@ -12,7 +12,7 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim
 from backend.engine.correction.judge import judge_all
-from backend.engine.correction.suggestion import ranked, share_lost, words_changed
+from backend.engine.correction.suggestion import rank_suggestions, share_lost, words_changed
 from tests.engine.correction.contexts import context
 
 WRONG = Caption.parse("A red dog on a beach by the sea.")
@@ -22,7 +22,7 @@ REWRITTEN = "Two boats on a lake."
 
 def order(*suggestions: tuple[float, str]) -> list[str]:
     """The texts of (s, text), ranked."""
-    in_order = ranked(suggestions, WRONG, 0.2, text_of=itemgetter(1), s_of=itemgetter(0))
+    in_order = rank_suggestions(suggestions, WRONG, 0.2, text_of=itemgetter(1), s_of=itemgetter(0))
     return [text for _, text in in_order]
 
 
@@ -63,7 +63,7 @@ def test_the_words_that_a_caption_changes_or_loses() -> None:
 
 def test_captions_of_one_proposer_keep_its_order_within_their_ranks() -> None:
     made = [(0.9, BLACK, 1), (0.85, REWRITTEN, None), (0.5, EDIT, 0), (0.1, EDIT.upper(), 2)]
-    in_order = ranked(
+    in_order = rank_suggestions(
         made, WRONG, 0.2, text_of=itemgetter(1), s_of=itemgetter(0),
         preference_of=lambda entry: None if entry[2] is None else ("guided infill", entry[2]),
     )  # fmt: skip

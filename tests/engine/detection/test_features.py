@@ -11,8 +11,8 @@ from backend.engine.detection.features import (
     NAMES,
     PAPER,
     SUMMARY,
-    expanded,
     feature_matrix,
+    log_odds,
 )
 from backend.engine.detection.localisation import word_scores
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
@@ -105,5 +105,5 @@ def test_an_auxiliary_score_influences_the_suspect_words() -> None:
 
 def test_expanded_scores_keep_their_order() -> None:
     scores = np.array([-1, -0.3, -1e-3, 0, 1e-5, 2e-5, 1e-3, 0.3, 0.7, 0.999, 0.9999])
-    assert (np.diff(expanded(scores)) >= 0).all()
-    assert np.ptp(expanded(np.array([2e-5, 1e-3]))) > 3
+    assert (np.diff(log_odds(scores)) >= 0).all()
+    assert np.ptp(log_odds(np.array([2e-5, 1e-3]))) > 3

@@ -11,10 +11,10 @@ from backend.engine.detection.opinion_signs import (
     USUAL_WEIGHT,
     fitted_weight,
     p_yes,
-    shortened,
     signs_of,
     with_deletions,
     with_opinions,
+    without_suspects,
 )
 from backend.engine.detection.types import SuspectWord
 
@@ -78,12 +78,12 @@ def test_verdicts_say_how_much_the_model_knows(share_right: float, low: float, h
 
 def test_the_most_suspect_words_are_left_out_one_by_one() -> None:
     suspects = [(0, 1, 0.0), (2, 5, 0.9), (6, 9, 0.2), (10, 14, 0.5), (15, 18, 0.1)]
-    assert shortened("A red dog runs far.", suspects) == [
+    assert without_suspects("A red dog runs far.", suspects) == [
         (2, 5, "A dog runs far."),
         (10, 14, "A red dog far."),
         (6, 9, "A red runs far."),
     ]
-    assert shortened("Dog.", [(0, 3, 1.0)]) == []
+    assert without_suspects("Dog.", [(0, 3, 1.0)]) == []
 
 
 def test_a_word_without_which_the_model_agrees_is_more_suspect() -> None:

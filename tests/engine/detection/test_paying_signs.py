@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import Classifier
-from backend.engine.detection.families import NineSigns, fitted
+from backend.engine.detection.families import NineSigns, fit_model
 from backend.engine.detection.features import HEARD, NAMES, feature_matrix, has_expectation
 from backend.engine.detection.log_odds import Calibration
 from backend.engine.detection.paying_signs import (
@@ -103,7 +103,7 @@ def aucs(seed: int, verdicts: int) -> tuple[float, float, float]:
     the captioner."""
     trained, fresh = World(300, 0.5, seed, noise=1.5), World(600, 0.3, seed + 100, noise=1.5)
     features = feature_matrix(heard(trained, seed, 1.5))
-    model = fitted(NineSigns(), features, trained.wrong.astype(np.int64), np.ones(300))
+    model = fit_model(NineSigns(), features, trained.wrong.astype(np.int64), np.ones(300))
     prior = Classifier(model, Calibration(), captioner=READER)
     trajectories = heard(fresh, seed + 100, -0.7)
     in_use = prior.predict(feature_matrix(trajectories))

@@ -15,7 +15,7 @@ from backend.engine.detection.families import (
     Boosted,
     NineSigns,
     WithOrWithoutCaptioner,
-    fitted,
+    fit_model,
 )
 from backend.engine.detection.features import (
     NAMES,
@@ -61,7 +61,7 @@ def test_contributions_sum_to_the_log_odds() -> None:
 def test_the_word_that_the_captioner_does_not_expect_is_named() -> None:
     trajectories = read(WORLD)
     features = feature_matrix(trajectories)
-    model = fitted(NineSigns(), features, LABELS, WEIGHTS)
+    model = fit_model(NineSigns(), features, LABELS, WEIGHTS)
     backbone = backbone_of(model, features, LABELS, WEIGHTS)
     wrong = int(np.flatnonzero(WORLD.wrong)[0])
     reasons = reasons_of(trajectories[wrong], backbone, READER)
@@ -77,7 +77,7 @@ def test_the_word_that_the_captioner_does_not_expect_is_named() -> None:
 def test_evidence_of_another_or_no_captioner_is_not_listed() -> None:
     trajectories = read(WORLD)
     features = feature_matrix(trajectories)
-    model = fitted(NineSigns(), features, LABELS, WEIGHTS)
+    model = fit_model(NineSigns(), features, LABELS, WEIGHTS)
     backbone = backbone_of(model, features, LABELS, WEIGHTS)
     for trajectory, captioner in ((trajectories[0], "another"), (WORLD.trajectories[0], READER)):
         reasons = reasons_of(trajectory, backbone, captioner)
@@ -90,7 +90,7 @@ def test_evidence_of_another_or_no_captioner_is_not_listed() -> None:
 
 def test_trees_are_explained_by_an_approximate_backbone() -> None:
     features = feature_matrix(read(WORLD))
-    model = fitted(Boosted(3, 0.1, 50, EVERY), features, LABELS, WEIGHTS)
+    model = fit_model(Boosted(3, 0.1, 50, EVERY), features, LABELS, WEIGHTS)
     backbone = backbone_of(model, features, LABELS, WEIGHTS)
     assert backbone["exact"] is False
     reasons = reasons_of(WORLD.trajectories[0], backbone, READER)
@@ -101,7 +101,7 @@ def test_trees_are_explained_by_an_approximate_backbone() -> None:
 def test_captions_without_captioner_evidence_are_judged_by_the_other_signs() -> None:
     trajectories = read(WORLD)
     features = feature_matrix(trajectories)
-    both = fitted(NineSigns(), features, LABELS, WEIGHTS)
+    both = fit_model(NineSigns(), features, LABELS, WEIGHTS)
     assert isinstance(both, WithOrWithoutCaptioner)
     alone = NineSigns().fit(without_expectation(features), LABELS, WEIGHTS)
     silent = without_expectation(features)
@@ -126,9 +126,9 @@ def test_having_captioner_evidence_is_not_itself_a_sign() -> None:
     chosen = choose(features, LABELS, WEIGHTS, folds)
     without = choose(silent, LABELS, WEIGHTS, folds)
     assert chosen.auc_of == without.auc_of
-    model = fitted(chosen.model, features, LABELS, WEIGHTS)
+    model = fit_model(chosen.model, features, LABELS, WEIGHTS)
     np.testing.assert_allclose(
-        model.log_odds(silent), fitted(chosen.model, silent, LABELS, WEIGHTS).log_odds(silent)
+        model.log_odds(silent), fit_model(chosen.model, silent, LABELS, WEIGHTS).log_odds(silent)
     )
 
 

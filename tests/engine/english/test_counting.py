@@ -4,7 +4,7 @@ thing makes a claim that nobody made."""
 import pytest
 
 from backend.engine.captions import Caption
-from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
+from backend.engine.correction.anchoring import anchored_share, conflicts, find_unsupported
 from backend.engine.english.caption_facts import counted_in, facts_in, new_phrases
 
 
@@ -45,7 +45,7 @@ def test_what_a_caption_counts(text: str, counted: list[str]) -> None:
 def test_a_number_does_not_support_another_thing(
     proposal: str, sources: list[str], moved: list[str]
 ) -> None:
-    assert [added.word for added in unsupported(proposal, sources)] == moved
+    assert [added.word for added in find_unsupported(proposal, sources)] == moved
     assert (anchored_share(proposal, sources) == 1) == (not moved)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from backend.engine.captions import Caption
-from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
+from backend.engine.correction.anchoring import anchored_share, conflicts, find_unsupported
 from backend.engine.english.negations import denials
 
 
@@ -65,9 +65,9 @@ def test_what_people_deny_may_be_denied(proposal: str, people: list[str]) -> Non
 
 def test_a_blend_denies_only_what_a_caption_denies() -> None:
     sources = ["A dog with a collar in a park.", "A dog in a park with no people."]
-    (problem,) = unsupported("A dog with no collar in a park with people.", sources)[:1]
+    (problem,) = find_unsupported("A dog with no collar in a park with people.", sources)[:1]
     assert problem.why == "adds a negation that no person wrote: 'no collar'"
-    assert unsupported("A dog with a collar in a park with no people.", sources) == []
-    (problem,) = unsupported("A dog with a collar in a park with people.", sources)
+    assert find_unsupported("A dog with a collar in a park with no people.", sources) == []
+    (problem,) = find_unsupported("A dog with a collar in a park with people.", sources)
     assert problem.why == "affirms what people deny: 'people'"
     assert anchored_share("no no no collar", ["a collar"]) == 0

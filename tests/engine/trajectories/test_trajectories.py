@@ -300,7 +300,7 @@ def test_a_first_step_equals_that_of_the_whole_trajectory(scorer: Scorer) -> Non
 def test_lazy_is_recorded_and_valid_only_for_elimination() -> None:
     lazy = Exploring(lazy=2)
     assert Exploring().parameters() == {k: v for k, v in lazy.parameters().items() if k != "lazy"}
-    assert Exploring.recorded(lazy.name, lazy.parameters()) == lazy
+    assert Exploring.from_run(lazy.name, lazy.parameters()) == lazy
     wrong: dict[str, Any]
     for wrong in ({"lazy": 0}, {"name": "gcd", "lazy": 2}):
         with pytest.raises(SettingsError, match="lazy"):

@@ -10,7 +10,7 @@ import torch
 from backend.datasets.cells import split_proof
 from backend.errors import SettingsError, UnknownPictures, explain
 from backend.jobs.scoring.dataset_models import with_models
-from backend.jobs.scoring.known_pictures import recognise, sampled
+from backend.jobs.scoring.known_pictures import recognise, sample_names
 from backend.loaded_models import Engine, ModelCache
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -258,11 +258,11 @@ def test_new_pictures_of_another_kind_are_noticed_in_a_dataset_that_is_scored(
 
 
 def test_a_sample_covers_the_whole_stream() -> None:
-    names = sampled(f"{number // 2:04}" for number in range(2000))
+    names = sample_names(f"{number // 2:04}" for number in range(2000))
     assert len(names) == len(set(names)) == 60
     assert max(map(int, names)) > 900
     assert min(map(int, names)) < 100
-    assert sampled(iter(["a", "a", "b"])) == ["a", "b"]
+    assert sample_names(iter(["a", "a", "b"])) == ["a", "b"]
 
 
 def test_a_dataset_opens_at_once_and_its_job_refuses(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.progress import Pace, Step, planned
+from backend.progress import Pace, Step, plan
 
 COSTS = {"Trajectories": 50.0, "Copies": 200.0, "Corrections": 60.0}
 Tick = tuple[float, int, int, str]
@@ -16,7 +16,7 @@ def steps_of(ticks: list[Tick], costs: dict[str, float], is_measured: bool) -> l
         def report(done: int, total: int, stage: str, now: float = now) -> None:
             steps.append(pace.step(done, total, stage, now))
 
-        planned(report, costs, is_measured, ranks="Copies")(done, total, stage)
+        plan(report, costs, is_measured, ranks="Copies")(done, total, stage)
     return steps
 
 

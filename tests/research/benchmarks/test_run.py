@@ -26,7 +26,7 @@ from research.benchmarks.judges import (
     load_named,
     picture_of,
 )
-from research.benchmarks.run import Judges, compare_on_verdicts, drawn, write_items
+from research.benchmarks.run import Judges, compare_on_verdicts, draw_content, write_items
 from research.chat_server import chat_server
 from tests.checkpoints import drawn_folder
 from tests.datasets.folders import json_lines, write
@@ -161,7 +161,7 @@ def _picture(content: Content) -> Image.Image:
 
 def test_a_drawn_part_keeps_pictures_whole(tmp_path: Path) -> None:
     _, content = content_of("winoground", tmp_path)
-    part = drawn(content, 2, 0)
+    part = draw_content(content, 2, 0)
     assert (len(part.items), len(part.comparisons)) == (8, 6)
     assert part.notes == [
         "Drawn at random with seed 0: 2 of 6 pictures or examples, 8 of 24 captions."
@@ -169,7 +169,7 @@ def test_a_drawn_part_keeps_pictures_whole(tmp_path: Path) -> None:
     for comparison in part.comparisons:
         for row in {row for order in comparison.orders for row in order}:
             assert part.items[row].group == comparison.group
-    assert drawn(content, 100, 0) is content
+    assert draw_content(content, 100, 0) is content
 
 
 def test_items_name_the_part_of_a_picture(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_the_loss_equals_that_of_transformers(new: Callable[..., Likelihood]) ->
     tokens = torch.tensor([row + [5] * (width - len(row)) for row in rows])
     labels = torch.tensor([[-100] * 4 + row + [-100] * (width - len(row)) for row in rows])
     vectors = training._images_of([PAIRS[row][0] for row in order])
-    inputs = captioner.model.embedded(vectors, tokens)
+    inputs = captioner.model.embed(vectors, tokens)
     wanted = captioner.model.language_model(inputs_embeds=inputs, labels=labels).loss
     assert next(training.steps()).loss == pytest.approx(wanted.item(), abs=1e-5)
 

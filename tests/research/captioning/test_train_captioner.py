@@ -78,7 +78,7 @@ def recipe_of(parts: tuple[str, str], **more: Any) -> CaptionerRecipe:
         "clip": parts[0], "language_model": parts[1], "epochs": 0.3, "learning_rate": 1e-2,
         "held_out": 0.2, "compare": False,
     }  # fmt: skip
-    return CaptionerRecipe.parsed(usual | more)
+    return CaptionerRecipe.parse(usual | more)
 
 
 def trained(workspace: Workspace, out: Path, recipe: CaptionerRecipe) -> CaptionerReport:

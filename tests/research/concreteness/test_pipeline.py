@@ -27,7 +27,7 @@ from research.concreteness.pipeline import (
     load_parts,
     make,
     read_ratings,
-    standardised,
+    standardise,
     uniformly,
 )
 from research.concreteness.semantic_bottleneck import load_semantic_bottleneck, train
@@ -72,13 +72,13 @@ def test_standardised_scores_have_the_same_distribution_at_every_length() -> Non
     rng = np.random.default_rng(0)
     lengths = [5] * 200 + [12] * 200 + [40] * 3
     scores = 1 / (1 + np.exp(-np.array([rng.normal(2 if n == 5 else -1) for n in lengths])))
-    standard = standardised(scores.tolist(), lengths)
+    standard = standardise(scores.tolist(), lengths)
     logits = np.log(standard / (1 - standard))
     short, long = logits[:200], logits[200:]
     assert (short.mean(), long.mean()) == (pytest.approx(0.5), pytest.approx(0.5))
     assert (short.std(), long.std()) == (pytest.approx(1), pytest.approx(1))
     assert (np.argsort(standard[:200]) == np.argsort(scores[:200])).all()
-    assert standardised([0.5, 0.5], [3, 900]).tolist() == pytest.approx([0.622, 0.622], abs=1e-3)
+    assert standardise([0.5, 0.5], [3, 900]).tolist() == pytest.approx([0.622, 0.622], abs=1e-3)
 
 
 def test_the_combination_follows_the_score_that_agrees_with_the_ratings() -> None:

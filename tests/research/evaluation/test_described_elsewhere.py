@@ -2,13 +2,13 @@
 
 import pytest
 
-from research.evaluation.described_elsewhere import KINDS, LanguageFigures, described, markdown
+from research.evaluation.described_elsewhere import KINDS, LanguageFigures, describe, markdown
 from research.scenes.wordings import wording_of
 
 
 @pytest.mark.parametrize("code", ["en", "de", "zh"])
 def test_every_second_caption_is_wrong_in_turn(code: str) -> None:
-    pairs, english = (described(wording_of(each), 24, seed=3) for each in (code, "en"))
+    pairs, english = (describe(wording_of(each), 24, seed=3) for each in (code, "en"))
     assert [pair.scene for pair in pairs] == [pair.scene for pair in english]
     assert [pair.kind for pair in pairs[1::2]] == [*KINDS] * 4
     assert not any(pair.is_wrong for pair in pairs[::2])

@@ -249,7 +249,7 @@ def test_first_steps_are_compared_with_whole_trajectories(
 
 
 def test_captions_are_lengthened_by_true_sentences(pairs: LabelledPairs) -> None:
-    longer = fewer_steps.lengthened(pairs, 0)
+    longer = fewer_steps.lengthen(pairs, 0)
     assert all(a.startswith(b) for a, b in zip(longer.captions, pairs.captions, strict=True))
     assert {text.count(".") - 1 for text in longer.captions} == {0, 1, 2}
     assert longer.changed == pairs.changed

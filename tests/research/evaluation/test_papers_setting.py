@@ -13,7 +13,7 @@ from backend.errors import ModelUnavailable, SettingsError
 from research.evaluation import papers_setting
 from research.evaluation.evaluate import Plan
 from research.evaluation.labelled import from_dataset
-from research.evaluation.result_tables import markdown, published
+from research.evaluation.result_tables import markdown, published_result
 from research.evaluation.scored import LabelledSource
 from tests.checkpoints import drawn_folder, random_blip, random_clip
 from tests.fixtures.hub_server import set_constants
@@ -101,7 +101,7 @@ def test_the_published_setting_is_estimated_run_and_resumed(
     report = papers_setting.evaluate_as_published(some)
     assert [(r.scorer, r.noise) for r in report.results] == [("clip", "random"), ("clip", "noun")]
     text = markdown(report)
-    theirs = published(6, "ms-coco", "clip", "elimination", "noun", "auc_percent")
+    theirs = published_result(6, "ms-coco", "clip", "elimination", "noun", "auc_percent")
     assert str(theirs) in text
     assert "Table 1" in text
     assert "Table 6" in text
@@ -156,7 +156,8 @@ def test_recorded_errors_are_evaluated_beside_the_papers_fine_grained_ones(
     report = papers_setting.evaluate_as_published([alone])
     text = markdown(report)
     assert (
-        str(published(6, "ms-coco", "clip", "elimination", "fine-grained", "auc_percent")) in text
+        str(published_result(6, "ms-coco", "clip", "elimination", "fine-grained", "auc_percent"))
+        in text
     )
     single = replace(alone, devices=(), cache=tmp_path / "other")
     assert [r.auc for r in papers_setting.evaluate_as_published([single]).results] == [

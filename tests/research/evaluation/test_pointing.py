@@ -36,7 +36,7 @@ def test_questions_name_words_of_their_kind_and_the_boxes_of_their_thing() -> No
                 assert len(things) == 2
             elif question.is_around:
                 assert len(things) == len(scene.things)
-                assert question.covered().mean() > 0.5
+                assert question.cover().mean() > 0.5
             else:
                 assert len(things) == 1
     assert kinds == set(KINDS)

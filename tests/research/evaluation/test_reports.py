@@ -23,7 +23,7 @@ from research.evaluation.evaluate import (
 from research.evaluation.labelled import from_dataset
 from research.evaluation.page import page
 from research.evaluation.result_figures import ABLATIONS, test_half
-from research.evaluation.result_tables import markdown, papers_dataset, published
+from research.evaluation.result_tables import markdown, papers_dataset, published_result
 from research.noisy_dataset import add_noise
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.hostile.markup import HOSTILE, Structure, harmless
@@ -82,8 +82,8 @@ def test_a_hostile_dataset_name_and_command_stay_text(report: EvaluationReport, 
 def test_the_papers_figures_are_shown_if_the_setting_is_the_same(
     report: EvaluationReport,
 ) -> None:
-    assert published(6, "ms-coco", "blip-itm", "elimination", "fine-grained", "auc_percent")
-    assert published(6, "mm-imdb", "clip", "gcd", "fine-grained", "auc_percent") is None
+    assert published_result(6, "ms-coco", "blip-itm", "elimination", "fine-grained", "auc_percent")
+    assert published_result(6, "mm-imdb", "clip", "gcd", "fine-grained", "auc_percent") is None
     assert papers_dataset("/data/coco/dataset_coco.json") == "ms-coco"
     assert "69.9 ± 0.4" not in markdown(report)  # drawn scenes are not COCO
     assert "69.9 ± 0.4" in markdown(replace(report, dataset="/data/dataset_coco.json"))

@@ -25,14 +25,14 @@ def world() -> World:
 
 
 def test_a_policy_shows_each_pair_once_and_says_which_were_drawn(world: World) -> None:
-    rows, drawn = Policy("", 5, first=10).shown(world, 60, np.random.default_rng(0))
+    rows, drawn = Policy("", 5, first=10).select_pairs(world, 60, np.random.default_rng(0))
     assert len(set(rows.tolist())) == 60
     assert drawn[:10].all()
     assert np.flatnonzero(drawn[10:]).tolist() == list(range(4, 50, 5))
-    head, none = Policy("", 0).shown(world, 20, np.random.default_rng(0))
+    head, none = Policy("", 0).select_pairs(world, 20, np.random.default_rng(0))
     assert head.tolist() == np.argsort(-world.p_error, kind="stable")[:20].tolist()
     assert not none.any()
-    uncertain, _ = Policy("", 0, uncertain=True).shown(world, 1, np.random.default_rng(0))
+    uncertain, _ = Policy("", 0, uncertain=True).select_pairs(world, 1, np.random.default_rng(0))
     assert uncertain[0] == np.abs(world.p_error - 0.5).argmin()
 
 

@@ -12,7 +12,7 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.settings import DEMO, EMBEDDED_SCORER
 from research.scenes import known_scenes
-from research.scenes.known_scenes import drawn
+from research.scenes.known_scenes import draw_pictures
 from tests.checkpoints import random_blip
 from tests.research.scenes.other_pictures import generated, of_packages
 
@@ -32,8 +32,8 @@ def model(request: pytest.FixtureRequest) -> tuple[Familiarity, Scorer]:
 def scenes() -> list[list[Image.Image]]:
     """Fresh scenes, scenes in unfamiliar shades, and the demo's."""
     return [
-        list(drawn(FRESH, 200)),
-        list(drawn(FRESH, 100, unfamiliar=True)),
+        list(draw_pictures(FRESH, 200)),
+        list(draw_pictures(FRESH, 100, unfamiliar=True)),
         [load_image(path) for path in sorted((DEMO / "images").iterdir())[:100]],
     ]
 
@@ -67,7 +67,7 @@ def test_a_fitted_familiarity_survives_a_round_trip(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     spread = np.array([1, 5, 0.1], np.float32)
     training, fresh = (rng.normal(size=(500, 3)).astype(np.float32) * spread for _ in range(2))
-    made = known_scenes.fitted(2, training, 0.99, fresh)
+    made = known_scenes.fit_familiarity(2, training, 0.99, fresh)
     known_scenes.save(made, tmp_path)
     read = Familiarity.of_model(str(tmp_path))
     assert read is not None

@@ -8,7 +8,7 @@ from torch import nn
 
 from research.scenes import training
 from research.scenes.examples import open_examples
-from research.scenes.train import CAPTIONER, CLIP, RETRIEVAL, shortened
+from research.scenes.train import CAPTIONER, CLIP, RETRIEVAL, shorten
 from research.scenes.training import (
     RetrievalLearner,
     Schedule,
@@ -27,7 +27,7 @@ def test_stages_follow_the_number_of_samples() -> None:
     for schedule in (RETRIEVAL, CAPTIONER, CLIP):
         assert sum(schedule.shares) == pytest.approx(1)
         assert len(schedule.shares) == len(schedule.samples)
-        assert shortened(schedule, 0.5).total == pytest.approx(schedule.total / 2, abs=3)
+        assert shorten(schedule, 0.5).total == pytest.approx(schedule.total / 2, abs=3)
 
 
 def learnt(folder: Path, samples: int) -> dict[str, torch.Tensor]:

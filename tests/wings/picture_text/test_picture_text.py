@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from backend.errors import ImageError, SettingsError
 from backend.wings.picture_text import measure
-from backend.wings.picture_text.matching import shown
+from backend.wings.picture_text.matching import share_shown
 from backend.wings.picture_text.quotations import quotations
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
@@ -65,7 +65,7 @@ def test_five_hundred_quotations() -> None:
 def test_how_far_lines_show_a_quotation(
     quoted: str, lines: list[str], least: float, most: float
 ) -> None:
-    assert least <= shown(quoted, lines) <= most
+    assert least <= share_shown(quoted, lines) <= most
 
 
 def sign(text: str, angle: float = 0) -> Image.Image:

@@ -12,7 +12,7 @@ from sqlalchemy import delete, select, update
 from backend.engine.language_models.spending import PriceList
 from backend.errors import NotScored, SettingsError
 from backend.review.charts import progress_of
-from backend.review.queue_form import cleaned, from_fields
+from backend.review.queue_form import clean_fields, from_fields
 from backend.wings.specificity import boost_captions
 from backend.wings.specificity.boost_captions import booster as booster_of
 from backend.wings.specificity.boosting import Booster
@@ -73,7 +73,9 @@ def workspace(open_workspace: OpenWorkspace, scored: Path, served: Served) -> Wo
 
 
 def everything() -> QueueFilter:
-    return from_fields(1, cleaned({"order": "specificity", "p_error_to": "1", "icc_from": "0"}))
+    return from_fields(
+        1, clean_fields({"order": "specificity", "p_error_to": "1", "icc_from": "0"})
+    )
 
 
 def boost(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from PIL import Image
 
-from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
+from backend.engine.correction.anchoring import anchored_share, conflicts, find_unsupported
 from backend.engine.english.caption_facts import facts_in, left_out, new_phrases
 from backend.engine.english.phrases import Phrase
 from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
@@ -146,8 +146,8 @@ def test_an_answer_that_is_not_a_caption_is_retried_once_and_dropped(
 
 def test_words_in_no_source_are_unsupported() -> None:
     sources = ["Two dogs on a bench.", "puppies sitting outside"]
-    assert unsupported("Two dogs sit on the benches outside", sources) == []
-    assert [span.word for span in unsupported("Three dogs on a wooden bench", sources)] == [
+    assert find_unsupported("Two dogs sit on the benches outside", sources) == []
+    assert [span.word for span in find_unsupported("Three dogs on a wooden bench", sources)] == [
         "Three", "wooden",
     ]  # fmt: skip
     assert anchored_share("a red dog", ["a dog"]) == 0.5

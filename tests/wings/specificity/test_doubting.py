@@ -12,8 +12,8 @@ from backend.wings.specificity.doubting import (
     Doubt,
     DoubtRule,
     Weighed,
-    fitted,
-    restored,
+    fit_rule,
+    restore,
 )
 
 
@@ -43,7 +43,7 @@ def test_by_default_any_of_three_signals_makes_a_phrase_doubtful() -> None:
 @pytest.mark.parametrize("noise", [1.0, 2.0, 3.0])
 def test_few_true_phrases_are_doubted_however_unsure_the_scorer_is(noise: float) -> None:
     true, false = evidence(200, noise), evidence(200, noise, false=True)
-    rule = fitted(true, false)
+    rule = fit_rule(true, false)
     assert TRUE_DOUBTED / 2 < share_doubted(rule, true) <= TRUE_DOUBTED
     unseen = evidence(2000, noise, seed=2), evidence(2000, noise, false=True, seed=2)
     assert share_doubted(rule, unseen[0]) < 2 * TRUE_DOUBTED
@@ -54,7 +54,7 @@ def test_few_true_phrases_are_doubted_however_unsure_the_scorer_is(noise: float)
 
 
 def test_the_most_doubtful_phrase_has_the_most_evidence() -> None:
-    rule = fitted(evidence(100, 1.0), evidence(100, 1.0, false=True))
+    rule = fit_rule(evidence(100, 1.0), evidence(100, 1.0, false=True))
     weak, strong = Doubt(0, 1, -0.3, 0.3, 0.1), Doubt(0, 1, -0.6, 0.5, 0.2)
     assert rule.strength(strong) > rule.strength(weak)
     assert rule.strength(weak) > rule.strength(Doubt(0, 1, None, 0.3, 0.1))
@@ -62,10 +62,10 @@ def test_the_most_doubtful_phrase_has_the_most_evidence() -> None:
 
 def test_too_few_true_or_false_phrases_keep_the_default_rule() -> None:
     many, few = evidence(200, 3.0), evidence(LEAST_PHRASES - 1, 3.0, false=True)
-    assert fitted(many, few) == fitted(few, many) == fitted([], []) == DEFAULT
+    assert fit_rule(many, few) == fit_rule(few, many) == fit_rule([], []) == DEFAULT
 
 
 def test_a_rule_is_stored_as_json() -> None:
-    rule = fitted(evidence(100, 2.0), evidence(100, 2.0, false=True))
+    rule = fit_rule(evidence(100, 2.0), evidence(100, 2.0, false=True))
     assert isinstance(rule, Weighed)
-    assert restored(json.loads(json.dumps(rule.stored(), allow_nan=False))) == rule
+    assert restore(json.loads(json.dumps(rule.to_json(), allow_nan=False))) == rule

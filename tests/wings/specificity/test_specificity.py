@@ -14,7 +14,7 @@ from backend.errors import NotScored, SettingsError
 from backend.jobs import export_scores
 from backend.jobs.reports import ExportChoice
 from backend.review.charts import map_of, plane_of
-from backend.review.queue_form import cleaned, from_fields
+from backend.review.queue_form import clean_fields, from_fields
 from backend.settings import EMBEDDED_SCORER
 from backend.wings.specificity import measuring as job
 from backend.wings.specificity.retrieval import NEIGHBOURS
@@ -145,7 +145,7 @@ def test_the_regions_of_the_plane_are_queues_that_partition_the_pairs(workspace:
     assert plotted is not None
     assert len(plotted.pairs) == PAIRS + 3
     for region in view.regions:
-        filter = from_fields(1, cleaned(region.fields))
+        filter = from_fields(1, clean_fields(region.fields))
         assert workspace.review.queue_count(filter) == region.waiting
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend.engine.correction.prompting import encoded
+from backend.engine.correction.prompting import encode_picture
 from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.spending import Budget, Spending
 from backend.errors import BudgetSpent, ModelMismatch, ModelUnavailable
@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def question(seed: int = 0, temperature: float = 0.0) -> Question:
     image, caption = drawn_pairs(1)[0]
-    return Question("Describe.", caption, temperature, seed, 8, encoded(image))
+    return Question("Describe.", caption, temperature, seed, 8, encode_picture(image))
 
 
 def test_answers_are_cached_and_counted(folder: Path, tmp_path: Path) -> None:

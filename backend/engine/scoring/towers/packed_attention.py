@@ -155,13 +155,13 @@ class Grid:
         lines = np.repeat(np.arange(len(counts)), counts)
         return counts, rows, lines, np.arange(len(lines)) - starts[lines]
 
-    def padded(self, packed: torch.Tensor, parts: int, heads: int) -> torch.Tensor:
+    def pad(self, packed: torch.Tensor, parts: int, heads: int) -> torch.Tensor:
         """[rows, parts * width] as [parts, lines, heads, longest, head width]."""
         cells = packed.index_select(0, self.rows.reshape(-1))
         lines, longest = self.rows.shape
         return _by_head(cells, parts, lines, longest, heads)
 
-    def packed(self, attended: torch.Tensor) -> torch.Tensor:
+    def pack(self, attended: torch.Tensor) -> torch.Tensor:
         """[lines, heads, longest, head width] as [rows, width]."""
         return attended.transpose(1, 2)[self.lines, self.columns].flatten(1)
 
@@ -201,11 +201,11 @@ class PaddedAttention:
         return self._texts.rows[:, 0]
 
     def within_texts(self, projected: torch.Tensor) -> torch.Tensor:
-        query, key, value = self._texts.padded(projected, 3, self._heads)
-        return self._texts.packed(scaled_dot_product_attention(query, key, value, self._mask))
+        query, key, value = self._texts.pad(projected, 3, self._heads)
+        return self._texts.pack(scaled_dot_product_attention(query, key, value, self._mask))
 
     def of_one_token(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
-        key, value = self._texts.padded(projected, 2, self._heads)
+        key, value = self._texts.pad(projected, 2, self._heads)
         query = _by_head(queries, 1, len(queries), 1, self._heads)[0]
         return scaled_dot_product_attention(query, key, value, self._is_token).flatten(1)
 
@@ -214,5 +214,5 @@ class PaddedAttention:
         assert self._images is not None
         grid = self._by_image[of_first]
         key, value = self._images.of(layer, self._first_image, self._stop_image)
-        query = grid.padded(queries, 1, self._heads)[0]
-        return grid.packed(scaled_dot_product_attention(query, key, value))
+        query = grid.pad(queries, 1, self._heads)[0]
+        return grid.pack(scaled_dot_product_attention(query, key, value))

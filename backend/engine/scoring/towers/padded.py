@@ -57,7 +57,7 @@ class PaddedSession(CosineSession):
             self.work.tokens += ids.numel()
 
         self._budget.each([self._tower.length] * len(texts), compute)
-        return [_stacked([by_text[text] for text in group]) for group in groups]
+        return [_stack([by_text[text] for text in group]) for group in groups]
 
     def vectors_with_gradients(
         self, texts: Sequence[Tokens]
@@ -90,7 +90,7 @@ class PaddedSession(CosineSession):
         return torch.tensor(rows, dtype=torch.long, device=self._device)
 
 
-def _stacked(vectors: Sequence[FloatArray]) -> FloatArray:
+def _stack(vectors: Sequence[FloatArray]) -> FloatArray:
     return np.stack(vectors) if vectors else np.zeros((0, 1), np.float32)
 
 

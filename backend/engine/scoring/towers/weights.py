@@ -37,8 +37,8 @@ def affine(*linears: Any, dtype: torch.dtype) -> Affine:
 
     Never inference tensors, even if called in inference mode: autograd must be able to use them.
     """
-    weight = _joined([linear.weight.detach() for linear in linears])
-    bias = _joined(
+    weight = _join([linear.weight.detach() for linear in linears])
+    bias = _join(
         [
             linear.bias.detach()
             if linear.bias is not None
@@ -49,7 +49,7 @@ def affine(*linears: Any, dtype: torch.dtype) -> Affine:
     return Affine(weight.to(dtype).contiguous(), bias.to(dtype).contiguous())
 
 
-def _joined(tensors: list[torch.Tensor]) -> torch.Tensor:
+def _join(tensors: list[torch.Tensor]) -> torch.Tensor:
     if len(tensors) == 1 and not tensors[0].is_inference():
         return tensors[0]
     return torch.cat(tensors)
