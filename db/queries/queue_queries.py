@@ -34,6 +34,7 @@ from sqlalchemy import (
     cast,
     column,
     exists,
+    false,
     func,
     literal,
     literal_column,
@@ -71,6 +72,8 @@ _BY_TEXT = ("picture", "external_id", "caption", "split", "decision", "note", "t
 _COMPLETE = ("picture", "external_id", "caption")
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
+#: A search looks at so many captions before it lists all that match.
+_NEAR = 1000
 
 
 @dataclass(frozen=True)
@@ -601,12 +604,17 @@ def _rows_by(
     for stream in _streams(session, filter, place, backwards):
         rows: list[Any] = []
         for segment in stream:
-            rows += session.execute(
-                select(*_columns(session, filter))
-                .where(*conditions_of(session, filter), *segment.conditions)
-                .order_by(*segment.order)
-                .limit(limit - len(rows))
-            ).all()
+            near = _rows_near(session, filter, segment, limit - len(rows))
+            rows += (
+                near
+                if near is not None
+                else session.execute(
+                    select(*_columns(session, filter))
+                    .where(*conditions_of(session, filter), *segment.conditions)
+                    .order_by(*segment.order)
+                    .limit(limit - len(rows))
+                ).all()
+            )
             if len(rows) == limit:
                 break
         streams.append(rows)
@@ -618,6 +626,33 @@ def _rows_by(
 
     merged = heapq.merge(*streams, key=distance, reverse=backwards)
     return list(islice(merged, limit))
+
+
+def _rows_near(
+    session: Session, filter: QueueFilter, segment: _Segment, limit: int
+) -> list[Row[Any]] | None:
+    """What a search on SQLite finds among the first `_NEAR` pairs of a segment; None if it has to
+    look further. A frequent text is found there at once; all of its matches are a long list."""
+    text = (filter.text or "").strip()
+    matches = _matches(session, text)
+    if matches is None or not text.isascii():
+        return None
+    # Beyond ASCII the index takes other letters for equal. It is read only if there are such: of a
+    # CASE, unlike OR, no more is computed than it takes.
+    holds = case(
+        (Pair.caption.icontains(text, autoescape=True), true()),
+        (Pair.caption.op("GLOB")("*[^\x01-\x7f]*"), Pair.id.in_(matches)),
+        else_=false(),
+    )
+    others = conditions_of(session, replace(filter, text=None))
+    first = select(Pair.id, holds).where(*others, *segment.conditions).order_by(*segment.order)
+    pairs = session.execute(first.limit(_NEAR)).all()
+    ids = [pair_id for pair_id, is_match in pairs if is_match][:limit]
+    if len(ids) < limit and len(pairs) == _NEAR:
+        return None
+    rows = session.execute(select(*_columns(session, filter)).where(Pair.id.in_(ids)))
+    place = {pair_id: number for number, pair_id in enumerate(ids)}
+    return sorted(rows, key=lambda row: place[row.pair_id])
 
 
 def _listed_rows(
