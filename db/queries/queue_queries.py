@@ -70,6 +70,11 @@ EXTRA = "extra:"
 _BY_PROBABILITY = ("p_error", "uncertainty")
 _BY_TEXT = ("picture", "external_id", "caption", "split", "decision", "note", "tag")
 _COMPLETE = ("picture", "external_id", "caption")
+#: Orders in which an index has the pairs.
+WITH_INDEX = (
+    "p_error", "uncertainty", "gain", "s_0", "icc", "disagreement", "support", "weakest",
+    "specificity", "position", "random", "picture", "external_id", "caption", "split",
+)  # fmt: skip
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
 #: A search looks at so many captions before it lists all that match.
@@ -259,12 +264,8 @@ def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> 
     """Number of pairs that match the filter; counting stops at `at_most`."""
     pairs = select(Pair.id).where(*conditions_of(session, filter))
     others = replace(filter, text=None)
-    searches_alone = others == QueueFilter(
-        filter.dataset_id, filter.review, order=filter.order, descending=filter.descending,
-        reader=filter.reader,
-    )  # fmt: skip
-    matches = _matches(session, filter.text or "")
-    if searches_alone and matches is not None:
+    matches = _matches(session, filter.text or "") if _is_search(filter) else None
+    if matches is not None:
         # From match to match: as a condition, SQLite would list them all before the first.
         is_in_queue = Pair.id == matches.selected_columns.rowid, *conditions_of(session, others)
         pairs = matches.where(exists().where(*is_in_queue))
@@ -546,6 +547,14 @@ def has_caption(verdict: VerdictSeen) -> ColumnElement[bool]:
     return or_(Pair.caption != "", verdict.decision.is_not_distinct_from("correction"))
 
 
+def _is_search(filter: QueueFilter) -> bool:
+    """Whether nothing but its text and the state of the review tells what is in the queue."""
+    return filter == QueueFilter(
+        filter.dataset_id, filter.review, text=filter.text, order=filter.order,
+        descending=filter.descending, reader=filter.reader,
+    )  # fmt: skip
+
+
 def _holds(session: Session, text: str) -> ColumnElement[bool]:
     """Condition: the caption contains the text, ignoring case, by the trigram index."""
     matches = _matches(session, text)
@@ -634,8 +643,8 @@ def _rows_near(
     """What a search on SQLite finds among the first `_NEAR` pairs of a segment; None if it has to
     look further. A frequent text is found there at once; all of its matches are a long list."""
     text = (filter.text or "").strip()
-    matches = _matches(session, text)
-    if matches is None or not text.isascii():
+    matches = _matches(session, text) if _is_search(filter) else None
+    if matches is None or not text.isascii() or filter.order not in WITH_INDEX:
         return None
     # Beyond ASCII the index takes other letters for equal. It is read only if there are such: of a
     # CASE, unlike OR, no more is computed than it takes.
@@ -650,7 +659,9 @@ def _rows_near(
     ids = [pair_id for pair_id, is_match in pairs if is_match][:limit]
     if len(ids) < limit and len(pairs) == _NEAR:
         return None
-    rows = session.execute(select(*_columns(session, filter)).where(Pair.id.in_(ids)))
+    rows: Sequence[Any] = session.execute(
+        select(*_columns(session, filter)).where(Pair.id.in_(ids))
+    ).all()
     place = {pair_id: number for number, pair_id in enumerate(ids)}
     return sorted(rows, key=lambda row: place[row.pair_id])
 

@@ -369,6 +369,16 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
             queue_queries.page(session, filter)
 
 
+def test_orders_with_an_index_are_not_sorted(sqlite_store: Store) -> None:
+    dataset_id, _ = add_dataset(sqlite_store, 0)
+    for order in queue_queries.WITH_INDEX:
+        with watching(sqlite_store) as statements, sqlite_store.reading() as session:
+            queue_queries.page(session, QueueFilter(dataset_id, order=order))
+        # The most uncertain: of two ranges of an index, ties alone are sorted.
+        steps = plans(sqlite_store, statements)
+        assert not any("B-TREE FOR ORDER" in step for step in steps), order
+
+
 def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
     rows = [
         NewPair(f"img_{i}%", f"{i}.jpg", "a cat", extra={"licence": "by", "stars": i})
