@@ -24,9 +24,11 @@ def test_only_captions_without_spaces_are_scored_again(url: str) -> None:
         trajectories = [TrajectoryRow(pair, scores, scores, (0,), scores) for pair in ids]
         trajectory_queries.save_trajectories(session, run, trajectories)
     # By itself: those after it have been carried out.
-    with store.engine.begin() as connection:
-        with Operations.context(MigrationContext.configure(connection)):
-            migration.upgrade()
+    with (
+        store.engine.begin() as connection,
+        Operations.context(MigrationContext.configure(connection)),
+    ):
+        migration.upgrade()
     with store.reading() as session:
         left = trajectory_queries.trajectories_of(session, run, ids)
     assert sorted(left) == [ids[0], ids[2]]
