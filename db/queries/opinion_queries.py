@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Select, case, delete, func, select
+from sqlalchemy import Row, Select, case, delete, func, select
 from sqlalchemy.orm import Session
 
 from db.decisions import judgement
@@ -123,7 +123,7 @@ def keep(session: Session, pair_ids: Sequence[int], author: str, settles: bool =
         session.execute(delete(Opinion).where(*of_author))
 
 
-def _newest(acts: Sequence[Any], author: str) -> Any:
+def _newest(acts: Sequence[Row[*tuple[Any, ...]]], author: str) -> Row[*tuple[Any, ...]] | None:
     """The newest of an author's acts on a pair that is an opinion and is not undone."""
     act_of = {act.version: act for act in acts if act.undoes is None and act.redoes is None}
     taken_back: set[int] = set()

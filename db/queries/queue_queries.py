@@ -34,6 +34,7 @@ from sqlalchemy import (
     cast,
     column,
     exists,
+    false,
     func,
     literal,
     literal_column,
@@ -69,8 +70,15 @@ EXTRA = "extra:"
 _BY_PROBABILITY = ("p_error", "uncertainty")
 _BY_TEXT = ("picture", "external_id", "caption", "split", "decision", "note", "tag")
 _COMPLETE = ("picture", "external_id", "caption")
+#: Orders in which an index has the pairs.
+WITH_INDEX = (
+    "p_error", "uncertainty", "gain", "s_0", "icc", "disagreement", "support", "weakest",
+    "specificity", "position", "random", "picture", "external_id", "caption", "split",
+)  # fmt: skip
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
+#: A search looks at so many captions before it lists all that match.
+_NEAR = 1000
 
 
 @dataclass(frozen=True)
@@ -256,12 +264,8 @@ def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> 
     """Number of pairs that match the filter; counting stops at `at_most`."""
     pairs = select(Pair.id).where(*conditions_of(session, filter))
     others = replace(filter, text=None)
-    searches_alone = others == QueueFilter(
-        filter.dataset_id, filter.review, order=filter.order, descending=filter.descending,
-        reader=filter.reader,
-    )  # fmt: skip
-    matches = _matches(session, filter.text or "")
-    if searches_alone and matches is not None:
+    matches = _matches(session, filter.text or "") if _is_search(filter) else None
+    if matches is not None:
         # From match to match: as a condition, SQLite would list them all before the first.
         is_in_queue = Pair.id == matches.selected_columns.rowid, *conditions_of(session, others)
         pairs = matches.where(exists().where(*is_in_queue))
@@ -543,6 +547,14 @@ def has_caption(verdict: VerdictSeen) -> ColumnElement[bool]:
     return or_(Pair.caption != "", verdict.decision.is_not_distinct_from("correction"))
 
 
+def _is_search(filter: QueueFilter) -> bool:
+    """Whether nothing but its text and the state of the review tells what is in the queue."""
+    return filter == QueueFilter(
+        filter.dataset_id, filter.review, text=filter.text, order=filter.order,
+        descending=filter.descending, reader=filter.reader,
+    )  # fmt: skip
+
+
 def _holds(session: Session, text: str) -> ColumnElement[bool]:
     """Condition: the caption contains the text, ignoring case, by the trigram index."""
     matches = _matches(session, text)
@@ -601,12 +613,17 @@ def _rows_by(
     for stream in _streams(session, filter, place, backwards):
         rows: list[Any] = []
         for segment in stream:
-            rows += session.execute(
-                select(*_columns(session, filter))
-                .where(*conditions_of(session, filter), *segment.conditions)
-                .order_by(*segment.order)
-                .limit(limit - len(rows))
-            ).all()
+            near = _rows_near(session, filter, segment, limit - len(rows))
+            rows += (
+                near
+                if near is not None
+                else session.execute(
+                    select(*_columns(session, filter))
+                    .where(*conditions_of(session, filter), *segment.conditions)
+                    .order_by(*segment.order)
+                    .limit(limit - len(rows))
+                ).all()
+            )
             if len(rows) == limit:
                 break
         streams.append(rows)
@@ -618,6 +635,35 @@ def _rows_by(
 
     merged = heapq.merge(*streams, key=distance, reverse=backwards)
     return list(islice(merged, limit))
+
+
+def _rows_near(
+    session: Session, filter: QueueFilter, segment: _Segment, limit: int
+) -> list[Row[Any]] | None:
+    """What a search on SQLite finds among the first `_NEAR` pairs of a segment; None if it has to
+    look further. A frequent text is found there at once; all of its matches are a long list."""
+    text = (filter.text or "").strip()
+    matches = _matches(session, text) if _is_search(filter) else None
+    if matches is None or not text.isascii() or filter.order not in WITH_INDEX:
+        return None
+    # Beyond ASCII the index takes other letters for equal. It is read only if there are such: of a
+    # CASE, unlike OR, no more is computed than it takes.
+    holds = case(
+        (Pair.caption.icontains(text, autoescape=True), true()),
+        (Pair.caption.op("GLOB")("*[^\x01-\x7f]*"), Pair.id.in_(matches)),
+        else_=false(),
+    )
+    others = conditions_of(session, replace(filter, text=None))
+    first = select(Pair.id, holds).where(*others, *segment.conditions).order_by(*segment.order)
+    pairs = session.execute(first.limit(_NEAR)).all()
+    ids = [pair_id for pair_id, is_match in pairs if is_match][:limit]
+    if len(ids) < limit and len(pairs) == _NEAR:
+        return None
+    rows: Sequence[Any] = session.execute(
+        select(*_columns(session, filter)).where(Pair.id.in_(ids))
+    ).all()
+    place = {pair_id: number for number, pair_id in enumerate(ids)}
+    return sorted(rows, key=lambda row: place[row.pair_id])
 
 
 def _listed_rows(

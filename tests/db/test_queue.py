@@ -24,7 +24,7 @@ from db.queries import (
     tag_queries,
     trajectory_queries,
 )
-from db.queries.pair_queries import PairRow
+from db.queries.pair_queries import NewPair, PairRow
 from db.queries.queue_queries import Cursor, Group, QueueFilter, QueueRow, Range
 from db.queries.specificity_queries import RetrievalRow
 from db.queries.trajectory_queries import TrajectoryRow
@@ -70,7 +70,7 @@ def reviewed_pairs(store: Store) -> int:
         store,
         "photos",
         [
-            pair_queries.NewPair(
+            NewPair(
                 f"photo-{i}",
                 f"{i}.jpg",
                 choose.choice(captions),
@@ -369,12 +369,22 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
             queue_queries.page(session, filter)
 
 
+def test_orders_with_an_index_are_not_sorted(sqlite_store: Store) -> None:
+    dataset_id, _ = add_dataset(sqlite_store, 0)
+    for order in queue_queries.WITH_INDEX:
+        with watching(sqlite_store) as statements, sqlite_store.reading() as session:
+            queue_queries.page(session, QueueFilter(dataset_id, order=order))
+        # The most uncertain: of two ranges of an index, ties alone are sorted.
+        steps = plans(sqlite_store, statements)
+        assert not any("B-TREE FOR ORDER" in step for step in steps), order
+
+
 def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
     rows = [
-        pair_queries.NewPair(f"img_{i}%", f"{i}.jpg", "a cat", extra={"licence": "by", "stars": i})
+        NewPair(f"img_{i}%", f"{i}.jpg", "a cat", extra={"licence": "by", "stars": i})
         for i in range(3)
     ]
-    dataset, ids = add_pairs(store, "web", [*rows, pair_queries.NewPair("other", "o.jpg", "a cat")])
+    dataset, ids = add_pairs(store, "web", [*rows, NewPair("other", "o.jpg", "a cat")])
     assert in_queue(store, dataset, extra=("licence", "by")) == ids[:3]
     assert in_queue(store, dataset, extra=("stars", "1")) == ids[1:2]
     assert in_queue(store, dataset, extra=("nothing", "1")) == []
@@ -386,7 +396,7 @@ def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
 
 def test_pictures_without_an_accepted_caption_can_be_filtered(store: Store) -> None:
     texts = {"written": "a cat", "empty": "", "described": "", "removed": ""}
-    rows = [pair_queries.NewPair(name, f"{name}.jpg", text) for name, text in texts.items()]
+    rows = [NewPair(name, f"{name}.jpg", text) for name, text in texts.items()]
     dataset, (human, empty, later, gone) = add_pairs(store, "drawn", rows)
     decide(store, later, "correction", caption="A dog.")
     decide(store, gone)
@@ -440,13 +450,66 @@ SEARCHES = [
 
 
 def test_a_search_finds_what_holds_the_text_and_nothing_else(store: Store) -> None:
-    rows = [pair_queries.NewPair(str(i), "i.jpg", text) for i, text in enumerate(CAPTIONS)]
+    rows = [NewPair(str(i), "i.jpg", text) for i, text in enumerate(CAPTIONS)]
     dataset, ids = add_pairs(store, "texts", rows)
     for text in SEARCHES:
         wanted = text.strip().lower()
         assert in_queue(store, dataset, text=text) == [
             i for i, caption in zip(ids, CAPTIONS, strict=True) if wanted in caption.lower()
         ]
+
+
+#: Letters that the index takes for k and s are among them.
+ALIKE = [
+    "dark wood",
+    "dar\u212a wood",
+    "darts",
+    "dart\u017f",
+    "DARK\u00c9",
+    "two darts",
+    "a cat",
+    "darK",
+]
+
+
+@pytest.mark.parametrize("near", [1, 3, 1000])
+def test_a_search_is_the_same_near_and_far(
+    sqlite_store: Store, near: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [NewPair(str(i), "i.jpg", ALIKE[i % len(ALIKE)]) for i in range(40)]
+    dataset, ids = add_pairs(sqlite_store, "alike", rows)
+    set_probabilities(sqlite_store, ids, [None if i % 5 == 0 else i % 3 / 4 for i in range(40)])
+    for i in ids[::7]:
+        decide(sqlite_store, i)
+
+    def search(text: str, order: str, descending: bool) -> list[list[int | None]]:
+        filter = QueueFilter(dataset, "unreviewed", order=order, descending=descending, text=text)
+        pages = [row.pair_id for row in walk(sqlite_store, filter, 4)]
+        with sqlite_store.reading() as session:
+            return [
+                [*pages],
+                [queue_queries.next_pair(session, filter, i) for i in ids[::3]],
+                [queue_queries.previous_pair(session, filter, i) for i in ids[::3]],
+                [queue_queries.count(session, filter)],
+            ]
+
+    searches = [*product(("dark", "arts", "wood", "K\u00e9", "zebra", "ar"), ORDERS, (True, False))]
+    monkeypatch.setattr(queue_queries, "_NEAR", near)
+    done = [search(*each) for each in searches]
+    monkeypatch.setattr(queue_queries, "_rows_near", lambda *_: None)
+    assert done == [search(*each) for each in searches], "as the plain statement has it"
+    assert {len(pages) for pages, *_ in done} >= {0, 9}
+
+
+def test_a_frequent_search_makes_no_list_of_its_matches(sqlite_store: Store) -> None:
+    dataset, ids = add_dataset(sqlite_store, 30)
+    filter = QueueFilter(dataset, text="photo", order="position", descending=False)
+    with watching(sqlite_store) as statements, sqlite_store.reading() as session:
+        page = queue_queries.page(session, filter, limit=5)
+    assert [row.pair_id for row in page.rows] == ids[:5]
+    reading = [statement for statement, _ in statements if "FROM pairs" in statement]
+    assert len(reading) == 2
+    assert all("CASE" in each for each in reading if "MATCH" in each)
 
 
 def test_the_search_index_follows_the_pairs(sqlite_store: Store) -> None:

@@ -1,14 +1,14 @@
 """The migration that forgets trajectories of captions whose words were their characters."""
 
 import numpy as np
-from sqlalchemy import create_engine, text
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 
 from db import open_store
 from db.migrations.versions import v0042_words_without_spaces as migration
 from db.queries import trajectory_queries
 from db.queries.pair_queries import NewPair
 from db.queries.trajectory_queries import TrajectoryRow
-from db.upgrade import parse_url
 from tests.db.building import add_pairs, start_run
 
 CAPTIONS = ["A dog", "一只狗", "Ein Hund", "犬が走る", "A dog in 北京"]
@@ -23,13 +23,12 @@ def test_only_captions_without_spaces_are_scored_again(url: str) -> None:
     with store.writing() as session:
         trajectories = [TrajectoryRow(pair, scores, scores, (0,), scores) for pair in ids]
         trajectory_queries.save_trajectories(session, run, trajectories)
-    store.close()
-    engine = create_engine(parse_url(url))
-    with engine.begin() as connection:
-        revision = text("UPDATE alembic_version SET version_num = :before")
-        connection.execute(revision, {"before": migration.down_revision})
-    engine.dispose()
-    store = open_store(url)
+    # By itself: those after it have been carried out.
+    with (
+        store.engine.begin() as connection,
+        Operations.context(MigrationContext.configure(connection)),
+    ):
+        migration.upgrade()
     with store.reading() as session:
         left = trajectory_queries.trajectories_of(session, run, ids)
     assert sorted(left) == [ids[0], ids[2]]
