@@ -117,7 +117,7 @@ DRAWN_LAST = {
     "patterns": ["#blind-spots .decision", "#patterns-missing .to-go"],
     "retrain": ["#train-comparison .decision", "#train-missing .to-go"],
     "review": ["#traced-stage .offers", "#traced-chart svg"],
-    "settings": ["#datasets-overview table"],
+    "settings": ["#datasets-overview table", "#rename-name :enabled"],
     "snapshots": ["#snapshots .decision"],
     "team": ["#team-accounts h3", "#team-page .empty", "#team-share input:enabled"],
     "try": ["#playground-result .word", "#playground-picture img"],
