@@ -108,6 +108,21 @@ WATCH_HEADER = """() => {
   }).observe(header);
 }"""
 
+#: What each page draws last, of a dataset without verdicts.
+DRAWN_LAST = {
+    "duplicates": ["#duplicates-page .empty"],
+    "export": ["#export-total .decision", "#export-counts table"],
+    "guidelines": ["#guidelines-shown .markdown"],
+    "models": ["#models-table table"],
+    "patterns": ["#blind-spots .decision", "#patterns-missing .to-go"],
+    "retrain": ["#train-comparison .decision", "#train-missing .to-go"],
+    "review": ["#traced-stage .offers", "#traced-chart svg"],
+    "settings": ["#datasets-overview table", "#rename-name :enabled"],
+    "snapshots": ["#snapshots .decision"],
+    "team": ["#team-accounts h3", "#team-page .empty", "#team-share input:enabled"],
+    "try": ["#playground-result .word", "#playground-picture img"],
+}
+
 
 @pytest.fixture(scope="module")
 def page(profile: BrowserContext, separate_site: Site) -> Iterator[Page]:
@@ -140,6 +155,7 @@ def violations(page: Page, is_whole: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize("has_looks", [pytest.param(True, marks=pytest.mark.nightly), False])
+@pytest.mark.timeout(900)  # it sets up the site, and looks at 112 pictures
 def test_each_page_fits_at_any_size_looks_as_before_and_is_accessible(
     page: Page, has_looks: bool, pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
@@ -158,6 +174,8 @@ def test_each_page_fits_at_any_size_looks_as_before_and_is_accessible(
     changed: list[str] = []
     for name in PAGES:
         show(page, name)
+        for part in DRAWN_LAST.get(name, []):
+            page.wait_for_selector(part, state="attached")
         page.add_style_tag(content=sheets.QUIET)
         if name == "datasets":
             page.locator("#import-path").locator("input, textarea").fill(f"/{LONG}/{LONG}")

@@ -28,7 +28,7 @@ def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
     expect(page.locator("#playground-result .for")).to_contain_text("scene-")
     caption.fill(f"{whole} and a dog")
     expect(stale).to_be_visible()
-    dimmed = page.locator("#playground-results > :not(#playground-stale)").first
+    dimmed = page.locator("#playground-results > :not(#playground-stale, #playground-busy)").first
     expect(dimmed).to_have_css("opacity", "0.38")
     caption.fill(whole)
     expect(stale).to_be_hidden()
