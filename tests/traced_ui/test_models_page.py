@@ -122,9 +122,8 @@ def row_of(table: str, model: str) -> str:
 
 
 def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace, hub: Hub) -> None:
-    """By the buttons of its row and by those below the table, which do the same."""
     page = ModelsPage(workspace)
-    started = page.act("download", NAME)
+    started = page.click("download", NAME)
     assert started["timer"].active
     assert NAME in started["models-message"]
     brought = page.ended(NAME)
@@ -143,7 +142,7 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert "not measured" not in row_of(measured["models-table"], NAME)
     assert "not measured" in row_of(measured["models-table"], "fast")
 
-    answer = page.act("default", NAME)
+    answer = page.click("default", NAME)
     assert workspace.models.default() == NAME
     assert f"scored with '{NAME}'" in html.unescape(answer["models-message"])
     assert '"chip">for new datasets' in row_of(answer["models-table"], NAME)
@@ -151,7 +150,6 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
 
     assert 'data-model-action="download"' not in row_of(answer["models-table"], NAME)
     assert 'data-model-action="remove"' in row_of(answer["models-table"], NAME)
-    assert page.act("remove", NAME)["models-removal"].visible
     shown = page.click("remove", NAME)
     assert shown["models-removal"].visible
     question = html.unescape(shown["models-what-goes"])
@@ -169,15 +167,30 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert workspace.models.default() == "embedded"
 
 
+def test_a_row_does_what_the_fields_below_do(workspace: Workspace, hub: Hub) -> None:
+    page = ModelsPage(workspace)
+    assert page.act("download", NAME)["timer"].active
+    assert workspace.jobs.background.wait(250)
+    assert workspace.models.view(NAME).is_here
+    answer = page.act("default", NAME)
+    assert workspace.models.default() == NAME
+    assert '"chip">for new datasets' in row_of(answer["models-table"], NAME)
+    assert page.act("remove", NAME)["models-removal"].visible
+    assert workspace.models.view(NAME).is_here
+    assert "no action" in page.act("delete", NAME)["models-message"]
+    workspace.accounts.add("bob", "a long password", "curator")
+    for action in ("download", "probe", "default", "remove"):
+        assert "Only an adjudicator" in page.act(action, NAME, "bob")["models-message"]
+    assert len(workspace.jobs.recent()) == 1
+
+
 def test_each_button_requires_permission_and_a_model(workspace: Workspace) -> None:
     workspace.accounts.add("bob", "a long password", "curator")
     page = ModelsPage(workspace)
     for button in ("download", "probe", "default", "remove"):
         refused = page.click(button, "embedded", "bob")
         assert "Only an adjudicator" in refused["models-message"]
-        assert "Only an adjudicator" in page.act(button, "embedded", "bob")["models-message"]
         assert "Choose a model" in page.click(button, " ")["models-message"]
-    assert "no action" in page.act("delete", "embedded")["models-message"]
     assert workspace.jobs.recent() == []
 
 
