@@ -63,6 +63,16 @@ def test_each_mode_reports_what_it_measured(mode: str) -> None:
     assert is_plausible(report), report
 
 
+@pytest.mark.nightly
+def test_launches_of_a_vision_language_model() -> None:
+    """Eight pairs share their calls: one of 24 and 32 layers for the pictures, and 16 rounds of up
+    to 15 words."""
+    report = measured("--launches", "--pairs", "8", "vqa")
+    by_stage = {stage["stage"]: stage for stage in report["stages"]}
+    assert by_stage["trajectories"]["attention"] * 8 // 1000 == 24 + 17 * 32
+    assert report["host_ms"] == {"vqa": None}
+
+
 def test_all_that_a_card_is_measured_with_runs_on_a_processor() -> None:
     """So that a card's few minutes are not spent on mistakes."""
     figures = card.main(["--device", "cpu", "--pairs", "2"])
