@@ -58,7 +58,7 @@ DEVICE ?= cuda
 PAIRS ?= 1000
 bench-gpu: install
 	$(BIN)/python app.py bench --device $(DEVICE) --pairs $(PAIRS) --no-reference
-	$(BIN)/python -m research.bench.card --device $(DEVICE) --pairs $(PAIRS)
+	$(BIN)/python -m research.bench.card_figures --device $(DEVICE) --pairs $(PAIRS)
 
 check: lint types
 

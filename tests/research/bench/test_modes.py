@@ -10,7 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 from app import app
-from research.bench import card
+from research.bench import card_figures
 
 
 def measured(*arguments: str) -> Any:
@@ -75,7 +75,7 @@ def test_launches_of_a_vision_language_model() -> None:
 
 def test_all_that_a_card_is_measured_with_runs_on_a_processor() -> None:
     """So that a card's few minutes are not spent on mistakes."""
-    figures = card.main(["--device", "cpu", "--pairs", "2"])
+    figures = card_figures.main(["--device", "cpu", "--pairs", "2"])
     assert not [line for line in figures if "problem" in line]
     assert Counter(line["what"] for line in figures) == {
         "demo": 6, "vision-language": 2, "ClipCap": 1,
@@ -88,4 +88,4 @@ def test_what_fails_on_a_card_does_not_stop_the_rest() -> None:
     def work() -> dict:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    assert card.measured("cpu", work) == {"problem": "OutOfMemoryError: CUDA out of memory"}
+    assert card_figures.measured("cpu", work) == {"problem": "OutOfMemoryError: CUDA out of memory"}

@@ -4,7 +4,7 @@ The embedded models on the demo against the processor, a vision-language model a
 precision, and training a ClipCap, each with its peak of memory. One JSON line per measurement, as
 soon as it is done; what fails (a package, memory) says why, and the next one starts.
 
-    python -m research.bench.card --device cuda --pairs 1000
+    python -m research.bench.card_figures --device cuda --pairs 1000
 """
 
 import argparse
