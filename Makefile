@@ -52,11 +52,13 @@ quick: install-dev
 bench: install
 	$(BIN)/python app.py bench
 
-# Elimination with BLIP's ITM and ITC and CLIP at the published sizes, random weights.
+# Elimination with BLIP's ITM and ITC and CLIP at the published sizes, random weights; then the demo, a
+# vision-language model in each precision and training a captioner, with memory and equality.
 DEVICE ?= cuda
 PAIRS ?= 1000
 bench-gpu: install
 	$(BIN)/python app.py bench --device $(DEVICE) --pairs $(PAIRS) --no-reference
+	$(BIN)/python -m research.bench.card_figures --device $(DEVICE) --pairs $(PAIRS)
 
 check: lint types
 

@@ -53,8 +53,8 @@ from research.bench.random_models import (
 )
 
 #: The kind of a scorer that a vision-language model is.
-_ASKED = "vqa"
-COUNTED = (*KINDS, _ASKED)
+_CHAT = "vqa"
+COUNTED = (*KINDS, _CHAT)
 
 #: Pairs that an accelerator has in flight; fewer of them share as many launches.
 IN_FLIGHT = ACCELERATOR.pairs
@@ -199,7 +199,7 @@ def _scorer(kind: str, size: Size) -> DualEncoder:
     return scorer
 
 
-def _asked_scorer() -> VqaScorer:
+def _chat_scorer() -> VqaScorer:
     with tempfile.TemporaryDirectory() as folder:
         scorer = random_vision_language_model(Path(folder))
     assert scorer.shares_prefixes
@@ -238,12 +238,12 @@ def _encode(
     kind: str, images: Sequence[Image.Image], counter: LaunchCounter
 ) -> tuple[Scorer, Sequence[ImageState]]:
     """A vision-language model reads a picture with its first caption; alone for its vector."""
-    if kind == _ASKED:
-        asked = _asked_scorer()
-        states = asked.encode_images(images)
+    if kind == _CHAT:
+        chat = _chat_scorer()
+        states = chat.encode_images(images)
         with counter.stage("images"):
-            asked.image_embeddings(states)
-        return asked, states
+            chat.image_embeddings(states)
+        return chat, states
     scorer = _scorer(kind, NARROW)
     pixels = random_pixels(scorer, len(images))
     with counter.stage("images"):
@@ -297,7 +297,7 @@ _TINY = Size(layers=1, width=8, heads=1, pixels=32)
 def _host_milliseconds(kind: str, pairs: int) -> float | None:
     """Processor time of trajectories of a tiny model, per pair: tokens, candidates, batches. None
     for a vision-language model, whose layers make most of the calls however small they are."""
-    if kind == _ASKED:
+    if kind == _CHAT:
         return None
     scorer = _scorer(kind, _TINY)
     requests = _pairs(encode(scorer, random_pixels(scorer, pairs)), make_captions(pairs, _WORDS))

@@ -244,15 +244,15 @@ def is_exact(scorer: AskedModel, states: Sequence[AskedImage]) -> bool:
     # Other texts for each picture, so that some rows are padded.
     texts_of = [texts[number:] for number in range(len(states))]
     expected = torch.stack(
-        [plain.logits(s, text) for s, own in zip(states, texts_of, strict=True) for text in own]
+        [plain.logits(s, text) for s, these in zip(states, texts_of, strict=True) for text in these]
     ).float()
     try:
         memories = PictureMemories(scorer, Work())
         rows, _ = memories.add(states)
         requests = []
-        for row, own in zip(rows, texts_of, strict=True):
+        for row, these in zip(rows, texts_of, strict=True):
             ends, slots = list[int](), list[int]()
-            for text in own:
+            for text in these:
                 end, new_nodes = memories.tree(row).insert(text)
                 slots += new_nodes
                 ends.append(end)

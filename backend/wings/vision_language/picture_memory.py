@@ -66,9 +66,9 @@ class PictureMemories:
     """Pictures have numbered rows, which are used again when a picture leaves; so have the slots of
     a row's tree, each with a column of its own. Column 0 is that of the tokens that pad a row."""
 
-    def __init__(self, asked: AskedModel, work: Work) -> None:
-        self._asked, self._model, self._work = asked, asked.model, work
-        self._device = torch.device(asked.info.device)
+    def __init__(self, chat: AskedModel, work: Work) -> None:
+        self._chat, self._model, self._work = chat, chat.model, work
+        self._device = torch.device(chat.info.device)
         self._rows: list[_Row] = []
         self._free: list[int] = []
         self._layers: list[_Layer] = []
@@ -86,7 +86,7 @@ class PictureMemories:
         cache = DynamicCache()
         inputs, lengths = side_by_side(states)
         logits: torch.Tensor = self._model(
-            **self._asked.on_device(inputs), cache=cache, use_cache=True, logits_to_keep=1
+            **self._chat.on_device(inputs), cache=cache, use_cache=True, logits_to_keep=1
         ).logits[:, -1]
         # A picture takes fewer positions than tokens in models that count it in rows and columns.
         deltas = getattr(self._model.model, "rope_deltas", None)
@@ -134,25 +134,25 @@ class PictureMemories:
         deepest = 1 + max(int(of_row.max()) for of_row in depths)
         ends = max(1, max(len(wanted) for _, _, wanted in requests))
         tokens, positions, columns = np.zeros((3, len(requests), longest), np.int64)
-        seen = np.zeros((len(requests), longest, deepest), np.int64)
+        visible_columns = np.zeros((len(requests), longest, deepest), np.int64)
         last: list[int] = []
         for number, (tree, (row, slots, wanted)) in enumerate(zip(trees, requests, strict=True)):
             # The wanted ones last, so that the model computes no other logits.
             others = np.delete(slots, list(wanted))
             ordered = np.concatenate([others, slots[list(wanted)]])
-            own = slice(longest - len(slots), longest)
-            tokens[number, own] = tree.token[ordered]
-            positions[number, own] = tree.depth[ordered] + self._rows[row].position
-            columns[number, own] = column = self._slot[ordered]
+            place = slice(longest - len(slots), longest)
+            tokens[number, place] = tree.token[ordered]
+            positions[number, place] = tree.depth[ordered] + self._rows[row].position
+            columns[number, place] = column = self._slot[ordered]
             path = tree.path[ordered, :deepest]
-            seen[number, own] = np.where(path >= 0, self._slot[path], column[:, None])
+            visible_columns[number, place] = np.where(path >= 0, self._slot[path], column[:, None])
             last += range((number + 1) * ends - len(wanted), (number + 1) * ends)
             self._count(depths[number], len(wanted), self._rows[row].length)
         rows = np.array([row for row, _, _ in requests])
-        arrays = [rows, tokens, positions, columns, seen, np.array(last, np.int64)]
-        where, ids, at, to, visible, kept = on_device(arrays, self._device)
+        arrays = [rows, tokens, positions, columns, visible_columns, np.array(last, np.int64)]
+        where, ids, at, to, visible, rows_of_logits = on_device(arrays, self._device)
         question = self._question[max(self._rows[row].length for row in rows.tolist()) - 1]
-        stop = 1 + max(int(question), int(seen.max()))
+        stop = 1 + max(int(question), int(visible_columns.max()))
         # A slice of a single row copies nothing.
         of_rows = slice(requests[0][0], requests[0][0] + 1) if len(requests) == 1 else where
         for layer in self._layers:
@@ -166,7 +166,7 @@ class PictureMemories:
             use_cache=True,
             logits_to_keep=ends,
         ).logits
-        return logits.flatten(0, 1)[kept]
+        return logits.flatten(0, 1)[rows_of_logits]
 
     def _mask(self, rows: torch.Tensor, columns: torch.Tensor, stop: int) -> torch.Tensor:
         """Additive, [rows, 1, tokens, stop]: 0 for picture and question and for `columns` [rows,
@@ -177,7 +177,7 @@ class PictureMemories:
         return mask.masked_fill_(begin.scatter_(2, columns, True), 0)[:, None]
 
     def _new_tree(self) -> PrefixTree:
-        return PrefixTree(self._asked.reader.context + len(self._asked.after), capacity=64)
+        return PrefixTree(self._chat.reader.context + len(self._chat.after), capacity=64)
 
     @property
     def _columns(self) -> int:

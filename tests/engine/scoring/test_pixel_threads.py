@@ -9,11 +9,11 @@ from PIL import Image
 from backend.engine.scoring.batch_memory import ACCELERATOR, CPU
 from backend.engine.scoring.pixel_threads import pixels_of
 
-IMAGES = [Image.new("RGB", (8, 8), (shade, 0, 0)) for shade in (10, 20, 30, 40)]
+IMAGES = [Image.new("L", (8, 8), shade) for shade in (10, 20, 30, 40)]
 
 
-def red(images: Sequence[Image.Image]) -> torch.Tensor:
-    return torch.tensor([image.getpixel((0, 0))[0] for image in images])
+def darkest(images: Sequence[Image.Image]) -> torch.Tensor:
+    return torch.tensor([image.getextrema()[0] for image in images])
 
 
 def test_pictures_of_an_accelerator_are_prepared_at_once_and_stay_in_order() -> None:
@@ -21,7 +21,7 @@ def test_pictures_of_an_accelerator_are_prepared_at_once_and_stay_in_order() -> 
 
     def pixels(images: Sequence[Image.Image]) -> torch.Tensor:
         both.wait()  # nobody goes on alone
-        return red(images)
+        return darkest(images)
 
     assert pixels_of(IMAGES, pixels, ACCELERATOR).tolist() == [10, 20, 30, 40]
 
@@ -31,7 +31,7 @@ def test_a_cpu_prepares_them_in_one_call() -> None:
 
     def pixels(images: Sequence[Image.Image]) -> torch.Tensor:
         calls.append(len(images))
-        return red(images)
+        return darkest(images)
 
     assert pixels_of(IMAGES, pixels, CPU).tolist() == [10, 20, 30, 40]
     assert calls == [4]

@@ -1,13 +1,16 @@
 """What `bench` measures besides scoring, each at its smallest size, through the command."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from app import app
+from research.bench import card_figures
 
 
 def measured(*arguments: str) -> Any:
@@ -58,3 +61,31 @@ def test_each_mode_reports_what_it_measured(mode: str) -> None:
     arguments, is_plausible = MODES[mode]
     report = measured(*arguments.split())
     assert is_plausible(report), report
+
+
+@pytest.mark.nightly
+def test_launches_of_a_vision_language_model() -> None:
+    """Eight pairs share their calls: one of 24 and 32 layers for the pictures, and 16 rounds of up
+    to 15 words."""
+    report = measured("--launches", "--pairs", "8", "vqa")
+    by_stage = {stage["stage"]: stage for stage in report["stages"]}
+    assert by_stage["trajectories"]["attention"] * 8 // 1000 == 24 + 17 * 32
+    assert report["host_ms"] == {"vqa": None}
+
+
+def test_all_that_a_card_is_measured_with_runs_on_a_processor() -> None:
+    """So that a card's few minutes are not spent on mistakes."""
+    figures = card_figures.main(["--device", "cpu", "--pairs", "2"])
+    assert not [line for line in figures if "problem" in line]
+    assert Counter(line["what"] for line in figures) == {
+        "demo": 6, "vision-language": 2, "ClipCap": 1,
+    }  # fmt: skip
+    exact = [line for line in figures if line.get("precision") == "float32"]
+    assert all(line["pairs"] == 2 for line in exact)
+
+
+def test_what_fails_on_a_card_does_not_stop_the_rest() -> None:
+    def work() -> dict:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    assert card_figures.measured("cpu", work) == {"problem": "OutOfMemoryError: CUDA out of memory"}
