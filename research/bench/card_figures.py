@@ -42,7 +42,7 @@ _FEW = 64
 _STEPS = 20
 
 
-def measured(device: str, work: Callable[[], Figures]) -> Figures:
+def measure(device: str, work: Callable[[], Figures]) -> Figures:
     """The figures of `work`, its seconds and the peak of its memory; or why it failed."""
     before, begun = start_measuring(device), time.perf_counter()
     try:
@@ -68,7 +68,7 @@ def trajectories(scorer: Scorer, pairs: Pairs) -> list[Trajectory]:
     return [run[index] for index in range(len(pairs))]
 
 
-def scored(scorer: Scorer, pairs: Pairs, reference: list[Trajectory]) -> Figures:
+def score_against(scorer: Scorer, pairs: Pairs, reference: list[Trajectory]) -> Figures:
     """Seconds without loading, and equality with `reference`, which the first to score fills."""
     begun = time.perf_counter()
     results = trajectories(scorer, pairs)
@@ -84,17 +84,17 @@ def scored(scorer: Scorer, pairs: Pairs, reference: list[Trajectory]) -> Figures
     }
 
 
-def embedded(kind: str, folder: Path, device: str, pairs: Pairs) -> list[Figures]:
+def embedded_figures(kind: str, folder: Path, device: str, pairs: Pairs) -> list[Figures]:
     """On the processor, then on the device in both precisions."""
     reference: list[Trajectory] = []
     lines = []
     for where, precision in (("cpu", "float32"), (device, "float32"), (device, "bfloat16")):
 
         def score(where: str = where, precision: str = precision) -> Figures:
-            return scored(load_scorer(str(folder), kind, where, precision), pairs, reference)
+            return score_against(load_scorer(str(folder), kind, where, precision), pairs, reference)
 
         what = {"what": "demo", "model": kind, "device": where, "precision": precision}
-        lines.append({**what, **measured(where, score)})
+        lines.append({**what, **measure(where, score)})
         print(json.dumps(lines[-1]), flush=True)
     return lines
 
@@ -114,10 +114,10 @@ def vision_language(device: str, pairs: Pairs) -> list[Figures]:
                 scorer = load_vqa(Request(f"vqa:{folder}", None, device, precision))
                 # Tried out before the clock runs.
                 tried = {"packed": scorer.shares_prefixes, "together": scorer.pace.pads}
-                return {**tried, **scored(scorer, pairs, reference)}
+                return {**tried, **score_against(scorer, pairs, reference)}
 
             what = {"what": "vision-language", "device": device, "precision": precision}
-            lines.append({**what, **measured(device, score)})
+            lines.append({**what, **measure(device, score)})
             print(json.dumps(lines[-1]), flush=True)
     return lines
 
@@ -145,7 +145,7 @@ def clipcap_training(device: str, steps: int) -> Figures:
     def train() -> Figures:
         return {"steps": steps, "loss": [round(f.loss, 3) for f in training.steps()][-1]}
 
-    line = {"what": "ClipCap", "device": device, **measured(device, train)}
+    line = {"what": "ClipCap", "device": device, **measure(device, train)}
     print(json.dumps(line), flush=True)
     return line
 
@@ -158,8 +158,8 @@ def main(arguments: Sequence[str] | None = None) -> list[Figures]:
     options = parser.parse_args(arguments)
     device, pairs = options.device, demo(options.pairs)
     return [
-        *embedded("blip-itm", EMBEDDED_SCORER, device, pairs),
-        *embedded("clip", _CLIP, device, pairs),
+        *embedded_figures("blip-itm", EMBEDDED_SCORER, device, pairs),
+        *embedded_figures("clip", _CLIP, device, pairs),
         *vision_language(device, pairs[:_FEW]),
         clipcap_training(device, min(_STEPS, max(2, len(pairs)))),
     ]

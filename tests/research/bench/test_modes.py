@@ -88,4 +88,4 @@ def test_what_fails_on_a_card_does_not_stop_the_rest() -> None:
     def work() -> dict:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    assert card_figures.measured("cpu", work) == {"problem": "OutOfMemoryError: CUDA out of memory"}
+    assert card_figures.measure("cpu", work) == {"problem": "OutOfMemoryError: CUDA out of memory"}
