@@ -154,20 +154,18 @@ def violations(page: Page, is_whole: bool = False) -> list[str]:
     return [*page.evaluate(RUN_AXE, [is_whole, False, RULES]), *dark]
 
 
-@pytest.mark.parametrize("has_looks", [pytest.param(True, marks=pytest.mark.nightly), False])
 @pytest.mark.timeout(900)  # it sets up the site, and looks at 112 pictures
 def test_each_page_fits_at_any_size_looks_as_before_and_is_accessible(
-    page: Page, has_looks: bool, pytestconfig: pytest.Config, tmp_path: Path
+    page: Page, pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
     """Each page at every size, light and dark: nothing wider than the window, no word or legend
     cut, and what is on the screen as in `tests/browser/sheets`, which `--retake` replaces. At the
     widest it is accessible and shows where the focus is.
 
-    The first test of the file: what the others leave behind would be in the pictures. Without
-    `has_looks` nothing is compared.
+    The first test of the file: what the others leave behind would be in the pictures.
     """
-    is_retake = has_looks and pytestconfig.getoption("retake")
-    is_compared = is_retake or (has_looks and sheets.has_same_fonts(page))
+    is_retake = pytestconfig.getoption("retake")
+    is_compared = is_retake or sheets.has_same_fonts(page)
     if is_retake:
         sheets.save_probe(page)
     problems: dict[str, list[str]] = {}
@@ -204,7 +202,7 @@ def test_each_page_fits_at_any_size_looks_as_before_and_is_accessible(
         page.evaluate("document.activeElement.blur()")
     hint = "Look at the files named here. If the pages should look so: pytest --retake"
     assert (problems, changed) == ({}, []), hint
-    if has_looks and not is_compared:
+    if not is_compared:
         pytest.skip("The fonts differ from those of the stored pictures: looks are not compared.")
 
 
