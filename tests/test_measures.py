@@ -116,7 +116,7 @@ answers = {
     "export": [json.loads(line)["x_density"] for line in (out / "data.jsonl").open()],
     "documented": "| `x_density` | Word density |" in reference.measures(),
     "buttons": [block.elem_id for block in blocks.blocks.values()].count("x_density-start"),
-    "plugins": {plugin.name: plugin.problem for plugin in plugins.loaded()},
+    "plugins": {plugin.name: plugin.problem for plugin in plugins.load_plugins()},
 }
 workspace.jobs.import_dataset(str(source), update="take")
 answers["after a new caption"] = ids("x_density_from=0")

@@ -69,7 +69,7 @@ def reader_of(session: Session) -> str | None:
 def verdict_seen(session: Session, dataset_id: int | None = None) -> VerdictSeen:
     """The columns to select and to compare. `dataset_id`: of the pairs, if it is the same for all;
     the conditions are shorter then."""
-    hidden = _hidden(session, dataset_id)
+    hidden = _verdicts_hidden(session, dataset_id)
     if hidden is None:
         return VerdictSeen(Pair.decision.is_(None), *(getattr(Pair, name) for name in VERDICT))
     return VerdictSeen(
@@ -103,12 +103,12 @@ def pair_columns(
 
 def sees_all(session: Session, dataset_id: int) -> bool:
     """Whether nothing about the dataset is hidden from the reader: others see the same."""
-    return _hidden(session, dataset_id) is None
+    return _verdicts_hidden(session, dataset_id) is None
 
 
 def may_know(session: Session, dataset_id: int | None = None) -> ColumnElement[bool]:
     """Condition: the reader may know what others said about the pair."""
-    hidden = _hidden(session, dataset_id)
+    hidden = _verdicts_hidden(session, dataset_id)
     return true() if hidden is None else ~hidden
 
 
@@ -119,7 +119,7 @@ def may_know_pair(session: Session, pair_id: int) -> bool:
 
 def hidden_pairs(session: Session, pair_ids: Sequence[int]) -> set[int]:
     """Those of the pairs about which the reader may not know what others said."""
-    hidden = _hidden(session)
+    hidden = _verdicts_hidden(session)
     if hidden is None:
         return set()
     return {
@@ -129,7 +129,7 @@ def hidden_pairs(session: Session, pair_ids: Sequence[int]) -> set[int]:
     }
 
 
-def _hidden(session: Session, dataset_id: int | None = None) -> ColumnElement[bool] | None:
+def _verdicts_hidden(session: Session, dataset_id: int | None = None) -> ColumnElement[bool] | None:
     """The opposite of `may_know`; None: the reader may know everything."""
     reader = reader_of(session)
     if reader is None:

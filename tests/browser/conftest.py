@@ -14,7 +14,15 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Request,
+    Route,
+    expect,
+    sync_playwright,
+)
 from playwright.sync_api import Error as PlaywrightError
 
 from backend.settings import load_settings
@@ -366,3 +374,14 @@ def kept_page(kept: KeptPage, request: pytest.FixtureRequest) -> Iterator[Page]:
     other pages, undo steps."""
     with kept.at_the_start(request.session.testsfailed) as page:
         yield page
+
+
+@contextmanager
+def held(page: Page, address: str) -> Iterator[None]:
+    """What the page sends there in this block goes on at its end: no answer can come too soon."""
+    routes: list[Route] = []
+    page.route(address, lambda route: routes.append(route))
+    yield
+    for route in routes:
+        route.continue_()
+    page.unroute(address)

@@ -3,9 +3,10 @@
 import pytest
 from playwright.sync_api import BrowserContext, Page, Request, expect
 
-from tests.browser.conftest import Site, go_to, opened_page
+from tests.browser.conftest import Site, go_to, held, opened_page
 
 pytestmark = pytest.mark.browser
+EVENTS = "**/queue/join*"
 
 
 def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
@@ -18,8 +19,9 @@ def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
     page.get_by_role("option", name="embedded").click()
     busy = page.locator("#playground-busy")
     expect(busy).to_be_hidden()
-    page.locator("#playground-run").click()
-    expect(busy).to_be_visible()
+    with held(page, EVENTS):
+        page.locator("#playground-run").click()
+        expect(busy).to_be_visible()
     result = page.locator("#playground-result .word").first
     expect(result).to_be_visible(timeout=120_000)
     expect(busy).to_be_hidden()
@@ -91,9 +93,10 @@ def test_on_a_phone_work_and_results_are_in_view_without_scrolling_by_hand(
         words = page.locator("#playground-result .word")
         expect(words.first).to_be_visible()
         page.locator("#playground-caption textarea").fill("A dog")
-        page.locator("#playground-run").click()
-        expect(page.locator("#playground-busy")).to_be_in_viewport()
-        expect(page.locator("#playground-busy")).to_have_css("opacity", "1")
+        with held(page, EVENTS):
+            page.locator("#playground-run").click()
+            expect(page.locator("#playground-busy")).to_be_in_viewport()
+            expect(page.locator("#playground-busy")).to_have_css("opacity", "1")
         expect(words).to_have_count(2, timeout=120_000)
         expect(words.first).to_be_in_viewport()
         example = page.locator("#playground-examples button").last

@@ -16,6 +16,7 @@ REGION = "#traced-stage .picture .region"
 
 
 def box_of(page: Page, selector: str) -> tuple[float, float, float, float]:
+    expect(page.locator(selector)).to_be_visible()  # also while the pair is drawn anew
     box = page.locator(selector).bounding_box()
     assert box is not None
     return box["x"], box["y"], box["width"], box["height"]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from research.scenes import demo
-from tests.browser.conftest import Site, opened_page
+from tests.browser.conftest import Site, held, opened_page
 from tests.browser.test_editing import DRAFT
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import EDITOR, HOLD, STAGE, decisions, wait_until_saved
@@ -60,10 +60,14 @@ def test_a_long_caption_is_judged_once_it_was_seen_whole_or_the_curator_knows(
     more.click()
     caption.evaluate("box => box.scrollTo(0, box.scrollHeight)")
     expect(more).to_be_hidden()
-    press(page, "a")  # read to its end
-    pair = pair_of(page)
-    expect(more).to_be_visible()
-    page.keyboard.press("d")
+    page.wait_for_function("Number(document.querySelector('[data-ready]')?.dataset.ready) >= 1")
+    with held(page, "**/review/acts"):  # the first is confirmed after the second was refused
+        press(page, "a")  # read to its end
+        pair = pair_of(page)
+        expect(more).to_be_visible()
+        page.keyboard.press("d")
+        expect(page.locator(TOAST)).to_contain_text("goes on")
+    wait_until_saved(page)
     expect(page.locator(TOAST)).to_contain_text("goes on")
     page.wait_for_timeout(600)
     press(page, "d")  # told

@@ -207,7 +207,7 @@ def test_no_command_logs_a_caption(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     marked_pairs(tmp_path / "pairs")
     assert invoked(environment, *options, "import", str(tmp_path / "pairs"))[0] == 0
     monkeypatch.setattr(
-        "backend.review.caption_edits.edited", raising(lambda: ValueError(f"'{MARK}' {KEY}"))
+        "backend.review.caption_edits.apply_edit", raising(lambda: ValueError(f"'{MARK}' {KEY}"))
     )
     status, _, printed = invoked(environment, *options, "edit", "pairs", "--suffix", "!")
     log_output.set_up()

@@ -42,13 +42,13 @@ def test_faults_are_shown_with_their_queues_and_examples(
     workspace: Workspace, dataset: int
 ) -> None:
     handlers = handlers_of(workspace, dataset)
-    html, which, row, undo = handlers["drawn"](dataset, NOBODY)
+    html, which, row, undo = handlers["draw"](dataset, NOBODY)
     assert "No fault" not in html, "nobody has looked yet"
     assert not row.visible
     assert not undo.visible, "there is nothing to undo"
     workspace.jobs.start("lint", dataset)
     assert workspace.jobs.background.wait(200)
-    html, which, row, undo = handlers["drawn"](dataset, NOBODY)
+    html, which, row, undo = handlers["draw"](dataset, NOBODY)
     assert {name for _, name in which.choices} == {"markup", "loop"}
     assert row.visible
     assert f'href="?dataset={dataset}&amp;' in html
@@ -72,8 +72,8 @@ def test_a_mend_is_previewed_applied_and_undone(workspace: Workspace, dataset: i
     assert (before, text()) == (1, "A dog &amp; a cat")
     assert "1 caption changed" in handlers["mend_faults"](dataset, "markup", NOBODY)
     assert text() == "A dog & a cat"
-    assert handlers["drawn"](dataset, NOBODY)[3].visible
+    assert handlers["draw"](dataset, NOBODY)[3].visible
     handlers["undone"](dataset, NOBODY)
-    assert not handlers["drawn"](dataset, NOBODY)[3].visible
+    assert not handlers["draw"](dataset, NOBODY)[3].visible
     assert text() == "A dog &amp; a cat"
     assert "cannot be mended" in handlers["preview"](dataset, "refusal", NOBODY)

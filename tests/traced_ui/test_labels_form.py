@@ -30,7 +30,7 @@ def test_pasted_rows_are_previewed_given_and_taken_back(
         return [row.decision for row in workspace.review.queue_page(filter).rows]
 
     pasted = "id\tverdict\np0\twrong\np1\tcorrect\np9\tcorrect"
-    preview = handlers["previewed"](imported.dataset_id, pasted, False, request)
+    preview = handlers["preview_labels"](imported.dataset_id, pasted, False, request)
     assert "2 labels would become verdicts" in preview
     assert decisions() == [None, None]
     assert "Row 4, p9" in handlers["give_verdicts"](imported.dataset_id, pasted, False, request)
@@ -53,7 +53,7 @@ def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
     handlers = handlers_of(workspace, dataset.dataset_id)
     ben: Any = SimpleNamespace(username="Ben")
     pasted = "id,verdict\np0,wrong\np1,correct\np2,correct"
-    for handler in ("previewed", "give_verdicts"):
+    for handler in ("preview_labels", "give_verdicts"):
         answer = handlers[handler](dataset.dataset_id, pasted, False, ben)
         # Ben may know about his own pair; the others wait for him and Ada.
         assert "Row 3, p1" in answer

@@ -70,7 +70,7 @@ def test_what_is_to_go_in_words(verdicts: int, wrong: int, text: str) -> None:
 def test_the_button_is_disabled_until_it_can_work(generated: Workspace) -> None:
     with gr.Blocks() as blocks:
         patterns_page.build(generated, PageDataset("1"))
-    draw = next(_functions(blocks, "drawn"))
+    draw = next(_functions(blocks, "draw"))
     for is_enough in (False, True):
         _, button, missing, timer = draw(1, gr.Request(username=None))
         assert (button.interactive, timer.active) == (is_enough, not is_enough)

@@ -3,7 +3,7 @@
 import { Ahead } from "./ahead.js";
 import { AT_ONCE, Outbox } from "./outbox.js";
 import { all, board, isVerdict, isWriting, one, onPaint, paint, reveal, stage } from "./page.js";
-import { say, showReturned, tellUnsent } from "./messages.js";
+import { hasSaidSince, say, showReturned, tellUnsent } from "./messages.js";
 import { isSeen } from "./seen.js";
 
 const PATIENT = 30_000, SLOW = 180_000;  // ms; an act may have to load a model
@@ -74,7 +74,7 @@ async function fetched(body, patience) {
 const asShown = () => ({ ...state, waiting: "unscored" in (stage()?.dataset ?? {}), is_filtering: Boolean(one("#traced-queue .more[open]")) });
 
 function post(request) {
-  Object.assign(request, { of: state.pair, drawing });
+  Object.assign(request, { of: state.pair, drawing, began: performance.now() });
   board().ariaBusy = String(Boolean(request.act));
   return fetched({ verdicts: request.verdicts, acts: request.act ? [request.act] : [], redraw: request.redraw, state: asShown(), have: request.redraw ? {} : ahead.marks }, request.act ? SLOW : PATIENT);
 }
@@ -99,7 +99,8 @@ function take(answer, request) {
   if (act) { isAdvancing = false; ahead.unlink(); }
   // A choice that is on its way is not undone by an older drawing.
   if (!act && outbox.isBusy) delete parts.queue;
-  if (!act && !parts.toast) delete parts.toast;
+  // Why a later verdict was not taken is said longer than that an earlier one was saved.
+  if (!act && (!parts.toast || hasSaidSince(request.began))) delete parts.toast;
   paint(parts);
   if (fromBefore && request.verdicts.length) { fromBefore = 0; if (!answer.returned) say("later"); }
   asked = one("#traced-toast [data-question]") ? act ?? asked : null;

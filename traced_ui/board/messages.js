@@ -4,8 +4,14 @@ import { all, listen, one, onPaint, paint } from "./page.js";
 const RETURNED = "traced-verdicts-returned";
 const box = (name) => one(`#traced-returned .${name}`);
 
+let saidAt = 0;
 /** Show one of the page's own messages, which are templates. */
-export function say(name) { paint({ toast: one(`#traced-returned [data-says="${name}"]`).innerHTML }); }
+export function say(name) {
+  paint({ toast: one(`#traced-returned [data-says="${name}"]`).innerHTML });
+  saidAt = performance.now();
+}
+/** Whether a message of the page's own is on the screen that is newer than this time, ms. */
+export const hasSaidSince = (time) => saidAt > time && Boolean(one("#traced-toast .traced-note"));
 
 /** Show verdicts that were not saved, until the curator has dealt with them: a reload does not lose them. */
 export function showReturned(html) {

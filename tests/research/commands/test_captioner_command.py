@@ -23,7 +23,7 @@ def test_bad_input_is_refused_with_its_exit_status(tmp_path: Path) -> None:
         (
             ["--clip", "a/b", "--language-model", "gpt2", "--self-retrieval", "--side", "up"],
             2,
-            "'up' is not a side to train; use one of: language, vision, both",
+            "'up' is not a choice for side",
         ),
     ):
         code, _, err = invoked(environment, *usual, *options)

@@ -22,7 +22,7 @@ def test_every_way_gets_the_same_verdicts(monkeypatch: pytest.MonkeyPatch) -> No
     is_wrong = np.array([a != b for a, b in zip(captions, drawn.originals, strict=True)])
     assert is_wrong.sum() == round(cleaning_pays.WRONG * 80)
     # As if the program had ranked all wrong captions first.
-    monkeypatch.setattr(cleaning_pays, "_ranked", lambda *_: np.where(is_wrong, 0.9, 0.1))
+    monkeypatch.setattr(cleaning_pays, "_rank", lambda *_: np.where(is_wrong, 0.9, 0.1))
     learner = cleaning_pays._Learner(MODELS, drawn, drawn, 3)
     ways = {way.name: way for way in cleaning_pays._ways(learner, drawn, 12, 3, lambda *_: None)}
     assert ways["raw"].captions == captions
