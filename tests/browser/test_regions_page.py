@@ -16,10 +16,14 @@ REGION = "#traced-stage .picture .region"
 
 
 def box_of(page: Page, selector: str) -> tuple[float, float, float, float]:
-    expect(page.locator(selector)).to_be_visible()  # also while the pair is drawn anew
-    box = page.locator(selector).bounding_box()
-    assert box is not None
-    return box["x"], box["y"], box["width"], box["height"]
+    """Read at one moment: the outline is replaced when something else about the pair arrives."""
+    expect(page.locator(selector)).to_be_visible()
+    x, y, width, height = page.evaluate(
+        "selector => { const box = document.querySelector(selector).getBoundingClientRect();"
+        " return [box.x, box.y, box.width, box.height]; }",
+        selector,
+    )
+    return x, y, width, height
 
 
 def test_the_region_of_a_suspect_word_is_lit_on_the_picture(page: Page, site: Site) -> None:
