@@ -180,7 +180,10 @@ def test_a_card_of_the_grid_lights_its_top_suspect(page: Page, boxes: list[str])
     page.keyboard.press("g")
     cards = page.locator("#traced-stage .pick[data-suspect]")
     expect(cards.nth(3)).to_be_visible()
-    centres = [box_of(page, f".pick[data-suspect] >> nth={n} >> img") for n in range(4)]
+    centres = [
+        box_of(page, f".pick[data-suspect]:nth-child({n + 1} of [data-suspect]) img")
+        for n in range(4)
+    ]
     assert not boxes
     for x, y, width, height in centres:  # the mouse crosses the grid
         page.mouse.move(x + width / 2, y + height / 2)
@@ -192,7 +195,9 @@ def test_a_card_of_the_grid_lights_its_top_suspect(page: Page, boxes: list[str])
     assert boxes[0].endswith(f"/pairs/{pair}/regions?start={place[0]}&end={place[1]}")
     lit = card.locator(".word.lit")
     expect(lit).to_have_class(re.compile("suspect"))
-    left, top, across, down = box_of(page, ".pick[data-suspect] >> nth=3 >> .region")
+    left, top, across, down = box_of(
+        page, ".pick[data-suspect]:nth-child(4 of [data-suspect]) .region"
+    )
     x, y, width, height = centres[3]
     side = min(width, height)
     assert left - x - (width - side) / 2 == pytest.approx(side * 19 / 192, abs=1.5)
