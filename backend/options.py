@@ -29,6 +29,7 @@ class CommandLine:
 
 
 ARGUMENT = CommandLine(is_argument=True)
+FOLDER_OR_NAME = CommandLine(metavar="NAME_OR_DIR")
 NOT_TYPED = CommandLine(is_typed=False)
 
 

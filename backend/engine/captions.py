@@ -79,6 +79,10 @@ class Caption:
         ends = (*self.starts, len(self.text))[1:]
         return tuple(self.text[a:b] for a, b in zip(self.starts, ends, strict=True))
 
+    def is_joined(self, i: int) -> bool:
+        """Whether only white space separates words i and i + 1."""
+        return not self.text[self.spans[i][1] : self.spans[i + 1][0]].strip()
+
     def without(self, words: Collection[int]) -> str:
         """The text without the chunks of the words at `words`, stripped of outer white space.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from backend.engine.detection.types import DETECTORS
-from backend.options import ARGUMENT, CommandLine, Options, Setting
+from backend.options import ARGUMENT, FOLDER_OR_NAME, CommandLine, Options, Setting
 
 if TYPE_CHECKING:
     from backend.engine.language_models.spending import Budget, PriceList
@@ -30,7 +30,7 @@ Model = Annotated[
         "the one that the dataset was scored with; for a new dataset the one set by models "
         "default, initially the embedded one, which knows only drawn scenes."
     ),
-    CommandLine(metavar="NAME_OR_DIR"),
+    FOLDER_OR_NAME,
     Setting("model"),
 ]
 Kind = Annotated[
@@ -49,7 +49,7 @@ Captioner = Annotated[
         "vision-to-text, trained by the command captioner, or vqa:NAME_OR_DIR), 'auto' (one "
         "that fits the scorer) or 'none'. Default: the preset's own."
     ),
-    CommandLine(metavar="NAME_OR_DIR"),
+    FOLDER_OR_NAME,
     Setting("captioner"),
 ]
 Claims = Annotated[
@@ -68,7 +68,7 @@ Concreteness = Annotated[
         description="Model for the concreteness of captions (ICC), such as moranyanuka/icc. "
         "Default: the embedded one."
     ),
-    CommandLine(metavar="NAME_OR_DIR"),
+    FOLDER_OR_NAME,
     Setting("concreteness"),
 ]
 Vlm = Annotated[
@@ -79,7 +79,7 @@ Vlm = Annotated[
         "HuggingFaceTB/SmolVLM-256M-Instruct, …), or with --vlm-url its name on the server. "
         "Default: none."
     ),
-    CommandLine(metavar="NAME_OR_DIR"),
+    FOLDER_OR_NAME,
     Setting("corrector"),
 ]
 VlmUrl = Annotated[
@@ -174,6 +174,14 @@ class Common(Options):
 
     db: Database = None
     as_json: AsJson = False
+
+
+class CommonWithModel(Common):
+    """What commands offer that compute with the dataset's model, or with another."""
+
+    model: Model = None
+    scorer: Kind = None
+    device: Device = None
 
 
 class Limits(Options):

@@ -613,17 +613,15 @@ def _rows_by(
     for stream in _streams(session, filter, place, backwards):
         rows: list[Any] = []
         for segment in stream:
-            near = _rows_near(session, filter, segment, limit - len(rows))
-            rows += (
-                near
-                if near is not None
-                else session.execute(
+            of_segment = _rows_near(session, filter, segment, limit - len(rows))
+            if of_segment is None:
+                of_segment = session.execute(
                     select(*_columns(session, filter))
                     .where(*conditions_of(session, filter), *segment.conditions)
                     .order_by(*segment.order)
                     .limit(limit - len(rows))
                 ).all()
-            )
+            rows += of_segment
             if len(rows) == limit:
                 break
         streams.append(rows)
@@ -639,7 +637,7 @@ def _rows_by(
 
 def _rows_near(
     session: Session, filter: QueueFilter, segment: _Segment, limit: int
-) -> list[Row[Any]] | None:
+) -> Sequence[Row[Any]] | None:
     """What a search on SQLite finds among the first `_NEAR` pairs of a segment; None if it has to
     look further. A frequent text is found there at once; all of its matches are a long list."""
     text = (filter.text or "").strip()

@@ -4,21 +4,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from backend.options import CommandLine, Options, switch
+from backend.options import FOLDER_OR_NAME, Options, switch
 
 Side = Literal["language", "vision", "both"]
-_FOLDER_OR_NAME = CommandLine(metavar="NAME_OR_DIR")
 
 
 class CaptionerRecipe(Options):
     """The parts of a captioner, and how it is trained."""
 
-    clip: Annotated[str | None, _FOLDER_OR_NAME] = None
+    clip: Annotated[str | None, FOLDER_OR_NAME] = None
     """CLIP of a new captioner, such as openai/clip-vit-base-patch32; it also rewards
     self-retrieval."""
-    language_model: Annotated[str | None, _FOLDER_OR_NAME] = None
+    language_model: Annotated[str | None, FOLDER_OR_NAME] = None
     """Causal language model of a new captioner, such as gpt2."""
-    captioner: Annotated[str | None, _FOLDER_OR_NAME] = None
+    captioner: Annotated[str | None, FOLDER_OR_NAME] = None
     """Continue from this captioner instead: a BLIP, or one trained by this command."""
     epochs: float = Field(10.0, gt=0)
     """Epochs of maximum-likelihood training."""

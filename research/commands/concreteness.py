@@ -10,10 +10,8 @@ from backend.cli.commands import as_command
 from backend.cli.output import emit, progress
 from backend.errors import SettingsError
 from backend.operations.common_options import AsJson, Device
-from backend.options import ARGUMENT, CommandLine, Options
+from backend.options import ARGUMENT, FOLDER_OR_NAME, CommandLine, Options
 from backend.settings import DEMO, EMBEDDED_CAPTIONER, MODELS
-
-_FOLDER_OR_NAME = CommandLine(metavar="NAME_OR_DIR")
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class ConcretenessOptions(Options):
     """Captions to learn from: a text file, one per line."""
     out: Path
     """Output folder."""
-    language_model: Annotated[str, _FOLDER_OR_NAME]
+    language_model: Annotated[str, FOLDER_OR_NAME]
     """Causal language model that reconstructs captions from CLIP's embedding, such as
     meta-llama/Llama-2-7b-hf."""
     labelled: Path | None = None
@@ -43,14 +41,14 @@ class ConcretenessOptions(Options):
     OUT/to-rate.csv for people to rate."""
     ave_clip: bool = False
     """Also aveCLIP as a control: four pictures for each labelled caption."""
-    text_to_image: Annotated[str, _FOLDER_OR_NAME] = f"gallery:{DEMO}"
+    text_to_image: Annotated[str, FOLDER_OR_NAME] = f"gallery:{DEMO}"
     """Text-to-image model for diffusers, such as stabilityai/stable-diffusion-2; or gallery:FOLDER,
     which takes the nearest picture of a folder."""
-    captioner: Annotated[str, _FOLDER_OR_NAME] = str(EMBEDDED_CAPTIONER)
+    captioner: Annotated[str, FOLDER_OR_NAME] = str(EMBEDDED_CAPTIONER)
     """Such as Salesforce/blip2-opt-2.7b. Default: the embedded one."""
-    clip: Annotated[str, _FOLDER_OR_NAME] = str(MODELS / "scenes-clip")
+    clip: Annotated[str, FOLDER_OR_NAME] = str(MODELS / "scenes-clip")
     """Such as openai/clip-vit-large-patch14. Default: the embedded one."""
-    encoder: Annotated[str | None, _FOLDER_OR_NAME] = None
+    encoder: Annotated[str | None, FOLDER_OR_NAME] = None
     """Text encoder for BERTScore. Default: the embedded MiniLM."""
     distill_into: Annotated[
         str | None,

@@ -8,33 +8,23 @@ from pydantic import Field
 from backend.cli.commands import as_command
 from backend.cli.output import emit, open_workspace, progress
 from backend.errors import SettingsError
-from backend.operations.common_options import (
-    AsJson,
-    Database,
-    Dataset,
-    Device,
-    Kind,
-    Model,
-    Quantise,
-)
-from backend.options import CommandLine, Options
+from backend.operations.common_options import CommonWithModel, Dataset, Quantise
+from backend.options import FOLDER_OR_NAME, CommandLine, Options
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
     from research.distillation.distill_corrector import CorrectorFigures, DistillationReport
 
-_FOLDER_OR_NAME = CommandLine(metavar="NAME_OR_DIR")
-
 
 class DistillationOptions(Options):
     """What a small corrector learns from, and how."""
 
-    student: Annotated[str, _FOLDER_OR_NAME]
+    student: Annotated[str, FOLDER_OR_NAME]
     """Small vision-language model to train, such as OpenGVLab/InternVL3-1B-hf or
     HuggingFaceTB/SmolVLM-256M-Instruct."""
     out: Path
     """Folder for the instructions and the model."""
-    teacher: Annotated[str | None, _FOLDER_OR_NAME] = None
+    teacher: Annotated[str | None, FOLDER_OR_NAME] = None
     """Large model to compare with, and with --taught to learn from (OpenGVLab/InternVL3-14B-hf,
     …)."""
     teacher_url: Annotated[str | None, CommandLine(metavar="URL")] = None
@@ -57,15 +47,10 @@ class DistillationOptions(Options):
     dry_run: bool = False
     """Show what requests to the teacher will take: requests, tokens, and money by your prices; send
     and train nothing."""
-    db: Database = None
-    model: Model = None
-    scorer: Kind = None
-    device: Device = None
     quantise: Quantise = None
-    as_json: AsJson = False
 
 
-def _distill(dataset: Dataset, options: DistillationOptions) -> None:
+def _distill(dataset: Dataset, options: DistillationOptions, common: CommonWithModel) -> None:
     """Train a small corrector on corrections that people accepted, or on a teacher's alone; use it
     with --vlm OUT/model."""
     from backend.engine.correction.language_model_suggestions import Corrector
@@ -76,10 +61,7 @@ def _distill(dataset: Dataset, options: DistillationOptions) -> None:
     from research.distillation.distill_corrector import anticipate, distill
     from research.distillation.fine_tuning import Recipe
 
-    settings = load_settings(
-        {"database": options.db, "model": options.model, "kind": options.scorer,
-         "device": options.device}
-    )  # fmt: skip
+    settings = load_settings(common.settings())
     workspace = open_workspace(settings)
     dataset_id = workspace.find(dataset)
     engine = workspace.engines.of_dataset(dataset_id)
@@ -88,7 +70,7 @@ def _distill(dataset: Dataset, options: DistillationOptions) -> None:
     if options.teacher is not None:
         named = {
             "corrector": options.teacher, "corrector_url": options.teacher_url,
-            "device": options.device,
+            "device": common.device,
         }  # fmt: skip
         corrector = Engine(load_settings(named)).corrector
         teacher = corrector.model if corrector else None
@@ -102,9 +84,9 @@ def _distill(dataset: Dataset, options: DistillationOptions) -> None:
             workspace.store, engine, dataset_id, Corrector(teacher, mode),
             options.taught, options.held_out, PriceList(parse_prices(settings.prices)),
         )  # fmt: skip
-        emit(expected, options.as_json, expected.in_words())
+        emit(expected, common.as_json, expected.in_words())
         return
-    device, quantise = options.device or "cpu", options.quantise
+    device, quantise = common.device or "cpu", options.quantise
     small = load_local(options.student, device, quantise)  # pyrefly: ignore[bad-argument-type]
     modules = tuple(name.strip() for name in options.train_also.split(",") if name.strip())
     recipe = Recipe(
@@ -116,7 +98,7 @@ def _distill(dataset: Dataset, options: DistillationOptions) -> None:
             workspace.store, engine, dataset_id, small, options.out, teacher, mode,
             options.taught, options.held_out, recipe, update,
         )  # fmt: skip
-    emit(report, options.as_json, distillation_summary(report))
+    emit(report, common.as_json, distillation_summary(report))
 
 
 def distillation_summary(report: "DistillationReport") -> str:

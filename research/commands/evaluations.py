@@ -25,7 +25,7 @@ from backend.operations.common_options import (
     Vlm,
     VlmUrl,
 )
-from backend.options import ARGUMENT, CommandLine, Options
+from backend.options import ARGUMENT, FOLDER_OR_NAME, CommandLine, Options
 from backend.progress import Progress
 from backend.settings import MODELS, load_settings
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from research.evaluation.evaluate import Plan
 
 DETECTION, BENCHMARK = "detection", "benchmark"
-_FOLDER_OR_NAME = CommandLine(metavar="NAME_OR_DIR")
 _READING = ReadOptions.model_fields
 
 
@@ -101,7 +100,7 @@ class LongCaptionTrials(ScorerTrials):
 class ModelTrials(ScorerTrials):
     """Such repetitions with a choice of models and devices."""
 
-    model: Annotated[str | None, _FOLDER_OR_NAME] = None
+    model: Annotated[str | None, FOLDER_OR_NAME] = None
     """Default: the embedded model of each scorer."""
     device: Device = None
 
@@ -113,7 +112,7 @@ class DatasetTrials(ModelTrials):
     """scenes (freshly drawn, with known truth), unfamiliar-scenes (from a world that the embedded
     models have never seen), or a dataset's path, whose captions are assumed correct."""
     image_root: Annotated[Path | None, _READING["image_root"]] = None
-    captioner: Annotated[tuple[str, ...], _FOLDER_OR_NAME] = ()
+    captioner: Annotated[tuple[str, ...], FOLDER_OR_NAME] = ()
     """Captioner that judges each word and refills suspect ones, or 'none'. Default: the embedded
     one with the embedded scorer; given several times, seed k takes the k-th."""
 
@@ -225,7 +224,7 @@ class StepTrials(TrajectoryTrials):
 class SpecificityTrials(DatasetTrials):
     """Do captions find their pictures among similar ones?"""
 
-    captioner: Annotated[tuple[str, ...], _FOLDER_OR_NAME] = ()
+    captioner: Annotated[tuple[str, ...], FOLDER_OR_NAME] = ()
     """With --dataset: captioners to evaluate; may be given several times."""
     size: tuple[int, ...] = ()
     """Pictures per bag; may be given several times. Default: 3, 5, 7."""
@@ -255,7 +254,7 @@ class Ratings(ReportOptions):
     """CSV files of captions and human ratings."""
     words: tuple[Path, ...] = ()
     """CSV files of single words and human ratings."""
-    concreteness: Annotated[tuple[str, ...], _FOLDER_OR_NAME] = ()
+    concreteness: Annotated[tuple[str, ...], FOLDER_OR_NAME] = ()
     """Models, such as moranyanuka/icc, or embedded. Default: embedded."""
     device: Device = None
 
@@ -263,11 +262,11 @@ class Ratings(ReportOptions):
 class JudgeOptions(ReportOptions, Page):
     """Models that are compared on the same captions."""
 
-    model: Annotated[str | None, _FOLDER_OR_NAME] = None
+    model: Annotated[str | None, FOLDER_OR_NAME] = None
     """Default: the embedded one."""
     scorer: str | None = None
     """As for score."""
-    captioner: Annotated[str | None, _FOLDER_OR_NAME] = None
+    captioner: Annotated[str | None, FOLDER_OR_NAME] = None
     """Captioner whose likelihood is compared, or 'none'. Default: the embedded one with the
     embedded scorer."""
     baseline: Annotated[tuple[str, ...], CommandLine(metavar="KIND=NAME_OR_DIR")] = ()

@@ -10,7 +10,7 @@ from backend.cli.output import emit, progress
 from backend.datasets.read_options import ReadOptions
 from backend.errors import SettingsError
 from backend.operations.common_options import AsJson, Device
-from backend.options import ARGUMENT, CommandLine, Options, switch
+from backend.options import ARGUMENT, FOLDER_OR_NAME, CommandLine, Options, switch
 
 
 class NoiseOptions(Options):
@@ -31,7 +31,7 @@ class NoiseOptions(Options):
     http://localhost:8000/v1 (key: OPENAI_API_KEY). Default: by rules."""
     llm_model: Annotated[str | None, CommandLine(metavar="NAME")] = None
     """Name of the language model on the server."""
-    nli: Annotated[str, CommandLine(metavar="NAME_OR_DIR")] = "cross-encoder/nli-deberta-v3-base"
+    nli: Annotated[str, FOLDER_OR_NAME] = "cross-encoder/nli-deberta-v3-base"
     """Hugging Face NLI model that picks the least consistent of the language model's variants, or
     AlignScore's checkpoint (.ckpt)."""
     answers: Path = Path("data/answers")

@@ -7,31 +7,27 @@ from pydantic import Field
 
 from backend.cli.commands import as_command
 from backend.cli.output import emit, open_workspace, progress
-from backend.operations.common_options import AsJson, Database, Dataset, Device, Kind, Model
+from backend.operations.common_options import CommonWithModel, Dataset
 from backend.options import Options
 from backend.settings import load_settings
 from research.captioning.captioner_recipe import CaptionerRecipe
 
 
-class _Further(Options):
-    """Which captions it learns from, by which models they were judged."""
+class _Captions(Options):
+    """Which captions it learns from."""
 
     drop_above: float | None = None
     """Leave out undecided pairs whose chance of error is higher."""
     enriched: bool = False
     """Also train on suggested enrichments, which have not been reviewed."""
-    db: Database = None
-    model: Model = None
-    scorer: Kind = None
-    device: Device = None
-    as_json: AsJson = False
 
 
 def _captioner(
     dataset: Dataset,
     out: Annotated[Path, Field(description="Folder for the captioner and the report.")],
     recipe: CaptionerRecipe,
-    further: _Further,
+    captions: _Captions,
+    common: CommonWithModel,
 ) -> None:
     """Train a captioner on a dataset as cleaned (what an export would contain), and compare it with
     one trained on the raw dataset.
@@ -42,16 +38,16 @@ def _captioner(
     from backend.jobs.reports import ExportChoice
     from research.captioning.cleaned_training import markdown, train_captioner
 
-    workspace = open_workspace(load_settings(further.settings()))
+    workspace = open_workspace(load_settings(common.settings()))
     dataset_id = workspace.find(dataset)
-    captions = "enriched" if further.enriched else "decided"
-    choice = ExportChoice(drop_above=further.drop_above, captions=captions)
+    texts = "enriched" if captions.enriched else "decided"
+    choice = ExportChoice(drop_above=captions.drop_above, captions=texts)
     with progress("Training a captioner") as update:
         report = train_captioner(
             workspace.store, workspace.engines.of_dataset(dataset_id), dataset_id,
             out.expanduser(), recipe, choice, update,
         )  # fmt: skip
-    emit(report, further.as_json, markdown(report))
+    emit(report, common.as_json, markdown(report))
 
 
 captioner = as_command(_captioner)

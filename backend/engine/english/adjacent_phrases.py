@@ -66,17 +66,12 @@ def has_adjacent_phrases(caption: Caption, grammar: Grammar) -> bool:
     """Whether two noun phrases of an English caption stand beside each other unconnected."""
     words = [word.lower() for word in caption.words]
     return any(
-        _is_joined(caption, i)
+        caption.is_joined(i)
         and _ends_phrase(grammar, words, i)
         and _begins_phrase(grammar, words, i + 1)
         and not _is_allowed(caption, grammar, words, i)
         for i in range(len(words) - 1)
     )
-
-
-def _is_joined(caption: Caption, i: int) -> bool:
-    """Whether only white space separates words i and i + 1."""
-    return not caption.text[caption.spans[i][1] : caption.spans[i + 1][0]].strip()
 
 
 def _ends_phrase(grammar: Grammar, words: list[str], i: int) -> bool:
@@ -128,7 +123,7 @@ def _is_allowed(caption: Caption, grammar: Grammar, words: list[str], i: int) ->
     if words[i] in _TIMES and i and words[i - 1] in _WHICH_TIME:
         return True
     begin = i
-    while begin and _is_joined(caption, begin - 1) and grammar.labels[begin - 1] != "link":
+    while begin and caption.is_joined(begin - 1) and grammar.labels[begin - 1] != "link":
         begin -= 1
     first = _first_of_phrase(grammar, i)
     if first > begin and words[first - 1] in _WITH_TWO_OBJECTS:

@@ -329,12 +329,8 @@ class _Reading:
         return self.tags[i] in ("NNS", "NNPS") or is_plural(self.words[i])
 
     def _is_joined(self, i: int) -> bool:
-        """Whether only white space separates words i and i + 1."""
-        if i + 1 >= self.count:
-            return False
-        return not self.caption.text[
-            self.caption.spans[i][1] : self.caption.spans[i + 1][0]
-        ].strip()
+        """Whether there is a word i + 1 that only white space separates from word i."""
+        return i + 1 < self.count and self.caption.is_joined(i)
 
     # ---------------------------------------------------------------- phrases
 

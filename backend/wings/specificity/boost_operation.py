@@ -16,7 +16,7 @@ from backend.operations.common_options import (
     VlmUrl,
 )
 from backend.operations.operation import Operation
-from backend.options import CommandLine, Options
+from backend.options import FOLDER_OR_NAME, CommandLine, Options
 from backend.progress import Progress
 from backend.wings.specificity.reports import BoostDryRun, BoostReport
 
@@ -45,7 +45,7 @@ class BoostOptions(Options):
     """Maximum number of pairs."""
     vlm: Vlm = None
     vlm_url: VlmUrl = None
-    llm: Annotated[str | None, CommandLine(metavar="NAME_OR_DIR")] = None
+    llm: Annotated[str | None, FOLDER_OR_NAME] = None
     """Language model that joins captions; it gets no picture. Default: the --vlm, without the
     picture."""
     llm_url: Annotated[str | None, CommandLine(metavar="URL")] = None
