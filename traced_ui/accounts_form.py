@@ -13,6 +13,7 @@ from backend.accounts.team_accounts import ROLES
 from backend.errors import SettingsError
 from backend.review.queue_form import id_in
 from backend.workspace import Workspace
+from traced_ui.confirmation import CLOSED, Confirmation
 from traced_ui.messages import QUIET, event_value, note, selecting, wire
 from traced_ui.templates import render
 
@@ -30,11 +31,7 @@ def build(workspace: Workspace) -> None:
         with gr.Row():
             do = gr.Button("Set the password", variant="primary", elem_id="account-do")
             cancel = gr.Button("Cancel", elem_id="account-cancel")
-    with gr.Column(visible=False, elem_id="account-disabling") as disabling:
-        question = gr.HTML()
-        with gr.Row():
-            sure = gr.Button("Disable the login", variant="stop", elem_id="account-sure")
-            keep = gr.Button("Keep it", elem_id="account-keep")
+    disabling = Confirmation.build("account-disabling", "Disable the login")
     message = gr.HTML(elem_id="account-message")
     with gr.Accordion("Add a person", open=False, visible=False, elem_id="accounts-form") as form:
         name = gr.Textbox(label="Name", elem_id="account-name")
@@ -56,38 +53,37 @@ def build(workspace: Workspace) -> None:
         """What a button of a row does; a new password is typed first, and before a login ends it
         asks: (message, accounts, account, new password, its field, disabling, its question)."""
         account, change = event_value(event, "account", ""), event_value(event, "change", "")
-        closed = gr.Column(visible=False)
         if change == "password":
             _check_right(workspace, request.username)
             field = gr.Textbox("", label=f"New password of {account}")
-            return "", gr.skip(), account, gr.Column(visible=True), field, closed, ""
+            return "", gr.skip(), account, gr.Column(visible=True), field, CLOSED, ""
         if change == "out":
             _check_right(workspace, request.username)
             text = f"Disable the login of {account}? It ends at once, everywhere. Verdicts stay."
-            column = gr.Column(visible=True)
-            return "", gr.skip(), account, closed, "", column, note(text, "warning")
+            return "", gr.skip(), account, CLOSED, "", *disabling.ask(text)
         role = event_value(event, "role", "")
         confirmation = change_account(workspace, request.username, account, change, "", role)
         listed_now = accounts_html(workspace, request.username)
-        return note(confirmation, "good"), listed_now, "", closed, "", closed, ""
+        return note(confirmation, "good"), listed_now, "", CLOSED, "", CLOSED, ""
 
     def disable(account: str, request: gr.Request) -> tuple[str, str, Any]:
         by = request.username
         confirmation = change_account(workspace, by, account, "out", "", "")
-        return note(confirmation, "good"), accounts_html(workspace, by), gr.Column(visible=False)
+        return note(confirmation, "good"), accounts_html(workspace, by), CLOSED
 
     def change(account: str, secret: str, request: gr.Request) -> tuple[str, Any, str]:
         by = request.username
         confirmation = change_account(workspace, by, account, "password", secret or "", "")
-        return note(confirmation, "good"), gr.Column(visible=False), ""
+        return note(confirmation, "good"), CLOSED, ""
 
     add.click(**wire(create, [name, password, role], [message, listing, password], message))
-    acts = [message, listing, going, new_password, secret, disabling, question]
+    acts = [
+        message, listing, going, new_password, secret, disabling.column, disabling.question
+    ]  # fmt: skip
     listing.select(**wire(act, None, acts, message))
-    sure.click(**wire(disable, [going], [message, listing, disabling], message))
-    keep.click(lambda: gr.Column(visible=False), None, [disabling], **QUIET)
+    disabling.sure.click(**wire(disable, [going], [message, listing, disabling.column], message))
     do.click(**wire(change, [going, secret], [message, new_password, secret], message))
-    cancel.click(lambda: (gr.Column(visible=False), ""), None, [new_password, secret], **QUIET)
+    cancel.click(lambda: (CLOSED, ""), None, [new_password, secret], **QUIET)
     gr.on(None, draw, None, [listing, form], **QUIET)
 
 
@@ -144,11 +140,7 @@ def build_keys(workspace: Workspace) -> None:
     with gr.Accordion("Keys for programs", open=False, elem_id="keys-form"):
         listing = gr.HTML(elem_id="keys-list", js_on_load=selecting("change"))
         going = gr.State(0)
-        with gr.Column(visible=False, elem_id="key-revoking") as revoking:
-            question = gr.HTML()
-            with gr.Row():
-                sure = gr.Button("Revoke the key", variant="stop", elem_id="key-sure")
-                keep = gr.Button("Keep it", elem_id="key-keep")
+        revoking = Confirmation.build("key-revoking", "Revoke the key")
         message = gr.HTML(elem_id="key-message")
         with gr.Column(visible=False, elem_id="key-new") as form:
             label = gr.Textbox(
@@ -174,18 +166,18 @@ def build_keys(workspace: Workspace) -> None:
         label = event_value(event, "label", "")
         text = f"Revoke '{label}'? Programs that use this key are refused from then on, for good."
         key = id_in(str(event_value(event, "key", ""))) or 0
-        return key, gr.Column(visible=True), note(text, "warning"), ""
+        return key, *revoking.ask(text), ""
 
     def revoke(number: int, request: gr.Request) -> tuple[str, str, Any]:
         workspace.accounts.keys.revoke(number, _name_of(request))
         keys = keys_html(workspace, request.username)
-        return note("The key is revoked.", "good"), keys, gr.Column(visible=False)
+        return note("The key is revoked.", "good"), keys, CLOSED
 
     gr.on(None, draw, None, [listing, form], **QUIET)
     make.click(**wire(create, [label, scope], [message, listing, label], message))
-    listing.select(**wire(ask, None, [going, revoking, question, message], message))
-    sure.click(**wire(revoke, [going], [message, listing, revoking], message))
-    keep.click(lambda: gr.Column(visible=False), None, [revoking], **QUIET)
+    asked = [going, revoking.column, revoking.question, message]
+    listing.select(**wire(ask, None, asked, message))
+    revoking.sure.click(**wire(revoke, [going], [message, listing, revoking.column], message))
 
 
 def keys_html(workspace: Workspace, name: str | None) -> str:

@@ -17,6 +17,7 @@ from backend.errors import SettingsError
 from backend.jobs.model_manager import ModelView, Removal
 from backend.progress import duration
 from backend.workspace import Workspace
+from traced_ui.confirmation import CLOSED, Confirmation
 from traced_ui.jobs import Started, follow, job_html, starting
 from traced_ui.messages import QUIET, event_value, note, selecting, wire
 from traced_ui.templates import render
@@ -25,11 +26,7 @@ from traced_ui.templates import render
 def build(workspace: Workspace) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     message = gr.HTML(elem_id="models-message")
-    with gr.Column(visible=False, elem_id="models-removal") as removal:
-        deletion_preview = gr.HTML(elem_id="models-what-goes")
-        with gr.Row():
-            sure = gr.Button("Remove it", variant="stop", elem_id="models-remove-sure")
-            keep = gr.Button("Keep it", elem_id="models-keep")
+    removal = Confirmation.build("models-removal", "Remove it")
     table = gr.HTML(elem_id="models-table", js_on_load=selecting("model-action"))
     with gr.Accordion("Another model", open=False, elem_id="models-other"):
         model = gr.Dropdown(
@@ -85,11 +82,11 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         """Describe what removing the model would do, and show the confirmation buttons."""
         name = chosen_by(workspace, model, request)
         question = removal_question(workspace.models.deletion_preview(name))
-        return name, gr.Column(visible=True), note(question, "warning"), ""
+        return name, *removal.ask(question), ""
 
     def remove(name: str, request: gr.Request) -> tuple[str, Any, str, Any]:
-        removal = workspace.models.remove(chosen_by(workspace, name, request))
-        return note(removed_message(removal), "good"), gr.Column(visible=False), *draw(None)
+        removed = workspace.models.remove(chosen_by(workspace, name, request))
+        return note(removed_message(removed), "good"), CLOSED, *draw(None)
 
     def act(event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
         """What a button of a row does: (job, timer, going, removal, deletion preview, message,
@@ -106,18 +103,15 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
             raise SettingsError(f"There is no action '{action[:40]}'.")
         return job, timer, name, column, question, text, listing
 
-    table.select(
-        **wire(
-            act, None, [job_id, timer, going, removal, deletion_preview, message, table], message
-        )
-    )
+    asked = [going, removal.column, removal.question, message]
+    table.select(**wire(act, None, [job_id, timer, *asked, table], message))
     get.click(download, [model], [job_id, message, timer], **QUIET)
     measure.click(probe, [model], [job_id, message, timer], **QUIET)
     timer.tick(**wire(watch, [job_id, model], [message, timer, table], message))
     choose.click(**wire(make_default, [model], [message, table], message))
-    drop.click(**wire(ask, [model], [going, removal, deletion_preview, message], message))
-    sure.click(**wire(remove, [going], [message, removal, table, model], message))
-    gr.on([keep.click, model.input], lambda: gr.Column(visible=False), None, [removal], **QUIET)
+    drop.click(**wire(ask, [model], asked, message))
+    removal.sure.click(**wire(remove, [going], [message, removal.column, table, model], message))
+    model.input(lambda: CLOSED, None, [removal.column], **QUIET)
     return draw, [model], [table, model]
 
 

@@ -27,13 +27,12 @@ from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.scoring.batch_memory import ACCELERATOR, Pace
 from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.forwarding import ForwardingSession
 from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
     Scorer,
-    Session,
     Tokens,
-    Work,
 )
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.trajectory import Trajectory
@@ -114,33 +113,14 @@ class LaunchCounter(TorchDispatchMode):
 
 
 @dataclass
-class _StagedSession:
+class _StagedSession(ForwardingSession):
     """A session whose auxiliary texts (c_t, and a second score) are a stage of their own."""
 
-    session: Session
     counter: LaunchCounter
-
-    @property
-    def work(self) -> Work:
-        return self.session.work
-
-    @property
-    def embedding_work(self) -> Work:
-        return self.session.embedding_work
-
-    @property
-    def live(self) -> int:
-        return self.session.live
-
-    def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
-        return self.session.score(requests)
 
     def embed(self, texts: Sequence[Tokens]) -> FloatArray:
         with self.counter.stage("auxiliary texts"):
-            return self.session.embed(texts)
-
-    def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
-        return self.session.replacement_gains(requests)
+            return super().embed(texts)
 
 
 @dataclass(frozen=True)

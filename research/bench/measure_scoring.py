@@ -13,8 +13,9 @@ import torch
 
 from backend.engine.captions import Caption
 from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.forwarding import ForwardingSession
 from backend.engine.scoring.loading import choose_device, choose_precision
-from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens, Work
+from backend.engine.scoring.protocol import FloatArray, ImageState, Tokens, Work
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
@@ -29,35 +30,16 @@ Round = list[tuple[int, tuple[Tokens, ...]]]
 
 
 @dataclass
-class Recorder:
+class Recorder(ForwardingSession):
     """Wraps a session and records the (image, texts) of each call to `score`."""
 
-    session: Session
     rounds: list[Round] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
     _states: list[ImageState] = field(default_factory=list)
 
-    @property
-    def work(self) -> Work:
-        return self.session.work
-
-    @property
-    def embedding_work(self) -> Work:
-        return self.session.embedding_work
-
-    @property
-    def live(self) -> int:
-        return self.session.live
-
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
         self.rounds.append([(self._number(state), tuple(texts)) for state, texts in requests])
-        return self.session.score(requests)
-
-    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
-        return self.session.embed(texts)
-
-    def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
-        return self.session.replacement_gains(requests)
+        return super().score(requests)
 
     def _number(self, state: ImageState) -> int:
         if id(state) not in self._numbers:

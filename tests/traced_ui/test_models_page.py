@@ -72,7 +72,7 @@ class ModelsPage:
 
     def click(self, button: str, model: str | None, username: str | None = None) -> dict[str, Any]:
         """Click `models-BUTTON` with this model; returns the new values by element id or type."""
-        given = self.to_remove if button == "remove-sure" else model
+        given = self.to_remove if button == "removal-sure" else model
         changed = self._call(f"models-{button}", "click", given, gr.Request(username=username))
         if button == "remove":
             self.to_remove = changed.get("state", "")
@@ -102,8 +102,8 @@ class ModelsPage:
         ]  # fmt: skip
         assert function.fn is not None
         takes = [_called(block) for block in function.inputs]
-        states = ["state"] if event == "tick" or component == "models-remove-sure" else []
-        has_name = component not in ("models-remove-sure", "models-table")
+        states = ["state"] if event == "tick" or component == "models-removal-sure" else []
+        has_name = component not in ("models-removal-sure", "models-table")
         assert takes == states + ["models-choice"] * has_name
         values = function.fn(*inputs)
         outputs = [_called(block) for block in function.outputs]
@@ -151,13 +151,13 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert 'data-model-action="download"' not in row_of(answer["models-table"], NAME)
     assert 'data-model-action="remove"' in row_of(answer["models-table"], NAME)
     shown = page.click("remove", NAME)
-    assert shown["models-removal"].visible
-    question = html.unescape(shown["models-what-goes"])
+    assert shown["models-removal"]["visible"]
+    question = html.unescape(shown["models-removal-question"])
     assert f"Remove '{NAME}' from this machine?" in question
     assert "It is the model for new datasets; the embedded one will take its place." in question
     assert workspace.models.view(NAME).is_here  # nothing is removed without confirmation
-    removed = page.click("remove-sure", "fast")
-    assert not removed["models-removal"].visible
+    removed = page.click("removal-sure", "fast")
+    assert not removed["models-removal"]["visible"]
     message = html.unescape(removed["models-message"])
     assert f"'{NAME}' is removed" in message
     assert "The model for new datasets is the embedded one again." in message
@@ -175,7 +175,7 @@ def test_a_row_does_what_the_fields_below_do(workspace: Workspace, hub: Hub) -> 
     answer = page.act("default", NAME)
     assert workspace.models.default() == NAME
     assert '"chip">for new datasets' in row_of(answer["models-table"], NAME)
-    assert page.act("remove", NAME)["models-removal"].visible
+    assert page.act("remove", NAME)["models-removal"]["visible"]
     assert workspace.models.view(NAME).is_here
     assert "no action" in page.act("delete", NAME)["models-message"]
     workspace.accounts.add("bob", "a long password", "curator")

@@ -27,6 +27,7 @@ from PIL import Image
 
 from backend.engine.scoring.cosine import CosineSession, gains_of
 from backend.engine.scoring.dual_encoder import DualEncoder, EmbeddingScore
+from backend.engine.scoring.forwarding import ForwardingSession
 from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
@@ -35,7 +36,6 @@ from backend.engine.scoring.protocol import (
     ScorerInfo,
     Session,
     Tokens,
-    Work,
 )
 from backend.errors import ModelMismatch, SettingsError
 from backend.wings.lemon.lemon_fit import OBJECTIVES, Labelled, LemonParameters, NeighbourBank
@@ -156,38 +156,24 @@ class LemonScorer(InSessions):
         return LemonSession(session, self.neighbours(), self.parameters)
 
 
-class LemonSession:
+class LemonSession(ForwardingSession):
     def __init__(
         self, session: CosineSession, bank: NeighbourBank, parameters: LemonParameters
     ) -> None:
-        self._session = session
+        super().__init__(session)
+        self._cosines = session
         self._bank = bank
         self._parameters = parameters
 
-    @property
-    def work(self) -> Work:
-        return self._session.work
-
-    @property
-    def embedding_work(self) -> Work:
-        return self._session.embedding_work
-
-    @property
-    def live(self) -> int:
-        return self._session.live
-
-    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
-        return self._session.embed(texts)
-
     def score(self, requests: Sequence[tuple[LemonState, Sequence[Tokens]]]) -> list[FloatArray]:
         # Embeds all candidates in one call of the base session; its cosines are discarded.
-        self._session.score([(state.vector, texts) for state, texts in requests])
+        self._cosines.score([(state.vector, texts) for state, texts in requests])
         similarities = []
         for state, texts in requests:
             if not texts:
                 similarities.append(np.zeros(0, np.float32))
                 continue
-            vectors = self._session.embed(texts)
+            vectors = self.embed(texts)
             near = self._near_captions(vectors, state)
             scores = lemon_scores(
                 torch.from_numpy(vectors), state, near, self._bank, self._parameters
@@ -198,7 +184,7 @@ class LemonSession:
     def replacement_gains(self, requests: Sequence[tuple[LemonState, Tokens]]) -> list[FloatArray]:
         """Gains with the neighbours held fixed: their selection is not differentiable."""
         with torch.enable_grad():
-            vectors, leaves, table = self._session.vectors_with_gradients(
+            vectors, leaves, table = self._cosines.vectors_with_gradients(
                 [text for _, text in requests]
             )
             total = torch.zeros(())
