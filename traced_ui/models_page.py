@@ -103,13 +103,13 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
             raise SettingsError(f"There is no action '{action[:40]}'.")
         return job, timer, name, column, question, text, listing
 
-    asked = [going, removal.column, removal.question, message]
-    table.select(**wire(act, None, [job_id, timer, *asked, table], message))
+    to_ask = [going, removal.column, removal.question, message]
+    table.select(**wire(act, None, [job_id, timer, *to_ask, table], message))
     get.click(download, [model], [job_id, message, timer], **QUIET)
     measure.click(probe, [model], [job_id, message, timer], **QUIET)
     timer.tick(**wire(watch, [job_id, model], [message, timer, table], message))
     choose.click(**wire(make_default, [model], [message, table], message))
-    drop.click(**wire(ask, [model], asked, message))
+    drop.click(**wire(ask, [model], to_ask, message))
     removal.sure.click(**wire(remove, [going], [message, removal.column, table, model], message))
     model.input(lambda: CLOSED, None, [removal.column], **QUIET)
     return draw, [model], [table, model]

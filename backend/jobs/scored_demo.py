@@ -49,7 +49,9 @@ def unpack(settings: Settings) -> bool:
     with tempfile.TemporaryDirectory(dir=settings.data_directory, prefix=".demo-") as name:
         folder = Path(name)
         with tarfile.open(ARCHIVE) as archive:
-            archive.extractall(folder, filter="data")
+            # Python 3.11.2, Debian 12's, has no filters; the archive is this program's own.
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            archive.extractall(folder)
         database = folder / _DATABASE
         store = Store(open_store(f"sqlite:///{database}"))
         with store.writing() as session:
