@@ -85,8 +85,8 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         return name, *removal.ask(question), ""
 
     def remove(name: str, request: gr.Request) -> tuple[str, Any, str, Any]:
-        removed = workspace.models.remove(chosen_by(workspace, name, request))
-        return note(removed_message(removed), "good"), CLOSED, *draw(None)
+        report = workspace.models.remove(chosen_by(workspace, name, request))
+        return note(removed_message(report), "good"), CLOSED, *draw(None)
 
     def act(event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
         """What a button of a row does: (job, timer, going, removal, deletion preview, message,

@@ -376,6 +376,15 @@ def kept_page(kept: KeptPage, request: pytest.FixtureRequest) -> Iterator[Page]:
         yield page
 
 
+def press_at_once(page: Page, *keys: str) -> None:
+    """Press keys without any time between them, however slow the machine is."""
+    page.evaluate(
+        """keys => keys.forEach(key =>
+            document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })))""",
+        keys,
+    )
+
+
 @contextmanager
 def held(page: Page, address: str) -> Iterator[None]:
     """What the page sends there in this block goes on at its end: no answer can come too soon."""

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from research.scenes import demo
-from tests.browser.conftest import Site, go_to
+from tests.browser.conftest import Site, go_to, press_at_once
 from tests.browser.test_main_job import pair_of, press
 from traced_ui.guidelines_page import EXAMPLE
 
@@ -79,6 +79,14 @@ def test_guidelines_are_written_and_shown_next_to_the_pair(page: Page) -> None:
     expect(box).to_contain_text("<b>all</b>")
     press(page, "j")
     expect(box.locator("h3")).to_be_visible()  # still open on the next pair
+    page.keyboard.press("i")
+    expect(box.locator("h3")).to_be_hidden()
+    page.wait_for_function("Number(document.querySelector('[data-ready]')?.dataset.ready) >= 1")
+    shown = page.locator("#traced-stage [data-pair]")
+    before = pair_of(page)
+    press_at_once(page, "i", "j")  # before the browser has reported that it is open
+    expect(shown).not_to_have_attribute("data-pair", before)
+    expect(box.locator("h3")).to_be_visible()
 
 
 def test_a_dataset_is_renamed_and_deleted_on_the_page(page: Page, site: Site) -> None:

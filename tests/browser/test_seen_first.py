@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from research.scenes import demo
-from tests.browser.conftest import Site, held, opened_page
+from tests.browser.conftest import Site, held, opened_page, press_at_once
 from tests.browser.test_editing import DRAFT
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import EDITOR, HOLD, STAGE, decisions, wait_until_saved
@@ -53,8 +53,7 @@ def test_a_long_caption_is_judged_once_it_was_seen_whole_or_the_curator_knows(
     assert caption.inner_text() == LONG
     expect(more).to_be_visible()
     before, pair = decisions(site), pair_of(page)
-    for _ in range(2):  # a key that bounces is no answer
-        page.keyboard.press("a")
+    press_at_once(page, "a", "a")  # a key that bounces is no answer
     expect(page.locator(TOAST)).to_contain_text("goes on")
     assert pair_of(page) == pair
     more.click()

@@ -53,11 +53,12 @@ const LOCAL = {
 
 /** The same tab is open on the next pair as on this one. */
 let openTab = "signs";
-listen("toggle", ({ target }) => {
-  const { tab } = target.dataset;
-  if (tab && tab !== "note" && target.open) openTab = tab;
-  else if (tab === openTab && target.isConnected && !one("#traced-steps details.note[open]")) openTab = "";
-}, true);
+function rememberTab(box) {
+  const { tab } = box.dataset;
+  if (tab && tab !== "note" && box.open) openTab = tab;
+  else if (tab === openTab && box.isConnected && !one("#traced-steps details.note[open]")) openTab = "";
+}
+listen("toggle", ({ target }) => rememberTab(target), true);
 onPaint("steps", (isSame) => {
   const tab = one(`#traced-steps [data-tab="${openTab}"]`);
   if (!isSame && tab && !one("#traced-steps details.note[open]")) tab.open = true;
@@ -67,6 +68,7 @@ function fold(part) {
   const box = one(part);
   if (!box) return;
   box.open = !box.open;
+  rememberTab(box);  // the event comes later, perhaps only when a next key has brought another pair
   box.scrollIntoView({ block: "nearest" });
 }
 
