@@ -210,10 +210,11 @@ def drawn_by_image(groups: Sequence[Hashable], at_most: int, seed: int) -> list[
         rows_of.setdefault(group, []).append(row)
     images = list(rows_of.values())
     sample: list[int] = []
-    for number in np.random.default_rng(seed).permutation(len(images)).tolist():
+    order = np.random.default_rng(seed).permutation(len(images)).tolist()
+    for number in order:
         if len(sample) + len(images[number]) <= at_most:
             sample += images[number]
-    return sorted(sample or images[0][:at_most] if images else [])
+    return sorted(sample or images[order[0]][:at_most] if images else [])
 
 
 def first_steps(trajectories: Sequence[Trajectory]) -> list[Trajectory]:

@@ -104,7 +104,7 @@ class Spending:
 
     def check(self, model: str) -> None:
         """Raises BudgetSpent if no further question is allowed, SettingsError if the budget is in
-        money and the model has no price. A question's cost is amounts only afterwards, so a budget
+        money and the model has no price. A question's cost is known only afterwards, so a budget
         can be exceeded by at most one question."""
         if self.budget.cost is not None and self.prices.of(model) is None:
             raise no_price(f"'{model}' has none")
