@@ -65,14 +65,14 @@ def _dump_postgresql(store: Store, part: Path) -> None:
     password = url.password or url.query.get("password")
     plain = url._replace(password=None).difference_update_query(["password"])
     with _password_file(str(password) if password else None) as environment:
-        done = subprocess.run(
+        process = subprocess.run(
             [program, "--format=custom", f"--file={part}", "--no-password", "--dbname",
              plain.render_as_string(hide_password=False)],
             capture_output=True, text=True, check=False, env=environment,
         )  # fmt: skip
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        raise StoreProblem(f"pg_dump failed: {lines[-1] if lines else done.returncode}.")
+    if process.returncode != 0:
+        lines = process.stderr.strip().splitlines()
+        raise StoreProblem(f"pg_dump failed: {lines[-1] if lines else process.returncode}.")
 
 
 @contextmanager
@@ -85,8 +85,8 @@ def _password_file(password: str | None) -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="traced-") as folder:  # mode 700
         file = Path(folder) / "pgpass"
         file.touch(mode=0o600)
-        escaped = password.replace("\\", "\\\\").replace(":", "\\:")
-        file.write_text(f"*:*:*:*:{escaped}\n", encoding="utf-8")
+        escaped_password = password.replace("\\", "\\\\").replace(":", "\\:")
+        file.write_text(f"*:*:*:*:{escaped_password}\n", encoding="utf-8")
         yield {**os.environ, "PGPASSFILE": str(file)}
 
 

@@ -215,15 +215,15 @@ Index("ix_pairs_hidden", Pair.dataset_id, Pair.id, **_only_where(Pair.hidden))
 def _index_probabilities(p_error: InstrumentedAttribute[float | None], suffix: str) -> None:
     """The orders by probability of error: each for both columns, so that a ranking is complete at
     the moment when it takes effect."""
-    dataset, ranked = Pair.dataset_id, (p_error.desc(), Pair.id)
-    undecided = _only_where(Pair.decision.is_(None))
-    decided = _only_where(Pair.decision.is_not(None))
-    Index(f"ix_pairs_p_error{suffix}", dataset, *ranked)
-    Index(f"ix_pairs_suspect_word{suffix}", dataset, Pair.suspect_word, *ranked)
-    Index(f"ix_pairs_suspect_kind{suffix}", dataset, Pair.suspect_kind, *ranked)
-    Index(f"ix_pairs_split{suffix}", dataset, Pair.split, *ranked)
-    Index(f"ix_pairs_unreviewed{suffix}", dataset, *ranked, **undecided)
-    Index(f"ix_pairs_decided{suffix}", dataset, Pair.decision, *ranked, **decided)
+    dataset, ranking = Pair.dataset_id, (p_error.desc(), Pair.id)
+    where_undecided = _only_where(Pair.decision.is_(None))
+    where_decided = _only_where(Pair.decision.is_not(None))
+    Index(f"ix_pairs_p_error{suffix}", dataset, *ranking)
+    Index(f"ix_pairs_suspect_word{suffix}", dataset, Pair.suspect_word, *ranking)
+    Index(f"ix_pairs_suspect_kind{suffix}", dataset, Pair.suspect_kind, *ranking)
+    Index(f"ix_pairs_split{suffix}", dataset, Pair.split, *ranking)
+    Index(f"ix_pairs_unreviewed{suffix}", dataset, *ranking, **where_undecided)
+    Index(f"ix_pairs_decided{suffix}", dataset, Pair.decision, *ranking, **where_decided)
 
 
 _index_probabilities(Pair.p_error_even, "")

@@ -84,8 +84,8 @@ class OpenFiles:
         """Raises StoreProblem if one of the files is not the one that was opened."""
         if not self._connections:  # the next one opens the files anew
             return
-        for path, opened, now in zip(self._paths, self._opened, self._now(), strict=True):
-            if opened != now:
+        for path, before, now in zip(self._paths, self._opened, self._now(), strict=True):
+            if before != now:
                 raise StoreProblem(
                     f"Nothing more can be stored: another program removed or replaced {path} while "
                     "TRACED Curator was using it. Restart TRACED Curator; what was confirmed "
@@ -241,9 +241,9 @@ def _begin_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
     writes = options.get("traced_writes", True)
     cache = _LARGE_CACHE if options.get("traced_large") else _CACHE
-    mapped = 0 if options.get("traced_scans") else _MAPPED
+    mmap_size = 0 if options.get("traced_scans") else _MAPPED
     pragmas = {
-        "query_only": "OFF" if writes else "ON", "cache_size": -cache, "mmap_size": mapped,
+        "query_only": "OFF" if writes else "ON", "cache_size": -cache, "mmap_size": mmap_size,
     }  # fmt: skip
     in_effect = connection.info.setdefault("traced_pragmas", {})  # while the connection is open
     for name, value in pragmas.items():

@@ -43,17 +43,17 @@ def open_store(url: str) -> Store:
     `StoreProblem` with advice if it cannot be used or is too old, `NewerDatabase` if a newer
     program made it.
     """
-    parsed = parse_url(url)
-    address = parsed.render_as_string(hide_password=True)
-    if parsed.get_backend_name() == "sqlite":
-        _make_folder(Path(str(parsed.database)), address)
-    migrator = make_engine(parsed, migrates=True)
+    store_url = parse_url(url)
+    address = store_url.render_as_string(hide_password=True)
+    if store_url.get_backend_name() == "sqlite":
+        _make_folder(Path(str(store_url.database)), address)
+    migrator = make_engine(store_url, migrates=True)
     try:
         with connection_errors_explained(address), migrator.begin() as connection:
             revision = _bring_up_to_date(connection, address)
     finally:
         migrator.dispose()
-    engine = make_engine(parsed)
+    engine = make_engine(store_url)
     files = OpenFiles(engine) if engine.dialect.name == "sqlite" else None
     return Store(engine, revision if revision != head_revision() else None, files)
 
@@ -61,26 +61,26 @@ def open_store(url: str) -> Store:
 def parse_url(url: str) -> URL:
     """`url` with the driver we use; refuses unsupported databases."""
     try:
-        parsed = make_url(url)
+        store_url = make_url(url)
     except (exc.ArgumentError, ValueError) as error:  # for example, a port that is not a number
         hidden_url = re.sub(r":[^:@/]*@", ":***@", url)
         raise StoreProblem(
             f"'{hidden_url}' is not a database URL. Write sqlite:////absolute/path.db or "
             "postgresql://user@host/database."
         ) from error
-    backend = parsed.get_backend_name()
+    backend = store_url.get_backend_name()
     if backend in ("postgresql", "postgres"):
-        return parsed.set(drivername="postgresql+psycopg")
+        return store_url.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
         raise StoreProblem(
             f"Databases of type '{backend}' are not supported. Use sqlite:///… for one machine or "
             "postgresql://… for a team."
         )
-    if not parsed.database or parsed.database == ":memory:":
+    if not store_url.database or store_url.database == ":memory:":
         raise StoreProblem(
             "A database in memory would lose every verdict. Give a file: sqlite:////path/name.db."
         )
-    return parsed
+    return store_url
 
 
 def alembic_config(connection: Connection | None = None) -> Config:

@@ -69,7 +69,7 @@ def apply_edit(edit: BulkEdit, captions: Sequence[str], seconds: float) -> list[
         },
     }  # fmt: skip
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             # -P: keep this folder off sys.path, so that its modules cannot shadow installed ones.
             [sys.executable, "-P", str(_PROCESS)],
             input=json.dumps(request).encode("ascii"), capture_output=True, check=False,
@@ -77,16 +77,16 @@ def apply_edit(edit: BulkEdit, captions: Sequence[str], seconds: float) -> list[
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise TimeoutError from None
-    if done.returncode == -signal.SIGALRM:
+    if process.returncode == -signal.SIGALRM:
         raise SettingsError(
             f"The expression takes more than {COMPILE_SECONDS} s to compile: it is too large. Use "
             "smaller repetitions than {100000}, and do not nest them."
         )
-    if done.returncode < 0:  # ended by the system: out of memory, or of its stack
+    if process.returncode < 0:  # ended by the system: out of memory, or of its stack
         raise SettingsError(_TOO_MUCH_MEMORY)
-    if done.returncode:
-        raise RuntimeError(f"The edit's process failed: {done.stderr.decode(errors='replace')}")
-    answer = json.loads(done.stdout)
+    if process.returncode:
+        raise RuntimeError(f"The edit's process failed: {process.stderr.decode(errors='replace')}")
+    answer = json.loads(process.stdout)
     if "captions" in answer:
         return list(answer["captions"])
     raise SettingsError(_refusal(**answer))

@@ -145,12 +145,12 @@ def replaced_spans(caption: str, correction: str) -> set[tuple[int, int]]:
     >>> replaced_spans("A red dog runs", "A brown dog runs")
     {(2, 5)}
     """
-    parsed, same = Caption.parse(caption), frozenset[int]()
+    original, same = Caption.parse(caption), frozenset[int]()
     if correction:
-        same = kept_words(parsed.words, Caption.parse(correction).words)
-    if 2 * len(same) < len(parsed):
+        same = kept_words(original.words, Caption.parse(correction).words)
+    if 2 * len(same) < len(original):
         return set()
-    return {span for word, span in enumerate(parsed.spans) if word not in same}
+    return {span for word, span in enumerate(original.spans) if word not in same}
 
 
 def lower_words(text: str) -> list[str]:

@@ -60,29 +60,29 @@ def near_duplicates(blocks: Iterable[NDArray[np.float32]], threshold: float) -> 
         if index is None:
             index = faiss.IndexFlatIP(vectors.shape[1])
         groups, cosines = _nearest(index, vectors)
-        opened: list[int] = []
+        founders: list[int] = []
         within = vectors @ vectors.T
         for row in range(len(vectors)):
             group, cosine = int(groups[row]), float(cosines[row])
-            if opened:
-                place = int(np.argmax(within[row, opened]))
-                if within[row, opened[place]] > cosine:
-                    group = len(first_of) - len(opened) + place
-                    cosine = float(within[row, opened[place]])
+            if founders:
+                place = int(np.argmax(within[row, founders]))
+                if within[row, founders[place]] > cosine:
+                    group = len(first_of) - len(founders) + place
+                    cosine = float(within[row, founders[place]])
             # The float32 cosine of equal vectors may be slightly below 1.
             if cosine >= threshold - 1e-6:
                 members.setdefault(group, []).append((min(1.0, cosine), start + row))
             else:
-                opened.append(row)
+                founders.append(row)
                 first_of.append(start + row)
-        index.add(vectors[opened])
+        index.add(vectors[founders])
         start += len(vectors)
     return [_group(first_of[group], others) for group, others in sorted(members.items())]
 
 
 def _group(first: int, others: list[tuple[float, int]]) -> Group:
-    ordered = sorted(others, key=lambda other: (-other[0], other[1]))
-    return Group((first, *(row for _, row in ordered)), (1.0, *(cosine for cosine, _ in ordered)))
+    ranking = sorted(others, key=lambda other: (-other[0], other[1]))
+    return Group((first, *(row for _, row in ranking)), (1.0, *(cosine for cosine, _ in ranking)))
 
 
 def _nearest(

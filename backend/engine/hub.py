@@ -82,14 +82,14 @@ def load_weights(
 ) -> Any:
     """A model with all of its weights, in evaluation mode; weights whose names begin with one of
     `optional` may be missing. Raises ModelUnavailable, or ModelMismatch if others are missing."""
-    loaded, report = load(loader, name, what, advice, output_loading_info=True, **options)
+    model, report = load(loader, name, what, advice, output_loading_info=True, **options)
     missing = [key for key in report["missing_keys"] if not key.startswith(optional)]
     if missing:
         raise ModelMismatch(
-            f"'{name}' lacks {len(missing)} weights that a {type(loaded).__name__} needs "
+            f"'{name}' lacks {len(missing)} weights that a {type(model).__name__} needs "
             f"(the first: {sorted(missing)[0]}). {advice}".rstrip()
         )
-    return loaded.eval()
+    return model.eval()
 
 
 def read_tensors(path: Path) -> Any:
@@ -131,8 +131,8 @@ def failures_explained(what: str, name: str, advice: str) -> Iterator[None]:
     except Exception as problem:  # any type: raised by five libraries and pickle
         if is_out_of_memory(problem):
             raise not_loaded(what, name, problem, advice) from problem
-        if damaged := damaged_weights(Path(name)):
-            raise ModelUnavailable(f"{what} cannot be loaded: {damaged}") from problem
+        if damage := damaged_weights(Path(name)):
+            raise ModelUnavailable(f"{what} cannot be loaded: {damage}") from problem
         if HUB_NAME.fullmatch(name) and (folder_of(name)).is_dir() and not commit_of(name):
             raise ModelMissing(
                 f"{what} '{name}' has only been downloaded in part.", asked_for_as(name)

@@ -70,8 +70,8 @@ def bytes_of(name: str) -> int:
 def names() -> list[str]:
     """The hub names of all models in the cache, from any program, complete or not."""
     folders = sorted(cache_folder().glob("models--*")) if cache_folder().is_dir() else []
-    named = (path.name.removeprefix("models--").replace("--", "/", 1) for path in folders)
-    return [name for name in named if HUB_NAME.fullmatch(name)]
+    candidates = (path.name.removeprefix("models--").replace("--", "/", 1) for path in folders)
+    return [name for name in candidates if HUB_NAME.fullmatch(name)]
 
 
 def is_whole(snapshot: Path) -> bool:

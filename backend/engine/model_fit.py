@@ -106,8 +106,8 @@ def check_pixels(name: str, pixels: np.ndarray, size: int, channels: int = 3) ->
     """Raises ModelMismatch if the shape or range of a preprocessed picture is wrong.
 
     `pixels`: the picture, [1, channels, height, width]; `size`: the expected height and width."""
-    wanted = (1, channels, size, size)
-    if pixels.shape != wanted:
+    shape = (1, channels, size, size)
+    if pixels.shape != shape:
         height, width = pixels.shape[-2:]
         raise _preparation(
             name,

@@ -138,23 +138,23 @@ def layout(
     if count > landmarks:
         landmark_rows = np.sort(np.random.default_rng(0).choice(count, landmarks, replace=False))
     vectors = read_vectors(landmark_rows)
-    reduced, project = _components(vectors)
+    projections, project = _components(vectors)
     del vectors
     total = _EARLY + _LATE + (count if count > landmarks else 0)
     progress(0, total, "Drawing the map")
-    places = _laid_out(reduced, lambda done: progress(done, total, "Drawing the map"))
+    places = _laid_out(projections, lambda done: progress(done, total, "Drawing the map"))
     if count > landmarks:
-        placed = np.zeros((count, 2))
-        placed[landmark_rows] = places
+        positions = np.zeros((count, 2))
+        positions[landmark_rows] = places
         others = np.setdiff1d(np.arange(count), landmark_rows)
-        index = _index(reduced)
+        index = _index(projections)
         for first in range(0, len(others), _ROWS):
             rows = others[first : first + _ROWS]
             _, near = index.search(project(read_vectors(rows)), _BETWEEN)
-            placed[rows] = np.median(places[near], axis=1)
+            positions[rows] = np.median(places[near], axis=1)
             done = _EARLY + _LATE + landmarks + first + len(rows)
             progress(done, total, "Placing the other pictures")
-        places = placed
+        places = positions
     return _in_square(places)
 
 

@@ -46,11 +46,11 @@ class SentenceModel:
             with torch.inference_mode():
                 states = self._model(**tokens).last_hidden_state
                 if self._pooling == "cls":
-                    pooled = states[:, 0]
+                    embeddings = states[:, 0]
                 else:
                     mask = tokens["attention_mask"][..., None]
-                    pooled = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
-                vectors[rows] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
+                    embeddings = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
+                vectors[rows] = torch.nn.functional.normalize(embeddings, dim=-1).numpy()
         return vectors
 
 

@@ -69,17 +69,17 @@ def reader_of(session: Session) -> str | None:
 def verdict_seen(session: Session, dataset_id: int | None = None) -> VerdictSeen:
     """The columns to select and to compare. `dataset_id`: of the pairs, if it is the same for all;
     the conditions are shorter then."""
-    hidden = _verdicts_hidden(session, dataset_id)
-    if hidden is None:
+    is_hidden = _verdicts_hidden(session, dataset_id)
+    if is_hidden is None:
         return VerdictSeen(Pair.decision.is_(None), *(getattr(Pair, name) for name in VERDICT))
     return VerdictSeen(
-        or_(Pair.decision.is_(None), hidden),
-        case((~hidden, Pair.decision)),
-        case((~hidden, Pair.corrected_caption)),
-        case((~hidden, Pair.decided_by)),
-        case((~hidden, Pair.decided_at)),
-        case((~hidden, Pair.enriches), else_=false()),
-        case((~hidden, Pair.note), else_=""),
+        or_(Pair.decision.is_(None), is_hidden),
+        case((~is_hidden, Pair.decision)),
+        case((~is_hidden, Pair.corrected_caption)),
+        case((~is_hidden, Pair.decided_by)),
+        case((~is_hidden, Pair.decided_at)),
+        case((~is_hidden, Pair.enriches), else_=false()),
+        case((~is_hidden, Pair.note), else_=""),
     )
 
 
@@ -108,8 +108,8 @@ def sees_all(session: Session, dataset_id: int) -> bool:
 
 def may_know(session: Session, dataset_id: int | None = None) -> ColumnElement[bool]:
     """Condition: the reader may know what others said about the pair."""
-    hidden = _verdicts_hidden(session, dataset_id)
-    return true() if hidden is None else ~hidden
+    is_hidden = _verdicts_hidden(session, dataset_id)
+    return true() if is_hidden is None else ~is_hidden
 
 
 def may_know_pair(session: Session, pair_id: int) -> bool:
@@ -119,13 +119,13 @@ def may_know_pair(session: Session, pair_id: int) -> bool:
 
 def hidden_pairs(session: Session, pair_ids: Sequence[int]) -> set[int]:
     """Those of the pairs about which the reader may not know what others said."""
-    hidden = _verdicts_hidden(session)
-    if hidden is None:
+    is_hidden = _verdicts_hidden(session)
+    if is_hidden is None:
         return set()
     return {
         pair_id
         for part in chunks(pair_ids, _AT_ONCE)
-        for pair_id in session.scalars(select(Pair.id).where(Pair.id.in_(part), hidden))
+        for pair_id in session.scalars(select(Pair.id).where(Pair.id.in_(part), is_hidden))
     }
 
 
@@ -138,13 +138,13 @@ def _verdicts_hidden(session: Session, dataset_id: int | None = None) -> ColumnE
     if not overlaps:
         return None
     opinion = aliased(Opinion)
-    judged = exists().where(opinion.pair_id == Pair.id, opinion.author == reader)
+    has_judged = exists().where(opinion.pair_id == Pair.id, opinion.author == reader)
     opinions = (
         select(func.count(opinion.author))
         .where(opinion.pair_id == Pair.id, opinion.settles.is_(False))
         .scalar_subquery()
     )
-    awaited = (
+    conditions = (
         # The product exceeds an INTEGER from pair 271,177 on.
         and_(
             Pair.dataset_id == number,
@@ -153,7 +153,7 @@ def _verdicts_hidden(session: Session, dataset_id: int | None = None) -> ColumnE
         )
         for number, share, people in overlaps
     )
-    return and_(or_(*awaited), ~judged)
+    return and_(or_(*conditions), ~has_judged)
 
 
 def _overlaps(session: Session) -> list[tuple[int, float, int]]:

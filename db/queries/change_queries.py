@@ -93,16 +93,16 @@ def revise_pairs(session: Session, revisions: Sequence[Revision]) -> None:
         update(Pair),
         [{"id": revision.pair_id, **vars(revision.row)} for revision in revisions],
     )
-    replaced = [revision.pair_id for revision in revisions if revision.picture == "other"]
-    reopen(session, replaced)
-    _forget(session, replaced, {"verdicts", "holds", "snapshot_pairs"})
-    for part in chunks(replaced, _AT_ONCE):  # those left: verdicts refer to them
+    replaced_ids = [revision.pair_id for revision in revisions if revision.picture == "other"]
+    reopen(session, replaced_ids)
+    _forget(session, replaced_ids, {"verdicts", "holds", "snapshot_pairs"})
+    for part in chunks(replaced_ids, _AT_ONCE):  # those left: verdicts refer to them
         session.execute(
             update(Suggestion).where(Suggestion.pair_id.in_(part)).values(kind=OUTDATED)
         )
     _forget(session, [r.pair_id for r in revisions if r.picture == "unknown"], _HISTORY)
-    reworded = [r.pair_id for r in revisions if r.has_new_caption and r.picture == "same"]
-    _forget(session, reworded, _HISTORY | _OF_PICTURE)
+    reworded_ids = [r.pair_id for r in revisions if r.has_new_caption and r.picture == "same"]
+    _forget(session, reworded_ids, _HISTORY | _OF_PICTURE)
 
 
 def _forget(session: Session, pair_ids: Sequence[int], except_tables: set[str]) -> None:

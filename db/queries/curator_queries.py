@@ -84,8 +84,8 @@ def change_curator(
     `MissingRow`."""
     curator = get_curator(session, name)
     values = {"password_hash": password_hash, "role": role, "active": active}
-    changed = {key: value for key, value in values.items() if value is not None}
-    session.execute(update(Curator).where(Curator.id == curator.id).values(changed))
+    changes = {key: value for key, value in values.items() if value is not None}
+    session.execute(update(Curator).where(Curator.id == curator.id).values(changes))
     session.execute(delete(Login).where(Login.curator_id == curator.id))
     if active is False:
         session.execute(delete(ApiKey).where(ApiKey.curator_id == curator.id))

@@ -75,7 +75,7 @@ def unjudged_pairs(
 ) -> list[int]:
     """The next pairs with an id above `after` whose trajectory under the run this classifier has
     not judged, in import order; `only_whole`: only those of which all are whole."""
-    done = exists().where(
+    is_judged = exists().where(
         Detection.pair_id == Trajectory.pair_id,
         Detection.run_id == run_id,
         Detection.classifier_id == classifier_id,
@@ -90,7 +90,7 @@ def unjudged_pairs(
         .where(
             Trajectory.run_id == run_id,
             Trajectory.pair_id > after,
-            ~done,
+            ~is_judged,
             *([~lacks_steps] if only_whole else []),
         )
         .order_by(Trajectory.pair_id)

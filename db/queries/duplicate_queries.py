@@ -139,7 +139,7 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
 def counts(session: Session, dataset_id: int) -> DuplicateCounts:
     """Counts of the dataset's groups and their pictures."""
     every = _groups(session, dataset_id).subquery()
-    left = _groups(session, dataset_id, only_open=True).subquery()
+    open_groups = _groups(session, dataset_id, only_open=True).subquery()
     pictures = (
         select(func.count(Pair.image_path.distinct()))
         .join(NearDuplicate, NearDuplicate.pair_id == Pair.id)
@@ -147,7 +147,7 @@ def counts(session: Session, dataset_id: int) -> DuplicateCounts:
     )
     return DuplicateCounts(
         session.execute(select(func.count()).select_from(every)).scalar_one(),
-        session.execute(select(func.count()).select_from(left)).scalar_one(),
+        session.execute(select(func.count()).select_from(open_groups)).scalar_one(),
         session.execute(pictures).scalar_one(),
     )
 

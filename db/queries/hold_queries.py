@@ -35,7 +35,7 @@ def hold_each(session: Session, pair_ids: Sequence[int], curator: str) -> list[i
             for pair_id in sorted(set(pair_ids))
         ]
     )
-    done = session.scalars(
+    ids = session.scalars(
         statement.on_conflict_do_update(
             index_elements=[Hold.pair_id],
             set_={
@@ -45,8 +45,8 @@ def hold_each(session: Session, pair_ids: Sequence[int], curator: str) -> list[i
             where=or_(Hold.curator == curator, Hold.expires_at <= moment),
         ).returning(Hold.pair_id)
     )
-    held = set(done)
-    return [pair_id for pair_id in pair_ids if pair_id in held]
+    held_ids = set(ids)
+    return [pair_id for pair_id in pair_ids if pair_id in held_ids]
 
 
 def held_by_others(session: Session, pair_ids: Sequence[int], curator: str) -> set[int]:

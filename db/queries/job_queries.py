@@ -157,7 +157,7 @@ def fail_stale_jobs(session: Session) -> list[JobRow]:
     Call at program start. Jobs of other running processes, such as a second server on the same
     database, are not changed. Returns the jobs that were marked.
     """
-    marked = []
+    failures = []
     for job in running_jobs(session):
         if _is_alive(job):
             continue
@@ -166,8 +166,8 @@ def fail_stale_jobs(session: Session) -> list[JobRow]:
             f"The program ended while this job was {job.status}{where}. Finished work is kept; "
             "start the job again to resume from there."
         )
-        marked.append(update_job(session, job.id, status="failed", message=message))
-    return marked
+        failures.append(update_job(session, job.id, status="failed", message=message))
+    return failures
 
 
 def forget_all(session: Session) -> None:

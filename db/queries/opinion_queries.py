@@ -33,8 +33,8 @@ def lock_dataset_pairs(session: Session, dataset_id: int) -> None:
     has a single writer."""
     if session.get_bind().dialect.name == "postgresql":
         pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).order_by(Pair.id)
-        locked = pairs.with_for_update().subquery()
-        session.execute(select(func.count()).select_from(locked))
+        locked_pairs = pairs.with_for_update().subquery()
+        session.execute(select(func.count()).select_from(locked_pairs))
 
 
 def count_acts(session: Session, dataset_id: int) -> int:
@@ -194,8 +194,8 @@ def disputed_ids(session: Session, dataset_id: int) -> Select[int]:
 
 
 def count_disputed(session: Session, dataset_id: int) -> int:
-    disputed = disputed_ids(session, dataset_id).subquery()
-    return session.execute(select(func.count()).select_from(disputed)).scalar_one()
+    disputes = disputed_ids(session, dataset_id).subquery()
+    return session.execute(select(func.count()).select_from(disputes)).scalar_one()
 
 
 def disputed_pairs(session: Session, dataset_id: int) -> list[DisputedPair]:

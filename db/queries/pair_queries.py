@@ -199,8 +199,8 @@ def captions_in_use(
     session: Session, dataset_id: int, after_id: int = 0, limit: int = 1000
 ) -> list[CaptionInUse]:
     """As `pairs_after`, with the captions in use alone."""
-    corrected = verdict_seen(session, dataset_id).corrected_caption
-    caption = func.coalesce(corrected, Pair.caption)
+    correction = verdict_seen(session, dataset_id).corrected_caption
+    caption = func.coalesce(correction, Pair.caption)
     query = select(Pair.id, Pair.external_id, Pair.image_path, caption)
     query = query.where(in_dataset(dataset_id), Pair.id > after_id)
     rows = session.execute(query.order_by(Pair.id).limit(limit))
@@ -226,8 +226,8 @@ def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterato
 
 def count_unscored(session: Session, dataset_id: int, run_id: int) -> int:
     """How many captions have no trajectory of that run."""
-    scored = exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id)
-    query = select(func.count()).where(in_dataset(dataset_id), Pair.caption != "", ~scored)
+    is_scored = exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id)
+    query = select(func.count()).where(in_dataset(dataset_id), Pair.caption != "", ~is_scored)
     return int(session.execute(query).scalar_one())
 
 
@@ -314,11 +314,11 @@ def captions_of_picture(session: Session, dataset_id: int, image_path: str) -> l
 
 def decisions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
     """The decisions in effect on those of the pairs that have one, whoever asks."""
-    decided = select(Pair.id, Pair.decision).where(Pair.decision.is_not(None))
+    query = select(Pair.id, Pair.decision).where(Pair.decision.is_not(None))
     return {
         pair_id: str(decision)
         for part in chunks(pair_ids, 1000)
-        for pair_id, decision in session.execute(decided.where(Pair.id.in_(part))).tuples()
+        for pair_id, decision in session.execute(query.where(Pair.id.in_(part))).tuples()
     }
 
 
@@ -444,11 +444,11 @@ def review_counts(session: Session, dataset_id: int, total: int | None = None) -
     known."""
     if total is None:
         total = totals(session, dataset_id)[0]
-    counted = {
+    by_decision = {
         row[0]: int(row[1]) for row in session.execute(_count_by_judgement(session, dataset_id))
     }
-    errors = sum(number for decision, number in counted.items() if is_wrong(decision))
-    return ReviewCounts(dataset_id, total, sum(counted.values()), errors)
+    errors = sum(number for decision, number in by_decision.items() if is_wrong(decision))
+    return ReviewCounts(dataset_id, total, sum(by_decision.values()), errors)
 
 
 def _count_by_judgement(session: Session, dataset_id: int) -> Select[str | None, int]:
@@ -464,8 +464,8 @@ def _count_by_judgement(session: Session, dataset_id: int) -> Select[str | None,
 def counts(session: Session, dataset_id: int) -> DatasetCounts:
     """Totals of one dataset."""
     total, scored = totals(session, dataset_id)
-    decided = session.execute(_count_by_judgement(session, dataset_id))
-    by_decision = {decision: number for decision, number in decided if decision is not None}
+    rows = session.execute(_count_by_judgement(session, dataset_id))
+    by_decision = {decision: number for decision, number in rows if decision is not None}
     return DatasetCounts(
         total=total,
         scored=scored,
@@ -480,10 +480,10 @@ def judged_by_people(session: Session, dataset_id: int) -> tuple[int, int]:
     wrong."""
     author = verdict_seen(session, dataset_id).decided_by
     by_people = or_(author.is_(None), ~author.startswith(RULE, autoescape=True))
-    decided = session.execute(_count_by_judgement(session, dataset_id).where(by_people))
-    counted = {name: number for name, number in decided if name in RIGHT_OR_WRONG}
-    wrong = sum(number for name, number in counted.items() if is_wrong(name))
-    return sum(counted.values()), wrong
+    rows = session.execute(_count_by_judgement(session, dataset_id).where(by_people))
+    by_decision = {name: number for name, number in rows if name in RIGHT_OR_WRONG}
+    wrong = sum(number for name, number in by_decision.items() if is_wrong(name))
+    return sum(by_decision.values()), wrong
 
 
 def extras_of(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:

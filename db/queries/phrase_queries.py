@@ -167,7 +167,7 @@ def selection_columns(session: Session, dataset_id: int, by: str | None) -> Sele
     )
     parts: list[tuple[NDArray[Any], ...]] = []
     for batch in rows.partitions():
-        ids, s_0, support_values, decisions, edited, splits = zip(*batch, strict=True)
+        ids, s_0, support_values, decisions, edit_flags, splits = zip(*batch, strict=True)
         for split in dict.fromkeys(splits):
             names.setdefault(split or "", len(names))
         count = len(ids)
@@ -176,7 +176,7 @@ def selection_columns(session: Session, dataset_id: int, by: str | None) -> Sele
                 np.fromiter(ids, np.int64, count),
                 np.array(s_0, np.float64),  # None becomes NaN
                 np.array(support_values, np.float64),
-                np.fromiter(map(_verdict, decisions, edited), np.uint8, count),
+                np.fromiter(map(_verdict, decisions, edit_flags), np.uint8, count),
                 np.fromiter((names[split or ""] for split in splits), np.int32, count),
             )
         )

@@ -149,9 +149,9 @@ def pace(session: Session, dataset_id: int) -> list[tuple[str, str, int]]:
         for act in (later.undoes, later.redoes)
     )
     # All labels of a pair's claims count once.
-    counted = case((Verdict.claim.is_(None), Verdict.id), else_=-Verdict.pair_id)
+    unit = case((Verdict.claim.is_(None), Verdict.id), else_=-Verdict.pair_id)
     rows = session.execute(
-        select(Verdict.author, day.label("day"), func.count(counted.distinct()))
+        select(Verdict.author, day.label("day"), func.count(unit.distinct()))
         .join(Pair, Pair.id == Verdict.pair_id)
         .where(
             Pair.dataset_id == dataset_id,
@@ -191,15 +191,15 @@ def review_progress(
     def count(*conditions: ColumnElement[bool]) -> int:
         return int(session.scalar(select(func.count(Pair.id)).where(is_shown, *conditions)) or 0)
 
-    drawn = [
+    audit = [
         below,
         ~verdict.is_undecided,
         judgement_of(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION)),
     ]
     if gap is not None:
-        drawn.append(Pair.random_key < gap)
+        audit.append(Pair.random_key < gap)
     return Reached(
-        point, count(below), count(below, is_error), count(*drawn), count(*drawn, is_error)
+        point, count(below), count(below, is_error), count(*audit), count(*audit, is_error)
     )
 
 

@@ -279,8 +279,8 @@ def count_held_by_others(session: Session, filter: QueueFilter) -> int:
     if filter.reader is None:
         return 0
     everybodys = conditions_of(session, replace(filter, reader=None))
-    held = Pair.id.in_(_held_by_others(filter.reader))
-    return session.execute(select(func.count(Pair.id)).where(held, *everybodys)).scalar_one()
+    is_held = Pair.id.in_(_held_by_others(filter.reader))
+    return session.execute(select(func.count(Pair.id)).where(is_held, *everybodys)).scalar_one()
 
 
 def first_pair(session: Session, filter: QueueFilter) -> int | None:
@@ -505,11 +505,11 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         has_vague = func.coalesce(Pair.vague_claims, 0) > 0
         conditions.append(has_vague if filter.vague else ~has_vague)
     for range in filter.ranges:
-        bounded = _number(session, filter.dataset_id, range.column)
+        number = _number(session, filter.dataset_id, range.column)
         if range.minimum is not None:
-            conditions.append(bounded >= range.minimum)
+            conditions.append(number >= range.minimum)
         if range.maximum is not None:
-            conditions.append(bounded <= range.maximum)
+            conditions.append(number <= range.maximum)
     if filter.external_id is not None:
         check_text(filter.external_id, "The id to search for")
         conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))
@@ -597,11 +597,11 @@ def _rows(
         return _rows_by(session, filter, place, limit, backwards)
     # A key press should not cost a statement that queries the ranking: the last one seen is
     # assumed, and the rows contain the actual one.
-    assumed = session.info.setdefault(key, _last_rankings.get(last, 0))
+    guess = session.info.setdefault(key, _last_rankings.get(last, 0))
     rows = _rows_by(session, filter, place, limit, backwards)
     actual = rows[0].ranking if rows else ranking_of(session, dataset_id)
     session.info[key] = _last_rankings[last] = actual
-    return rows if actual == assumed else _rows_by(session, filter, place, limit, backwards)
+    return rows if actual == guess else _rows_by(session, filter, place, limit, backwards)
 
 
 def _rows_by(
@@ -631,8 +631,8 @@ def _rows_by(
     def distance(row: Row[Any]) -> tuple[float, int]:
         return math.inf if row.p_error is None else abs(row.p_error - 0.5), row.pair_id
 
-    merged = heapq.merge(*streams, key=distance, reverse=backwards)
-    return list(islice(merged, limit))
+    by_distance = heapq.merge(*streams, key=distance, reverse=backwards)
+    return list(islice(by_distance, limit))
 
 
 def _rows_near(
@@ -673,15 +673,15 @@ def _listed_rows(
     rows: Sequence[Any] = session.execute(
         select(*_columns(session, filter)).where(*conditions_of(session, filter))
     ).all()
-    ordered = sorted(rows, key=lambda row: rank[row.pair_id], reverse=backwards)
+    listing = sorted(rows, key=lambda row: rank[row.pair_id], reverse=backwards)
     if place is not None:
         edge = rank.get(place.pair_id, -1)
-        ordered = [
+        listing = [
             row
-            for row in ordered
+            for row in listing
             if (rank[row.pair_id] < edge if backwards else rank[row.pair_id] > edge)
         ]
-    return ordered[:limit]
+    return listing[:limit]
 
 
 def _streams(

@@ -30,8 +30,8 @@ def draw(session: Session, filter: QueueFilter, limit: int) -> tuple[list[Row[An
     # no index has the sum.
     key: Any = Pair.random_key if length > _SHORT else Pair.random_key + 0
     columns = pair_columns(session, ("pair_id", *filter_names(), *WORDS), filter.dataset_id)
-    captioned = has_caption(verdict_seen(session, filter.dataset_id))
-    query: Any = select(*columns, captioned).where(*conditions_of(session, filter))
+    is_captioned = has_caption(verdict_seen(session, filter.dataset_id))
+    query: Any = select(*columns, is_captioned).where(*conditions_of(session, filter))
     rows = session.execute(query.order_by(key, Pair.id).limit(limit)).all()
     return list(rows), length > limit
 

@@ -39,8 +39,8 @@ def add_regions(session: Session, run_id: int, regions: Mapping[int, Sequence[Re
     rows = []
     for pair_id, rows_of_pair in regions.items():
         by_span = {(r.start, r.end): r for r in [*before.get(pair_id, ()), *rows_of_pair]}
-        packed = _pack([by_span[span] for span in sorted(by_span)])
-        rows.append({"pair_id": pair_id, "run_id": run_id, "regions": packed})
+        blob = _pack([by_span[span] for span in sorted(by_span)])
+        rows.append({"pair_id": pair_id, "run_id": run_id, "regions": blob})
     save_rows(session, WordRegions, ("pair_id", "run_id"), rows)
 
 

@@ -173,8 +173,8 @@ def suspects_like(
     counts: list[ColumnElement[int]] = []
     for column, value in ((Pair.suspect_word, word), (Pair.suspect_kind, kind)):
         pairs = select(Pair.id).where(Pair.dataset_id == dataset_id, column == value)
-        limited = pairs.limit(MOST_COUNTED).subquery()
-        count = select(func.count()).select_from(limited).scalar_subquery()
+        first_pairs = pairs.limit(MOST_COUNTED).subquery()
+        count = select(func.count()).select_from(first_pairs).scalar_subquery()
         counts.append(count if value is not None else literal(0))
     same_word, same_kind = session.execute(select(*counts)).one()
     return same_word, same_kind

@@ -81,16 +81,16 @@ def keep_only(session: Session, dataset_id: int, run_id: int) -> None:
     others = select(Retrieval.pair_id).where(
         Retrieval.run_id != run_id, Retrieval.pair_id.in_(pairs.scalar_subquery())
     )
-    unsynchronised = {"synchronize_session": False}
+    options = {"synchronize_session": False}
     session.execute(
         update(Pair).where(Pair.id.in_(others.scalar_subquery())).values(specificity=None),
-        execution_options=unsynchronised,
+        execution_options=options,
     )
     session.execute(
         delete(Retrieval).where(
             Retrieval.run_id != run_id, Retrieval.pair_id.in_(pairs.scalar_subquery())
         ),
-        execution_options=unsynchronised,
+        execution_options=options,
     )
 
 

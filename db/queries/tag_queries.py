@@ -28,11 +28,11 @@ def add(session: Session, pair_ids: Sequence[int], name: str, author: str) -> li
     added_ids: list[int] = []
     for part in chunks(pair_ids, _AT_ONCE):
         query = select(PairTag.pair_id).where(PairTag.name == name, PairTag.pair_id.in_(part))
-        tagged = set(session.scalars(query))
+        tagged_ids = set(session.scalars(query))
         rows = [
             {"name": name, "pair_id": pair_id, "author": author, "created_at": now()}
             for pair_id in dict.fromkeys(part)
-            if pair_id not in tagged
+            if pair_id not in tagged_ids
         ]
         if rows:
             session.execute(insert_for(session, PairTag).on_conflict_do_nothing(), rows)

@@ -215,30 +215,30 @@ def draw_scored(session: Session, run_id: int, dataset_id: int, size: int) -> li
 
     A picture with more than `size` pairs is only drawn, in part, if it is the first one.
     """
-    scored = (
+    conditions = (
         in_dataset(dataset_id),
         exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
     )
     in_turn = session.execute(
-        select(Pair.image_path).where(*scored).order_by(Pair.random_key, Pair.id).limit(size)
+        select(Pair.image_path).where(*conditions).order_by(Pair.random_key, Pair.id).limit(size)
     ).scalars()
     pairs_of: dict[str, list[int]] = {name: [] for name in in_turn}
     for part in chunks(list(pairs_of), 1000):
         rows = session.execute(
             select(Pair.image_path, Pair.id)
-            .where(*scored, Pair.image_path.in_(part))
+            .where(*conditions, Pair.image_path.in_(part))
             .order_by(Pair.id)
         )
         for name, pair_id in rows:
             pairs_of[name].append(pair_id)
-    drawn: list[int] = []
+    sample: list[int] = []
     for ids in pairs_of.values():
-        if len(drawn) + len(ids) <= size:
-            drawn += ids
-        elif not drawn:
-            drawn = ids[:size]
+        if len(sample) + len(ids) <= size:
+            sample += ids
+        elif not sample:
+            sample = ids[:size]
             break
-    return sorted(drawn)
+    return sorted(sample)
 
 
 def is_all_judged(session: Session, run_id: int) -> bool:
@@ -279,21 +279,21 @@ def lacking_steps(
     )
     query = select(Pair.id, Pair.image_path).where(is_lacking)
     if top is not None:
-        ranked = (
+        top_ids = (
             select(Pair.id)
             .where(in_dataset(dataset_id), p_error.is_not(None))
             .order_by(p_error.desc(), Pair.id)
             .limit(top)
         )
-        query = query.where(Pair.id.in_(ranked))
+        query = query.where(Pair.id.in_(top_ids))
     if above is not None:
         query = query.where(p_error >= above)
     if among is not None:
         query = query.where(Pair.id.in_(among))
     else:
         query = query.where(Pair.hidden.is_(False))
-    ordered = query.order_by(Pair.image_path, Pair.id).execution_options(yield_per=10_000)
-    for row in session.execute(ordered):
+    statement = query.order_by(Pair.image_path, Pair.id).execution_options(yield_per=10_000)
+    for row in session.execute(statement):
         yield int(row[0]), str(row[1])
 
 
@@ -374,16 +374,16 @@ def save_copies(
 
 def copies_of(session: Session, run_id: int, copies: Sequence[Copy]) -> dict[Copy, TrajectoryRow]:
     """The trajectory under the run of each copy that has one."""
-    wanted = {(pair_id, digest(text)): (pair_id, text) for pair_id, text in copies}
+    copy_of = {(pair_id, digest(text)): (pair_id, text) for pair_id, text in copies}
     rows_by_copy: dict[Copy, TrajectoryRow] = {}
-    for pair_ids in chunks(sorted({pair_id for pair_id, _ in wanted}), _AT_ONCE):
+    for pair_ids in chunks(sorted({pair_id for pair_id, _ in copy_of}), _AT_ONCE):
         rows = session.execute(
             select(CopyTrajectory.caption, *_COPY_COLUMNS).where(
                 CopyTrajectory.run_id == run_id, CopyTrajectory.pair_id.in_(pair_ids)
             )
         )
         for row in rows:
-            copy = wanted.get((row.pair_id, row.caption))
+            copy = copy_of.get((row.pair_id, row.caption))
             if copy is not None:
                 rows_by_copy[copy] = unpack_row(row)
     return rows_by_copy
@@ -467,12 +467,14 @@ def _save_expectations(
 
 def pack(row: ExpectationRow) -> bytes:
     """Pack as word count, numbers, and alternatives as compressed JSON, if there are any."""
-    packed = b""
+    blob = b""
     if any(row.alternatives):
-        rounded = [[[word, round(p, _DIGITS)] for word, p in words] for words in row.alternatives]
-        packed = zlib.compress(json.dumps(rounded, separators=(",", ":")).encode("ascii"), 9)
+        alternatives = [
+            [[word, round(p, _DIGITS)] for word, p in words] for words in row.alternatives
+        ]
+        blob = zlib.compress(json.dumps(alternatives, separators=(",", ":")).encode("ascii"), 9)
     numbers = encode_floats(np.concatenate([row.log_p, row.distance]))
-    return struct.pack("<H", len(row.log_p)) + numbers + packed
+    return struct.pack("<H", len(row.log_p)) + numbers + blob
 
 
 def unpack(blob: bytes | None, captioner: str | None) -> ExpectationRow | None:

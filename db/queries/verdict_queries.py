@@ -204,10 +204,10 @@ def add_verdict(
     if pair_id not in (versions := _versions(session, [pair_id])):
         raise _missing(pair_id)
     current, standing, labels = versions[pair_id]
-    requested, origin = (decision, corrected_caption), (author, note, suggestion_id)
-    edited = edited_texts(session, [pair_id]).get(pair_id) if decision == "correct" else None
-    if edited is not None:
-        decision, corrected_caption = "correction", edited
+    request, origin = (decision, corrected_caption), (author, note, suggestion_id)
+    edit = edited_texts(session, [pair_id]).get(pair_id) if decision == "correct" else None
+    if edit is not None:
+        decision, corrected_caption = "correction", edit
     if current == expected_version:
         is_boost = False
         if suggestion_id is not None:
@@ -229,17 +229,17 @@ def add_verdict(
                 created_at=now(),
                 replaces=standing,
                 standing_version=version,
-                enriches=edited is not None or (decision == "correction" and is_boost),
+                enriches=edit is not None or (decision == "correction" and is_boost),
                 note=note,
                 sampling=sampling,
-                claim_labels=_kept_labels(labels, requested[0]),
+                claim_labels=_kept_labels(labels, request[0]),
             ),
             settles,
         )
         if act is not None:
             return act
     earlier = _version(session, pair_id, expected_version + 1)
-    if earlier is not None and _is_answer(earlier, requested, origin):
+    if earlier is not None and _is_answer(earlier, request, origin):
         return earlier
     raise VersionConflict(expected_version, pair_state(session, pair_id))
 
@@ -367,8 +367,8 @@ def add_note(
             return row
     earlier = _version(session, pair_id, expected_version + 1)
     if earlier is not None:
-        requested = None, earlier.corrected_caption
-        if _is_answer(earlier, requested, (author, note, earlier.suggestion_id)):
+        request = None, earlier.corrected_caption
+        if _is_answer(earlier, request, (author, note, earlier.suggestion_id)):
             return earlier
     raise VersionConflict(expected_version, pair_state(session, pair_id))
 
@@ -429,29 +429,29 @@ def add_all(
     for request in requests:
         _check(request.decision, request.caption, author, request.note, request.sampling)
     batch, when = batch or uuid.uuid4().hex, now()
-    wanted = {request.pair_id: request for request in requests}
-    lock_pairs(session, list(wanted))
-    edited = edited_texts(session, [r.pair_id for r in requests if r.decision == "correct"])
-    versions = _versions(session, list(wanted))
-    if missing_ids := wanted.keys() - versions.keys():
+    request_of = {request.pair_id: request for request in requests}
+    lock_pairs(session, list(request_of))
+    edits = edited_texts(session, [r.pair_id for r in requests if r.decision == "correct"])
+    versions = _versions(session, list(request_of))
+    if missing_ids := request_of.keys() - versions.keys():
         raise _missing(min(missing_ids))
     changes = []
-    for pair_id, request in wanted.items():
+    for pair_id, request in request_of.items():
         version, standing, labels = versions[pair_id]
         if version != request.version:
             continue
         act = VerdictEvent(
             pair_id=pair_id,
             version=version + 1,
-            decision="correction" if pair_id in edited else request.decision,
-            corrected_caption=edited.get(pair_id, request.caption),
+            decision="correction" if pair_id in edits else request.decision,
+            corrected_caption=edits.get(pair_id, request.caption),
             suggestion_id=None,
             author=author,
             created_at=when,
             replaces=standing,
             standing_version=version + 1,
             batch=batch,
-            enriches=pair_id in edited,
+            enriches=pair_id in edits,
             note=request.note,
             sampling=request.sampling,
             claim_labels=_kept_labels(labels, request.decision),
@@ -459,7 +459,7 @@ def add_all(
         changes.append(_Change(act, author, when))
     _write_all(session, changes)
     session.commit()
-    return _report(changes, wanted)
+    return _report(changes, request_of)
 
 
 def _versions(
@@ -619,7 +619,7 @@ def restore(session: Session, versions: Mapping[int, int], *, author: str, batch
     check_text(who, "The author's name", 255)
     lock_pairs(session, list(versions))
     states = _states(session, list(versions))
-    replaced = {
+    replaced_ids = {
         pair_id
         for pair_id, version in states
         if states[pair_id, version].author == NEW_PICTURE and version > versions[pair_id]
@@ -646,7 +646,7 @@ def restore(session: Session, versions: Mapping[int, int], *, author: str, batch
             restores=versions[pair.id],
         )
         is_same = all(getattr(pair, name) == getattr(act, name) for name in _OF_STATE)
-        if not (is_same and pair.decided_by == decided_by) and pair.id not in replaced:
+        if not (is_same and pair.decided_by == decided_by) and pair.id not in replaced_ids:
             changes.append(_Change(act, decided_by, decided_at))
     _write_all(session, changes)
     session.commit()
@@ -666,7 +666,7 @@ def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
     has_edit = select(Verdict.pair_id).where(Verdict.author.startswith(EDIT, autoescape=True))
     texts: dict[int, str] = {}
     for part in chunks(pair_ids, _AT_ONCE):
-        edited = has_edit.where(Verdict.pair_id.in_(part))
+        edited_ids = has_edit.where(Verdict.pair_id.in_(part))
         acts: dict[tuple[int, int], Any] = {
             (row.pair_id, row.version): row
             for row in session.execute(
@@ -674,10 +674,10 @@ def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
                     Verdict.pair_id, Verdict.version, Verdict.author,
                     Verdict.decision, Verdict.corrected_caption, Verdict.enriches,
                     func.coalesce(Verdict.restores, Verdict.replaces).label("before"),
-                ).where(Verdict.pair_id.in_(edited))
+                ).where(Verdict.pair_id.in_(edited_ids))
             )
         }  # fmt: skip
-        standing = select(Pair.id, Pair.standing_version).where(Pair.id.in_(edited))
+        standing = select(Pair.id, Pair.standing_version).where(Pair.id.in_(edited_ids))
         for pair_id, version in session.execute(standing).tuples():
             act = acts.get((pair_id, version))
             # An edit of a wrong caption is part of its correction.
@@ -850,14 +850,14 @@ def _revert_batch(
             newest = session.execute(newest_first.limit(1)).one_or_none()
             if newest is None:
                 return _find_request(session, author, request_id)
-            wanted = newest_first.where(
+            query = newest_first.where(
                 Verdict.id == newest.id if newest.batch is None else Verdict.batch == newest.batch
             )
         else:
-            wanted = newest_first.where(
+            query = newest_first.where(
                 Verdict.batch == rest_of.batch, Verdict.id < rest_of.rest_before
             )
-        acts = session.execute(wanted.limit(AT_ONCE)).all()
+        acts = session.execute(query.limit(AT_ONCE)).all()
         if not acts:
             if rest_of is None:
                 continue  # others were faster
@@ -985,14 +985,14 @@ def _write_change(session: Session, change: _Change, settles: bool) -> VerdictRo
     """Write the act and the pair's new state, commit, return the row. Returns None, with nothing
     written, if the pair is no longer at the version before the act."""
     act = change.act
-    updated = session.execute(
+    result = session.execute(
         update(Pair)
         .where(Pair.id == act.pair_id, Pair.verdict_version == act.version - 1)
         .values(**_state_after(act), decided_by=change.decided_by, decided_at=change.decided_at),
         execution_options={"synchronize_session": False},
     )
-    assert isinstance(updated, CursorResult)
-    if updated.rowcount == 0:
+    assert isinstance(result, CursorResult)
+    if result.rowcount == 0:
         return None
     values = vars(act)
     verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()

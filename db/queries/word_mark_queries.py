@@ -62,8 +62,8 @@ def marked_and_suspect(
     )
     marks: dict[int, set[Span]] = {}
     suspects: dict[int, bytes] = {}
-    for pair_id, start, end, packed in rows:
+    for pair_id, start, end, blob in rows:
         marks.setdefault(pair_id, set()).add((start, end))
-        suspects[pair_id] = packed
+        suspects[pair_id] = blob
     for pair_id, spans in marks.items():
         yield spans, list(decode_suspects(suspects[pair_id]))

@@ -70,9 +70,9 @@ class Claim:
         if not self.subject:
             return self.start + start, self.start + end
         pronoun = self._pronoun(self.of(caption))
-        moved = self.start + pronoun - len(self.subject)
-        first = self.start if start < len(self.subject) else start + moved
-        return first, max(self.start + pronoun, end + moved)
+        offset = self.start + pronoun - len(self.subject)
+        first = self.start if start < len(self.subject) else start + offset
+        return first, max(self.start + pronoun, end + offset)
 
     def in_question(self, caption: str, start: int, end: int) -> tuple[int, int] | None:
         """The characters of the question that stand for these characters of the caption; None if
@@ -85,8 +85,8 @@ class Claim:
         pronoun = self._pronoun(self.of(caption)) if self.subject else 0
         if start < self.start + pronoun or end > self.end:
             return None
-        moved = len(self.subject) - pronoun - self.start
-        return start + moved, end + moved
+        offset = len(self.subject) - pronoun - self.start
+        return start + offset, end + offset
 
     def answer(self, caption: str, text: str) -> str | None:
         """A changed question as a text in place of the claim: with its pronoun again, a tag with
@@ -97,12 +97,12 @@ class Claim:
         >>> claim.answer(caption, "The dog is black."), claim.answer(caption, "The cat is brown.")
         ('It is black.', None)
         """
-        claimed = self.of(caption)
-        if self.kind == "tag" and "\\" in claimed:
+        original = self.of(caption)
+        if self.kind == "tag" and "\\" in original:
             return None
-        if self.kind == "tag" and "_" in claimed:
+        if self.kind == "tag" and "_" in original:
             return text.replace(" ", "_")
-        pronoun = claimed[: self._pronoun(claimed)]
+        pronoun = original[: self._pronoun(original)]
         if not self.subject or re.match(rf"{re.escape(pronoun)}\b", text):
             return text
         if not re.match(rf"{re.escape(self.subject)}\b", text):

@@ -35,8 +35,8 @@ def without_all(caption: str, claims: Sequence[Claim], text: str | None = None) 
     """
     text = caption if text is None else text
     for claim in sorted(claims, key=lambda claim: -claim.start):
-        if (moved := place_in(text, caption, claim)) is not None:
-            text = without(text, moved)
+        if (place := place_in(text, caption, claim)) is not None:
+            text = without(text, place)
     return text
 
 
@@ -44,8 +44,8 @@ def place_in(text: str, caption: str, claim: Claim) -> Claim | None:
     """The claim of a caption at its place in the text that the caption has become; None if it is no
     longer there, or at several places.
 
-    >>> moved = place_in("Two dogs. A ball.", "A dog. A ball.", Claim(7, 14))
-    >>> moved is not None and (moved.start, moved.end)
+    >>> place = place_in("Two dogs. A ball.", "A dog. A ball.", Claim(7, 14))
+    >>> place is not None and (place.start, place.end)
     (10, 17)
     """
     words = claim.of(caption)

@@ -59,13 +59,13 @@ class ScoredCaption:
     @property
     def whole_steps(self) -> bool:
         """Whether all steps of all trajectories are known."""
-        return all(scored.trajectory.whole for scored in self.claims)
+        return all(claim.trajectory.whole for claim in self.claims)
 
     @property
     def deciding(self) -> tuple[int, ...]:
         """Indices of the claims that decide whether the caption is wrong; all if none says
         anything."""
-        indices = tuple(i for i, scored in enumerate(self.claims) if scored.says_something)
+        indices = tuple(i for i, claim in enumerate(self.claims) if claim.says_something)
         return indices or tuple(range(len(self.claims)))
 
     @property

@@ -71,12 +71,12 @@ def mark_of_list(text: str, line: int) -> int | None:
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Ranges of text that belong together: paragraphs, and items of lists, without their marks; in
     a chat the assistant's turns alone."""
-    skipped = [match.span() for match in _FENCE.finditer(text)]
+    fences = [match.span() for match in _FENCE.finditer(text)]
     asks = False  # inside a turn of the user
     start: int | None = None
     for line_start, line_end in _lines(text):
         line = text[line_start:line_end]
-        in_code = any(first <= line_start < last for first, last in skipped)
+        in_code = any(first <= line_start < last for first, last in fences)
         if in_code or not line.strip() or _HEADING.fullmatch(line):
             if start is not None:
                 yield start, line_start
@@ -114,9 +114,9 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         language = language_of(part)
         code = language if language in LATIN_LANGUAGES else "en"
         for boundary in get_sentence_boundaries(code, part):
-            trimmed = _trim(text, first + boundary["start_index"], first + boundary["end_index"])
-            if trimmed is not None:
-                yield trimmed
+            span = _trim(text, first + boundary["start_index"], first + boundary["end_index"])
+            if span is not None:
+                yield span
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -135,8 +135,8 @@ def _clauses(text: str, start: int, end: int, fits: Fits) -> Iterator[Claim]:
         yield Claim(start, end, "clause")
         return
     for first, last in ((start, place), (place, end)):
-        if (trimmed := _trim(text, first, last)) is not None:
-            yield from _clauses(text, *trimmed, fits)
+        if (span := _trim(text, first, last)) is not None:
+            yield from _clauses(text, *span, fits)
 
 
 def _division(text: str, start: int, end: int) -> int | None:

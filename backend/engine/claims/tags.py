@@ -87,12 +87,12 @@ def piece_around(text: str, claim: Claim) -> tuple[int, int, int]:
         (piece for piece in _pieces(text) if piece[0] <= claim.start and claim.end <= piece[1]),
         (claim.start, claim.end, claim.end),
     )
-    opened = [index for index in range(start, claim.start) if text[index] in "([{"]
-    closed = [index for index in range(claim.end, end) if text[index] in ")]}"]
-    if len(opened) > len(closed):  # a bracket around several
-        start = opened[len(opened) - len(closed) - 1] + 1
-    elif len(closed) > len(opened):
-        end = closed[len(opened) - 1] + 1 if opened else claim.end
+    openings = [index for index in range(start, claim.start) if text[index] in "([{"]
+    closings = [index for index in range(claim.end, end) if text[index] in ")]}"]
+    if len(openings) > len(closings):  # a bracket around several
+        start = openings[len(openings) - len(closings) - 1] + 1
+    elif len(closings) > len(openings):
+        end = closings[len(openings) - 1] + 1 if openings else claim.end
         following = end
     return start, end, following
 

@@ -83,8 +83,8 @@ def _wording(text: str) -> list[float]:
 
 def _tags(text: str) -> list[float]:
     tags = [tag for _, tag in _tagger().tag(text)]
-    counted = Counter(tags)
-    return [counted[tag] / max(1, len(tags)) for tag in _TAGS]
+    counts = Counter(tags)
+    return [counts[tag] / max(1, len(tags)) for tag in _TAGS]
 
 
 @cache
@@ -141,8 +141,8 @@ class Spread:
 
     def __call__(self, numbers: Vector) -> Vector:
         """Standardise, and clip to three standard deviations."""
-        standardised: Vector = np.clip((numbers - self.mean) / self.deviation, -3.0, 3.0)
-        return standardised
+        z_scores: Vector = np.clip((numbers - self.mean) / self.deviation, -3.0, 3.0)
+        return z_scores
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ class Embedded:
         distinct = list(dict.fromkeys(captions))
         if not distinct:
             return []
-        rated = self.captions(inputs(distinct, self.words, self.form)).tolist()
-        ratings = dict(zip(distinct, rated, strict=True))
+        values = self.captions(inputs(distinct, self.words, self.form)).tolist()
+        ratings = dict(zip(distinct, values, strict=True))
         return [ratings[caption] for caption in captions]
 
 
@@ -180,16 +180,16 @@ GAMMA = 0.4
 
 def _word_ratings(captions: Sequence[str], words: Linear) -> Vector:
     """Mean, upper and lower quartile and maximum of each caption's word ratings, shape [n, 4]."""
-    ratings = [
+    groups = [
         [w for w in map(str.lower, _WORD.findall(caption)) if w not in FUNCTION_WORDS][:80]
         for caption in captions
     ]
-    distinct = list(dict.fromkeys(word for group in ratings for word in group))
-    rated = words(embed(distinct).astype(np.float64)) if distinct else np.zeros(0)
-    rating = dict(zip(distinct, rated, strict=True))
+    distinct = list(dict.fromkeys(word for group in groups for word in group))
+    ratings = words(embed(distinct).astype(np.float64)) if distinct else np.zeros(0)
+    rating_of = dict(zip(distinct, ratings, strict=True))
     rows = []
-    for group in ratings:
-        values = np.array([rating[word] for word in group]) if group else np.zeros(1)
+    for group in groups:
+        values = np.array([rating_of[word] for word in group]) if group else np.zeros(1)
         lower, upper = np.quantile(values, (0.25, 0.75))
         rows.append([values.mean(), lower, upper, values.max()])
     return np.array(rows)

@@ -31,9 +31,9 @@ def score_captions(
     it describes nothing. `clipped` False: raw scores, which may lie outside [0, 1], so that extreme
     captions remain distinguishable. Raises ModelUnavailable or ModelMismatch.
     """
-    filled = [caption for caption in captions if caption.strip()]
-    rated = iter(embedded.load()(filled) if model is None else _by_model(filled, model, device))
-    scores = [next(rated) if caption.strip() else 0.0 for caption in captions]
+    texts = [caption for caption in captions if caption.strip()]
+    ratings = iter(embedded.load()(texts) if model is None else _by_model(texts, model, device))
+    scores = [next(ratings) if caption.strip() else 0.0 for caption in captions]
     return [min(1.0, max(0.0, score)) for score in scores] if clipped else scores
 
 
@@ -49,8 +49,8 @@ def _by_model(captions: Sequence[str], name: str, device: str | None) -> list[fl
         ).to(model.device)  # fmt: skip
         with torch.inference_mode():
             logits = model(**inputs).logits.float()
-        rated = logits[:, 0] if logits.shape[1] == 1 else logits.softmax(-1)[:, 1]
-        ratings += rated.tolist()
+        values = logits[:, 0] if logits.shape[1] == 1 else logits.softmax(-1)[:, 1]
+        ratings += values.tolist()
     return ratings
 
 
@@ -92,9 +92,9 @@ def contributions(
 
     `model` as for `score_captions`, whose errors it raises.
     """
-    parsed = Caption.parse(caption)
-    spans = parsed.spans[:MOST_WORDS]
-    without = [parsed.without([index]) for index in range(len(spans))]
+    original = Caption.parse(caption)
+    spans = original.spans[:MOST_WORDS]
+    without = [original.without([index]) for index in range(len(spans))]
     whole, *others = score_captions([caption, *without], model, device, clipped=False)
     return min(1.0, max(0.0, whole)), tuple(
         Contribution(start, end, whole - other)

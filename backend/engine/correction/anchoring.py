@@ -57,32 +57,32 @@ def find_unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
     words = [word for text in sources for _, _, word in content_words(text)]
     exact = {number_of(word) or word.lower() for word in words}
     lemmas = {lemma(word) for word in words}
-    unanchored = []
+    additions = []
     for start, end, word in content_words(proposal):
         is_anchored = (number_of(word) or word.lower()) in exact
         is_anchored = is_anchored or (kind_of(word) not in _EXACT and lemma(word) in lemmas)
         if not is_anchored:
-            unanchored.append(
+            additions.append(
                 Unanchored(start, end, word, f"adds a word that no person wrote: '{word}'")
             )
-    misplaced = misplaced_negations(proposal, sources, unmentioned=True)
-    miscounted = [
+    negations = misplaced_negations(proposal, sources, unmentioned=True)
+    counts = [
         fault
         for fault in _find_miscounted(proposal, sources)
-        if not any(fault.start <= word.start < fault.end for word in unanchored)
+        if not any(fault.start <= word.start < fault.end for word in additions)
     ]
-    return sorted([*misplaced, *miscounted, *unanchored], key=lambda fault: fault.start)
+    return sorted([*negations, *counts, *additions], key=lambda fault: fault.start)
 
 
 def anchored_share(proposal: str, sources: Iterable[str]) -> float:
     """The share of content words that occur in a source and are negated only where that source
     negates them; 1 if there are none."""
     words = content_words(proposal)
-    unanchored = find_unsupported(proposal, sources)
+    faults = find_unsupported(proposal, sources)
     without_source = [
         (start, end)
         for start, end, _ in words
-        if any(start < word.end and end > word.start for word in unanchored)
+        if any(start < fault.end and end > fault.start for fault in faults)
     ]
     return 1 - len(without_source) / len(words) if words else 1.0
 
@@ -120,17 +120,17 @@ def _find_miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
     own_numbers = _written_numbers(proposal)
     if not own_numbers:
         return []
-    numbers, untied = _numbers_in(sources)
-    miscounted = []
-    for thing, counted in own_numbers:
+    numbers, loose_numbers = _numbers_in(sources)
+    faults = []
+    for thing, count in own_numbers:
         source_numbers = numbers.get(thing, set())
         # "Two people", whom another caption calls men.
         general = numbers.get(_general(thing), set()) if source_numbers <= {""} else set()
-        if counted.number not in source_numbers | general | untied:
-            text = proposal[counted.start : counted.end]
+        if count.number not in source_numbers | general | loose_numbers:
+            text = proposal[count.start : count.end]
             why = f"gives a count that no person gave: '{text}'"
-            miscounted.append(Unanchored(counted.start, counted.end, text, why))
-    return miscounted
+            faults.append(Unanchored(count.start, count.end, text, why))
+    return faults
 
 
 def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
@@ -145,18 +145,18 @@ def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
         text for text in human if things.intersection(map(lemma, _words(text)))
     )
     contradicting = []
-    for thing, counted in own_numbers:
-        stated = numbers.get(thing, set())
-        exact = {number for number in stated if number and not is_vague(number)}
-        if "" in stated:  # one of several may have been described
+    for thing, count in own_numbers:
+        human_numbers = numbers.get(thing, set())
+        exact = {number for number in human_numbers if number and not is_vague(number)}
+        if "" in human_numbers:  # one of several may have been described
             exact.discard("one")
         is_one = exact == {"one"}
-        if not exact or counted.number in exact or (is_vague(counted.number) and not is_one):
+        if not exact or count.number in exact or (is_vague(count.number) and not is_one):
             continue
-        end = counted.end if is_one else counted.number_end
-        text = proposal[counted.start : end]
+        end = count.end if is_one else count.number_end
+        text = proposal[count.start : end]
         why = f"people describe the {thing} differently"
-        contradicting.append(Unanchored(counted.start, end, text, why))
+        contradicting.append(Unanchored(count.start, end, text, why))
     return contradicting
 
 
@@ -164,28 +164,28 @@ def _numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]
     """The numbers that captions state for each thing, "" for several without a number; and the
     numbers whose thing the rules cannot identify."""
     numbers: dict[str, set[str]] = {}
-    untied: set[str] = set()
+    loose_numbers: set[str] = set()
     for text in captions:
         counts = _counts_in(text)
         things = [thing for thing, _ in counts]
-        for thing, counted in counts:
+        for thing, count in counts:
             # "A dog and another dog": several.
-            again = things.count(thing) > 1 and not counted.is_written
-            numbers.setdefault(thing, set()).add("" if again else counted.number)
-        tied = {counted.place for _, counted in counts if counted.is_written}
-        untied.update(number_of(w) for i, w in enumerate(_words(text)) if i not in tied)
-    return numbers, untied - {""}
+            again = things.count(thing) > 1 and not count.is_written
+            numbers.setdefault(thing, set()).add("" if again else count.number)
+        places = {count.place for _, count in counts if count.is_written}
+        loose_numbers.update(number_of(w) for i, w in enumerate(_words(text)) if i not in places)
+    return numbers, loose_numbers - {""}
 
 
 @lru_cache(maxsize=4096)  # the captions of a picture are compared with each of them
 def _counts_in(text: str) -> tuple[tuple[str, Counted], ...]:
     """(thing, as counted) of each thing whose number a caption states."""
     caption = Caption.parse(text)
-    return tuple((lemma(caption.words[counted.head]), counted) for counted in counted_in(caption))
+    return tuple((lemma(caption.words[count.head]), count) for count in counted_in(caption))
 
 
 def _written_numbers(text: str) -> list[tuple[str, Counted]]:
-    return [(thing, counted) for thing, counted in _counts_in(text) if counted.is_written]
+    return [(thing, count) for thing, count in _counts_in(text) if count.is_written]
 
 
 def _general(thing: str) -> str:
@@ -210,13 +210,13 @@ def misplaced_negations(
     captions = list(captions)
     if not any(is_negation(word) for text in (proposal, *captions) for word in _words(text)):
         return []
-    affirmed, denied = _Mentions(), _Mentions()
+    affirmations, negations = _Mentions(), _Mentions()
     for text in captions:
         for mention in _mentions(text):
-            (denied if mention.denied else affirmed).add(mention)
-    misplaced = []
+            (negations if mention.denied else affirmations).add(mention)
+    faults = []
     for mention in _mentions(proposal):
-        same, other = (denied, affirmed) if mention.denied else (affirmed, denied)
+        same, other = (negations, affirmations) if mention.denied else (affirmations, negations)
         if any(
             same.contradicts(of, other, mention, unmentioned and mention.denied)
             for of in mention.lemmas
@@ -227,8 +227,8 @@ def misplaced_negations(
                 if mention.denied
                 else f"affirms what people deny: '{text}'"
             )
-            misplaced.append(Unanchored(mention.start, mention.end, text, why))
-    return misplaced
+            faults.append(Unanchored(mention.start, mention.end, text, why))
+    return faults
 
 
 @dataclass(frozen=True)
@@ -275,18 +275,18 @@ def _mentions(text: str) -> list[_Mention]:
     grammar = grammar_of(caption)
     nouns = [i for i, label in enumerate(grammar.labels) if label in ("noun", "weather")]
     mentions = []
-    negated: set[int] = set()
+    negation_scope: set[int] = set()
 
     def thing_before(i: int) -> str:
         return next((lemma(caption.words[n]) for n in reversed(nouns) if n < i), "")
 
     for denial in denials(caption, grammar):
-        negated.update(denial.words)
+        negation_scope.update(denial.words)
         lemmas = tuple(lemma(caption.words[i]) for i in denial.governed)
         of = thing_before(denial.words[0])
         mentions.append(_Mention(denial.start, denial.end, lemmas, of, True, True))
     for i, (label, head) in enumerate(zip(grammar.labels, grammar.heads, strict=True)):
-        if i in negated or label not in ("noun", "weather", "adjective", "verb"):
+        if i in negation_scope or label not in ("noun", "weather", "adjective", "verb"):
             continue
         is_thing = label in ("noun", "weather")
         of = lemma(caption.words[head]) if head is not None and not is_thing else thing_before(i)

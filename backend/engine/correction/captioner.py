@@ -120,8 +120,8 @@ class Captioner:
     @property
     def has_plain_beam_search(self) -> bool:
         """Whether the model's generation_config leaves the result of beam search unchanged."""
-        configured = self.model.text_decoder.generation_config.to_dict()
-        return not {name for name, value in configured.items() if value is not None} - _HARMLESS
+        settings = self.model.text_decoder.generation_config.to_dict()
+        return not {name for name, value in settings.items() if value is not None} - _HARMLESS
 
     @property
     def end(self) -> int:
@@ -211,16 +211,16 @@ class Captioner:
     ) -> list[str]:
         """`describe` for a batch of encoded images."""
         max_batch = self.max_batch
-        described: list[str] = []
+        descriptions: list[str] = []
         for at in range(0, len(memories), max_batch):
             part = memories[at : at + max_batch]
-            described += self.decoding(part).describe(range(len(part)), prefix, max_new_tokens)
-        return described
+            descriptions += self.decoding(part).describe(range(len(part)), prefix, max_new_tokens)
+        return descriptions
 
     def texts(self, sequences: Sequence[Sequence[int]] | torch.Tensor) -> list[str]:
         """Generated tokens as text, without special tokens."""
-        decoded = self.processor.tokenizer.batch_decode(sequences, skip_special_tokens=True)
-        return [str(text).strip() for text in decoded]
+        texts = self.processor.tokenizer.batch_decode(sequences, skip_special_tokens=True)
+        return [str(text).strip() for text in texts]
 
     def looked_at(self, count: int) -> int:
         """How many of the likeliest tokens are searched for `count` whole words."""
@@ -296,8 +296,8 @@ class Captioner:
         return token if token.isalnum() else ""
 
     def _encode(self, pixels: torch.Tensor) -> torch.Tensor:
-        hidden: torch.Tensor = self.model.vision_model(pixels).last_hidden_state
-        return hidden
+        states: torch.Tensor = self.model.vision_model(pixels).last_hidden_state
+        return states
 
     def logits(self, memory: torch.Tensor, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
         """Shape [sequences, longest, vocabulary]. `memory`: one encoded image, or one each."""
@@ -314,12 +314,12 @@ class Captioner:
     ) -> torch.Tensor:
         """Tokens of the likeliest continuation of each row, by beam search."""
         config = self.model.config.text_config
-        generated: torch.Tensor = self.model.text_decoder.generate(
+        sequences: torch.Tensor = self.model.text_decoder.generate(
             input_ids=begun, encoder_hidden_states=memory, attention_mask=torch.ones_like(begun),
             eos_token_id=config.sep_token_id, pad_token_id=config.pad_token_id,
             num_beams=BEAMS, max_new_tokens=max_new_tokens, use_cache=True,
         )  # fmt: skip
-        return generated
+        return sequences
 
     def _decode(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.model.text_decoder(

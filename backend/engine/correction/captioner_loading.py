@@ -54,14 +54,14 @@ def load_captioner(model: str, device: str = "cpu", scorer: Scorer | None = None
             f"'{model}' is a {configuration.model_type} model, not a BLIP captioner or another "
             f"vision-to-text model. {advice}"
         )
-    loaded, report = hub.load(
+    blip, report = hub.load(
         BlipForConditionalGeneration, model, what, advice,
         output_loading_info=True, dtype=torch.float32,
     )  # fmt: skip
     if any(key.startswith("text_decoder") for key in report["missing_keys"]):
         raise ModelMismatch(f"'{model}' has no caption decoder. {advice}")
     processor = hub.load(BlipProcessor, model, what, advice)
-    check_tokenizer(model, processor.tokenizer, int(loaded.config.text_config.vocab_size))
-    check_image_processor(model, processor.image_processor, loaded.config.vision_config)
-    identity = weights_digest(loaded)
-    return Captioner(model, loaded.eval().to(device), processor, device, identity)
+    check_tokenizer(model, processor.tokenizer, int(blip.config.text_config.vocab_size))
+    check_image_processor(model, processor.image_processor, blip.config.vision_config)
+    identity = weights_digest(blip)
+    return Captioner(model, blip.eval().to(device), processor, device, identity)

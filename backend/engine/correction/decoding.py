@@ -205,17 +205,17 @@ class _Search:
         self.image = image
         self.sequences = sequences
         self.count = request.count
-        begun = [
+        matches = [
             beginning.begins(tokens)
             for beginning, tokens in zip(request.beginnings, sequences, strict=True)
         ]
         self.values = [
             beginning.log_p if begins else 0.0
-            for beginning, begins in zip(request.beginnings, begun, strict=True)
+            for beginning, begins in zip(request.beginnings, matches, strict=True)
         ]
         self.read = [
             len(beginning.tokens) if begins else 1
-            for beginning, begins in zip(request.beginnings, begun, strict=True)
+            for beginning, begins in zip(request.beginnings, matches, strict=True)
         ]
 
     def rank(self) -> list[int]:
@@ -223,12 +223,12 @@ class _Search:
 
     def next(self) -> list[int]:
         """The captions to read further; none if the likeliest are known."""
-        ranked = self.rank()
-        unread = [i for i in ranked if self.read[i] < len(self.sequences[i])]
-        if not set(unread).intersection(ranked[: self.count]):
+        ranking = self.rank()
+        unread = [i for i in ranking if self.read[i] < len(self.sequences[i])]
+        if not set(unread).intersection(ranking[: self.count]):
             return []
-        most = max(self.count, int(_SHARE * len(ranked)))
-        reading = set(ranked[:most]).intersection(unread)
+        most = max(self.count, int(_SHARE * len(ranking)))
+        reading = set(ranking[:most]).intersection(unread)
         return sorted(reading)  # keeps shared prefixes together
 
     def update(self, reading: Sequence[int], by: int, values: Sequence[float]) -> None:

@@ -46,23 +46,25 @@ def propose(context: CorrectionContext, count: int = 12) -> Proposing:
         beam = [({}, likelihood)]
     for position in positions:
         old = caption.words[position]
-        prefixes = [prefix_before(caption, position, filled) for filled, _ in beam]
-        extended: list[dict[int, str]] = []
+        prefixes = [prefix_before(caption, position, replacements) for replacements, _ in beam]
+        extensions: list[dict[int, str]] = []
         beginnings: list[Beginning] = []
         next_words = yield AskNextWords(prefixes, CANDIDATES_PER_POSITION)
-        for (filled, _), words in zip(beam, next_words, strict=True):
+        for (replacements, _), words in zip(beam, next_words, strict=True):
             for next_word in words:
                 if next_word.word.lower() != old.lower():
-                    extended.append({**filled, position: match_case(next_word.word, old)})
+                    extensions.append({**replacements, position: match_case(next_word.word, old)})
                     beginnings.append(next_word.beginning)
-        captions = [caption.replace(filled) for filled in extended]
+        captions = [caption.replace(replacements) for replacements in extensions]
         likeliest = yield AskLikeliest(captions, beginnings, width)
-        refilled = [(extended[i], value) for i, value in likeliest]
+        refills = [(extensions[i], value) for i, value in likeliest]
         # This word may be correct after all once another one is refilled.
         innocent = beam if len(positions) > 1 else []
-        beam = sorted([*innocent, *refilled], key=lambda entry: -entry[1])[:width]
+        beam = sorted([*innocent, *refills], key=lambda entry: -entry[1])[:width]
     captions = [
-        repair_articles(caption.replace(filled), caption.text) for filled, _ in beam if filled
+        repair_articles(caption.replace(replacements), caption.text)
+        for replacements, _ in beam
+        if replacements
     ]
     return [
         text for text in dict.fromkeys(captions) if text != caption.text and not _stutters(text)

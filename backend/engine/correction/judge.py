@@ -71,17 +71,17 @@ def _proposals(
 ) -> list[dict[str, str]]:
     contexts = encode_images(contexts, captioner)
     decoding = captioner.decoding([c.memory for c in contexts]) if captioner is not None else None
-    started = [
+    tasks = [
         (number, proposer)
         for proposer in PROPOSERS
         for number in range(len(contexts))
         if decoding is not None or not proposer.asks
     ]
     captions_of = propose_all(
-        decoding, [(number, proposer.start(contexts[number])) for number, proposer in started]
+        decoding, [(number, proposer.start(contexts[number])) for number, proposer in tasks]
     )
     proposals: list[dict[str, str]] = [{} for _ in contexts]
-    for (number, proposer), captions in zip(started, captions_of, strict=True):
+    for (number, proposer), captions in zip(tasks, captions_of, strict=True):
         for caption in captions:
             proposals[number].setdefault(caption, proposer.name)
     return proposals
@@ -96,10 +96,10 @@ def encode_images(
         return list(contexts)
     blind = [c for c in contexts if c.memory is None or c.seen_by != captioner.identity]
     memories = iter(captioner.encode([context.image for context in blind]))
-    encoded = {id(context): next(memories) for context in blind}
+    memory_of = {id(context): next(memories) for context in blind}
     return [
-        replace(context, memory=encoded[id(context)], seen_by=captioner.identity)
-        if id(context) in encoded
+        replace(context, memory=memory_of[id(context)], seen_by=captioner.identity)
+        if id(context) in memory_of
         else context
         for context in contexts
     ]
@@ -208,10 +208,10 @@ def _probabilities(
     if probability_of is None or not selection:
         return [None] * len(selection)
     pairs = [(context.state, Caption.parse(caption)) for context, caption in selection]
-    trajectories = dict(run_trajectories(scorer, pairs, exploring, session=session))
-    ordered = [trajectories[i] for i in range(len(selection))]
+    trajectory_of = dict(run_trajectories(scorer, pairs, exploring, session=session))
+    trajectories = [trajectory_of[i] for i in range(len(selection))]
     if classifier_captioner is None:
-        return probability_of(ordered)
+        return probability_of(trajectories)
     distinct = {id(context): context for context, _ in selection}
     memories = {
         key: context.memory
@@ -220,7 +220,9 @@ def _probabilities(
         )
     }
     return probability_of(
-        with_expectations_in(classifier_captioner, [memories[id(c)] for c, _ in selection], ordered)
+        with_expectations_in(
+            classifier_captioner, [memories[id(c)] for c, _ in selection], trajectories
+        )
     )
 
 

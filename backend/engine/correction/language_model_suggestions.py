@@ -76,8 +76,8 @@ def _propose(context: CorrectionContext, corrector: Corrector) -> Proposal:
 def _read(context: CorrectionContext, mode: Mode, answer: Answer) -> Proposal:
     if not answer.finished:
         raise Unreadable("it was cut off before its end.")
-    corrected = answers.read(answer.text, mode, context.caption.text)
-    steps = tuple(corrected.steps) if isinstance(corrected, Reasoned) else ()
-    if harmless(corrected.caption) == harmless(context.caption.text):
+    correction = answers.read(answer.text, mode, context.caption.text)
+    steps = tuple(correction.steps) if isinstance(correction, Reasoned) else ()
+    if harmless(correction.caption) == harmless(context.caption.text):
         return Proposal("unchanged", None, "the model considers the caption right", steps)
-    return Proposal("corrected", corrected.caption, "", steps)
+    return Proposal("corrected", correction.caption, "", steps)

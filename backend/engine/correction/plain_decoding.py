@@ -26,9 +26,9 @@ class PlainDecoding(Decoding):
             return []
         captioner = self._captioner
         prompt = captioner.tokens([prefix])[0][:-1]
-        begun = torch.tensor([prompt] * len(images), device=captioner.device)
+        prompts = torch.tensor([prompt] * len(images), device=captioner.device)
         memories = torch.cat([self._memories[image] for image in images])
-        return captioner.texts(captioner.generate(memories, begun, max_new_tokens))
+        return captioner.texts(captioner.generate(memories, prompts, max_new_tokens))
 
     @torch.inference_mode()
     def steps(self, requests: AskedTokens) -> list[torch.Tensor]:

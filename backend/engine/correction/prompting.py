@@ -78,10 +78,10 @@ def ask_again(original: Question, answer: str, problem: str) -> Question:
 
 def encode_picture(image: Image.Image) -> bytes:
     """The picture as it is sent: JPEG without metadata, at most LONGEST_SIDE pixels per side."""
-    sent = image.convert("RGB")
-    sent.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    picture = image.convert("RGB")
+    picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     into = io.BytesIO()
-    sent.save(into, "JPEG", quality=92)
+    picture.save(into, "JPEG", quality=92)
     return into.getvalue()
 
 
@@ -89,14 +89,14 @@ def _suspects(context: CorrectionContext) -> str:
     """ "red" (0.93), "two" (0.41, word 5); only repeated words get their position."""
     words = [word.lower() for word in context.caption.words]
     place = {span: i for i, span in enumerate(context.caption.spans)}
-    described = []
+    entries = []
     for suspect in sorted(context.suspects, key=lambda span: -span.score)[:MOST_WORDS]:
         index = place.get((suspect.start, suspect.end))
         if index is None or suspect.score < VISIBLE:
             continue
         again = f", word {index + 1}" if words.count(words[index]) > 1 else ""
-        described.append(f'"{harmless(context.caption.words[index])}" ({suspect.score:.2f}{again})')
-    return ", ".join(described) or "none in particular"
+        entries.append(f'"{harmless(context.caption.words[index])}" ({suspect.score:.2f}{again})')
+    return ", ".join(entries) or "none in particular"
 
 
 def _steps(trajectory: Trajectory) -> str:
@@ -116,7 +116,7 @@ def _change(trajectory: Trajectory, step: int) -> str:
         return f'took out "{harmless(word)}"'
     before = Caption.parse(trajectory.caption_at(step - 1)).words
     after = Caption.parse(trajectory.caption_at(step)).words
-    exchanged = changes(before, after)
-    old = " ".join(before[i] for run in exchanged for i in run.old)
-    new = " ".join(after[j] for run in exchanged for j in run.new)
+    runs = changes(before, after)
+    old = " ".join(before[i] for run in runs for i in run.old)
+    new = " ".join(after[j] for run in runs for j in run.new)
     return harmless(f'exchanged "{old}" for "{new}"')

@@ -60,18 +60,18 @@ def rank_suggestions(
         worth = gain / most - COST_OF_WORDS * share_lost(caption, text_of(suggestion))
         return False, -round(worth, _EQUAL), words_changed(caption, text_of(suggestion))
 
-    ordered = sorted(suggestions, key=key)
+    ranking = sorted(suggestions, key=key)
     # Of each proposer: (place among its captions, index).
     listed_by: dict[str, list[tuple[int, int]]] = {}
-    for index, suggestion in enumerate(ordered):
+    for index, suggestion in enumerate(ranking):
         preference = preference_of(suggestion)
         if preference is not None and improves(suggestion):
             listed_by.setdefault(preference[0], []).append((preference[1], index))
-    result = list(ordered)
+    result = list(ranking)
     for of_proposer in listed_by.values():
         places = [index for _, index in of_proposer]
         for place, (_, index) in zip(places, sorted(of_proposer), strict=True):
-            result[place] = ordered[index]
+            result[place] = ranking[index]
     return result
 
 
@@ -128,14 +128,14 @@ class CorrectionContext:
         suggestion wants to see one.
         """
         index_of = {span: i for i, span in enumerate(self.caption.spans)}
-        ranked = sorted(self.suspects, key=lambda suspect: -suspect.score)
+        suspects = sorted(self.suspects, key=lambda suspect: -suspect.score)
         positions = [
             index_of[suspect.start, suspect.end]
-            for suspect in ranked
+            for suspect in suspects
             if suspect.score >= SUSPECT_THRESHOLD and (suspect.start, suspect.end) in index_of
         ]
-        if not positions and ranked and (ranked[0].start, ranked[0].end) in index_of:
-            positions = [index_of[ranked[0].start, ranked[0].end]]
+        if not positions and suspects and (suspects[0].start, suspects[0].end) in index_of:
+            positions = [index_of[suspects[0].start, suspects[0].end]]
         return tuple(positions[:at_most])
 
 

@@ -32,11 +32,11 @@ def propose(trajectory: Trajectory) -> list[str]:
     if trajectory.peak == 0:
         return []
     start = float(trajectory.scores[0])
-    wanted = MOST_OF_THE_GAIN * (float(trajectory.scores[trajectory.peak]) - start)
+    threshold = MOST_OF_THE_GAIN * (float(trajectory.scores[trajectory.peak]) - start)
     smallest = next(
         step
         for step in range(1, trajectory.peak + 1)
-        if float(trajectory.scores[step]) - start >= wanted
+        if float(trajectory.scores[step]) - start >= threshold
     )
     captions = [_caption_at(trajectory, step) for step in (smallest, trajectory.peak)]
     return [text for text in dict.fromkeys(captions) if text and _keeps_enough(trajectory, text)]
@@ -52,10 +52,10 @@ def _caption_at(trajectory: Trajectory, step: int) -> str | None:
 
 def _keeps_enough(trajectory: Trajectory, text: str) -> bool:
     words = trajectory.caption.words
-    left = [word.lower() for word in Caption.parse(text).words]
+    remaining = [word.lower() for word in Caption.parse(text).words]
     function_words = language_in(trajectory.caption.text).function_words
-    naming = [word for word in left if word not in function_words]
-    return len(left) >= KEPT_AT_LEAST * len(words) and len(naming) >= min(2, len(words))
+    naming = [word for word in remaining if word not in function_words]
+    return len(remaining) >= KEPT_AT_LEAST * len(words) and len(naming) >= min(2, len(words))
 
 
 def _proposing(context: CorrectionContext) -> Proposing:

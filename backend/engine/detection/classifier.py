@@ -192,13 +192,13 @@ def choose(
     if detector == "paper":
         return choose_as_published(features, labels, weights, folds, PAPERS_OWN, tick)
     candidates = families_of(detector) if families is None else families
-    tried = _cross_validate(features, labels, weights, folds, candidates, tick)
-    alone = tried.alone
-    best = tried.best or tried.signs or alone
-    if tried.signs is not None and tried.best is not None:
-        ahead = _MARGIN * _standard_error(tried.signs.auc, len(labels))
-        if tried.best.auc <= tried.signs.auc + ahead:
-            best = tried.signs
+    results = _cross_validate(features, labels, weights, folds, candidates, tick)
+    alone = results.alone
+    best = results.best or results.signs or alone
+    if results.signs is not None and results.best is not None:
+        ahead = _MARGIN * _standard_error(results.signs.auc, len(labels))
+        if results.best.auc <= results.signs.auc + ahead:
+            best = results.signs
     if margin is None:
         margin = _standard_error(alone.auc, len(labels))
     if detector == "best" and alone.auc > best.auc + margin:
@@ -229,10 +229,10 @@ def choose_as_published(
     best: Model = S_0
     best_auc = -1.0
     auc_of: dict[str, float] = {}
-    tried: Families = [(S_0, [S_0]), *papers_families(columns)]
-    for number, (template, variants) in enumerate(tried):
+    all_families: Families = [(S_0, [S_0]), *papers_families(columns)]
+    for number, (template, variants) in enumerate(all_families):
         if tick is not None:
-            tick(number, len(tried), "Choosing a detector")
+            tick(number, len(all_families), "Choosing a detector")
         models = [template.fit(features[rows], labels[rows], weights[rows]) for rows, _ in parts]
         for variant in variants:
             auc = float(
@@ -329,10 +329,10 @@ def _cross_validate(
     alone: ModelChoice | None = None
     signs: ModelChoice | None = None
     auc_of: dict[str, float] = {}
-    tried: Families = [(S_0, [S_0]), *families]
-    for number, (template, variants) in enumerate(tried):
+    all_families: Families = [(S_0, [S_0]), *families]
+    for number, (template, variants) in enumerate(all_families):
         if tick is not None:
-            tick(number, len(tried), "Choosing a detector")
+            tick(number, len(all_families), "Choosing a detector")
         models = [
             template.fit(features[folds != f], labels[folds != f], weights[folds != f])
             for f in range(FOLDS)
@@ -417,8 +417,8 @@ def calibrate(log_odds: Weights, labels: Labels, weights: Weights) -> Calibratio
     """Platt scaling on out-of-fold log-odds."""
     from sklearn.linear_model import LogisticRegression
 
-    bounded = np.clip(log_odds, -10, 10)[:, None]
-    platt = LogisticRegression(C=1e3).fit(bounded, labels, sample_weight=weights)
+    column = np.clip(log_odds, -10, 10)[:, None]
+    platt = LogisticRegression(C=1e3).fit(column, labels, sample_weight=weights)
     # A negative slope would invert the ranking; clipped to 0, a useless model predicts a constant.
     return Calibration(max(0.0, float(platt.coef_[0, 0])), float(platt.intercept_[0]))
 

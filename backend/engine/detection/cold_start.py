@@ -120,15 +120,15 @@ def cold_start(
         copies = make_copies(captions, score, groups, maximum_pairs, seed)
     except TrainingError as problem:
         return _too_small(originals, str(problem))
-    used = sorted(set(copies.owners))
-    labels = np.r_[np.zeros(len(used), np.int64), np.ones(len(copies.owners), np.int64)]
+    rows = sorted(set(copies.owners))
+    labels = np.r_[np.zeros(len(rows), np.int64), np.ones(len(copies.owners), np.int64)]
     weights = balance_classes(labels)
-    features = np.concatenate([originals[used], copies.features])
-    owner_groups = [groups[owner] for owner in (*used, *copies.owners)]
+    features = np.concatenate([originals[rows], copies.features])
+    owner_groups = [groups[owner] for owner in (*rows, *copies.owners)]
     folds = fold_of(owner_groups, seed)
     choice = choose(features, labels, weights, folds, tick=progress, detector=detector)
     plain = calibrate(choice.out_of_fold, labels, weights)
-    share = estimated_share(plain(choice.out_of_fold[: len(used)]))
+    share = estimated_share(plain(choice.out_of_fold[: len(rows)]))
     calibration = Calibration(plain.slope, plain.offset, share)
     model = fit_model(choice.model, features, labels, weights)
     words = copies.words or DEFAULT
@@ -139,11 +139,11 @@ def cold_start(
     )
     has_fold = np.isfinite(apart)
     log_odds[has_fold] = apart[has_fold]
-    log_odds[used] = choice.out_of_fold[: len(used)]
+    log_odds[rows] = choice.out_of_fold[: len(rows)]
     p_error = calibration(log_odds)
     report = {
         **report_of(choice),
-        "trained_on_pairs": len(used),
+        "trained_on_pairs": len(rows),
         "noisy_copies": len(copies.owners),
         "word_weights": "fitted" if copies.words is not None else "default",
         "captioner": copies.captioner,
@@ -157,7 +157,7 @@ def cold_start(
             f"injected noise of the dataset's own words, as there are none of its language "
             f"({copies.language.name}), no verdicts yet"
         )
-    copy_log_odds = choice.out_of_fold[len(used) :]
+    copy_log_odds = choice.out_of_fold[len(rows) :]
     return TrainedDetector(p_error, classifier, report, log_odds, copies.owners, copy_log_odds)
 
 
@@ -179,23 +179,23 @@ def make_copies(
     source = FineGrainedNoise(pair.caption for pair in pairs)
     requests: list[tuple[int, str]] = []
     kinds: list[str] = []
-    changed: list[Spans] = []
+    spans: list[Spans] = []
     for turn in range(rounds):
-        injected = inject(pairs, 1.0, seed=seed + turn, source=source)
-        for position, noisy in zip(sample, injected, strict=True):
+        noisy_captions = inject(pairs, 1.0, seed=seed + turn, source=source)
+        for position, noisy in zip(sample, noisy_captions, strict=True):
             if noisy is not None:
                 requests.append((position, noisy.text))
                 kinds.append(noisy.kind)
-                changed.append(noisy.changed if noisy.kind == "fine_grained" else ())
+                spans.append(noisy.changed if noisy.kind == "fine_grained" else ())
     if len(requests) < FEWEST_PAIRS:
         raise TrainingError("hardly any noise can be injected into these captions")
-    scored = score(requests)
+    trajectories = score(requests)
     return Copies(
         [owner for owner, _ in requests],
         kinds,
-        feature_matrix(scored),
-        fit_word_weights(scored, changed),
-        captioner_of(scored),
+        feature_matrix(trajectories),
+        fit_word_weights(trajectories, spans),
+        captioner_of(trajectories),
         source.language,
     )
 
@@ -209,11 +209,12 @@ def drawn_by_image(groups: Sequence[Hashable], at_most: int, seed: int) -> list[
     for row, group in enumerate(groups):
         rows_of.setdefault(group, []).append(row)
     images = list(rows_of.values())
-    drawn: list[int] = []
-    for number in np.random.default_rng(seed).permutation(len(images)).tolist():
-        if len(drawn) + len(images[number]) <= at_most:
-            drawn += images[number]
-    return sorted(drawn or images[0][:at_most] if images else [])
+    sample: list[int] = []
+    order = np.random.default_rng(seed).permutation(len(images)).tolist()
+    for number in order:
+        if len(sample) + len(images[number]) <= at_most:
+            sample += images[number]
+    return sorted(sample or images[order[0]][:at_most] if images else [])
 
 
 def first_steps(trajectories: Sequence[Trajectory]) -> list[Trajectory]:

@@ -94,8 +94,8 @@ class Linear:
         values = features[:, list(self.columns)]
         mean, deviation = values.mean(0), values.std(0)
         deviation[deviation < 1e-9] = 1.0
-        scaled = self._clip((values - mean) / deviation)
-        coefficients, bias = _logistic(scaled, labels, weights, self.strength, self.signs)
+        z_scores = self._clip((values - mean) / deviation)
+        coefficients, bias = _logistic(z_scores, labels, weights, self.strength, self.signs)
         return replace(
             self, mean=tuple(mean.tolist()), deviation=tuple(deviation.tolist()),
             weights=tuple(coefficients.tolist()), bias=bias,
@@ -109,9 +109,9 @@ class Linear:
         """Contribution of each column to the log-odds relative to an average row, [rows,
         columns]."""
         values = features[:, list(self.columns)]
-        scaled = self._clip((values - np.array(self.mean)) / np.array(self.deviation))
-        weighted: Matrix = scaled * np.array(self.weights)
-        return weighted
+        z_scores = self._clip((values - np.array(self.mean)) / np.array(self.deviation))
+        contributions: Matrix = z_scores * np.array(self.weights)
+        return contributions
 
     @staticmethod
     def _clip(scaled: Matrix) -> Matrix:
@@ -160,9 +160,9 @@ class NineSigns:
 
     def contributions(self, features: Matrix) -> Matrix:
         """Contribution of each sign to the log-odds relative to an average row, [rows, signs]."""
-        weighted = self.share * self.signs.contributions(features)
-        weighted[:, 0] += (1 - self.share) * self.alone.contributions(features)[:, 0]
-        return weighted
+        contributions = self.share * self.signs.contributions(features)
+        contributions[:, 0] += (1 - self.share) * self.alone.contributions(features)[:, 0]
+        return contributions
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -177,17 +177,17 @@ def log_odds(scores: Matrix) -> Matrix:
     them. Extended linearly below 0, so that it is monotonic for cosines too.
     """
     inner = np.clip(scores, _EDGE, 1 - _EDGE)
-    expanded: Matrix = np.log(inner / (1 - inner)) + 10 * np.minimum(scores, 0.0)
-    return expanded
+    values: Matrix = np.log(inner / (1 - inner)) + 10 * np.minimum(scores, 0.0)
+    return values
 
 
 def _pad(trajectory: Trajectory) -> Matrix:
     """s_1 … s_T and c_1 … c_T (TRACED §4.3), shape [2, LONGEST]; s_0 is the first column."""
-    padded = np.full((2, LONGEST), np.nan)
+    matrix = np.full((2, LONGEST), np.nan)
     steps = min(LONGEST, len(trajectory.scores) - 1)
-    padded[0, :steps] = trajectory.scores[1 : steps + 1]
-    padded[1, :steps] = trajectory.similarities[1 : steps + 1]
-    return padded
+    matrix[0, :steps] = trajectory.scores[1 : steps + 1]
+    matrix[1, :steps] = trajectory.similarities[1 : steps + 1]
+    return matrix
 
 
 def _auxiliary(trajectory: Trajectory) -> Matrix:
@@ -223,10 +223,10 @@ def _rises(s: Matrix) -> float:
 
 def _deletions(gains: FloatArray) -> tuple[float, ...]:
     """The values named in DELETIONS."""
-    ordered = np.sort(gains.astype(np.float64))[::-1] if len(gains) else np.zeros(1)
-    second = ordered[min(1, len(ordered) - 1)]
-    spread, share = ordered.std(), (ordered > 0).mean()
-    return ordered[0], second, ordered.mean(), ordered[-1], spread, share
+    sorted_gains = np.sort(gains.astype(np.float64))[::-1] if len(gains) else np.zeros(1)
+    second = sorted_gains[min(1, len(sorted_gains) - 1)]
+    spread, share = sorted_gains.std(), (sorted_gains > 0).mean()
+    return sorted_gains[0], second, sorted_gains.mean(), sorted_gains[-1], spread, share
 
 
 def _row(trajectory: Trajectory) -> Matrix:

@@ -35,7 +35,7 @@ class JudgedCaptions:
 def judge_captions(classifier: Classifier, captions: Sequence[ScoredCaption]) -> JudgedCaptions:
     """Probabilities by a classifier, with a second model's opinions."""
     trajectories = [
-        classifier.read(scored.trajectory) for caption in captions for scored in caption.claims
+        classifier.read(claim.trajectory) for caption in captions for claim in caption.claims
     ]
     features = feature_matrix(trajectories)
     return judge_claims(classifier, captions, features, classifier.log_odds(features))
@@ -80,7 +80,7 @@ def judge_cross_fitted(
     claims, in order."""
     classifier = detector.classifier
     features = feature_matrix(
-        [classifier.read(scored.trajectory) for caption in captions for scored in caption.claims]
+        [classifier.read(claim.trajectory) for caption in captions for claim in caption.claims]
     )
     log_odds = classifier.log_odds(features)
     rows, start = [], 0
@@ -113,5 +113,5 @@ def with_chance(detector: TrainedDetector, rows: Sequence[Sequence[int]]) -> Cla
     if chance is None:
         return detector.classifier
     share = estimated_share(chance([captions[row] for row in several]))
-    calibrated = replace(chance, calibration=Calibration(share=share))
-    return replace(detector.classifier, chance=calibrated)
+    caption_chance = replace(chance, calibration=Calibration(share=share))
+    return replace(detector.classifier, chance=caption_chance)

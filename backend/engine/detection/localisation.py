@@ -136,10 +136,10 @@ def word_scores(trajectory: Trajectory, weights: WordWeights = DEFAULT) -> NDArr
     """Score of each word the model reads, in [0, 1], shape [len(first_step_scores)]."""
     signs, is_measured = word_signs(trajectory)
     weight = weights.of_signs() * is_measured
-    scores = signs @ weight / max(float(weight.sum()), 1e-9)
+    means = signs @ weight / max(float(weight.sum()), 1e-9)
     factor = np.where(is_function_word(trajectory), weights.function_words, 1.0)
-    clipped: NDArray[np.float64] = np.clip(scores * factor, 0.0, 1.0)
-    return clipped
+    scores: NDArray[np.float64] = np.clip(means * factor, 0.0, 1.0)
+    return scores
 
 
 def _relative(gains: np.ndarray) -> np.ndarray:

@@ -20,11 +20,11 @@ class Calibration:
     def __call__(self, log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
         p = 1 / (1 + np.exp(-np.clip(self.slope * log_odds + self.offset, -30, 30)))
         if self.share is None:
-            calibrated: NDArray[np.float64] = p
+            probabilities: NDArray[np.float64] = p
         else:
             ratio = self.share * p / (1 - p)
             # An estimate may exceed 1: compress it smoothly above _BEND to preserve the ranking.
             over = np.maximum(ratio - _BEND, 0.0)
             bent = _BEND + (1 - _BEND) * over / (over + 1 - _BEND)
-            calibrated = np.where(ratio > _BEND, bent, ratio)
-        return calibrated
+            probabilities = np.where(ratio > _BEND, bent, ratio)
+        return probabilities

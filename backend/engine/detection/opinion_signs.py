@@ -62,9 +62,9 @@ def signs_of(answers: Mapping[int, float]) -> dict[int, float]:
         return {}
     p = np.clip(np.array(list(answers.values())), _EDGE, 1 - _EDGE)
     odds = np.log(p / (1 - p))
-    signs = (odds - np.median(odds)) / (odds.std() or 1.0)
-    bounded = np.clip(signs, -_LARGEST_SIGN, _LARGEST_SIGN).round(4)
-    return dict(zip(answers, bounded.tolist(), strict=True))
+    z_scores = (odds - np.median(odds)) / (odds.std() or 1.0)
+    signs = np.clip(z_scores, -_LARGEST_SIGN, _LARGEST_SIGN).round(4)
+    return dict(zip(answers, signs.tolist(), strict=True))
 
 
 def with_opinions(p_error: FloatArray, signs: FloatArray, weight: float) -> FloatArray:
@@ -94,13 +94,13 @@ def fitted_weight(p_error: FloatArray, signs: FloatArray, labels: NDArray[np.int
 def without_suspects(caption: str, suspects: Sequence[Span]) -> list[tuple[int, int, str]]:
     """(start, end, caption without the word at these characters) of the most suspect words; none
     if the caption has no other word."""
-    parsed = Caption.parse(caption)
-    word_at = {span: word for word, span in enumerate(parsed.spans)}
+    original = Caption.parse(caption)
+    word_at = {span: word for word, span in enumerate(original.spans)}
     likely = sorted((s for s in suspects if s[2] > 0), key=lambda suspect: -suspect[2])
     words = [word_at[start, end] for start, end, _ in likely if (start, end) in word_at]
-    if len(parsed) < 2:
+    if len(original) < 2:
         return []
-    return [(*parsed.spans[word], parsed.without([word])) for word in words[:WORDS]]
+    return [(*original.spans[word], original.without([word])) for word in words[:WORDS]]
 
 
 def with_deletions(

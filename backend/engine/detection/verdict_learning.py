@@ -110,39 +110,41 @@ def learn(prior: Classifier, in_use: InUse, pairs: JudgedPairs, seed: int = 0) -
     The report's "learnt" is "order" or "level"; for "comparison" see `Comparison`. Raises
     TrainingError with too few verdicts.
     """
-    judged, drawn = pairs.is_judged, pairs.is_judged & pairs.at_random
-    check_verdicts(int(judged.sum()))
+    is_judged, is_drawn = pairs.is_judged, pairs.is_judged & pairs.at_random
+    check_verdicts(int(is_judged.sum()))
     comparison = None
-    if drawn.any():
-        after = _cross_fitted(pairs, judged, drawn, seed)
-        before = in_use.p_error[drawn]
+    if is_drawn.any():
+        after = _cross_fitted(pairs, is_judged, is_drawn, seed)
+        before = in_use.p_error[is_drawn]
         if in_use.seen.any():
-            before = _cross_fitted(pairs, in_use.seen & judged, drawn, seed)
-        weights = _open_share(pairs)[drawn]
-        comparison = compare(before, after, pairs.labels[drawn], weights, seed)
+            before = _cross_fitted(pairs, in_use.seen & is_judged, is_drawn, seed)
+        weights = _open_share(pairs)[is_drawn]
+        comparison = compare(before, after, pairs.labels[is_drawn], weights, seed)
     is_order = comparison is not None and comparison.is_no_worse
     if is_order:
-        update = fit_update(pairs, judged)
+        update = fit_update(pairs, is_judged)
         base, p_error = prior, update(pairs.p_prior, pairs.features)
     else:
         base = in_use.classifier
-        level = fit_update(replace(pairs, p_prior=in_use.p_error), judged, only_level=True)
+        level = fit_update(replace(pairs, p_prior=in_use.p_error), is_judged, only_level=True)
         update = (base.update or VerdictUpdate()).then(level)
         p_error = level(in_use.p_error, pairs.features)
-    labels = pairs.labels[judged]
-    weight = fitted_weight(p_error[judged], pairs.opinions[judged], labels)
+    labels = pairs.labels[is_judged]
+    weight = fitted_weight(p_error[is_judged], pairs.opinions[is_judged], labels)
     report: dict[str, Any] = {
         "learnt": "order" if is_order else "level",
         "verdicts_wrong": int(labels.sum()),
         "verdicts_right": int(len(labels) - labels.sum()),
-        "verdicts_at_random": int(drawn.sum()),
-        "level_is_known": int(drawn.sum()) >= FEWEST_FOR_LEVEL,
+        "verdicts_at_random": int(is_drawn.sum()),
+        "level_is_known": int(is_drawn.sum()) >= FEWEST_FOR_LEVEL,
     }
     if comparison is not None:
         report |= comparison.report()
     if pairs.opinions.any():
         report["opinion_weight"] = weight
-    signs = signs_by_verdicts(pairs.features[drawn], pairs.labels[drawn], pairs.opinions[drawn])
+    signs = signs_by_verdicts(
+        pairs.features[is_drawn], pairs.labels[is_drawn], pairs.opinions[is_drawn]
+    )
     if signs:
         report["signs"] = signs_in_words(signs)
         report["harmful"] = harmful(signs)
@@ -199,8 +201,8 @@ def compare(
         order = np.argsort(-p, kind="stable")[:wrong]
         row[order] = labels[order]
     found_before, found_after = (int(row.sum()) for row in in_first)
-    drawn = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
-    low, high = np.quantile((in_first[1] - in_first[0])[drawn].sum(1), (0.025, 0.975))
+    resamples = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
+    low, high = np.quantile((in_first[1] - in_first[0])[resamples].sum(1), (0.025, 0.975))
     counts = (count, wrong, found_before, found_after, round(low), round(high))
     if not 0 < wrong < count:
         return Comparison(*counts)
@@ -278,31 +280,31 @@ def _fit(
     from scipy.optimize import minimize
 
     columns = np.column_stack([np.ones(len(labels)), prior_odds, signs])
-    expected = np.r_[0.0, 1.0, np.zeros(signs.shape[1])]
+    prior_mean = np.r_[0.0, 1.0, np.zeros(signs.shape[1])]
     precisions = np.r_[intercept, _SLOPE, np.full(signs.shape[1], precision)]
 
     def loss(parameters: Weights) -> tuple[float, Weights]:
-        odds, away = columns @ parameters, parameters - expected
+        odds, away = columns @ parameters, parameters - prior_mean
         value = float((weights * (np.logaddexp(0, odds) - labels * odds)).sum())
         slope = columns.T @ (weights * (probability(odds) - labels)) + precisions * away
         return value + 0.5 * float(precisions @ away**2), slope
 
-    solution = minimize(loss, expected, jac=True, method="L-BFGS-B")
+    solution = minimize(loss, prior_mean, jac=True, method="L-BFGS-B")
     p = probability(columns @ solution.x)
-    scaled = columns * np.sqrt(weights * p * (1 - p))[:, None] / np.sqrt(precisions)
-    _, determinant = np.linalg.slogdet(np.eye(columns.shape[1]) + scaled.T @ scaled)
+    scaled_columns = columns * np.sqrt(weights * p * (1 - p))[:, None] / np.sqrt(precisions)
+    _, determinant = np.linalg.slogdet(np.eye(columns.shape[1]) + scaled_columns.T @ scaled_columns)
     return _Fit(solution.x, -float(solution.fun) - 0.5 * float(determinant))
 
 
 def _open_share(pairs: JudgedPairs) -> Weights:
     """The share of pairs of similar probability that nobody has judged, in [0, 1], by row."""
-    sampled = pairs.p_prior[pairs.is_sampled]
-    cells = np.searchsorted(np.sort(sampled), pairs.p_prior) * _CELLS // (len(sampled) + 1)
-    every = np.bincount(cells[pairs.is_sampled], minlength=_CELLS)
-    judged = np.bincount(cells[pairs.is_sampled & pairs.is_judged], minlength=_CELLS)
+    sample = pairs.p_prior[pairs.is_sampled]
+    cells = np.searchsorted(np.sort(sample), pairs.p_prior) * _CELLS // (len(sample) + 1)
+    counts = np.bincount(cells[pairs.is_sampled], minlength=_CELLS)
+    judged_counts = np.bincount(cells[pairs.is_sampled & pairs.is_judged], minlength=_CELLS)
     distances = np.subtract.outer(np.arange(_CELLS), np.arange(_CELLS)) / (_CELLS * _SIMILAR)
     nearness = np.exp(-0.5 * distances**2)
-    share: Weights = (1 - nearness @ judged / (nearness @ every))[cells]
+    share: Weights = (1 - nearness @ judged_counts / (nearness @ counts))[cells]
     return share
 
 

@@ -50,8 +50,8 @@ class Scale:
         values = (features[:, list(self.columns)] - np.array(self.mean)) / np.array(self.deviation)
         is_captioners = np.isin(self.columns, _CAPTIONER)
         values[np.ix_(~has_expectation(features), is_captioners)] = 0.0
-        bounded: Matrix = np.clip(values, -_FARTHEST, _FARTHEST)
-        return bounded
+        z_scores: Matrix = np.clip(values, -_FARTHEST, _FARTHEST)
+        return z_scores
 
 
 @dataclass(frozen=True)

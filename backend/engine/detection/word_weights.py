@@ -66,10 +66,10 @@ def fit_word_weights(
     if len(examples) < FEWEST:
         return None
     halves = (examples[::2], examples[1::2])
-    gained = 0.0
+    gain = 0.0
     for half, other in (halves, halves[::-1]):
-        gained += _likelihood(other, _fit(half)) - _likelihood(other, DEFAULT)
-    return _fit(examples) if gained > 0 else None
+        gain += _likelihood(other, _fit(half)) - _likelihood(other, DEFAULT)
+    return _fit(examples) if gain > 0 else None
 
 
 def changed_words(caption: Caption, spans: Spans, words_read: int) -> NDArray[np.bool_]:
@@ -102,9 +102,9 @@ class MarkedWords:
     def scores(self, weights: WordWeights) -> NDArray[np.float64]:
         """How suspect each word is, as in `localisation.word_scores`, [words]."""
         measured_weights = weights.of_signs() * self.known
-        scores = self.signs @ (measured_weights / max(float(measured_weights.sum()), 1e-9))
-        scored: NDArray[np.float64] = scores * np.where(self.function, weights.function_words, 1.0)
-        return scored
+        means = self.signs @ (measured_weights / max(float(measured_weights.sum()), 1e-9))
+        scores: NDArray[np.float64] = means * np.where(self.function, weights.function_words, 1.0)
+        return scores
 
     def is_hit(self, weights: WordWeights) -> bool:
         """Whether the most suspect word is a wrong one."""
@@ -139,29 +139,29 @@ def learn_word_weights(
 ) -> LearntWords:
     """Update the weights by captions whose wrong words people have marked. `at_random`: whether
     each was shown because it was drawn at random."""
-    drawn = np.array(at_random, np.bool_)
-    if len(marked) < FEWEST_MARKED or drawn.sum() < _FEWEST_AT_RANDOM:
+    is_drawn = np.array(at_random, np.bool_)
+    if len(marked) < FEWEST_MARKED or is_drawn.sum() < _FEWEST_AT_RANDOM:
         return LearntWords(prior, len(marked))
-    weights = np.where(drawn, 1.0, _NOT_AT_RANDOM)
+    weights = np.where(is_drawn, 1.0, _NOT_AT_RANDOM)
 
     def fit(rows: NDArray[np.int64]) -> WordWeights:
         examples = [marked[row] for row in rows]
         factors = (prior.function_words,)
         return _fit(examples, prior, _PENALTY_OF_MARKS, factors, weights[rows])
 
-    gained, before, after = np.zeros(len(marked)), 0, 0
+    gains, before, after = np.zeros(len(marked)), 0, 0
     for fold in range(_FOLDS):
         held_out = np.arange(len(marked)) % _FOLDS == fold
         trial = fit(np.flatnonzero(~held_out))
-        for row in np.flatnonzero(held_out & drawn).tolist():
+        for row in np.flatnonzero(held_out & is_drawn).tolist():
             likelihoods = [_likelihoods([marked[row]], w)[0] for w in (prior, trial)]
-            gained[row] = likelihoods[1] - likelihoods[0]
+            gains[row] = likelihoods[1] - likelihoods[0]
             before += marked[row].is_hit(prior)
             after += marked[row].is_hit(trial)
-    error = float(gained[drawn].std(ddof=1)) / drawn.sum() ** 0.5
-    is_better = after > before and float(gained[drawn].mean()) > _CLEARLY * error
+    error = float(gains[is_drawn].std(ddof=1)) / is_drawn.sum() ** 0.5
+    is_better = after > before and float(gains[is_drawn].mean()) > _CLEARLY * error
     learnt = fit(np.arange(len(marked))) if is_better else prior
-    return LearntWords(learnt, len(marked), is_better, int(drawn.sum()), before, after)
+    return LearntWords(learnt, len(marked), is_better, int(is_drawn.sum()), before, after)
 
 
 def _fit(
@@ -179,24 +179,24 @@ def _fit(
     start = prior.of_signs() * is_measured
     start = start / start.sum()
     counts = np.ones(len(examples)) if counts is None else counts
-    tried = []
+    trials = []
     for factor in factors:
         solution = minimize(
             _loss, start, args=(examples, factor, start, penalty, counts), jac=True,
             method="L-BFGS-B", bounds=[(0.0, None) if has else (0.0, 0.0) for has in is_measured],
         )  # fmt: skip
-        tried.append((float(solution.fun), factor, solution.x))
-    _, factor, weights = min(tried, key=lambda trial: trial[0])
+        trials.append((float(solution.fun), factor, solution.x))
+    _, factor, weights = min(trials, key=lambda trial: trial[0])
     total = float(weights.sum())
     if total < 1e-6:
         return prior
-    named = dict(zip(SIGNS, (weights / total).round(4).tolist(), strict=True))
+    weight_of = dict(zip(SIGNS, (weights / total).round(4).tolist(), strict=True))
     # A sign that no caption has keeps its weight, on the scale of the fitted ones.
     share = float((prior.of_signs() * is_measured).sum())
     for name, has, usual in zip(SIGNS, is_measured, prior.of_signs(), strict=True):
         if not has:
-            named[name] = round(float(usual) / share, 4)
-    return replace(prior, **named, function_words=factor)
+            weight_of[name] = round(float(usual) / share, 4)
+    return replace(prior, **weight_of, function_words=factor)
 
 
 def _loss(
@@ -231,6 +231,6 @@ def _likelihoods(examples: Sequence[MarkedWords], weights: WordWeights) -> NDArr
 
 
 def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    raised = np.exp(scores - scores.max())
-    probabilities: NDArray[np.float64] = raised / raised.sum()
+    exponentials = np.exp(scores - scores.max())
+    probabilities: NDArray[np.float64] = exponentials / exponentials.sum()
     return probabilities

@@ -92,14 +92,14 @@ def repair_articles(text: str, original: str) -> str:
     >>> repair_articles("A orange cat and an herb", "A red cat and an herb")
     'An orange cat and an herb'
     """
-    unchanged = {words for _, words in _articles(Caption.parse(original))}
+    original_pairs = {words for _, words in _articles(Caption.parse(original))}
     caption = Caption.parse(text)
-    repaired: dict[int, str] = {}
+    repairs: dict[int, str] = {}
     for i, (article, follower) in _articles(caption):
         fitting = article_for(follower)
-        if (article, follower) not in unchanged and article.lower() != fitting:
-            repaired[i] = fitting.upper() if text.isupper() else match_case(fitting, article)
-    return caption.replace(repaired) if repaired else text
+        if (article, follower) not in original_pairs and article.lower() != fitting:
+            repairs[i] = fitting.upper() if text.isupper() else match_case(fitting, article)
+    return caption.replace(repairs) if repairs else text
 
 
 def _articles(caption: Caption) -> Iterator[tuple[int, tuple[str, str]]]:

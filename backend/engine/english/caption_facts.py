@@ -70,22 +70,22 @@ def counted_in(caption: Caption, grammar: Grammar | None = None) -> tuple[Counte
     if not caption.words or not is_spaced(caption.text):
         return ()
     grammar = grammar or grammar_of(caption)
-    denied = {place for denial in denials(caption, grammar) for place in denial.words}
+    negation_scope = {place for denial in denials(caption, grammar) for place in denial.words}
     words = [word.lower() for word in caption.words]
-    counted: dict[int, Counted] = {}
+    counts: dict[int, Counted] = {}
     for first, head in enumerate(grammar.heads):
-        if head is None or head in counted or grammar.labels[head] != "noun":
+        if head is None or head in counts or grammar.labels[head] != "noun":
             continue
         group = words[head] in _GROUPS and words[head + 1 : head + 2] == ["of"]
-        if group or denied.intersection(range(first, head + 1)):
+        if group or negation_scope.intersection(range(first, head + 1)):
             continue
         number, place = _number(words, first, head)
         if number is None:
             continue
         at = first if place is None else place
         (start, number_end), end = caption.spans[at], caption.spans[head][1]
-        counted[head] = Counted(start, end, head, number, at, number_end, place is not None)
-    return tuple(counted.values())
+        counts[head] = Counted(start, end, head, number, at, number_end, place is not None)
+    return tuple(counts.values())
 
 
 def _number(words: list[str], first: int, head: int) -> tuple[str | None, int | None]:
@@ -202,13 +202,13 @@ def left_out(caption: str, text: str) -> str:
     """
     facts = facts_in([text], strict=True)
     phrases = phrases_of(caption)
-    lost = [phrase.text(caption) for phrase in _new_among(caption, phrases, facts)]
-    untied = [
+    omissions = [phrase.text(caption) for phrase in _new_among(caption, phrases, facts)]
+    relations = [
         phrase.text(caption)
         for phrase in phrases
         if phrase.kind == "relation" and not _is_tied(caption, phrase, phrases, facts)
     ]
-    return next((text for text in (*lost, *untied) if text.lower() not in _EMPTY), "")
+    return next((text for text in (*omissions, *relations) if text.lower() not in _EMPTY), "")
 
 
 def _is_tied(text: str, phrase: Phrase, phrases: Sequence[Phrase], facts: CaptionFacts) -> bool:

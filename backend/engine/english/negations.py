@@ -51,11 +51,11 @@ def denials(caption: Caption, grammar: Grammar | None = None) -> tuple[Denial, .
     words = [word.lower() for word in caption.words]
     denials = []
     for i in negations:
-        governed = _all_governed(grammar, words, i)
-        if governed:
-            numbers = tuple(range(i, governed[-1] + 1))
-            start, end = caption.spans[i][0], caption.spans[governed[-1]][1]
-            denials.append(Denial(start, end, numbers, governed))
+        scope = _all_governed(grammar, words, i)
+        if scope:
+            numbers = tuple(range(i, scope[-1] + 1))
+            start, end = caption.spans[i][0], caption.spans[scope[-1]][1]
+            denials.append(Denial(start, end, numbers, scope))
     return tuple(denials)
 
 
@@ -63,10 +63,10 @@ def _all_governed(grammar: Grammar, words: Sequence[str], i: int) -> tuple[int, 
     if words[i] in _PRONOUNS:
         return (i,)
     begins = words[i] == "no"  # it is part of the noun phrase
-    governed = [_governed_word(grammar, words, i if begins else i + 1)]
-    while (last := governed[-1]) is not None and words[last + 1 : last + 2] in (["or"], ["nor"]):
-        governed.append(_governed_word(grammar, words, last + 2))
-    return tuple(place for place in governed if place is not None)
+    scope = [_governed_word(grammar, words, i if begins else i + 1)]
+    while (last := scope[-1]) is not None and words[last + 1 : last + 2] in (["or"], ["nor"]):
+        scope.append(_governed_word(grammar, words, last + 2))
+    return tuple(place for place in scope if place is not None)
 
 
 def _governed_word(grammar: Grammar, words: Sequence[str], first: int) -> int | None:

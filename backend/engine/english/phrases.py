@@ -311,9 +311,9 @@ class _Reading:
     def _is_misread(self, i: int, before: _Label) -> bool:
         """Whether word i is an -ing verb mistagged as a noun, following its subject."""
         word = self.words[i]
-        named = kind_of(word) in ("person", "object", "place", "time")
+        is_thing = kind_of(word) in ("person", "object", "place", "time")
         is_verb = before == "noun" and self._is_joined(i - 1) and not self.owns[i - 1]
-        return word.endswith("ing") and is_verb and not named and word not in _THINGS_IN_ING
+        return word.endswith("ing") and is_verb and not is_thing and word not in _THINGS_IN_ING
 
     def _verb_follows(self, i: int) -> bool:
         return any(label == "verb" for label in self.labels[i + 1 : i + 3])
@@ -425,8 +425,8 @@ class _Reading:
             return i - 1 if weather else start + 1 if other else None
         while self._forms_compound(i):
             i += 1
-        while self.owns[i] and self._is_joined(i) and (owned := self.thing(i + 1)) is not None:
-            i = owned
+        while self.owns[i] and self._is_joined(i) and (possession := self.thing(i + 1)) is not None:
+            i = possession
         return i
 
     def _forms_compound(self, i: int) -> bool:
@@ -458,7 +458,7 @@ def _tags(words: tuple[str, ...]) -> tuple[str, ...]:
     import_textblob()
     from textblob.en import tag  # takes 2 s to import
 
-    tagged = tag(" ".join(words), tokenize=False)
-    if len(tagged) != len(words):
+    tags = tag(" ".join(words), tokenize=False)
+    if len(tags) != len(words):
         return ("NN",) * len(words)
-    return tuple(str(tag) for _, tag in tagged)
+    return tuple(str(tag) for _, tag in tags)

@@ -38,16 +38,16 @@ def without_words(caption: Caption, places: Collection[int]) -> str | None:
         i for i in places
         if _is_content(grammar, caption, i) and _first(grammar, i) not in relations
     }  # fmt: skip
-    joined: set[int] = set()
+    conjunctions: set[int] = set()
     while True:
         removal = _with_consequences(grammar, caption, removal)
-        joined = {i for i in relations - removal if _lies_between(grammar, i, removal)}
-        alone = {word for i in relations - removal - joined for word in _whole(grammar, i)}
+        conjunctions = {i for i in relations - removal if _lies_between(grammar, i, removal)}
+        alone = {word for i in relations - removal - conjunctions for word in _whole(grammar, i)}
         if not alone:
             break
         removal |= alone
     words = dict.fromkeys(removal, "")
-    for first in joined:
+    for first in conjunctions:
         words |= dict.fromkeys(_whole(grammar, first), "") | {first: "and"}
     text = tidy(_with_replaced(caption, words), caption.text)
     return text if words and text != caption.text and is_sentence(text) else None

@@ -77,20 +77,20 @@ class ChatEndpoint(ChatModel):
     def _answer(self, question: Question) -> Answer:
         body = self._explain_errors(lambda: self._send(question))
         try:
-            answered = read_completion(body)
+            completion = read_completion(body)
         except NoCompletion as problem:
             text = self._not_a_completion(str(problem))
             if self._has_answered:  # one bad answer says nothing about the next question
                 raise QuestionRefused(text) from problem
             raise ModelUnavailable(text) from problem
-        if question.alternatives and not answered.likeliest:
+        if question.alternatives and not completion.likeliest:
             raise ModelUnavailable(
                 f"{self._where} answers without log-probabilities, {_WITHOUT_LOGPROBS}"
             )
         self._has_answered = True
         return Answer(
-            answered.text, answered.finished, answered.tokens_in, answered.tokens_out,
-            likeliest=answered.likeliest if question.alternatives else (),
+            completion.text, completion.finished, completion.tokens_in, completion.tokens_out,
+            likeliest=completion.likeliest if question.alternatives else (),
         )  # fmt: skip
 
     def _send(self, question: Question) -> str:
@@ -100,7 +100,7 @@ class ChatEndpoint(ChatModel):
         first: Exception | None = None
         while form is not None and form not in refused:
             try:
-                answered = self._client.chat.completions.with_raw_response.create(
+                response = self._client.chat.completions.with_raw_response.create(
                     model=self.name,
                     messages=_messages(question),
                     **form.options(question),
@@ -111,7 +111,7 @@ class ChatEndpoint(ChatModel):
                 form = form.without(f"{problem.message} {problem.body}", question, refused)
             else:
                 self._form = form
-                return answered.http_response.text
+                return response.http_response.text
         assert first is not None
         raise first
 
@@ -200,8 +200,8 @@ class _Form:
             options["logprobs"] = True
             options["top_logprobs"] = min(question.alternatives, self.alternatives)
         if question.schema is not None and self.schema == "json_schema":
-            described = {"name": "answer", "schema": question.schema, "strict": True}
-            options["response_format"] = {"type": "json_schema", "json_schema": described}
+            json_schema = {"name": "answer", "schema": question.schema, "strict": True}
+            options["response_format"] = {"type": "json_schema", "json_schema": json_schema}
         elif question.schema is not None and self.schema == "json_object":
             options["response_format"] = {"type": "json_object"}
         return options
@@ -213,9 +213,9 @@ class _Form:
         none, without the schema, the newest part of the protocol. None if nothing is left to
         try. `refused`: the forms tried for this question."""
         if self.length is not None and self.length in refusal:
-            tried = {form.length for form in refused}
+            lengths = {form.length for form in refused}
             names = ("max_completion_tokens", "max_tokens")
-            return replace(self, length=next((name for name in names if name not in tried), None))
+            return replace(self, length=next((name for name in names if name not in lengths), None))
         if "temperature" in refusal and self.temperature:
             return replace(self, temperature=False)
         if "seed" in refusal and self.seed:

@@ -104,7 +104,7 @@ class Spending:
 
     def check(self, model: str) -> None:
         """Raises BudgetSpent if no further question is allowed, SettingsError if the budget is in
-        money and the model has no price. A question's cost is amounts only afterwards, so a budget
+        money and the model has no price. A question's cost is known only afterwards, so a budget
         can be exceeded by at most one question."""
         if self.budget.cost is not None and self.prices.of(model) is None:
             raise no_price(f"'{model}' has none")
@@ -113,10 +113,10 @@ class Spending:
             (self.tokens_in + self.tokens_out, self.budget.tokens, "tokens"),
             (self.cost, self.budget.cost, "in money"),
         )
-        for spent, allowed, what in limits:
-            if allowed is not None and spent >= allowed:
+        for amount, limit, what in limits:
+            if limit is not None and amount >= limit:
                 raise BudgetSpent(
-                    f"The budget of {allowed:g} {what} is spent. Answers so far are kept: run the "
+                    f"The budget of {limit:g} {what} is spent. Answers so far are kept: run the "
                     "command again with a larger budget to go on."
                 )
 
@@ -179,7 +179,7 @@ def forecast(questions: Sequence[Questions], prices: PriceList) -> Forecast:
     fewest = _total([(each, each.fewest) for each in questions], prices)
     most = _total([(each, each.most) for each in questions], prices)
     longest = max([TOKENS_AN_ANSWER, *(each.tokens_out for each in questions)])
-    assumed = (
+    assumptions = (
         f"assuming {CHARACTERS_A_TOKEN} characters a token, {TOKENS_A_PICTURE} tokens a picture, "
         f"{longest} tokens an answer"
     )
@@ -188,7 +188,7 @@ def forecast(questions: Sequence[Questions], prices: PriceList) -> Forecast:
         (fewest.tokens_in, most.tokens_in),
         (fewest.tokens_out, most.tokens_out),
         None if fewest.cost is None or most.cost is None else (fewest.cost, most.cost),
-        "" if all(each.by_answers for each in questions) else assumed,
+        "" if all(each.by_answers for each in questions) else assumptions,
     )
 
 

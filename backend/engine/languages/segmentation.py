@@ -60,7 +60,7 @@ def _weights(language: str) -> Mapping[str, float]:
     """The logarithm of how often each word is used."""
     from wordfreq import get_frequency_dict
 
-    used = {
+    shares = {
         word: share
         for word, share in get_frequency_dict(language, wordlist="large").items()
         if len(word) <= _LONGEST
@@ -68,5 +68,5 @@ def _weights(language: str) -> Mapping[str, float]:
     of_language = LANGUAGES[language]
     for word in of_language.words:
         frequent = word in of_language.function_words or of_language.kinds[word] == "count"
-        used[word] = max(used.get(word, 0.0), _FUNCTION if frequent else _LISTED)
-    return {word: math.log(share) for word, share in used.items()}
+        shares[word] = max(shares.get(word, 0.0), _FUNCTION if frequent else _LISTED)
+    return {word: math.log(share) for word, share in shares.items()}

@@ -76,14 +76,14 @@ class Comparison:
         """("begin" or "end", the words) with which most captions begin or end: they say nothing
         about a picture, and a model that is trained on them learns to say them."""
         first = min(self.captions, _FIRST)
-        shared = []
+        phrases = []
         for end, affixes in self._affixes.items():
             common = [affix for affix, number in affixes.items() if number >= _SAME_WORDS * first]
             longest = max(common, key=len, default="")
             # "A …" is how captions begin.
             if self.captions >= FEWEST and (" " in longest or len(longest) > 5):
-                shared.append((end, longest))
-        return shared
+                phrases.append((end, longest))
+        return phrases
 
     @cached_property
     def _usual_lengths(self) -> tuple[int, int]:

@@ -123,9 +123,9 @@ def frames(captions: Iterable[str]) -> Rules:
     two words in another caption. Words that identify a language are not."""
     between: dict[tuple[str, str], dict[str, None]] = {}
     for text in captions:
-        fixed = language_in(text).identifies
+        markers = language_in(text).identifies
         for before, word, after in _frames(_lower(Caption.parse(text))):
-            if word not in fixed:
+            if word not in markers:
                 between.setdefault((before, after), {})[word] = None
     groups: Mapping[tuple[str, str], tuple[str, ...]] = {
         frame: tuple(words) for frame, words in between.items() if len(words) > 1

@@ -69,12 +69,12 @@ class FineGrainedNoise:
         if not selection:
             return None
         replacements = [replacement for edit in selection for replacement in edit.replacements]
-        new, changed = rewrite(caption, replacements)
+        new, spans = rewrite(caption, replacements)
         if new.split() == text.split():
             return None
         selection.sort(key=lambda edit: edit.replacements[0].first)
         kinds = tuple(edit.kind for edit in selection)
-        return NoisyCaption(new, changed, "fine_grained", kinds, text)
+        return NoisyCaption(new, spans, "fine_grained", kinds, text)
 
     def _language_of(self, text: str) -> Language:
         return language_in(text, self.language)
@@ -113,16 +113,16 @@ class FineGrainedNoise:
         """
         if len(texts) > _BALANCED_ON:
             texts = generator.sample(texts, _BALANCED_ON)
-        offered = [edits for text in texts if (edits := self._edits(Caption.parse(text)))]
+        candidates = [edits for text in texts if (edits := self._edits(Caption.parse(text)))]
         for _ in range(rounds):
-            gained: Counter[str] = Counter()
-            lost: Counter[str] = Counter()
-            for edits in offered:
+            gains: Counter[str] = Counter()
+            losses: Counter[str] = Counter()
+            for edits in candidates:
                 for edit in self._choose(edits, generator):
-                    gained[edit.gained] += 1
-                    lost[edit.lost] += 1
-            for word in gained.keys() | lost.keys():
-                ratio = (lost[word] + 3.0) / (gained[word] + 3.0)
+                    gains[edit.gained] += 1
+                    losses[edit.lost] += 1
+            for word in gains.keys() | losses.keys():
+                ratio = (losses[word] + 3.0) / (gains[word] + 3.0)
                 factor = self._factor.get(word, 1.0) * ratio**0.7
                 self._factor[word] = min(30.0, max(0.02, factor))
 

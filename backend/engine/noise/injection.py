@@ -48,8 +48,8 @@ class Swapper:
 
     def random(self, index: int, generator: Random) -> NoisyCaption | None:
         """The caption of a random other image, or None if there is no other caption."""
-        drawn = [generator.randrange(len(self.pairs)) for _ in range(_TRIES)]
-        return self._first_that_fits(index, [*drawn, *range(len(self.pairs))], "random")
+        sample = [generator.randrange(len(self.pairs)) for _ in range(_TRIES)]
+        return self._first_that_fits(index, [*sample, *range(len(self.pairs))], "random")
 
     def noun(self, index: int, generator: Random) -> NoisyCaption | None:
         """The caption of another image that shares a noun, or None if there is none.
@@ -61,10 +61,10 @@ class Swapper:
         generator.shuffle(nouns)
         for noun in nouns:
             sharing = self._by_noun[noun]
-            drawn = [generator.choice(sharing) for _ in range(_TRIES)]
-            swapped = self._first_that_fits(index, [*drawn, *sharing], "noun")
-            if swapped is not None:
-                return swapped
+            sample = [generator.choice(sharing) for _ in range(_TRIES)]
+            swap = self._first_that_fits(index, [*sample, *sharing], "noun")
+            if swap is not None:
+                return swap
         return None
 
     def _first_that_fits(
@@ -142,19 +142,19 @@ def inject(
     order = list(range(len(pairs)))
     generator.shuffle(order)
     noisy: list[NoisyCaption | None] = [None] * len(pairs)
-    wanted = round(rate * len(pairs))
+    target = round(rate * len(pairs))
     count = 0
     for index in order:
-        if count == wanted:
+        if count == target:
             break
         turn = count % len(kinds)
         for kind in [*kinds[turn:], *kinds[:turn]]:
-            changed = makers[kind](index, generator)
-            if changed is not None:
-                noisy[index] = changed
+            noisy_caption = makers[kind](index, generator)
+            if noisy_caption is not None:
+                noisy[index] = noisy_caption
                 count += 1
                 if tick is not None:
-                    tick(count, wanted)
+                    tick(count, target)
                 break
     return noisy
 

@@ -63,22 +63,22 @@ def rewrite(
     that a replacement governs are marked as well; its articles and forms of "to be" are then not
     marked.
     """
-    wanted = sorted(replacements, key=lambda replacement: replacement.first)
-    repaired = [
-        fixed
-        for replacement in wanted
-        if (fixed := _repaired_article(caption, replacement)) is not None
+    changes = sorted(replacements, key=lambda replacement: replacement.first)
+    repairs = [
+        repair
+        for replacement in changes
+        if (repair := _repaired_article(caption, replacement)) is not None
     ]
     places = {
-        word for replacement in wanted for word in range(replacement.first, replacement.last + 1)
+        word for replacement in changes for word in range(replacement.first, replacement.last + 1)
     }
-    silent = [fixed for fixed in repaired if fixed.first not in places]
-    governed = {word for replacement in wanted for word in replacement.governs} - places
+    silent = [repair for repair in repairs if repair.first not in places]
+    scope = {word for replacement in changes for word in replacement.governs} - places
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []
     shifts: list[tuple[int, int]] = []  # from this character of the old text on, by how much
     length = position = 0
-    for change in sorted([*wanted, *silent], key=lambda replacement: replacement.first):
+    for change in sorted([*changes, *silent], key=lambda replacement: replacement.first):
         start, end = caption.spans[change.first][0], caption.spans[change.last][1]
         new = _with_case_of(change.text, caption.words[change.first : change.last + 1])
         pieces += [caption.text[position:start], new]
@@ -93,7 +93,7 @@ def rewrite(
         length += len(new)
         position = end
         shifts.append((end, length - end))
-    for word in governed:
+    for word in scope:
         start, end = caption.spans[word]
         shift = next((by for after, by in reversed(shifts) if after <= start), 0)
         spans.append((start + shift, end + shift))
@@ -107,16 +107,16 @@ def governed_by(words: Sequence[str], position: int) -> tuple[int, ...]:
     >>> governed_by("a dog without a red collar on grass".split(), 2)
     (4, 5)
     """
-    denied: list[int] = []
+    scope: list[int] = []
     for index in range(position + 1, len(words)):
         if words[index] in FUNCTION_WORDS:
-            if denied:
+            if scope:
                 break
             continue
-        denied.append(index)
+        scope.append(index)
         if words[index] not in ADJECTIVES and words[index] not in COLOURS:
             break
-    return tuple(denied)
+    return tuple(scope)
 
 
 def _with_case_of(text: str, old: tuple[str, ...]) -> str:
@@ -128,8 +128,8 @@ def _with_case_of(text: str, old: tuple[str, ...]) -> str:
 
 def _changed_words(old: list[str], new: str) -> list[tuple[int, int]]:
     """Spans in `new` of the words that are not in `old` at the same position."""
-    parsed = Caption.parse(new)
-    words = [word.lower() for word in parsed.words]
+    caption = Caption.parse(new)
+    words = [word.lower() for word in caption.words]
     if len(old) == len(words):
         is_changed = [a != b for a, b in zip(old, words, strict=True)]
     else:
@@ -142,7 +142,7 @@ def _changed_words(old: list[str], new: str) -> list[tuple[int, int]]:
         is_changed = [front <= i < len(words) - back for i in range(len(words))]
     if not any(is_changed):  # words were only deleted: mark all that are left
         is_changed = [True] * len(words)
-    return [span for span, changed in zip(parsed.spans, is_changed, strict=True) if changed]
+    return [span for span, changed in zip(caption.spans, is_changed, strict=True) if changed]
 
 
 def _repaired_article(caption: Caption, replacement: Replacement) -> Replacement | None:

@@ -177,7 +177,9 @@ def opposites(kind: str, table: Iterable[tuple[Sequence[str], Sequence[str]]]) -
 
 def people(text: Text) -> Iterator[Edit]:
     """Another person; pronouns are adapted if no other gendered noun could be their antecedent."""
-    gendered = [i for i, w in enumerate(text.words) if singular_of(w) in lists.MALE + lists.FEMALE]
+    antecedents = [
+        i for i, w in enumerate(text.words) if singular_of(w) in lists.MALE + lists.FEMALE
+    ]
     for position, word in enumerate(text.words):
         if singular_of(word) not in lists.PEOPLE:
             continue
@@ -185,7 +187,7 @@ def people(text: Text) -> Iterator[Edit]:
         for edit in _exchanges(text, "person", position, lists.PEOPLE, write):
             new = singular_of(edit.gained)
             pronouns: tuple[Replacement, ...] = ()
-            if gendered == [position] and new in lists.MALE + lists.FEMALE:
+            if antecedents == [position] and new in lists.MALE + lists.FEMALE:
                 pronouns = tuple(_pronouns(text, to_male=new in lists.MALE))
             yield Edit(edit.kind, edit.replacements + pronouns, word, edit.gained, edit.group)
 

@@ -63,12 +63,12 @@ def attribute_phrases(
     session = session or scorer.open_session()
     waiting = enumerate(pairs)
     while batch := list(islice(waiting, live or session.live)):
-        substituted: list[list[Substitution]] = []
+        substitutes: list[list[Substitution]] = []
         requests: list[tuple[ImageState, Sequence[Tokens]]] = []
         for _, (state, caption) in batch:
             words_read = scorer.reader.words_read(caption.text)
             substitutions = nonces.substitutions(caption, phrases_of(caption, words_read))
-            substituted.append(substitutions)
+            substitutes.append(substitutions)
             texts = [tokens for substitution in substitutions for tokens in substitution.tokens]
             whole = scorer.reader.tokenise([caption.text]) if texts else []
             requests.append((state, [*whole, *texts]))
@@ -80,7 +80,7 @@ def attribute_phrases(
         others = _auxiliary(scorer, session, [requests[n] for n in with_texts])
         bases = dict(zip(with_texts, others, strict=True)) if others is not None else scores
         for number, (index, _) in enumerate(batch):
-            yield index, _phrase_scores(substituted[number], scores.get(number), bases.get(number))
+            yield index, _phrase_scores(substitutes[number], scores.get(number), bases.get(number))
 
 
 def _auxiliary(
@@ -111,12 +111,12 @@ def _phrase_scores(
             continue
         rows = slice(at, at + len(substitution.tokens))
         at += len(substitution.tokens)
-        emptied = scores[rows].astype(np.float64)
+        nonce_scores = scores[rows].astype(np.float64)
         phrase_scores.append(
             PhraseScore(
                 substitution.phrase,
-                float(scores[0]) - float(emptied.mean()),
-                float(emptied.std()),
+                float(scores[0]) - float(nonce_scores.mean()),
+                float(nonce_scores.std()),
                 float(basis[0]) - float(basis[rows].astype(np.float64).mean()),
             )
         )

@@ -267,15 +267,15 @@ class Nonces:
         (whole,) = self.reader.tokenise([caption.text])
         spans = self.reader.spans(caption.text)
         ranges = [_tokens_of(caption, phrase, spans) for phrase in phrases]
-        tried: list[list[tuple[str, str]]] = []
+        trials: list[list[tuple[str, str]]] = []
         for phrase, inside in zip(phrases, ranges, strict=True):
             word = caption.words[phrase.word]
             before = caption.words[phrase.word - 1].lower() if phrase.word else ""
             choices = self._choices(word, inside, before in ("a", "an")) if inside else []
-            tried.append([(nonce, caption.replace({phrase.word: nonce})) for nonce in choices])
-        texts = self.reader.tokenise([text for candidates in tried for _, text in candidates])
+            trials.append([(nonce, caption.replace({phrase.word: nonce})) for nonce in choices])
+        texts = self.reader.tokenise([text for candidates in trials for _, text in candidates])
         substitutions, at = [], 0
-        for phrase, inside, candidates in zip(phrases, ranges, tried, strict=True):
+        for phrase, inside, candidates in zip(phrases, ranges, trials, strict=True):
             read_texts = texts[at : at + len(candidates)]
             at += len(candidates)
             usable = [
@@ -298,9 +298,9 @@ class Nonces:
         keys = [(count, suffix, vowel) for suffix in suffixes for vowel in beginnings]
         pool = next((pool for key in keys if (pool := self.pools.pools.get(key))), ())
         lower = stem.lower()
-        ordered = sorted(pool, key=lambda nonce: _rank(lower, form.suffix, nonce))
+        nonces = sorted(pool, key=lambda nonce: _rank(lower, form.suffix, nonce))
         most = 2 * self.pools.per_phrase
-        return [match_case(nonce, stem) + possessive for nonce in ordered[:most]]
+        return [match_case(nonce, stem) + possessive for nonce in nonces[:most]]
 
     def _holds(self, before: Tokens, after: Tokens, start: int, end: int) -> bool:
         """Whether only the tokens from start to end - 1 differ, and none of them is special."""

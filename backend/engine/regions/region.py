@@ -74,28 +74,28 @@ def regions_of(scorer: Scorer, searches: Sequence[Search]) -> list[dict[Span, Re
 def _regions_of_claim(
     scorer: Scorer, image: Image.Image, view: Viewer, claim: str, spans: Sequence[Span]
 ) -> dict[Span, Region]:
-    parsed = Caption.parse(claim)
-    readable = range(min(len(parsed), scorer.reader.words_read(claim)))
+    caption = Caption.parse(claim)
+    readable = range(min(len(caption), scorer.reader.words_read(claim)))
     words_of = {
         (start, end): [
-            i for i in readable if parsed.spans[i][0] < end and start < parsed.spans[i][1]
+            i for i in readable if caption.spans[i][0] < end and start < caption.spans[i][1]
         ]
         for start, end in spans
     }
     words_of = {
         span: words
         for span, words in words_of.items()
-        if any(can_be_somewhere(parsed.words[i]) for i in words)
+        if any(can_be_somewhere(caption.words[i]) for i in words)
     }
     spans_of_words = list(words_of.values())
-    texts = [[parsed.words[i] for i in words] for words in spans_of_words]
+    texts = [[caption.words[i] for i in words] for words in spans_of_words]
     limits = [least_of(words) for words in texts]
     is_local = [not all(map(_is_everywhere, words)) for words in texts]
 
     def has_map(number: int, support: float) -> bool:
         return is_local[number] and support >= limits[number]
 
-    maps = part_maps(scorer, image, parsed, spans_of_words, has_map, view)
+    maps = part_maps(scorer, image, caption, spans_of_words, has_map, view)
     return {
         span: region_of(of_span, limit)
         for span, of_span, limit in zip(words_of, maps, limits, strict=True)

@@ -145,13 +145,13 @@ def parts(lengths: Sequence[int], most: int, first: int = 0) -> Iterator[range]:
     >>> list(parts([3, 3, 3, 9, 1], 6))
     [range(0, 2), range(2, 3), range(3, 4), range(4, 5)]
     """
-    start, held = first, 0
+    start, tokens = first, 0
     for index in range(first, len(lengths)):
-        if held and held + lengths[index] > most:
+        if tokens and tokens + lengths[index] > most:
             yield range(start, index)
-            start, held = index, 0
-        held += lengths[index]
-    if held or start < len(lengths):
+            start, tokens = index, 0
+        tokens += lengths[index]
+    if tokens or start < len(lengths):
         yield range(start, len(lengths))
 
 

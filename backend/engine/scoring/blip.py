@@ -142,9 +142,9 @@ class ItcSession(CosineSession):
         self, texts: Sequence[Tokens]
     ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        ordered, around = [texts[i] for i in order], self._scorer.around(matching=False)
-        words, leaves, table = embed_texts(self._tower, ordered, around)
-        states = self._tower.read_embedded(words, ordered, around)
+        sorted_texts, around = [texts[i] for i in order], self._scorer.around(matching=False)
+        words, leaves, table = embed_texts(self._tower, sorted_texts, around)
+        states = self._tower.read_embedded(words, sorted_texts, around)
         vectors = normalize(self._scorer.model.text_proj(states.float()), dim=-1)
         back = np.argsort(order)
         return vectors[torch.from_numpy(back)], [leaves[i] for i in back], table
@@ -183,13 +183,13 @@ class ItmSession:
         texts_of: dict[int, dict[Tokens, int]] = {image: {} for image in sorted(image_of)}
         for image, (_, texts) in zip(image_of, requests, strict=True):
             texts_of[image] |= dict.fromkeys(texts, 0)
-        ordered, images = list[Tokens](), list[int]()
+        sorted_texts, images = list[Tokens](), list[int]()
         for image, row_of in texts_of.items():
             for text in sorted(row_of, key=lambda text: (len(text), text)):
-                row_of[text] = len(ordered)
-                ordered.append(text)
+                row_of[text] = len(sorted_texts)
+                sorted_texts.append(text)
             images += [image] * len(row_of)
-        logits = self._logits(ordered, self._images, images)
+        logits = self._logits(sorted_texts, self._images, images)
         scores = logits.softmax(-1)[:, 1].numpy()
         return [
             scores[[texts_of[image][text] for text in texts]] if texts else np.zeros(0, np.float32)
@@ -201,8 +201,8 @@ class ItmSession:
         """Log-odds of texts for views of an image, [views, texts]."""
         count = len(views.mask)
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        ordered = [texts[i] for i in order for _ in range(count)]
-        logits = self._logits(ordered, views, list(range(count)) * len(texts))
+        sorted_texts = [texts[i] for i in order for _ in range(count)]
+        logits = self._logits(sorted_texts, views, list(range(count)) * len(texts))
         odds = (logits[:, 1] - logits[:, 0]).view(len(texts), count).numpy()
         return np.ascontiguousarray(odds[np.argsort(order)].T)
 
@@ -267,22 +267,22 @@ def load_blip(request: Request) -> BlipScorer:
     """A `BlipForImageTextRetrieval`. Raises as `load_scorer` does."""
     from transformers import BlipForImageTextRetrieval, BlipProcessor
 
-    model, kind, device, precision = request
-    loaded = load_weights(model, BlipForImageTextRetrieval)
-    processor = hub.load(BlipProcessor, model, advice=ADVICE)
-    text = loaded.config.text_config
+    name, kind, device, precision = request
+    model = load_weights(name, BlipForImageTextRetrieval)
+    processor = hub.load(BlipProcessor, name, advice=ADVICE)
+    text = model.config.text_config
     check_tokenizer(
-        model, processor.tokenizer, int(text.vocab_size), ends=id_within(text, "sep_token_id")
+        name, processor.tokenizer, int(text.vocab_size), ends=id_within(text, "sep_token_id")
     )
-    check_image_processor(model, processor.image_processor, loaded.config.vision_config)
+    check_image_processor(name, processor.image_processor, model.config.vision_config)
     reader = HubReader(
         processor.tokenizer,
         min(CONTEXT, int(text.max_position_embeddings)),
         int(text.vocab_size),
     )
     return BlipScorer(
-        info_of(kind or "blip-itm", model, device, precision, loaded, reader.context),
-        loaded.to(device),
+        info_of(kind or "blip-itm", name, device, precision, model, reader.context),
+        model.to(device),
         reader,
         processor.image_processor,
         encoder_token(processor.tokenizer, int(text.vocab_size)),

@@ -86,8 +86,8 @@ class CausalSession(CosineSession):
             torch.cat([table[tokens[:1]], leaf, table[tokens[-1:]]])
             for tokens, leaf in zip(whole, leaves, strict=True)
         ]
-        padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-        return self.tower.read_embedded(padded, [len(row) for row in rows]), leaves, table
+        batch = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        return self.tower.read_embedded(batch, [len(row) for row in rows]), leaves, table
 
 
 def open_causal_session(tower: CausalText, budget: TokenBudget) -> CausalSession:
@@ -100,25 +100,25 @@ def load_clip(request: Request) -> ClipScorer:
     """A `CLIPModel`, or the same architecture under another name. Raises as `load_scorer` does."""
     import transformers
 
-    model, _, device, precision = request
-    architecture = str(hub.load(transformers.AutoConfig, model, advice=ADVICE).model_type)
+    name, _, device, precision = request
+    architecture = str(hub.load(transformers.AutoConfig, name, advice=ADVICE).model_type)
     model_class = getattr(transformers, _CLASSES[architecture])
-    loaded = load_weights(model, model_class, ("logit_scale",))
-    tokenizer = hub.load(transformers.AutoTokenizer, model, advice=ADVICE)
-    image_processor = hub.load(transformers.AutoImageProcessor, model, advice=ADVICE)
-    text = loaded.config.text_config
+    model = load_weights(name, model_class, ("logit_scale",))
+    tokenizer = hub.load(transformers.AutoTokenizer, name, advice=ADVICE)
+    image_processor = hub.load(transformers.AutoImageProcessor, name, advice=ADVICE)
+    text = model.config.text_config
     rows = int(text.vocab_size)
     if architecture == "clip" and text.eos_token_id == _OLD_END:
         # Published before transformers 4.31: the ids in such a file are not the tokenizer's, and
         # transformers pools at the highest id, which is CLIP's end token.
-        check_tokenizer(model, tokenizer, rows, ends=max(tokenizer.get_vocab().values()))
+        check_tokenizer(name, tokenizer, rows, ends=max(tokenizer.get_vocab().values()))
     else:
-        check_tokenizer(model, tokenizer, rows, int(text.eos_token_id), int(text.bos_token_id))
-    check_image_processor(model, image_processor, loaded.config.vision_config)
+        check_tokenizer(name, tokenizer, rows, int(text.eos_token_id), int(text.bos_token_id))
+    check_image_processor(name, image_processor, model.config.vision_config)
     reader = HubReader(tokenizer, int(text.max_position_embeddings), rows)
-    info = info_of("clip", model, device, precision, loaded, reader.context)
+    info = info_of("clip", name, device, precision, model, reader.context)
     around = tokenizer("a")["input_ids"]
-    return ClipScorer(info, loaded.to(device), reader, image_processor, (around[0], around[-1]))
+    return ClipScorer(info, model.to(device), reader, image_processor, (around[0], around[-1]))
 
 
 FAMILY = Family(("clip",), load_clip, model_types=tuple(_CLASSES), embedding="clip")

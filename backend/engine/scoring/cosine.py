@@ -78,8 +78,8 @@ class CosineSession(ABC):
         if texts_read:
             for texts, vectors in zip(fresh, self._read(fresh), strict=True):
                 self._known.update(zip(texts, vectors, strict=True))
-        requested = sum(map(len, groups))
-        while len(self._known) > max(_KEPT, requested):
+        total = sum(map(len, groups))
+        while len(self._known) > max(_KEPT, total):
             self._known.popitem(last=False)
 
     def _rows(self, texts: Sequence[Tokens]) -> FloatArray:

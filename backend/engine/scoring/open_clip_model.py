@@ -54,13 +54,13 @@ class BytePairReader:
     def spans(self, caption: str) -> list[Span]:
         """Its tokens are the bytes of the cleaned caption in order, without white space."""
         clean = self.tokenizer.clean_fn
-        ranges, cleaned = origins(caption, clean), clean(caption)
-        letters = [i for i, letter in enumerate(cleaned) if not letter.isspace()
+        ranges, text = origins(caption, clean), clean(caption)
+        letters = [i for i, letter in enumerate(text) if not letter.isspace()
                    for _ in letter.encode()]  # fmt: skip
         (tokens,) = self.tokenise([caption])
         lengths = [len(self.tokenizer.decoder[token].removesuffix("</w>")) for token in tokens]
         return [
-            span_in(ranges, cleaned, letters[start], letters[end - 1] + 1)
+            span_in(ranges, text, letters[start], letters[end - 1] + 1)
             for start, end in pairwise(accumulate(lengths, initial=0))
         ]
 
@@ -71,12 +71,12 @@ class BytePairReader:
         return words_within(caption, self.spans(caption), self.context - 2)
 
     def replaceable(self, whole_words: bool) -> BoolArray:
-        allowed = np.zeros(self.vocabulary, np.bool_)
+        is_replaceable = np.zeros(self.vocabulary, np.bool_)
         special = set(self.tokenizer.all_special_ids)
         for token, number in self.tokenizer.encoder.items():
             if number not in special:
-                allowed[number] = not whole_words or is_word(token, "</w>")
-        return allowed
+                is_replaceable[number] = not whole_words or is_word(token, "</w>")
+        return is_replaceable
 
 
 @dataclass
@@ -222,33 +222,33 @@ def load_open_clip(request: Request) -> OpenClipScorer:
     """The open_clip model of that name. Raises as `load_scorer` does."""
     import open_clip
 
-    model, _, device, precision = request
+    name, _, device, precision = request
     try:
-        with hub.failures_explained("The model", model.rpartition("@")[2], ADVICE):
-            files = files_of(model)
-            loaded, _, preprocess = open_clip.create_model_and_transforms(
+        with hub.failures_explained("The model", name.rpartition("@")[2], ADVICE):
+            files = files_of(name)
+            model, _, preprocess = open_clip.create_model_and_transforms(
                 files.architecture, device="cpu", **files.options
             )
             tokenizer = _tokenizer(files)
     except (ModelMismatch, ModelMissing):
         raise
     except ModelUnavailable as problem:
-        raise ModelUnavailable(f"'{model}': {problem}") from problem
+        raise ModelUnavailable(f"'{name}': {problem}") from problem
     context = int(tokenizer.context_length)  # text towers of transformers have positions for more
     reader = reader_of(tokenizer, context)
     around = _around(reader, getattr(tokenizer, "strip_sep_token", False))
-    _check(model, loaded, tokenizer, reader, preprocess)
+    _check(name, model, tokenizer, reader, preprocess)
     texts = list(PROBES)
     reading = [whole_text(tokens, around, context) for tokens in reader.tokenise(texts)]
-    check_ids(model, reading, tokenizer(texts, context_length=context).tolist())
+    check_ids(name, reading, tokenizer(texts, context_length=context).tolist())
     info = ScorerInfo(
         kind="open-clip",
-        model=model,
-        revision=weights_digest(loaded),
+        model=name,
+        revision=weights_digest(model),
         device=device,
         precision=precision,
     )
-    return OpenClipScorer(info, loaded.eval().to(device), reader, preprocess, around)
+    return OpenClipScorer(info, model.eval().to(device), reader, preprocess, around)
 
 
 def files_of(model: str) -> Files:
@@ -270,9 +270,9 @@ def files_of(model: str) -> Files:
     configuration = open_clip.get_model_config(architecture)
     if configuration is None:
         raise ModelUnavailable(f"open_clip has no architecture '{architecture}'. {ADVICE}")
-    text, pretrained = configuration["text_cfg"], open_clip.get_pretrained_cfg(architecture, tag)
-    if pretrained:
-        name, file = os.path.split(pretrained["hf_hub"])  # OWNER/NAME/ or OWNER/NAME/FILE
+    text, settings = configuration["text_cfg"], open_clip.get_pretrained_cfg(architecture, tag)
+    if settings:
+        name, file = os.path.split(settings["hf_hub"])  # OWNER/NAME/ or OWNER/NAME/FILE
         folder = _snapshot(model, name)
         choices = (file.replace(".bin", ".safetensors"), file) if file else OPEN_CLIP_WEIGHTS
         weights = _weights_in(folder, choices)
@@ -280,9 +280,9 @@ def files_of(model: str) -> Files:
             raise _missing(model, name)
         options = {
             "pretrained": str(weights),
-            "image_mean": pretrained["mean"], "image_std": pretrained["std"],
-            "image_interpolation": pretrained["interpolation"],
-            "image_resize_mode": pretrained["resize_mode"],
+            "image_mean": settings["mean"], "image_std": settings["std"],
+            "image_interpolation": settings["interpolation"],
+            "image_resize_mode": settings["resize_mode"],
         }  # fmt: skip
         return _with_text_tower(Files(architecture, text, folder, options))
     if not tag:
@@ -363,8 +363,8 @@ def hub_name_of(model: str) -> str:
     architecture, _, tag = model.removeprefix(PREFIX).partition("@")
     if architecture.startswith("hf-hub:"):
         return architecture.removeprefix("hf-hub:")
-    pretrained = open_clip.get_pretrained_cfg(architecture, tag) if tag else {}
-    return os.path.split(pretrained.get("hf_hub", ""))[0]  # OWNER/NAME/ or OWNER/NAME/FILE
+    settings = open_clip.get_pretrained_cfg(architecture, tag) if tag else {}
+    return os.path.split(settings.get("hf_hub", ""))[0]  # OWNER/NAME/ or OWNER/NAME/FILE
 
 
 def _check(model: str, loaded: Any, tokenizer: Any, reader: Any, preprocess: Any) -> None:

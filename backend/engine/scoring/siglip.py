@@ -61,19 +61,19 @@ def load_siglip(request: Request) -> SiglipScorer:
     """A `SiglipModel`, of SigLIP or SigLIP 2. Raises as `load_scorer` does."""
     from transformers import AutoImageProcessor, SiglipModel
 
-    model, _, device, precision = request
-    loaded = load_weights(model, SiglipModel, ("logit_scale", "logit_bias"))
-    image_processor = hub.load(AutoImageProcessor, model, advice=ADVICE)
-    tokenizer = _tokenizer_of(model)
-    text = loaded.config.text_config
+    name, _, device, precision = request
+    model = load_weights(name, SiglipModel, ("logit_scale", "logit_bias"))
+    image_processor = hub.load(AutoImageProcessor, name, advice=ADVICE)
+    tokenizer = _tokenizer_of(name)
+    text = model.config.text_config
     length = int(text.max_position_embeddings)
-    check_tokenizer(model, tokenizer, int(text.vocab_size))
-    check_image_processor(model, image_processor, loaded.config.vision_config)
+    check_tokenizer(name, tokenizer, int(text.vocab_size))
+    check_image_processor(name, image_processor, model.config.vision_config)
     reader = HubReader(tokenizer, length, int(text.vocab_size), special=1)
-    info = info_of("siglip", model, device, precision, loaded, length)
-    scorer = SiglipScorer(info, loaded.to(device), reader, image_processor)
+    info = info_of("siglip", name, device, precision, model, length)
+    scorer = SiglipScorer(info, model.to(device), reader, image_processor)
     theirs = tokenizer(list(PROBES), padding="max_length", truncation=True, max_length=length)
-    check_ids(model, [scorer.tower.whole(t) for t in reader.tokenise(PROBES)], theirs["input_ids"])
+    check_ids(name, [scorer.tower.whole(t) for t in reader.tokenise(PROBES)], theirs["input_ids"])
     return scorer
 
 

@@ -116,14 +116,14 @@ class HubReader:
     def tokenise(self, captions: Sequence[str]) -> list[Tokens]:
         if not captions:
             return []
-        encoded = self.tokenizer(
+        encoding = self.tokenizer(
             [self.clean(caption) for caption in captions],
             add_special_tokens=False,
             truncation=True,
             max_length=self.context - self.special,
             return_attention_mask=False,
         )
-        return [tuple(ids) for ids in encoded["input_ids"]]
+        return [tuple(ids) for ids in encoding["input_ids"]]
 
     def tokens_of_words(self, caption: Caption) -> list[Tokens] | None:
         """Words between spaces are read on their own by BERT's and CLIP's tokenizers. One call of
@@ -133,8 +133,8 @@ class HubReader:
         if not chunks or not is_apart or not self._reads_words_apart or self.clean is not _same:
             return None
         whole, *words = self.tokenise([caption.text, *chunks])
-        joined = tuple(token for word in words for token in word)
-        if joined[: self.context - self.special] != whole:
+        tokens = tuple(token for word in words for token in word)
+        if tokens[: self.context - self.special] != whole:
             return None
         return words
 
@@ -154,14 +154,14 @@ class HubReader:
             pieces = self._pieces(caption)
             places = accumulate(map(len, pieces), initial=0)
             return in_the_users(caption, self._read, list(pairwise(places))[:most])
-        encoded = self.tokenizer(
+        encoding = self.tokenizer(
             self.clean(caption),
             add_special_tokens=False,
             truncation=True,
             max_length=most,
             return_offsets_mapping=True,
         )
-        places = [(int(start), int(end)) for start, end in encoded["offset_mapping"]]
+        places = [(int(start), int(end)) for start, end in encoding["offset_mapping"]]
         return in_the_users(caption, self.clean, places)
 
     def _pieces(self, text: str) -> list[str]:
@@ -179,14 +179,14 @@ class HubReader:
         return words_within(caption, self.spans(caption), self.context - self.special)
 
     def replaceable(self, whole_words: bool) -> BoolArray:
-        allowed = np.zeros(self.vocabulary, np.bool_)
+        is_replaceable = np.zeros(self.vocabulary, np.bool_)
         vocab = self.tokenizer.get_vocab()
         special, mark = set(self.tokenizer.all_special_ids), mark_of(vocab)
         for token, number in vocab.items():
             if number in special or number >= self.vocabulary or _PLACEHOLDER.fullmatch(token):
                 continue
-            allowed[number] = not whole_words or is_word(token, mark)
-        return allowed
+            is_replaceable[number] = not whole_words or is_word(token, mark)
+        return is_replaceable
 
 
 def mark_of(vocabulary: Collection[str]) -> str:
@@ -210,8 +210,8 @@ def in_the_users(caption: str, clean: Callable[[str], str], places: Iterable[Spa
     """The spans of the caption behind places of `clean(caption)`."""
     if clean is _same:
         return [without_spaces(caption, start, end) for start, end in places]
-    ranges, cleaned = origins(caption, clean), clean(caption)
-    return [span_in(ranges, cleaned, start, end) for start, end in places]
+    ranges, text = origins(caption, clean), clean(caption)
+    return [span_in(ranges, text, start, end) for start, end in places]
 
 
 def words_within(caption: str, spans: Sequence[tuple[int, int]], most: int) -> int:

@@ -61,11 +61,11 @@ class Agreement:
 
 def agreement(judgements: Sequence[Mapping[str, str]]) -> Agreement:
     """Agreement over all judgements. `judgements`: a mapping of name to verdict for each pair."""
-    shared = [judgement for judgement in judgements if len(judgement) > 1]
-    same = sum(len(set(judgement.values())) == 1 for judgement in shared)
-    names = sorted({name for judgement in shared for name in judgement})
-    people = [_two(first, second, shared) for first, second in combinations(names, 2)]
-    return Agreement(len(shared), same, _alpha(shared), tuple(two for two in people if two.pairs))
+    overlap = [judgement for judgement in judgements if len(judgement) > 1]
+    same = sum(len(set(judgement.values())) == 1 for judgement in overlap)
+    names = sorted({name for judgement in overlap for name in judgement})
+    people = [_two(first, second, overlap) for first, second in combinations(names, 2)]
+    return Agreement(len(overlap), same, _alpha(overlap), tuple(two for two in people if two.pairs))
 
 
 def _two(first: str, second: str, shared: Sequence[Mapping[str, str]]) -> TwoPeople:

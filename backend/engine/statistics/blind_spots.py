@@ -123,17 +123,17 @@ def find_patterns(
     """
     from scipy.stats import false_discovery_control
 
-    tested: list[_Tested] = []
+    tests: list[_Tested] = []
     for writer in sorted({each.writer for each in judged}):
         rows = [row for row, each in enumerate(judged) if each.writer == writer]
-        tested += _test_features(judged, rows, writer, least)
-        tested += _test_positions(judged, rows, writer, least)
-    if not tested:
+        tests += _test_features(judged, rows, writer, least)
+        tests += _test_positions(judged, rows, writer, least)
+    if not tests:
         return [], 0
-    adjusted = false_discovery_control([each.p for each in tested])
+    q_values = false_discovery_control([each.p for each in tests])
     clear = [
         (each, float(q))
-        for each, q in zip(tested, adjusted, strict=True)
+        for each, q in zip(tests, q_values, strict=True)
         if q <= rate and each.is_touched
     ]
     clear.sort(key=lambda each: (each[0].p, each[0].feature[0] != "word", each[0].feature))
@@ -142,35 +142,35 @@ def find_patterns(
         stronger = [other for other, _ in distinct if other.writer == each.writer]
         if each.feature[0] == "position" or _holds_without(judged, each, stronger):
             distinct.append((each, q))
-    return [_pattern(judged, each, q) for each, q in distinct], len(tested)
+    return [_pattern(judged, each, q) for each, q in distinct], len(tests)
 
 
 def _test_features(
     judged: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
 ) -> list[_Tested]:
     having: dict[Feature, set[int]] = {}
-    touched: dict[Feature, set[int]] = {}
+    overlaps: dict[Feature, set[int]] = {}
     for row in rows:
         for feature, (start, end) in occurrences(judged[row].caption):
             having.setdefault(feature, set()).add(row)
             if any(a < end and start < b for a, b in judged[row].wrong_spans):
-                touched.setdefault(feature, set()).add(row)
+                overlaps.setdefault(feature, set()).add(row)
     wrong = {row for row in rows if judged[row].is_wrong}
-    located = {row for row in wrong if judged[row].wrong_spans}
-    tested = []
+    located_rows = {row for row in wrong if judged[row].wrong_spans}
+    tests = []
     for feature, with_it in having.items():
         others = len(rows) - len(with_it)
         if len(with_it) < least or others < least:
             continue
         hits = wrong & with_it
-        is_touched = 2 * len(touched.get(feature, ())) >= len(hits & located)
+        is_touched = 2 * len(overlaps.get(feature, ())) >= len(hits & located_rows)
         wrong_elsewhere = len(wrong - with_it)
         p = _fisher(len(hits), len(with_it), wrong_elsewhere, others)
-        tested.append(
+        tests.append(
             _Tested(writer, feature, frozenset(with_it), frozenset(hits), p,
                     wrong_elsewhere / others, is_touched)
         )  # fmt: skip
-    return tested
+    return tests
 
 
 def _fisher(wrong: int, captions: int, wrong_elsewhere: int, others: int) -> float:
@@ -193,7 +193,7 @@ def _test_positions(
 
     of_third: list[set[int]] = [set() for _ in THIRDS]
     shares: list[list[float]] = []
-    located: set[int] = set()
+    located_rows: set[int] = set()
     for row in rows:
         spans = Caption.parse(judged[row].caption).spans
         wrong = [
@@ -206,16 +206,17 @@ def _test_positions(
         thirds = [word * len(THIRDS) // len(spans) for word in range(len(spans))]
         of_third[thirds[wrong[0]]].add(row)
         shares.append([thirds.count(third) / len(spans) for third in range(len(THIRDS))])
-        located.add(row)
-    if len(located) < least:
+        located_rows.add(row)
+    if len(located_rows) < least:
         return []
-    expected = np.mean(shares, axis=0)
+    expected_shares = np.mean(shares, axis=0)
     return [
         _Tested(
-            writer, ("position", name), frozenset(located), frozenset(hits),
-            float(binomtest(len(hits), len(located), float(share), "greater").pvalue), float(share),
+            writer, ("position", name), frozenset(located_rows), frozenset(hits),
+            float(binomtest(len(hits), len(located_rows), float(share), "greater").pvalue),
+            float(share),
         )
-        for name, hits, share in zip(THIRDS, of_third, expected, strict=True)
+        for name, hits, share in zip(THIRDS, of_third, expected_shares, strict=True)
     ]  # fmt: skip
 
 
@@ -223,15 +224,15 @@ def _holds_without(
     judged: Sequence[JudgedCaption], each: _Tested, stronger: Sequence[_Tested]
 ) -> bool:
     """Whether a pattern says something beyond stronger ones: without the captions of these."""
-    explained = frozenset[int]().union(
+    explained_rows = frozenset[int]().union(
         *(other.rows for other in stronger if other.feature[0] != "position")
     )
-    if not explained:
+    if not explained_rows:
         return True
     rows = {
         row
         for row, caption in enumerate(judged)
-        if caption.writer == each.writer and row not in explained
+        if caption.writer == each.writer and row not in explained_rows
     }
     with_it, others = rows & each.rows, rows - each.rows
     wrong_elsewhere = sum(judged[row].is_wrong for row in others)

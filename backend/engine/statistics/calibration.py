@@ -42,14 +42,14 @@ def thresholds(
     """
     from scipy.stats import binomtest
 
-    ranked = sorted(scored, key=lambda pair: -pair[0])
-    total = sum(is_so for _, is_so in ranked)
+    ranking = sorted(scored, key=lambda pair: -pair[0])
+    total = sum(is_so for _, is_so in ranking)
     thresholds: list[Threshold] = []
     for target in wanted:
         best, hits = None, 0
-        for count, (score, is_so) in enumerate(ranked, 1):
+        for count, (score, is_so) in enumerate(ranking, 1):
             hits += is_so
-            tied = count < len(ranked) and ranked[count][0] == score
+            tied = count < len(ranking) and ranking[count][0] == score
             if not tied and count >= FEWEST and hits / count >= target:
                 best = (score, hits, count)
         if best is not None:
@@ -102,10 +102,12 @@ class CalibrationBin:
 
 def precision_of_flagged(decided: Sequence[Decided]) -> tuple[float | None, int]:
     """Share of errors among flagged decided pairs (None without any), and the number of these."""
-    flagged = [pair for pair in decided if pair.p_error is not None and pair.p_error >= FLAGGED]
-    if not flagged:
+    flagged_pairs = [
+        pair for pair in decided if pair.p_error is not None and pair.p_error >= FLAGGED
+    ]
+    if not flagged_pairs:
         return None, 0
-    return sum(pair.is_error for pair in flagged) / len(flagged), len(flagged)
+    return sum(pair.is_error for pair in flagged_pairs) / len(flagged_pairs), len(flagged_pairs)
 
 
 def calibration(decided: Sequence[Decided]) -> list[CalibrationBin]:

@@ -69,7 +69,7 @@ def run_trajectories(
     )
     waiting = enumerate(pairs)
     running: list[_Pair] = []
-    done: list[tuple[_Pair, SearchResult]] = []
+    results: list[tuple[_Pair, SearchResult]] = []
     while True:
         while len(running) < live and (following := next(waiting, None)) is not None:
             index, (state, caption) = following
@@ -86,12 +86,12 @@ def run_trajectories(
                 pair.request = pair.explorer.send(pair.answer)
                 still.append(pair)
             except StopIteration as finished:
-                done.append((pair, finished.value))
+                results.append((pair, finished.value))
         running = still
-        if live < 2 * _EMBEDDED_TOGETHER or len(done) >= _EMBEDDED_TOGETHER:
-            yield from _finish(scorer, session, done, exploring)
-            done = []
-    yield from _finish(scorer, session, done, exploring)
+        if live < 2 * _EMBEDDED_TOGETHER or len(results) >= _EMBEDDED_TOGETHER:
+            yield from _finish(scorer, session, results, exploring)
+            results = []
+    yield from _finish(scorer, session, results, exploring)
 
 
 def start_explorer(
@@ -103,16 +103,22 @@ def start_explorer(
 
 
 def _answer(session: Session, running: list[_Pair]) -> None:
-    scored = [(pair, pair.request) for pair in running if isinstance(pair.request, AskScores)]
+    score_requests = [
+        (pair, pair.request) for pair in running if isinstance(pair.request, AskScores)
+    ]
     answers = (
-        session.score([(pair.state, request.texts) for pair, request in scored]) if scored else []
+        session.score([(pair.state, request.texts) for pair, request in score_requests])
+        if score_requests
+        else []
     )
-    for (pair, _), answer in zip(scored, answers, strict=True):
+    for (pair, _), answer in zip(score_requests, answers, strict=True):
         pair.answer = answer
-    moved = [(pair, pair.request) for pair in running if isinstance(pair.request, AskGains)]
-    if moved:
-        gains = session.replacement_gains([(pair.state, request.text) for pair, request in moved])
-        for (pair, _), answer in zip(moved, gains, strict=True):
+    gain_requests = [(pair, pair.request) for pair in running if isinstance(pair.request, AskGains)]
+    if gain_requests:
+        gains = session.replacement_gains(
+            [(pair.state, request.text) for pair, request in gain_requests]
+        )
+        for (pair, _), answer in zip(gain_requests, gains, strict=True):
             pair.answer = answer
 
 

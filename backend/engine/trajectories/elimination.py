@@ -43,8 +43,8 @@ class LastGains:
         the first step and without `lazy`. Ties go to the first."""
         if self._most is None or not self._gains:
             return list(left)
-        ranked = sorted(left, key=lambda word: -self._sign * self._gains[word])
-        return sorted(ranked[: self._most])
+        ranking = sorted(left, key=lambda word: -self._sign * self._gains[word])
+        return sorted(ranking[: self._most])
 
     def update(self, queried: Sequence[int], gains: FloatArray) -> None:
         """`gains`: in s over the caption of the step before, shape [len(queried)]."""
@@ -64,47 +64,47 @@ def eliminate_words(
     (start,) = reader.tokenise([caption.text])
     scores = [float((yield AskScores([start]))[0])]
     texts, removals = [start], list[int]()
-    left = list(range(words_read))
+    remaining = list(range(words_read))
     first = np.zeros(0, np.float32)
     gains = LastGains(exploring)
-    while left and (exploring.whole or not removals):
-        queried = gains.most_promising(left)
-        tokens = deletions.of_each(left, queried)
+    while remaining and (exploring.whole or not removals):
+        queries = gains.most_promising(remaining)
+        tokens = deletions.of_each(remaining, queries)
         step_scores = yield AskScores(tokens)
         if not removals:
             first = step_scores
-        gains.update(queried, step_scores - scores[-1])
+        gains.update(queries, step_scores - scores[-1])
         best = exploring.best(tokens, step_scores)
-        removals.append(queried[best])
-        left.remove(queried[best])
+        removals.append(queries[best])
+        remaining.remove(queries[best])
         scores.append(float(step_scores[best]))
         texts.append(tokens[best])
-    return SearchResult(texts, [], scores, removals, first, not left)
+    return SearchResult(texts, [], scores, removals, first, not remaining)
 
 
 def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) -> Explorer:
     """Elimination over the model's tokens, as in the paper."""
     start = text.tokens
     scores = [float((yield AskScores([start]))[0])]
-    texts, captions, changed = [start], list[str](), list[int]()
+    texts, captions, removals = [start], list[str](), list[int]()
     first = np.zeros(0, np.float32)
-    left = list(range(text.editable))
+    remaining = list(range(text.editable))
     gains = LastGains(exploring)
-    while left and (exploring.whole or not changed):
-        queried = gains.most_promising(left)
-        candidates = [tuple(start[i] for i in left if i != deletion) for deletion in queried]
+    while remaining and (exploring.whole or not removals):
+        queries = gains.most_promising(remaining)
+        candidates = [tuple(start[i] for i in remaining if i != deletion) for deletion in queries]
         step_scores = yield AskScores(candidates)
-        if not changed:
+        if not removals:
             first = text.by_word(step_scores, words_read, scores[0], exploring.direction)
-        gains.update(queried, step_scores - scores[-1])
+        gains.update(queries, step_scores - scores[-1])
         best = exploring.best(candidates, step_scores)
-        changed.append(text.word_of[queried[best]])
-        text.edit(queried[best], "")
-        left.remove(queried[best])
+        removals.append(text.word_of[queries[best]])
+        text.edit(queries[best], "")
+        remaining.remove(queries[best])
         scores.append(float(step_scores[best]))
         texts.append(candidates[best])
         captions.append(str(text))
-    return SearchResult(texts, captions, scores, changed, first, not left)
+    return SearchResult(texts, captions, scores, removals, first, not remaining)
 
 
 def eliminate(

@@ -58,11 +58,11 @@ class EditedText:
         (self._deleted.discard if piece else self._deleted.add)(token)
 
     def __str__(self) -> str:
-        joined = "".join(
+        text = "".join(
             _SPACES.sub(" ", before)[:1] if token in self._deleted else before + piece
             for token, (before, piece) in enumerate(zip(self._before, self._pieces, strict=True))
         )
-        return _SPACES.sub(" ", joined + self._tail).strip()
+        return _SPACES.sub(" ", text + self._tail).strip()
 
     def by_word(
         self, scores: FloatArray, words: int, start: float, direction: str = "maximise"

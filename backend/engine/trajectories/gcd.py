@@ -44,16 +44,16 @@ def greedy_coordinate_descent(
     result = SearchResult([now], [], scores, [], first)
     for step in range(steps_of(exploring, text)):
         top = best_replacements((yield AskGains(now)), now, allowed, exploring)
-        drawn = _draw(top, exploring.candidates, rng)
-        candidates = [_exchange(now, j, v) for j, v in drawn]
+        exchanges = _draw(top, exploring.candidates, rng)
+        candidates = [_exchange(now, j, v) for j, v in exchanges]
         candidate_scores = yield AskScores(candidates)
         if step == 0:
-            where = [text.word_of[j] for j, _ in drawn]
+            where = [text.word_of[j] for j, _ in exchanges]
             first[:] = best_by_word(
                 candidate_scores, where, words_read, scores[0], exploring.direction
             )
         best = exploring.best(candidates, candidate_scores)
-        now = _take(result, text, reader, now, *drawn[best], float(candidate_scores[best]))
+        now = _take(result, text, reader, now, *exchanges[best], float(candidate_scores[best]))
     return replace(result, whole=exploring.whole or len(result.changed) in (0, exploring.steps))
 
 
@@ -72,10 +72,10 @@ def fast_greedy_coordinate_descent(
     result = SearchResult([now], [], scores, [], first)
     for step in range(steps_of(exploring, text)):
         shorter = [now[:j] + now[j + 1 :] for j in range(len(now))]
-        deleted = yield AskScores(shorter)
+        deletion_scores = yield AskScores(shorter)
         if step == 0:
-            first[:] = text.by_word(deleted, words_read, scores[0], exploring.direction)
-        j = exploring.best(shorter, deleted)
+            first[:] = text.by_word(deletion_scores, words_read, scores[0], exploring.direction)
+        j = exploring.best(shorter, deletion_scores)
         gains = yield AskGains(now)
         top = best_replacements(gains[j : j + 1], now[j : j + 1], allowed, exploring)[0]
         candidates = [_exchange(now, j, int(v)) for v in top]
@@ -99,16 +99,16 @@ def best_replacements(
 
     A token never replaces itself. Fewer than K if fewer tokens are allowed.
     """
-    signed = gains.astype(np.float32) if exploring.direction == "maximise" else -gains
-    usable = np.where(allowed[None, :], signed, -np.inf)
+    objective = gains.astype(np.float32) if exploring.direction == "maximise" else -gains
+    usable = np.where(allowed[None, :], objective, -np.inf)
     usable[np.arange(len(now)), list(now)] = -np.inf
     # Excluding a current token leaves one fewer only if that token is itself allowed.
     most = min(exploring.top, int(allowed.sum()) - int(allowed[list(now)].any()))
     part = np.argpartition(-usable, most - 1, axis=1)[:, :most]
     # Sorted by gain, then by token id: `argpartition` returns no particular order.
     order = np.lexsort((part, -np.take_along_axis(usable, part, 1)), axis=1)
-    ranked: NDArray[np.int64] = np.take_along_axis(part, order, 1)
-    return ranked
+    tokens: NDArray[np.int64] = np.take_along_axis(part, order, 1)
+    return tokens
 
 
 def _draw(top: NDArray[np.int64], count: int, rng: np.random.Generator) -> list[tuple[int, int]]:

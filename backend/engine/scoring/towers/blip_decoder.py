@@ -57,11 +57,11 @@ class BlipDecoder:
     def remember(self, patches: torch.Tensor) -> list[KeysAndValues]:
         """Keys and values of images' patch states [images, patches, width] in every layer, each
         [images, heads, patches, head width]."""
-        remembered = []
+        memory = []
         for layer in self.layers:
             key, value = layer.image_key_value(patches).chunk(2, -1)
-            remembered.append((self.split(key).contiguous(), self.split(value).contiguous()))
-        return remembered
+            memory.append((self.split(key).contiguous(), self.split(value).contiguous()))
+        return memory
 
     def bytes_an_image(self, patches: int) -> int:
         """Keys and values of an image and of the prefixes that are usually requested."""
@@ -73,9 +73,9 @@ class BlipDecoder:
 
     def embed(self, tokens: Slots, depths: Slots) -> torch.Tensor:
         ids, positions = (torch.from_numpy(x).to(self.device) for x in (tokens, depths))
-        embedded = self.embeddings.word_embeddings(ids)
-        embedded = embedded + self.embeddings.position_embeddings(positions)
-        states: torch.Tensor = self.embeddings.LayerNorm(embedded).to(self.dtype)
+        embeddings = self.embeddings.word_embeddings(ids)
+        embeddings = embeddings + self.embeddings.position_embeddings(positions)
+        states: torch.Tensor = self.embeddings.LayerNorm(embeddings).to(self.dtype)
         return states
 
     def outcome(self, states: torch.Tensor) -> torch.Tensor:
@@ -159,8 +159,8 @@ class DecoderSession:
         token after each of them."""
         if not paths:
             return []
-        needed = np.unique(np.concatenate([path[1:] for path in paths]))
-        new = needed[np.isnan(self._log_p[needed])]
+        unique_slots = np.unique(np.concatenate([path[1:] for path in paths]))
+        new = unique_slots[np.isnan(self._log_p[unique_slots])]
         slots, tokens = self.tree.parent[new], self.tree.token[new]
         if last is not None:
             slots = np.concatenate([slots, [path[-1] for path in paths]])
@@ -205,12 +205,12 @@ class DecoderSession:
         states = tower.embed(self.tree.token[slots], self.tree.depth[slots])
         context = torch.empty_like(states)
         for number, layer in enumerate(tower.layers):
-            projected = layer.query_key_value(states)
+            projections = layer.query_key_value(states)
             memory = self._memory[number]
-            memory[where] = projected[:, width:]
+            memory[where] = projections[:, width:]
             for group in groups:
                 key, value = memory[group.keys].chunk(2, -1)
-                self._attend(projected[:, :width], group, tower.split(key), tower.split(value),
+                self._attend(projections[:, :width], group, tower.split(key), tower.split(value),
                              group.mask, context)  # fmt: skip
             states = layer.norm(layer.output(context) + states)
             query = layer.image_query(states)
@@ -238,14 +238,14 @@ class DecoderSession:
         """Attention of a group's rows of `query` [new prefixes, width], written to `context`."""
         rows = group.rows
         queries = query[rows][None] if isinstance(rows, slice) else query[rows]
-        attended = F.scaled_dot_product_attention(
+        output = F.scaled_dot_product_attention(
             self.tower.split(queries), key, value, attn_mask=mask
         )
-        attended = attended.transpose(1, 2).flatten(2)
+        output = output.transpose(1, 2).flatten(2)
         if isinstance(rows, slice):
-            context[rows] = attended[0]
+            context[rows] = output[0]
         else:
-            context[group.own_rows] = attended[group.cells[0], group.cells[1]]
+            context[group.own_rows] = output[group.cells[0], group.cells[1]]
 
     def _groups(self, slots: Slots) -> Iterator[_Group]:
         image_of = self._image_of[slots]
@@ -269,15 +269,15 @@ class DecoderSession:
         rows = np.where(is_row, starts[:, None] + steps, 0)
         memories = []
         for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
-            inserted = slots[start : start + count]
-            paths = self.tree.path[inserted][:, : int(self.tree.depth[inserted].max(initial=0)) + 1]
+            nodes = slots[start : start + count]
+            paths = self.tree.path[nodes][:, : int(self.tree.depth[nodes].max(initial=0)) + 1]
             of_row, columns = np.nonzero(paths >= 0)
             keys, places = np.unique(paths[of_row, columns], return_inverse=True)
             memories.append((keys, of_row, places.reshape(-1)))
         most = max(len(keys) for keys, _, _ in memories)
         all_keys = np.zeros((len(images), most), np.int64)
-        hidden = torch.finfo(self.tower.dtype).min
-        mask = np.full((len(images), len(steps), most), hidden, np.float32)
+        lowest = torch.finfo(self.tower.dtype).min
+        mask = np.full((len(images), len(steps), most), lowest, np.float32)
         for number, (keys, of_row, places) in enumerate(memories):
             all_keys[number, : len(keys)] = keys
             mask[number, of_row, places] = 0.0

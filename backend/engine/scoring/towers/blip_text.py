@@ -101,11 +101,11 @@ class BlipText:
     def _remember(self, patches: torch.Tensor) -> list[KeysAndValues]:
         """Keys and values of images' patch states [images, patches, patch width] in every layer."""
         shape = (*patches.shape[:2], 2, self.heads, self.width // self.heads)
-        remembered = []
+        memory = []
         for layer in self.layers:
             both = layer.image_key_value(patches).view(shape).permute(2, 0, 3, 1, 4).contiguous()
-            remembered.append((both[0], both[1]))
-        return remembered
+            memory.append((both[0], both[1]))
+        return memory
 
     def bytes_an_image(self, patches: int) -> int:
         return 2 * len(self.layers) * patches * self.width * self.dtype.itemsize
@@ -130,8 +130,8 @@ class BlipText:
         """
         packing = Packing.of(texts, around)
         rows = table.rows(packing.ids, packing.positions, self._first_rows, work)
-        states, projected = rows[:, : self.width], rows[:, self.width :]
-        return self._through(states, projected, packing, work, images, image_of)
+        states, projections = rows[:, : self.width], rows[:, self.width :]
+        return self._through(states, projections, packing, work, images, image_of)
 
     def read_embedded(
         self,
@@ -146,8 +146,8 @@ class BlipText:
         positions = torch.from_numpy(packing.positions).to(self.device)
         states = words + self.embeddings.position_embeddings(positions)
         states = self.embeddings.LayerNorm(states).to(self.dtype)
-        projected = self.layers[0].query_key_value(states)
-        return self._through(states, projected, packing, Work(), images, image_of)
+        projections = self.layers[0].query_key_value(states)
+        return self._through(states, projections, packing, Work(), images, image_of)
 
     def _first_rows(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """Embedding and first projections side by side, [tokens, 4 width]."""
@@ -180,8 +180,10 @@ class BlipText:
                 context = attention.within_texts(projected)
             states = layer.norm(layer.output(context) + states)
             if images is not None:
-                attended = attention.to_images(layer.image_query(states), number, of_first=last)
-                states = layer.image_norm(layer.image_output(attended) + states)
+                image_context = attention.to_images(
+                    layer.image_query(states), number, of_first=last
+                )
+                states = layer.image_norm(layer.image_output(image_context) + states)
             states = layer.last_norm(layer.down(F.gelu(layer.up(states))) + states)
         self._count(work, packing, images.patches if images is not None else 0)
         return states

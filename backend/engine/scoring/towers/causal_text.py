@@ -108,17 +108,17 @@ class CausalText:
         attention = PaddedAttention(packing, self.heads, self.device, is_causal=True)
         ends = torch.from_numpy(packing.offsets[1:] - 1).to(self.device)
         rows = table.rows(packing.ids, packing.positions, self.first_rows, work)
-        states, projected = rows[:, :width], rows[:, width:]
+        states, projections = rows[:, :width], rows[:, width:]
         for number, layer in enumerate(self.layers):
             is_last = number == len(self.layers) - 1
-            normed = layer.first_norm(states) if number or is_last else states
+            inputs = layer.first_norm(states) if number or is_last else states
             if is_last:
-                keys_and_values = layer.query_key_value.rows(width, 3 * width)(normed)
-                queries = layer.query_key_value.rows(0, width)(normed[ends])
+                keys_and_values = layer.query_key_value.rows(width, 3 * width)(inputs)
+                queries = layer.query_key_value.rows(0, width)(inputs[ends])
                 context, states = attention.of_one_token(queries, keys_and_values), states[ends]
             else:
-                projected = layer.query_key_value(normed) if number else projected
-                context = attention.within_texts(projected)
+                projections = layer.query_key_value(inputs) if number else projections
+                context = attention.within_texts(projections)
             states = self.feed(layer, states + layer.output(context))
         lengths = packing.lengths
         work.sequences += len(lengths)
@@ -135,12 +135,10 @@ class CausalText:
         texts, longest, _ = words.shape
         states = (words + self.position_table[:longest]).to(self.dtype)
         for layer in self.layers:
-            projected = layer.query_key_value(layer.first_norm(states))
-            shaped = projected.view(texts, longest, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            attended = F.scaled_dot_product_attention(
-                shaped[0], shaped[1], shaped[2], is_causal=True
-            )
-            states = states + layer.output(attended.transpose(1, 2).reshape(texts, longest, -1))
+            projections = layer.query_key_value(layer.first_norm(states))
+            heads = projections.view(texts, longest, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            output = F.scaled_dot_product_attention(heads[0], heads[1], heads[2], is_causal=True)
+            states = states + layer.output(output.transpose(1, 2).reshape(texts, longest, -1))
             states = self.feed(layer, states)
         return self.vectors(states[torch.arange(texts), torch.tensor(lengths) - 1])
 
@@ -226,26 +224,26 @@ class PrefixReader:
         ends: list[list[int]] = []
         slots: list[int] = []
         group_of: list[int] = []
-        computed: set[int] = set()
+        pending: set[int] = set()
         for number, texts in enumerate(groups):
             ends.append([])
             for text in texts:
                 end, new = self.tree.insert(self.tower.whole(text))
                 ends[-1].append(end)
-                if end not in computed and end not in new:
+                if end not in pending and end not in new:
                     new.append(end)  # node known from an earlier round, but not its vector
-                computed.update(new)
+                pending.update(new)
                 slots += new
                 group_of += [number] * len(new)
         if self._memory[0].shape[0] < self.tree.capacity:
             self._grow()
-        requested = {end for ends_of_text in ends for end in ends_of_text}
+        end_slots = {end for ends_of_text in ends for end in ends_of_text}
         groups_of = np.array(group_of, np.int64)
         vectors: dict[int, torch.Tensor] = {}
 
         def compute(part: range) -> None:
             where = np.array(slots[part.start : part.stop], np.int64)
-            self._compute(where, groups_of[part.start : part.stop], requested, vectors)
+            self._compute(where, groups_of[part.start : part.stop], end_slots, vectors)
 
         try:
             self.budget.each([1] * len(slots), compute)
@@ -269,20 +267,20 @@ class PrefixReader:
         end_rows = torch.from_numpy(np.flatnonzero(is_end)).to(tower.device)
         where = torch.from_numpy(slots).to(tower.device)
         rows = self.table.rows(tree.token[slots], tree.depth[slots], tower.first_rows, work)
-        states, projected = rows[:, : tower.width], rows[:, tower.width :]
+        states, projections = rows[:, : tower.width], rows[:, tower.width :]
         for number, layer in enumerate(tower.layers):
             last = number == len(tower.layers) - 1
             memory = self._memory[number]
             if last:
-                normed = layer.first_norm(states)
-                memory[where] = layer.query_key_value.rows(tower.width, 3 * tower.width)(normed)
-                query = layer.query_key_value.rows(0, tower.width)(normed[end_rows])
+                inputs = layer.first_norm(states)
+                memory[where] = layer.query_key_value.rows(tower.width, 3 * tower.width)(inputs)
+                query = layer.query_key_value.rows(0, tower.width)(inputs[end_rows])
                 states = states[end_rows]
             else:
                 if number:
-                    projected = layer.query_key_value(layer.first_norm(states))
-                memory[where] = projected[:, tower.width :]
-                query = projected[:, : tower.width]
+                    projections = layer.query_key_value(layer.first_norm(states))
+                memory[where] = projections[:, tower.width :]
+                query = projections[:, : tower.width]
             states = states + layer.output(self._attend(query, memory, segments, last))
             states = tower.feed(layer, states)
         for slot, vector in zip(
@@ -324,22 +322,22 @@ class PrefixReader:
         self, query: torch.Tensor, memory: torch.Tensor, segments: Sequence[_Segment], last: bool
     ) -> torch.Tensor:
         tower = self.tower
-        pieces, done = [], 0
+        pieces, offset = [], 0
         for segment in segments:
             if last:
                 mask = segment.mask[:, :, segment.ends]
-                own_query = query[done : done + len(segment.ends)]
-                done += len(segment.ends)
+                own_query = query[offset : offset + len(segment.ends)]
+                offset += len(segment.ends)
             else:
                 mask, own_query = segment.mask, query[segment.start : segment.stop]
             if not len(own_query):
                 continue
             keys_and_values = memory[segment.keys].view(1, len(segment.keys), 2, tower.heads, -1)
-            attended = F.scaled_dot_product_attention(
+            output = F.scaled_dot_product_attention(
                 own_query.view(1, len(own_query), tower.heads, -1).transpose(1, 2),
                 keys_and_values[:, :, 0].transpose(1, 2),
                 keys_and_values[:, :, 1].transpose(1, 2),
                 attn_mask=mask,
             )
-            pieces.append(attended.transpose(1, 2).reshape(len(own_query), tower.width))
+            pieces.append(output.transpose(1, 2).reshape(len(own_query), tower.width))
         return torch.cat(pieces) if pieces else query

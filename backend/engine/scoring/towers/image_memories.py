@@ -118,18 +118,18 @@ class StackedMemories:
     @torch.inference_mode(False)
     def _write(self, states: Sequence[Patches], slots: Sequence[int]) -> None:
         # Not inference tensors: autograd must be able to use them.
-        computed = self._remember(torch.stack(list(states)))
+        new_layers = self._remember(torch.stack(list(states)))
         self.patches = len(states[0])
         if not self._layers:
-            self._layers = [(keys[:0], values[:0]) for keys, values in computed]
+            self._layers = [(keys[:0], values[:0]) for keys, values in new_layers]
         missing = len(self._states) - len(self._layers[0][0])
         if missing:
             # Zeros, because what no text attends to must be finite for autograd.
             self._layers = [
                 (_longer(keys, missing), _longer(values, missing)) for keys, values in self._layers
             ]
-        where = torch.tensor(slots, device=computed[0][0].device)
-        for (keys, values), (new_keys, new_values) in zip(self._layers, computed, strict=True):
+        where = torch.tensor(slots, device=new_layers[0][0].device)
+        for (keys, values), (new_keys, new_values) in zip(self._layers, new_layers, strict=True):
             keys[where], values[where] = new_keys, new_values
 
     def index(self, state: Patches) -> int:

@@ -57,8 +57,8 @@ class SeparateAttention:
         for run in self._runs:
             part = slice(run.start, run.stop)
             query, key, value = self._split(projected[part], 3, run)
-            attended = scaled_dot_product_attention(query, key, value)
-            self._split(context[part], 1, run)[0].copy_(attended)
+            output = scaled_dot_product_attention(query, key, value)
+            self._split(context[part], 1, run)[0].copy_(output)
         return context
 
     def of_one_token(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
@@ -67,8 +67,8 @@ class SeparateAttention:
             texts = slice(run.first, run.last)
             key, value = self._split(projected[run.start : run.stop], 2, run)
             query = _by_head(queries[texts], 1, run.last - run.first, 1, self._heads)[0]
-            attended = scaled_dot_product_attention(query, key, value)
-            _by_head(context[texts], 1, run.last - run.first, 1, self._heads)[0].copy_(attended)
+            output = scaled_dot_product_attention(query, key, value)
+            _by_head(context[texts], 1, run.last - run.first, 1, self._heads)[0].copy_(output)
         return context
 
     def to_images(self, queries: torch.Tensor, layer: int, of_first: bool) -> torch.Tensor:
@@ -80,8 +80,8 @@ class SeparateAttention:
             key, value = self._images.of(layer, image, image + 1)
             tokens = rows.stop - rows.start
             query = _by_head(queries[rows], 1, 1, tokens, self._heads)[0]
-            attended = scaled_dot_product_attention(query, key, value)
-            _by_head(context[rows], 1, 1, tokens, self._heads)[0].copy_(attended)
+            output = scaled_dot_product_attention(query, key, value)
+            _by_head(context[rows], 1, 1, tokens, self._heads)[0].copy_(output)
         return context
 
     def _split(self, packed: torch.Tensor, parts: int, run: Run) -> torch.Tensor:
@@ -111,14 +111,14 @@ class ViewsAttention:
         key, value = self._memory[layer]
         query = _by_head(queries, 1, 1, len(queries), self._heads)[0]
         mask = self._mask[self.first_tokens] if of_first else self._mask
-        attended = scaled_dot_product_attention(query, key, value, mask)
-        return attended[0].transpose(0, 1).flatten(1)
+        output = scaled_dot_product_attention(query, key, value, mask)
+        return output[0].transpose(0, 1).flatten(1)
 
 
 def _by_head(packed: torch.Tensor, parts: int, texts: int, length: int, heads: int) -> torch.Tensor:
     """[texts * length, parts * width] as [parts, texts, heads, length, head width]."""
-    shaped = packed.view(texts, length, parts, heads, packed.shape[1] // parts // heads)
-    return shaped.permute(2, 0, 3, 1, 4)
+    view = packed.view(texts, length, parts, heads, packed.shape[1] // parts // heads)
+    return view.permute(2, 0, 3, 1, 4)
 
 
 @dataclass(frozen=True)

@@ -86,8 +86,8 @@ class Packing:
 
 def on_device(arrays: Sequence[IntArray], device: torch.device) -> list[torch.Tensor]:
     """The arrays as tensors on the device, in one transfer."""
-    joined = torch.from_numpy(np.concatenate([array.reshape(-1) for array in arrays])).to(device)
-    parts = joined.split([array.size for array in arrays])
+    buffer = torch.from_numpy(np.concatenate([array.reshape(-1) for array in arrays])).to(device)
+    parts = buffer.split([array.size for array in arrays])
     return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
 
@@ -144,13 +144,13 @@ class ProjectionTable:
     ) -> None:
         new = np.divmod(np.unique(ids * self._shape[1] + positions), self._shape[1])
         rows = compute(*(torch.from_numpy(array) for array in new))
-        used, end = self._used, self._used + len(rows)
+        start, end = self._used, self._used + len(rows)
         if self._rows is None or end > len(self._rows):
             longer = rows.new_empty(2 * end, rows.shape[1])
             if self._rows is not None:
-                longer[:used] = self._rows[:used]
+                longer[:start] = self._rows[:start]
             self._rows = longer
-        self._rows[used:end] = rows
-        self._row_of[new] = np.arange(used + 1, end + 1)
+        self._rows[start:end] = rows
+        self._row_of[new] = np.arange(start + 1, end + 1)
         self._used = end
         work.projections += len(rows)
