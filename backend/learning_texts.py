@@ -23,14 +23,14 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
     if "learnt" not in report:
         return ""
     count = report["verdicts_wrong"] + report["verdicts_right"]
-    drawn = report["verdicts_at_random"]
+    sample_size = report["verdicts_at_random"]
     first, wrong = report.get("compared_pairs", 0), report.get("first_places", 0)
     if report["learnt"] == "order":
         learnt = f"Learned a new order from {count:,} verdicts."
     else:
         learnt = f"Learned only the level of the probabilities, from {count:,} verdicts."
     sentences = [learnt]
-    if not drawn:
+    if not sample_size:
         sentences.append(
             "None of them is on a pair drawn at random, so nothing tells whether a new order would "
             "be better."
@@ -60,6 +60,6 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
     if not report["level_is_known"]:
         sentences.append(
             f"The level is not known yet: it takes verdicts on {FEWEST_FOR_LEVEL} pairs drawn at "
-            f"random, and there are {drawn}."
+            f"random, and there are {sample_size}."
         )
     return " ".join(sentences)

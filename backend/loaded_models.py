@@ -54,12 +54,12 @@ class ModelCache:
         if key in self._models:
             self._models[key] = self._models.pop(key)
         else:
-            loaded = load()
-            module = getattr(loaded, "model", None)
+            model = load()
+            module = getattr(model, "model", None)
             is_shared = module is not None and any(
                 getattr(other, "model", None) is module for other, _ in self._models.values()
             )
-            self._models[key] = loaded, 0 if is_shared else bytes_of(loaded)
+            self._models[key] = model, 0 if is_shared else bytes_of(model)
             self._let_go(key)
         return self._models[key][0]
 
@@ -283,11 +283,11 @@ class Engine:
                 states = [self.scorer.of_pair(s, k) for (s, _), k in zip(pairs, keys, strict=True)]
             else:
                 states = [state for state, _ in pairs]
-            parsed = [
+            inputs = [
                 (state, Caption.parse(caption))
                 for state, (_, caption) in zip(states, pairs, strict=True)
             ]
-            by_index = dict(run_trajectories(self.scorer, parsed, exploring or self.exploring))
+            by_index = dict(run_trajectories(self.scorer, inputs, exploring or self.exploring))
         memory.release()
         return [by_index[index] for index in range(len(pairs))]
 
@@ -330,11 +330,11 @@ class Engine:
             return
         import torch
 
-        wanted = threads.threads_for(
+        thread_count = threads.threads_for(
             parameters,
             threads.cores(),
             threads.others_load(torch.get_num_threads()),
             os.environ.get("OMP_NUM_THREADS"),
         )
-        if wanted != torch.get_num_threads():
-            torch.set_num_threads(wanted)
+        if thread_count != torch.get_num_threads():
+            torch.set_num_threads(thread_count)

@@ -85,8 +85,8 @@ class Step:
         >>> Step("Scoring", seconds_left=240).time_left
         '4 min left'
         """
-        left = self.seconds_left
-        return f"{duration(left)} left" if left is not None and round(left) > 0 else ""
+        seconds = self.seconds_left
+        return f"{duration(seconds)} left" if seconds is not None and round(seconds) > 0 else ""
 
     @property
     def facts(self) -> str:
@@ -120,21 +120,21 @@ class Pace:
         if stage != self._stage:
             self._stage, self._began, self._first = str(stage), now, done
             self._stages += 1
-        seconds, completed = now - self._began, done - self._first
-        per_second, left = 0.0, None
-        if seconds >= 2 and completed > 0 and 0 < done < total:
-            per_second = completed / seconds
-            left = (total - done) / per_second
+        seconds, units = now - self._began, done - self._first
+        per_second, remaining = 0.0, None
+        if seconds >= 2 and units > 0 and 0 < done < total:
+            per_second = units / seconds
+            remaining = (total - done) / per_second
         plan = stage if isinstance(stage, PlannedStage) else None
         if plan is not None and plan.is_measured:
-            left = plan.cost * (done < total or not total) if left is None else left
-            left += plan.later
+            remaining = plan.cost * (done < total or not total) if remaining is None else remaining
+            remaining += plan.later
         return Step(
             str(stage),
             plan is not None and plan.is_usable,
             self._share_at(done, total, plan),
             per_second,
-            left,
+            remaining,
         )
 
     def _share_at(self, done: int, total: int, plan: PlannedStage | None) -> float | None:

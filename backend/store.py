@@ -77,10 +77,10 @@ class Store:
     def reading(self, scanning: bool = False) -> Iterator[Session]:
         """A read-only session on a consistent snapshot. `scanning`: set it to read most of a large
         dataset once."""
-        shared = _SNAPSHOT.get()
-        if shared is not None and not scanning and shared.fits(self):
+        snapshot = _SNAPSHOT.get()
+        if snapshot is not None and not scanning and snapshot.fits(self):
             with translate_errors():
-                yield shared.session
+                yield snapshot.session
             return
         with translate_errors(), self._store.reading(scanning) as session:
             set_reader(session, self.reader)

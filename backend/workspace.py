@@ -208,8 +208,8 @@ class Workspace:
 
     def remove_abandoned_uploads(self) -> int:
         """Remove uploads older than a day that belong to no dataset (any more)."""
-        used = [path for row in self.datasets() for path in (row.source, row.root)]
-        return self.uploads.remove_abandoned(used)
+        paths = [path for row in self.datasets() for path in (row.source, row.root)]
+        return self.uploads.remove_abandoned(paths)
 
     def remove_leftovers(self) -> None:
         """What nobody needs any more: abandoned uploads, and requests of pages long closed."""

@@ -51,45 +51,45 @@ class Folders:
     def check_import(self, path: str | Path) -> Path:
         """The absolute path. Raises UnsafePath if it is outside these folders, whether or not it
         exists, or holds exports, and SettingsError if it is not a path."""
-        resolved = typed_path(path)
-        if not any(resolved.is_relative_to(folder) for folder in self.imports):
+        absolute_path = typed_path(path)
+        if not any(absolute_path.is_relative_to(folder) for folder in self.imports):
             raise self._refusal("import", path, self.imports)
         # Exports belong to those who started them: they may hold verdicts hidden from others.
         for folder in self.exports:
-            if resolved.is_relative_to(folder) or folder.is_relative_to(resolved):
+            if absolute_path.is_relative_to(folder) or folder.is_relative_to(absolute_path):
                 raise UnsafePath(
                     f"If login is enabled, exports are not imported from the page, and '{path}' "
                     "holds some. Use the command line."
                 )
-        return resolved
+        return absolute_path
 
     def check_options(self, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The paths among an operation's options, checked and absolute. An export without a folder
         gets one of its own. Raises UnsafePath."""
-        checked: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         stages = arguments.get("stages")
         if kind == "export":
             out, stages = str(arguments["out"]), arguments["choice"].two_stage
             if is_address(out):
                 self._check_address("export", out, self.export_addresses or self.exports)
             elif out:
-                resolved = typed_path(out)
-                if not any(folder in resolved.parents for folder in self.exports):
+                target = typed_path(out)
+                if not any(folder in target.parents for folder in self.exports):
                     raise self._refusal("export", out, self.exports)
-                checked["out"] = str(resolved)
+                options["out"] = str(target)
         elif kind == "import":
             path = str(arguments["path"])
             if is_address(path):
                 self._check_address("import", path, self.import_addresses or self.imports)
             elif is_hub_name(path):
-                checked["anonymous"] = True  # the token is the administrator's
+                options["anonymous"] = True  # the token is the administrator's
             else:
-                checked["path"] = str(self.check_import(arguments["path"]))
+                options["path"] = str(self.check_import(arguments["path"]))
             if arguments.get("image_root"):
-                checked["image_root"] = str(self.check_import(arguments["image_root"]))
+                options["image_root"] = str(self.check_import(arguments["image_root"]))
         if stages is not None and stages.scores:
             self.check_import(stages.scores)
-        return checked
+        return options
 
     def _check_address(self, what: str, address: str, places: Sequence[Path | str]) -> None:
         if not any(is_below(address, str(place)) for place in places):

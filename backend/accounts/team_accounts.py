@@ -263,7 +263,7 @@ class Team:
         `reader`: the curator who asks; pairs that still need their own opinion are left out."""
         store = self._store if reader is None else self._store.seen_by(reader)
         with store.reading() as session:
-            shared = [
+            judgements = [
                 {opinion.author: str(opinion.judgement) for opinion in of_pair}
                 for of_pair in opinion_queries.shared_opinions(session, dataset_id)
             ]
@@ -271,11 +271,11 @@ class Team:
             disputes = opinion_queries.disputed_pairs(session, dataset_id)
         coarse = [
             {name: about_caption(judgement) for name, judgement in of_pair.items()}
-            for of_pair in shared
+            for of_pair in judgements
         ]
         return TeamView(
             dataset_id=dataset_id,
-            by_verdict=agreement(shared),
+            by_verdict=agreement(judgements),
             right_or_wrong=agreement(coarse),
             disputed=waiting,
             disputes=tuple(disputes),

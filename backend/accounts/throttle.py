@@ -44,14 +44,14 @@ def network_of(address: str) -> str:
     ('192.0.2.7', '2001:db8:0:1::/64', '192.0.2.7')
     """
     try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
+        ip_address = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address  # a Unix socket's path, or empty
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((parsed, 64), strict=False))
-    return str(parsed)
+    if isinstance(ip_address, ipaddress.IPv6Address):
+        if ip_address.ipv4_mapped is not None:
+            return str(ip_address.ipv4_mapped)
+        return str(ipaddress.ip_network((ip_address, 64), strict=False))
+    return str(ip_address)
 
 
 @dataclass

@@ -71,10 +71,10 @@ def as_command(
     The first of the `variants` comes first. What the function returns is the exit status; an error
     is printed and ends the program with its own. The help is the function's docstring, or that of
     the first model."""
-    expected = inspect.signature(function, eval_str=True).parameters
-    models = {name: p.annotation for name, p in expected.items() if _is_model(p.annotation)}
+    own_parameters = inspect.signature(function, eval_str=True).parameters
+    models = {name: p.annotation for name, p in own_parameters.items() if _is_model(p.annotation)}
     parameters: list[inspect.Parameter] = []
-    for parameter in expected.values():
+    for parameter in own_parameters.values():
         if parameter.name in models:
             parameters += _parameters(models[parameter.name])
         elif any(isinstance(m, FieldInfo) for m in get_args(parameter.annotation)):
@@ -91,7 +91,7 @@ def as_command(
     def command(**typed: Any) -> None:
         with report_errors(bool(typed.get("as_json"))):
             options = {name: model.parse(_values(model, typed)) for name, model in models.items()}
-            arguments = {name: options.get(name, typed.get(name)) for name in expected}
+            arguments = {name: options.get(name, typed.get(name)) for name in own_parameters}
             run = partial(function, **arguments)
             for variant in reversed(variants):
                 further = variant.options.parse(_values(variant.options, typed))

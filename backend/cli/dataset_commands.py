@@ -81,8 +81,8 @@ def relocate(
     """Say where a dataset's files are after they were moved. Some of its pictures are looked for
     there; verdicts and scores stay."""
     workspace = open_workspace(load_settings({"database": db}))
-    moved = workspace.relocate_dataset(workspace.find(name), path)
-    emit(moved, as_json, moved.in_words())
+    relocation = workspace.relocate_dataset(workspace.find(name), path)
+    emit(relocation, as_json, relocation.in_words())
 
 
 @datasets.command("guidelines")
@@ -186,9 +186,9 @@ def import_(options: ImportCommand, common: Common) -> None:
         row = f", row {problem.row}" if problem.row is not None else ""
         console.print(f"[yellow]left out[/] {escape(problem.file)}{row}: "
                       f"{escape(problem.message)}")  # fmt: skip
-    hidden = report.problems - len(report.first_problems)
-    if hidden > 0:
-        console.print(f"… and {hidden} more; *Add data* in the app lists all.")
+    rest = report.problems - len(report.first_problems)
+    if rest > 0:
+        console.print(f"… and {rest} more; *Add data* in the app lists all.")
     emit(report, common.as_json, report.in_words())
     if refusal:
         say_which_model(refusal, report.name)
@@ -263,8 +263,8 @@ def export_choice(workspace: "Workspace", dataset_id: int, options: ExportComman
         dataset_id, options.queue, options.view, options.split or (), ids
     )
     stages, marks = options.choice.two_stage, options.select == "tag"
-    stated = stages.model_fields_set if stages is not None else set()
-    if (stated or marks) and not stated & {"align", "keep"}:
+    given_fields = stages.model_fields_set if stages is not None else set()
+    if (given_fields or marks) and not given_fields & {"align", "keep"}:
         raise SettingsError(
             "--by, --least-phrases, --seed, --scores and --select go with --align or --keep."
         )

@@ -66,7 +66,7 @@ def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
         yield _no_database(settings)
         yield from _models(settings, {}, load_models)
         return
-    named: _Named = {}
+    choices: _Named = {}
     try:
         store = open_database(settings.database_url)
     except StoreError as problem:
@@ -75,9 +75,9 @@ def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
         findings = list(_database(store))
         yield from findings
         if findings[0].state == "ok":  # a damaged one is not read any further
-            named = _model_choices(store, settings)
+            choices = _model_choices(store, settings)
         store.close()
-    yield from _models(settings, named, load_models)
+    yield from _models(settings, choices, load_models)
 
 
 def _disk(folder: Path) -> Finding:
@@ -154,8 +154,8 @@ def _database(store: Store) -> Iterator[Finding]:
             "data may be recoverable.",
         )  # fmt: skip
         return
-    upgraded = store.opened.upgraded_from
-    note = f", upgraded now from schema {upgraded}" if upgraded else ""
+    earlier_schema = store.opened.upgraded_from
+    note = f", upgraded now from schema {earlier_schema}" if earlier_schema else ""
     yield Finding("database", "ok", f"{store.address} is sound, schema {db.head_revision()}{note}")
     with store.reading() as session:
         datasets = dataset_queries.list_datasets(session)
@@ -220,9 +220,9 @@ def _check_embedded_models() -> Finding:
 
 def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
     """The models of this session, and those that datasets remember."""
-    embedded = _check_embedded_models()
-    yield embedded
-    if embedded.state != "ok":
+    finding = _check_embedded_models()
+    yield finding
+    if finding.state != "ok":
         return
     if not load:
         yield from _not_loaded(settings, "", "Choose another with --model.")
@@ -237,14 +237,14 @@ def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
 
 def _model_choices(store: Store, settings: Settings) -> _Named:
     """Each distinct choice of models, without datasets that use the session's."""
-    named: dict[tuple[object, ...], tuple[list[str], Settings]] = {}
+    choices: dict[tuple[object, ...], tuple[list[str], Settings]] = {}
     datasets = store.read(dataset_queries.list_datasets)
     for dataset in datasets:
         # Options add to what this command examines; they never replace a dataset's models.
         models = settings_for(store, settings.for_datasets_without_models(), dataset.id)
-        named.setdefault(_models_in(models), ([], models))[0].append(dataset.name)
-    named.pop(_models_in(settings), None)
-    return {tuple(names): models for names, models in named.values()}
+        choices.setdefault(_models_in(models), ([], models))[0].append(dataset.name)
+    choices.pop(_models_in(settings), None)
+    return {tuple(names): models for names, models in choices.values()}
 
 
 def _models_in(settings: Settings) -> tuple[object, ...]:

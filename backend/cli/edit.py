@@ -78,7 +78,7 @@ def edit(options: EditCommand, common: Common) -> None:
         options.suffix, options.remove_vague, options.mend,
     )  # fmt: skip
     with progress("Editing") as update:
-        done = edit_captions(
+        report = edit_captions(
             workspace.store,
             workspace.review.filter_of(dataset_id, fields),
             change,
@@ -86,7 +86,7 @@ def edit(options: EditCommand, common: Common) -> None:
             progress=update,
             seconds=_MOST_SECONDS,
         )
-    emit(done, common.as_json, summary(done, options.dry_run))
+    emit(report, common.as_json, summary(report, options.dry_run))
 
 
 def summary(done: "EditView", dry_run: bool) -> str:

@@ -66,12 +66,12 @@ def probe(
     settings = load_settings({"database": db, "device": device, "precision": precision})
     workspace = open_workspace(settings)
     with progress(PROBE.title) as update:
-        measured = workspace.models.probe(model, update)
+        measurement = workspace.models.probe(model, update)
     emit(
-        measured, as_json,
-        f"'{measured.model}' takes {duration(measured.seconds)} for a thousand pairs on "
-        f"{measured.device} ({measured.precision}), after {measured.load_seconds:.0f} s of "
-        f"loading, and {size(measured.memory)} of memory.",
+        measurement, as_json,
+        f"'{measurement.model}' takes {duration(measurement.seconds)} for a thousand pairs on "
+        f"{measurement.device} ({measurement.precision}), after "
+        f"{measurement.load_seconds:.0f} s of loading, and {size(measurement.memory)} of memory.",
     )  # fmt: skip
 
 

@@ -89,8 +89,8 @@ def summary(
     lines.append(report.in_words())
     if outcome is not None:
         verb = "would be removed" if dry_run else "removed"
-        left = (
+        note = (
             f" {outcome.left_alone:,} decided ones were left alone." if outcome.left_alone else ""
         )
-        lines.append(f"{outcome.dropped:,} pairs {verb}, in {outcome.groups:,} groups.{left}")
+        lines.append(f"{outcome.dropped:,} pairs {verb}, in {outcome.groups:,} groups.{note}")
     return "\n".join(lines)

@@ -134,9 +134,9 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
     if detector == PREVIOUS and out is None:
         _use_previous(dataset, common)
         return 0
-    loaded = load_settings(settings)
+    workspace_settings = load_settings(settings)
     where = options.where()
-    workspace = open_workspace(loaded)
+    workspace = open_workspace(workspace_settings)
     table = typed_path(out) if out is not None else None
     features = typed_path(options.features) if options.features is not None else None
     if table is not None:
@@ -145,22 +145,22 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
         export_scores.check(features)
     has_boxes = table is not None and table.suffix == export_boxes.ENDING
     dataset_id = workspace.find_or_import(dataset)
-    begun: list[tuple[ScoreStep, Continuation]] = []
+    steps: list[tuple[ScoreStep, Continuation]] = []
     for step in _STEPS:
         rest = step.begin(workspace, dataset_id, getattr(further, step.name))
         if isinstance(rest, Instead):
             emit(rest.report, common.as_json, rest.report.in_words())
             return 0
         if rest is not None:
-            begun.append((step, rest))
-    if has_boxes and REGIONS.name not in {step.name for step, _ in begun}:
+            steps.append((step, rest))
+    if has_boxes and REGIONS.name not in {step.name for step, _ in steps}:
         export_boxes.check_looked(workspace.store, dataset_id)
     if options.estimate:
         with progress(ESTIMATE.title) as update:
-            planned = workspace.jobs.estimate(
+            estimate = workspace.jobs.estimate(
                 dataset_id, update, where, anyway=options.anyway, suggestions=options.suggestions,
             )  # fmt: skip
-        emit(planned, common.as_json, planned.in_words())
+        emit(estimate, common.as_json, estimate.in_words())
         return 0
     if caveat := workspace.engines.of_dataset(dataset_id).scorer.info.limits:
         console.print(f"[yellow]Note:[/] {escape(caveat)}")
@@ -170,7 +170,7 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
             anew=detector is not None,
         )  # fmt: skip
     results: dict[str, Any] = dict.fromkeys(step.name for step in _STEPS)
-    for step, run in begun:
+    for step, run in steps:
         with progress(step.title) as update:
             results[step.name] = run(update)
         for message in getattr(results[step.name], "notes", ()):
@@ -262,27 +262,28 @@ def progress_(dataset: Dataset, common: Common) -> None:
     if view.reviewed == view.total:
         summary += "Every pair is decided: 0 errors remain."
     elif view.remaining is None or not view.remaining.is_enough:
-        expected = "How many errors remain is unknown"
+        estimate = "How many errors remain is unknown"
         if view.left is not None and view.left.expected:
             about = f"{view.left.expected:.0f}"
-            expected = f"About {about} errors remain if the chances of error are right"
+            estimate = f"About {about} errors remain if the chances of error are right"
         summary += (
-            f"{expected}: review some pairs in the order 'check a random sample' for an estimate."
+            f"{estimate}: review some pairs in the order 'check a random sample' for an estimate."
         )
     else:
-        left = view.remaining
+        remaining = view.remaining
         summary += (
-            f"About {left.errors:.0f} remain ({left.low:.0f} to {left.high:.0f}, 95 %), from "
-            f"{left.sample} pairs sampled at random."
+            f"About {remaining.errors:.0f} remain ({remaining.low:.0f} to {remaining.high:.0f}, "
+            f"95 %), from {remaining.sample} pairs sampled at random."
         )
     if (whole := view.whole) is not None:
         summary += f" It is a random sample of {whole.pairs:,} pairs in {whole.source}"
         if whole.remaining is None:
             summary += ": review it in the order 'check a random sample' to know about them."
         else:
-            left = whole.remaining
+            remaining = whole.remaining
             summary += (
-                f", of which about {left.errors:,.0f} are wrong and not found yet "
-                f"({left.low:,.0f} to {left.high:,.0f}, 95 %), from {left.sample} pairs."
+                f", of which about {remaining.errors:,.0f} are wrong and not found yet "
+                f"({remaining.low:,.0f} to {remaining.high:,.0f}, 95 %), from "
+                f"{remaining.sample} pairs."
             )
     emit(view, common.as_json, summary)

@@ -148,8 +148,8 @@ def _images(values: dict[str, Any]) -> list[Any]:
         for part in turn["content"]
         if isinstance(part, dict)
     )
-    named = (part.get("image") or part.get("image_url") or part.get("path") for part in parts)
-    return [_path(path) for path in named if path]
+    paths = (part.get("image") or part.get("image_url") or part.get("path") for part in parts)
+    return [_path(path) for path in paths if path]
 
 
 def _path(value: Any) -> Any:

@@ -35,8 +35,8 @@ def arrow_table(path: Path, folders: Sequence[Path] = ()) -> pa.Table:
     Raises OSError if it is not a regular file or lies elsewhere, ValueError or pa.ArrowException if
     it is not Arrow or decompresses to too much.
     """
-    opened = open_within(folders, path, math.inf) if folders else open_regular(path, math.inf)
-    with opened as file:
+    stream = open_within(folders, path, math.inf) if folders else open_regular(path, math.inf)
+    with stream as file:
         if not file.seek(0, 2):
             raise ValueError("it is empty")
         # The mapping keeps the file open as long as one of its buffers is used.

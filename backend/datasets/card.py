@@ -161,7 +161,7 @@ def code(name: str) -> str:
 
 def _plain(text: str) -> str:
     """Untrusted text as one line of Markdown."""
-    cleaned = " ".join(text.split())
+    line = " ".join(text.split())
     for mark in "\\`*_[]<>|#":
-        cleaned = cleaned.replace(mark, "\\" + mark)
-    return cleaned
+        line = line.replace(mark, "\\" + mark)
+    return line

@@ -57,8 +57,8 @@ def check_replaceable(out: Path) -> None:
             f"{out} has lost its {SUMS}, so it is unknown which files an export wrote. Choose "
             "another folder, or remove this one yourself."
         )
-    vouched = read_digests(out / MARK).get(SUMS)
-    if vouched is not None and _digest(out / SUMS) != vouched:
+    recorded_digest = read_digests(out / MARK).get(SUMS)
+    if recorded_digest is not None and _digest(out / SUMS) != recorded_digest:
         raise _change_error(SUMS, out)
     sums = read_digests(out / SUMS)
     for name in _files(out):
@@ -147,8 +147,8 @@ def _digest(path: Path) -> str:
 
 def _line(name: str, digest: str) -> str:
     """A line in the format of GNU sha256sum: a leading backslash if the name is escaped."""
-    escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"
+    escaped_name = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{'' if escaped_name == name else chr(92)}{digest}  {escaped_name}\n"
 
 
 def read_digests(path: Path) -> dict[str, str]:
@@ -219,8 +219,8 @@ def _pieces(folder: Path, files: dict[str, str]) -> Iterator[bytes]:
                     raise ExportError(f"'{name}' has changed since it was exported.")
                 source.seek(0)
                 file = os.fstat(source.fileno())
-                changed = max(time.localtime(file.st_mtime)[:6], _EARLIEST)
-                entry = ZipInfo(name, min(changed, _LATEST))
+                date_time = max(time.localtime(file.st_mtime)[:6], _EARLIEST)
+                entry = ZipInfo(name, min(date_time, _LATEST))
                 entry.file_size, entry.external_attr = file.st_size, (file.st_mode & 0xFFFF) << 16
                 with archive.open(entry, "w", force_zip64=True) as target:
                     while piece := source.read(_PIECE):

@@ -95,8 +95,8 @@ class SplitNames:
         if split not in self._names:
             plain = _file_name(split) or "split"
             others = {name.casefold() for other, name in self._names.items() if other}
-            numbered = (f"{plain}_{number}" for number in count(2))
-            names = (name for name in chain([plain], numbered) if name.casefold() not in others)
+            alternatives = (f"{plain}_{number}" for number in count(2))
+            names = (name for name in chain([plain], alternatives) if name.casefold() not in others)
             self._names[split] = next(names)
         return self._names[split]
 

@@ -51,10 +51,10 @@ class _Deadline(threading.local):
 
     def seconds_left(self, wanted: float | None = None) -> float:
         """Seconds left, at most `wanted`. Raises httpcore.ReadTimeout if there are none."""
-        left = self.at - time.monotonic()
-        if left <= 0:
+        remaining = self.at - time.monotonic()
+        if remaining <= 0:
             raise httpcore.ReadTimeout("the deadline has passed")
-        return left if wanted is None else min(wanted, left)
+        return remaining if wanted is None else min(wanted, remaining)
 
 
 class _TimedStream(httpcore.NetworkStream):
@@ -78,8 +78,8 @@ class _TimedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        left = self._deadline.seconds_left(timeout)
-        inner = self._plain.start_tls(ssl_context, server_hostname, left)
+        remaining = self._deadline.seconds_left(timeout)
+        inner = self._plain.start_tls(ssl_context, server_hostname, remaining)
         return _TimedStream(inner, self._deadline)
 
     def get_extra_info(self, info: str) -> Any:
@@ -102,10 +102,10 @@ class _Checked(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        left = self._deadline.seconds_left(timeout)
-        address = public_address(host, port, self._allow_private, left)
-        left = self._deadline.seconds_left(timeout)
-        plain = self._plain.connect_tcp(address, port, left, local_address, socket_options)
+        remaining = self._deadline.seconds_left(timeout)
+        address = public_address(host, port, self._allow_private, remaining)
+        remaining = self._deadline.seconds_left(timeout)
+        plain = self._plain.connect_tcp(address, port, remaining, local_address, socket_options)
         return _TimedStream(plain, self._deadline)
 
 
@@ -229,8 +229,8 @@ class Fetcher:
         self, url: str, status: int, request_headers: list[tuple[bytes, bytes]]
     ) -> tuple[dict[str, str], bytes] | str:
         """The response's headers and body, or the target of a redirect."""
-        left = self._deadline.seconds_left()
-        timeout = {"connect": left, "read": left, "write": left, "pool": left}
+        remaining = self._deadline.seconds_left()
+        timeout = {"connect": remaining, "read": remaining, "write": remaining, "pool": remaining}
         with self._pool.stream(
             "GET", url, headers=[(b"User-Agent", b"traced-curator"), *request_headers],
             extensions={"timeout": timeout},

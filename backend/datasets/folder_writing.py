@@ -99,9 +99,9 @@ def _metadata(spooled: Path, path: Path, columns: "_Columns") -> None:
         for line in lines:
             values = json.loads(line)
             direct_values = {name: values.get(name) for name in columns.direct}
-            packed = {name: values[name] for name in values if name in columns.packed}
+            extra = {name: values[name] for name in values if name in columns.packed}
             if columns.packed:
-                direct_values["extra"] = json.dumps(packed, ensure_ascii=False) if packed else ""
+                direct_values["extra"] = json.dumps(extra, ensure_ascii=False) if extra else ""
             file.write(json.dumps(direct_values, ensure_ascii=False) + "\n")
 
 

@@ -133,13 +133,13 @@ class _CheckedTransport(httpx2.BaseTransport):
         is_hub = _origin(url) == _origin(httpx2.URL(constants.ENDPOINT))
         port = url.port or _PORTS.get(url.scheme, 443)
         address = public_address(url.host, port, allow_private=is_hub, seconds=_TIMEOUT.connect)
-        checked = httpx2.Request(
+        pinned_request = httpx2.Request(
             request.method, url.copy_with(host=address), headers=request.headers,
             stream=request.stream,
             extensions={**request.extensions, "sni_hostname": url.raw_host.decode("ascii")},
         )  # fmt: skip
         # Servers at one address must not share connections, so each name has its own.
-        return self._to(*map(str, _origin(url))).handle_request(checked)
+        return self._to(*map(str, _origin(url))).handle_request(pinned_request)
 
     def _to(self, *place: str, proxy: str | None = None) -> httpx2.HTTPTransport:
         with self._lock:

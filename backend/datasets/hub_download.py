@@ -89,17 +89,17 @@ def fetch(
             copy(about, 0)
             card = (target / _CARD).read_bytes().decode("utf-8", "replace")
         names = needed_files(dataset.repository, files.keys(), card, dataset.subset)
-        wanted = {name: files[name] for name in names if name in files}
-        total = sum(file.size for file in wanted.values())
+        selection = {name: files[name] for name in names if name in files}
+        total = sum(file.size for file in selection.values())
         _check_size(dataset, total, most, folder)
         for old in _files_below(target):
-            if old not in wanted or versions.get(old) != wanted[old].checksum:
+            if old not in selection or versions.get(old) != selection[old].checksum:
                 (target / old).unlink()
         before = 0
-        for file in wanted.values():
+        for file in selection.values():
             copy(file, before)
             before += file.size
-    if not wanted:
+    if not selection:
         raise DatasetFormatError(f"'{dataset}' has no tables, archives or pictures.")
     return target
 
@@ -117,8 +117,8 @@ def copy_snapshot(snapshot: Path, folder: Path) -> Path:
     blobs = hub_datasets.blobs_of(snapshot)
     assert blobs is not None
     # Where several repositories share a file, its blob is a link to a store that all have.
-    shared = blobs.parent.parent / "blobs"
-    roots = [snapshot, blobs, *([shared] if (shared / _SHARED_MARK).is_file() else [])]
+    shared_blobs = blobs.parent.parent / "blobs"
+    roots = [snapshot, blobs, *([shared_blobs] if (shared_blobs / _SHARED_MARK).is_file() else [])]
     target = snapshot_folder(snapshot, folder)
     for place, folders, names in os.walk(snapshot):
         for name in (*names, *(name for name in folders if Path(place, name).is_symlink())):
@@ -126,9 +126,9 @@ def copy_snapshot(snapshot: Path, folder: Path) -> Path:
             file = path.resolve()
             if not file.is_file() or not any(file.is_relative_to(root) for root in roots):
                 raise UnsafePath(f"'{trim(str(path))}' is a link that leads out of the snapshot.")
-            copied = target / path.relative_to(snapshot)
-            copied.parent.mkdir(parents=True, exist_ok=True)
-            with replacement(copied, flushed=False) as part:
+            destination = target / path.relative_to(snapshot)
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            with replacement(destination, flushed=False) as part:
                 _link_or_copy(file, part)
     return target
 
@@ -138,17 +138,17 @@ _SHARED_MARK = ".huggingface-shared-blobs"
 
 
 def _link_or_copy(file: Path, part: Path) -> None:
-    with open_regular(file, math.inf, is_resolved=True) as opened:
+    with open_regular(file, math.inf, is_resolved=True) as source:
         part.unlink()
         try:
             os.link(file, part, follow_symlinks=False)
-            if os.path.samestat(os.fstat(opened.fileno()), part.lstat()):
+            if os.path.samestat(os.fstat(source.fileno()), part.lstat()):
                 return
             part.unlink()  # the name was exchanged meanwhile
         except OSError:  # another disk, or one without links
             pass
         with part.open("xb") as out:
-            shutil.copyfileobj(opened, out)
+            shutil.copyfileobj(source, out)
 
 
 def discard(copy: Path) -> None:

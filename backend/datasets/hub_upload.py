@@ -66,9 +66,9 @@ def look_up(name: str, format: str, public: bool) -> HubDataset:
             return HubDataset(name, url, False, not public, 0)
     private = bool(info.private)
     if public == private:
-        now, wanted = ("private", "public") if private else ("public", "private")
+        now, choice = ("private", "public") if private else ("public", "private")
         raise SettingsError(
-            f"{url} already exists and is {now}; this would be {wanted}. Choose another name.",
+            f"{url} already exists and is {now}; this would be {choice}. Choose another name.",
             terminal=f"Or {'leave out --public' if private else 'add --public'}.",
         )
     return HubDataset(name, url, True, private, len(info.siblings or ()))
@@ -79,25 +79,27 @@ def push(folder: Path, target: HubDataset) -> str:
     kept."""
     with _asking(f"The export in {folder} is written, but was not uploaded") as api:
         api.create_repo(target.name, repo_type=_TYPE, private=target.private, exist_ok=True)
-        outdated = _outdated_files(api, target.name, folder) if target.exists else []
+        leftovers = _outdated_files(api, target.name, folder) if target.exists else []
         commit = api.upload_folder(
             repo_id=target.name,
             repo_type=_TYPE,
             folder_path=folder,
             commit_message="Export by TRACED Curator",
-            delete_patterns=[glob.escape(name) for name in outdated] or None,
+            delete_patterns=[glob.escape(name) for name in leftovers] or None,
         )
     return str(commit.commit_url)
 
 
 def _outdated_files(api: "HfApi", name: str, folder: Path) -> list[str]:
     """Files of an earlier push that are not part of this one."""
-    uploaded = set(api.list_repo_files(name, repo_type=_TYPE))
-    if not {MARK, export_folder.SUMS} <= uploaded:
+    remote_files = set(api.list_repo_files(name, repo_type=_TYPE))
+    if not {MARK, export_folder.SUMS} <= remote_files:
         return []
     sums = api.hf_hub_download(name, export_folder.SUMS, repo_type=_TYPE)
     earlier_files = export_folder.read_digests(Path(sums))
-    return sorted(file for file in uploaded & earlier_files.keys() if not (folder / file).is_file())
+    return sorted(
+        file for file in remote_files & earlier_files.keys() if not (folder / file).is_file()
+    )
 
 
 @contextmanager

@@ -63,14 +63,14 @@ class ImagePaths:
             self._folder, self._names = self._folders[place], candidates[place]
         else:
             self._names = ForeignNames(_Files(self._files, self._folder))
-        archived: dict[tuple[str, str], list[str]] = {}
+        archives: dict[tuple[str, str], list[str]] = {}
         for name, within in every[:_SAMPLE]:
             outer, separator, inner = (name if SEPARATOR in name else within).partition(SEPARATOR)
             if separator:
                 is_address = SEPARATOR in name
                 key = (outer, "" if is_address else inner)
-                archived.setdefault(key, []).append(inner if is_address else name)
-        for (outer, below), inner_names in archived.items():
+                archives.setdefault(key, []).append(inner if is_address else name)
+        for (outer, below), inner_names in archives.items():
             if (archive := self._file(outer)) is not None:
                 self._learn_archive(archive, below, inner_names)
 

@@ -116,8 +116,8 @@ def _scale_to_8_bits(image: Image.Image) -> Image.Image:
     values = np.asarray(image).astype(np.float64)
     finite = np.isfinite(values)
     low, high = (values[finite].min(), values[finite].max()) if finite.any() else (0.0, 0.0)
-    scaled = (values - low) * 255 / max(high - low, 1.0 if image.mode != "F" else 1e-12)
-    return Image.fromarray(np.where(finite, scaled, 0).astype(np.uint8))
+    levels = (values - low) * 255 / max(high - low, 1.0 if image.mode != "F" else 1e-12)
+    return Image.fromarray(np.where(finite, levels, 0).astype(np.uint8))
 
 
 def cached_thumbnail(path: ImageFile, size: int, cache: Path) -> bytes:

@@ -215,9 +215,9 @@ def label_columns(
 
     Raises DatasetFormatError, which lists the columns of the file.
     """
-    for wanted in (key, verdict):
-        if wanted is not None and wanted not in names:
-            raise DatasetFormatError(f"'{file}' has no column '{wanted}'. {_list_names(names)}")
+    for column in (key, verdict):
+        if column is not None and column not in names:
+            raise DatasetFormatError(f"'{file}' has no column '{column}'. {_list_names(names)}")
     ids, pictures = usual_name(names, _ID), usual_name(names, IMAGE_NAMES)
     verdict = verdict or usual_name([name for name in names if name != key], _VERDICT)
     key = key or ids or pictures

@@ -139,10 +139,10 @@ class Location:
             raise DatasetFormatError(f"{self} lists a file outside of it: '{trim(file.name)}'.")
         before = self._state(file)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with replacement(target, flushed=False) as part, part.open("wb") as copied:
+        with replacement(target, flushed=False) as part, part.open("wb") as out:
             for start in range(0, file.size, _BLOCK):
-                copied.write(self.part(file, start, min(start + _BLOCK, file.size)))
-            if copied.tell() != file.size or self._state(file) != before:
+                out.write(self.part(file, start, min(start + _BLOCK, file.size)))
+            if out.tell() != file.size or self._state(file) != before:
                 raise DatasetFormatError(
                     f"{self}/{file.name} changed while it was read. Run again for its new state."
                 )
@@ -154,10 +154,10 @@ class Location:
         if self.is_local or file.size <= 2 * _END:
             return self.copy(file, folder)
         target = folder / PurePosixPath(file.name).name
-        with target.open("wb") as copied:
-            copied.write(self.part(file, 0, _END))
-            copied.seek(file.size - _END)
-            copied.write(self.part(file, file.size - _END, file.size))
+        with target.open("wb") as out:
+            out.write(self.part(file, 0, _END))
+            out.seek(file.size - _END)
+            out.write(self.part(file, file.size - _END, file.size))
         return target
 
     def part(self, file: StoredFile, start: int, end: int) -> bytes:

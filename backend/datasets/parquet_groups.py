@@ -212,8 +212,10 @@ def open_parquet(raw: IO[bytes]) -> OpenParquet:
     if any(len(group.chunks) != len(file.schema) for group in groups):
         raise ValueError("its footer is broken: a group lacks columns")
     leaves = range(len(file.schema))
-    shared = [file.schema.column(leaf).path for leaf in leaves if _is_kept_once(file, groups, leaf)]
-    return OpenParquet(pq.ParquetFile(raw, read_dictionary=shared), raw, groups)
+    dictionary_columns = [
+        file.schema.column(leaf).path for leaf in leaves if _is_kept_once(file, groups, leaf)
+    ]
+    return OpenParquet(pq.ParquetFile(raw, read_dictionary=dictionary_columns), raw, groups)
 
 
 def rows_at_once(opened: OpenParquet, group: int, columns: Collection[str]) -> int:

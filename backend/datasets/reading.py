@@ -158,10 +158,10 @@ class DatasetReader:
             while batch := list(islice(candidates, _AHEAD)):
                 paths = list(dict.fromkeys(candidate.pair.image_path for candidate in batch))
                 check = partial(_check_image, self.image_check)
-                checked = dict(zip(paths, pool.map(check, paths), strict=True))
+                images = dict(zip(paths, pool.map(check, paths), strict=True))
                 for candidate in batch:
                     pair = candidate.pair
-                    image, message = checked[pair.image_path]
+                    image, message = images[pair.image_path]
                     if message:
                         self._report_image(candidate, message)
                         continue
@@ -170,17 +170,17 @@ class DatasetReader:
                     if earlier is None:
                         yield replace(pair, image_path=image)
                         continue
-                    derived = _derived_id(pair.image_path, self.root, pair.caption)
-                    is_repeated = earlier or pair.id == derived
+                    derived_id = _derived_id(pair.image_path, self.root, pair.caption)
+                    is_repeated = earlier or pair.id == derived_id
                     if not is_repeated and candidate.id_is_a_guess:
-                        is_repeated = ids.add(derived, content) is not None
+                        is_repeated = ids.add(derived_id, content) is not None
                         if not is_repeated:
                             self._note(
                                 f"'{name}': ids in '{candidate.id_is_a_guess}' are not unique; "
                                 "pairs that share one have ids derived from their image and "
                                 "caption."
                             )
-                            yield replace(pair, id=derived, image_path=image)
+                            yield replace(pair, id=derived_id, image_path=image)
                             continue
                     self._report_repeated(pair, is_repeated)
 
@@ -292,7 +292,7 @@ class DatasetReader:
         """Detect the role of each column; a column with repeated values is used for ids only if
         requested."""
         names = list(dict.fromkeys(key for row in rows for key in row))
-        embedded = {
+        picture_columns = {
             key for row in rows for key, value in row.items() if isinstance(value, Embedded)
         }
         options = self.options
@@ -300,9 +300,9 @@ class DatasetReader:
             names.append("caption")  # a column without a text
         columns = find_columns(
             names, name, options.image_column, options.caption_column, options.id_column,
-            options.split_column, options.writer_column, embedded,
+            options.split_column, options.writer_column, picture_columns,
         )  # fmt: skip
-        if options.image_column is None and columns.image not in embedded:
+        if options.image_column is None and columns.image not in picture_columns:
             headings = ", ".join(f"'{trim(each)}'" for each in names[:50])
             self.image_column = (
                 f"Image paths were taken from the column '{trim(columns.image)}' of '{name}', "
@@ -313,9 +313,9 @@ class DatasetReader:
         if columns.id is None or options.id_column is not None:
             return columns
         values = [text for row in rows if (text := _plain_text(row.get(columns.id)))]
-        repeated = len(values) - len(set(values))
+        repetitions = len(values) - len(set(values))
         weak = columns.id.strip().lower() in WEAK_IDS
-        if repeated > (0 if weak else _REPEATED * len(values)):
+        if repetitions > (0 if weak else _REPEATED * len(values)):
             self._note(
                 f"'{name}': values of '{columns.id}' repeat, so they are not ids; ids are derived "
                 "from image and caption. (To use them anyway, name that column as the ids'.)"
@@ -344,11 +344,11 @@ class DatasetReader:
             return
         if problem := text_problem(relative_name(path, self.root)):
             raise BadCell(f"The image path '{trim(str(path))}': {problem}")
-        used = {columns.image, columns.caption, columns.id, columns.split}
+        known_columns = {columns.image, columns.caption, columns.id, columns.split}
         extra = {
             _of_column(json_value, {key: key}, key): _of_column(json_value, row.values, key)
             for key in row.values
-            if key not in used and key
+            if key not in known_columns and key
         }
         if (size := size_of(extra)) > MOST_EXTRA:
             raise BadCell(
@@ -467,8 +467,8 @@ def read_dataset(
 def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
     """Raise UnsafePath if a table is a link that leads out of the given folders."""
     for table in tables:
-        resolved = table.resolve()
-        if resolved not in folders and not any(resolved.is_relative_to(f) for f in folders):
+        target = table.resolve()
+        if target not in folders and not any(target.is_relative_to(f) for f in folders):
             advice = (
                 "Give that file itself; if its images lie here, name this folder as the one that "
                 "image paths are relative to."
@@ -480,7 +480,7 @@ def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
                 )
             raise UnsafePath(
                 f"'{trim(table.name)}' is a link that leads outside the dataset's folder, to "
-                f"'{trim(str(resolved), 500)}'. {advice}"
+                f"'{trim(str(target), 500)}'. {advice}"
             )
 
 
@@ -545,9 +545,9 @@ def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:
     the source's other columns from `extra`."""
     if table.suffix.lower() in (".csv", ".tsv"):
         values = {k: unescape(v) if isinstance(v, str) else v for k, v in values.items()}
-    packed = values.get("extra")
+    cell = values.get("extra")
     try:
-        extra = json.loads(packed) if isinstance(packed, str) and packed else {}
+        extra = json.loads(cell) if isinstance(cell, str) and cell else {}
     except ValueError:
         return values
     if not isinstance(extra, dict):

@@ -184,10 +184,10 @@ def open_within(folders: Sequence[Path], path: Path, seconds: float = SECONDS) -
 
 
 def _resolved_within(folders: Sequence[Path], path: Path) -> Path:
-    resolved = path.resolve()
-    if not any(resolved.is_relative_to(folder) for folder in folders):
+    target = path.resolve()
+    if not any(target.is_relative_to(folder) for folder in folders):
         raise LeadsOut(path)
-    return resolved
+    return target
 
 
 @contextmanager

@@ -166,25 +166,25 @@ def _write_shards(
     A shard with the same rows and images, finished by an interrupted export, is reused.
     """
     part = target.part
-    finished = _Finished(part)
+    finished_shards = _Finished(part)
     waiting: dict[str, list[tuple[int, ExportRow]]] = {}
     numbers: dict[str, int] = {}
-    wanted: set[str] = set()
+    shard_names: set[str] = set()
     splits = SplitNames()
     count = 0
 
     def flush(split: str) -> None:
-        numbered = waiting.pop(split)
+        batch = waiting.pop(split)
         number = numbers[split] = numbers.get(split, -1) + 1
         path = part / name.format(split=split, number=number)
-        wanted.add(path.name)
+        shard_names.add(path.name)
         target.files[split] = f"{split}-*{path.suffix}"
-        digest = _digest(numbered)
-        if not finished.has(path, digest):
+        digest = _digest(batch)
+        if not finished_shards.has(path, digest):
             half = path.with_suffix(".half")
-            write(half, numbered)
+            write(half, batch)
             half.replace(path)
-            finished.add(path, digest)
+            finished_shards.add(path, digest)
 
     for number, row in enumerate(rows):
         split = splits.of(row.split)
@@ -195,7 +195,7 @@ def _write_shards(
             flush(split)
     for split in list(waiting):
         flush(split)
-    finished.end(wanted, Path(name).suffix)
+    finished_shards.end(shard_names, Path(name).suffix)
     splits.report(target.changes, loader)
     return count
 

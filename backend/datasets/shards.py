@@ -455,10 +455,10 @@ def _zip_table(
         ) from problem
     try:
         with archive.open(about) as raw:
-            detected = encoding_of(raw, trim(table), encoding)
-            if detected.note:
-                note(detected.note)
-            lines = decoded_lines(raw, detected.name)
+            table_encoding = encoding_of(raw, trim(table), encoding)
+            if table_encoding.note:
+                note(table_encoding.note)
+            lines = decoded_lines(raw, table_encoding.name)
             if table.endswith(".jsonl"):
                 yield from jsonl_rows(lines)
             else:

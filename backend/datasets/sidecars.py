@@ -48,8 +48,8 @@ def _texts(image: Image.Image) -> Iterator[tuple[str, str]]:
     yield "xmp_description", _xmp(image)
     yield "iptc_caption", _iptc(image)
     exif = image.getexif()
-    described = exif.get(ExifTags.Base.ImageDescription)
-    yield "exif_description", _utf8(described) if isinstance(described, str | bytes) else ""
+    description = exif.get(ExifTags.Base.ImageDescription)
+    yield "exif_description", _utf8(description) if isinstance(description, str | bytes) else ""
     for place, tag in (
         ("exif_comment", ExifTags.Base.XPComment),
         ("exif_title", ExifTags.Base.XPTitle),
@@ -139,9 +139,9 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
                     beside[picture][kind].append(text)
         for picture, (own_captions, own_metadata) in beside.items():
             number += 1
-            shared = [t for t in (*own_captions, *own_metadata)
-                      if len({**captions, **metadata}[t]) > 1]  # fmt: skip
-            if problem := _uncertain(picture, (own_captions, own_metadata), shared):
+            shared_files = [t for t in (*own_captions, *own_metadata)
+                            if len({**captions, **metadata}[t]) > 1]  # fmt: skip
+            if problem := _uncertain(picture, (own_captions, own_metadata), shared_files):
                 yield TableRow(number, None, problem)
             else:
                 json_file = own_metadata[0] if own_metadata else ""

@@ -114,16 +114,16 @@ def tables_of(folder: Path, subset: str | None, uncaptioned: bool = False) -> So
     films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
     if films is not None:
         return SourceTables([films])
-    if saved := saved_tables(folder):
-        return SourceTables(list(saved), saved)
+    if split_of := saved_tables(folder):
+        return SourceTables(list(split_of), split_of)
     ours = (folder / MARK).is_file() and subset is None
     if not ours and (hub_tables := hub_datasets.listed_files(folder, subset)) is not None:
         return hub_tables
-    metadata, ignored = _metadata_files(folder)
+    metadata, rest = _metadata_files(folder)
     kinds = [metadata, shards_of(folder), _tables_in(folder)]
     if tables := next(filter(None, kinds), []):
         others = {path for kind in kinds for path in kind if not _is_index(path)}
-        unread = sorted({*others, *ignored} - {*tables})
+        unread = sorted({*others, *rest} - {*tables})
         return SourceTables(tables, splits_below(folder, tables), _notes(folder, unread))
     if has_sidecars(folder):
         return SourceTables([folder], notes=_notes(folder, []))
@@ -178,15 +178,15 @@ def _metadata_files(folder: Path) -> tuple[list[Path], list[Path]]:
     exports = exports_in(folder)
     inner = sorted(p for p in folder.iterdir() if p.is_dir() and not is_hidden(p.name))
     tables: list[Path] = []
-    ignored: list[Path] = []
+    rest: list[Path] = []
     has_own = False
     for place in [folder, *(place for place in inner if place not in exports)]:
         files = [place / name for name in METADATA if (place / name).is_file()]
         is_wanted = not has_own or bool(split_in(place.name))
         has_own = has_own or (place == folder and bool(files))
         tables += files[:1] if is_wanted else []
-        ignored += files[1:] if is_wanted else files
-    return tables, ignored
+        rest += files[1:] if is_wanted else files
+    return tables, rest
 
 
 def _tables_in(folder: Path) -> list[Path]:

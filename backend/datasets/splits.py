@@ -58,9 +58,9 @@ class SplitFolders:
     def of(self, folder: PurePath) -> str:
         """The split of the files in a folder; "" if neither it nor one above states any."""
         places = [*reversed(folder.parents), folder][1:]
-        stated = (split_in(place.name) for place in places)
+        splits = (split_in(place.name) for place in places)
         beside = (place.name for place in places if place.parent in self._above)
-        return next(filter(None, (*stated, *beside)), "")
+        return next(filter(None, (*splits, *beside)), "")
 
 
 def splits_of(paths: Iterable[str]) -> dict[str, str]:

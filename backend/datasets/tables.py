@@ -44,25 +44,27 @@ def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
     addresses of their cells. Raises DatasetFormatError if it is not a Parquet file."""
     try:
         schema = pq.ParquetFile(raw).schema_arrow
-        opened = open_parquet(raw)
+        parquet = open_parquet(raw)
     except (pa.ArrowException, OSError, ValueError) as problem:
         raise DatasetFormatError(
             f"'{path.name}' is not a Parquet file: {_first_line(problem)}"
         ) from problem
     check_names(schema.names, path.name)
-    images = embedded_columns(schema, lambda name: _peek(opened, name))
+    images = embedded_columns(schema, lambda name: _peek(parquet, name))
     others = [name for name in schema.names if name not in images]
     first = 0
-    for group, about in enumerate(opened.groups):
+    for group, about in enumerate(parquet.groups):
         end = first + about.rows
         number = first
         try:
-            at_once = rows_at_once(opened, group, others)
+            at_once = rows_at_once(parquet, group, others)
             places = {
-                name: (_Lists if is_list(schema.field(name).type) else _Places)(opened, group, name)
+                name: (_Lists if is_list(schema.field(name).type) else _Places)(
+                    parquet, group, name
+                )
                 for name in images
             }
-            for count, columns in _batches(opened.file, group, others, about.rows, at_once):
+            for count, columns in _batches(parquet.file, group, others, about.rows, at_once):
                 for row in range(count):
                     paths = {
                         name: _cell(path, number, name, places[name], number - first)
@@ -100,16 +102,16 @@ class _Places:
         inner, outer = leaves.get(f"{column}.bytes"), leaves.get(f"{column}.path")
         if inner is None or outer is None or not inner.nulls:
             return
-        wanted = [f"{column}.path"]
+        columns = [f"{column}.path"]
         if inner.nulls < about.rows:  # some embedded, some external: check each
-            wanted.append(f"{column}.bytes")
-        at_once = rows_at_once(opened, group, wanted)
+            columns.append(f"{column}.bytes")
+        at_once = rows_at_once(opened, group, columns)
         self._paths = []
         for batch in opened.file.iter_batches(
-            batch_size=at_once, row_groups=[group], columns=wanted
+            batch_size=at_once, row_groups=[group], columns=columns
         ):
             cells = batch.column(0)
-            inside = cells.field("bytes").is_valid() if len(wanted) > 1 else None
+            inside = cells.field("bytes").is_valid() if len(columns) > 1 else None
             self._paths += [
                 None if inside is not None and inside[row].as_py() else value_of(path) or ""
                 for row, path in enumerate(cells.field("path"))

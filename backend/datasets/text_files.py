@@ -103,9 +103,9 @@ def encoding_of(
         head = file.read(4)
         if requested is not None:
             return Encoding(_with_its_mark(known_encoding(requested), head, name))
-        marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
-        if marked is not None:
-            return Encoding(marked, "" if marked == "utf-8-sig" else _read_as(name, marked))
+        charset = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
+        if charset is not None:
+            return Encoding(charset, "" if charset == "utf-8-sig" else _read_as(name, charset))
         file.seek(start)
         if not guess or name.lower().endswith(_JSON):
             wide = _without_mark(file.read(_SAMPLE))

@@ -83,11 +83,11 @@ class Uploads:
         today = time.time() // ABANDONED
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._lock:
-            day, received = self._received.get(sender, (today, 0))
-            received = size + (received if day == today else 0)
-            if received <= self.limit:
-                self._received[sender] = today, received
-        self._check(received, 1)
+            day, total = self._received.get(sender, (today, 0))
+            total = size + (total if day == today else 0)
+            if total <= self.limit:
+                self._received[sender] = today, total
+        self._check(total, 1)
 
     def path_of(self, upload: str) -> Path:
         """The path to import: the uploaded file or folder if there is only one, else the whole

@@ -70,8 +70,8 @@ def write_dataset(
         for name, text in (files or {}).items():
             (part / name).write_text(text, encoding="utf-8")
         target = Target(part, out, root)
-        reserved = RESERVED | EXPORT_FORMATS[format].reserved
-        clean = (exportable(row, target.changes, reserved) for row in rows)
+        reserved_names = RESERVED | EXPORT_FORMATS[format].reserved
+        clean = (exportable(row, target.changes, reserved_names) for row in rows)
         number = EXPORT_FORMATS[format].write(clean, target)
         whole = card if isinstance(card, str) else card()
         for name in ("README.md", croissant.NAME):  # left by an export interrupted from here on
@@ -136,30 +136,32 @@ def _sibling(out: Path, what: str) -> Path:
 def _clear_up(out: Path, part: Path | None) -> None:
     """Clean up after interrupted exports to `out`: restore an earlier export that was about to be
     replaced; rename an incomplete one to `part` to resume it, or remove it."""
-    for left in out.parent.glob(f".{glob.escape(out.name)}.*-*-*"):
-        what, process, host = left.name.removeprefix(f".{out.name}.").split("-", 2)
+    for leftover in out.parent.glob(f".{glob.escape(out.name)}.*-*-*"):
+        what, process, host = leftover.name.removeprefix(f".{out.name}.").split("-", 2)
         if host != socket.gethostname() or not process.isdigit():
             continue
         if int(process) != os.getpid() and is_running(int(process)):
             continue
-        if left.is_symlink() or not left.is_dir() or not what.startswith(("old", "part.")):
+        if leftover.is_symlink() or not leftover.is_dir() or not what.startswith(("old", "part.")):
             continue  # not ours
         if what == "old" and not out.exists():
-            left.rename(out)
+            leftover.rename(out)
             log.warning("%s: the earlier export was restored after an interrupted one", out)
         elif (
             part is not None
             and part.name.startswith(f".{out.name}.{what}-")
-            and (left == part or not part.exists())
+            and (leftover == part or not part.exists())
         ):
-            left.rename(part)
+            leftover.rename(part)
             log.warning("%s: resuming an interrupted export", out)
         elif what == "old":
-            export_folder.retire(left, out)
-            log.warning("%s: removed an earlier export that an interrupted one had replaced", left)
+            export_folder.retire(leftover, out)
+            log.warning(
+                "%s: removed an earlier export that an interrupted one had replaced", leftover
+            )
         else:
-            shutil.rmtree(left, ignore_errors=True)
-            log.warning("%s: removed the remains of an interrupted export", left)
+            shutil.rmtree(leftover, ignore_errors=True)
+            log.warning("%s: removed the remains of an interrupted export", leftover)
 
 
 def _put_in_place(part: Path, out: Path) -> None:

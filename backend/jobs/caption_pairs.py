@@ -38,35 +38,35 @@ def caption_pairs(
     pairs: dict[int, list[CaptionPair]] = {}
     right_of: dict[str, list[tuple[int, str]]] = {}
     wrong: list[PairRow] = []
-    undecided: dict[int, PairRow] = {}
-    for pair, decided, claims in decisions:
-        stays = not decided.left_out_because
+    open_pairs: dict[int, PairRow] = {}
+    for pair, outcome, claims in decisions:
+        stays = not outcome.left_out_because
         if pair.decision is None:
-            if stays and pair.caption and decided.kind == "human":
-                undecided[pair.id] = pair
+            if stays and pair.caption and outcome.kind == "human":
+                open_pairs[pair.id] = pair
             continue
         if is_rule(pair.decided_by) and not unconfirmed:
             continue
         if pair.decision in ("correct", "correction") and stays:
             # An enrichment that was only suggested is no text that anybody called right.
-            is_own = pair.decision == "correction" or decided.kind == "edited"
-            text = decided.caption if is_own else pair.caption
+            is_own = pair.decision == "correction" or outcome.kind == "edited"
+            text = outcome.caption if is_own else pair.caption
             right_of.setdefault(pair.image_path, []).append((pair.id, text))
         if not is_wrong(pair.judgement):
             continue
-        corrected = _corrected_pairs(pair, decided.caption, claims) if stays else []
-        if corrected:
-            pairs.setdefault(pair.id, []).extend(corrected)
+        corrections = _corrected_pairs(pair, outcome.caption, claims) if stays else []
+        if corrections:
+            pairs.setdefault(pair.id, []).extend(corrections)
         elif pair.decision != "correction":
             wrong.append(pair)
     for pair in wrong:
         others = right_of.get(pair.image_path, ())
         nearest = min(others, key=lambda each: _difference(each[1], pair.caption), default=None)
         if nearest is not None:
-            compared = _pair(nearest[1], pair, "same picture")
-            pairs.setdefault(nearest[0], []).extend(compared)
+            comparisons = _pair(nearest[1], pair, "same picture")
+            pairs.setdefault(nearest[0], []).extend(comparisons)
     if unconfirmed:
-        pairs |= _suggested_pairs(store, dataset_id, undecided)
+        pairs |= _suggested_pairs(store, dataset_id, open_pairs)
     return {pair_id: tuple(of_pair) for pair_id, of_pair in pairs.items() if of_pair}
 
 
@@ -78,9 +78,9 @@ def _corrected_pairs(pair: PairRow, text: str, claims: Sequence[KnownClaim]) -> 
     rest = [claim for claim in claims if claim.is_right is not False and claim.says_something]
     if not wrong or not rest:
         return []
-    shortened = without_all(pair.caption, [claim.claim for claim in wrong])
+    remainder = without_all(pair.caption, [claim.claim for claim in wrong])
     is_right = all(claim.is_right for claim in rest)
-    return _pair(shortened, pair, "shortened", is_right=is_right)
+    return _pair(remainder, pair, "shortened", is_right=is_right)
 
 
 def _pair(

@@ -92,7 +92,7 @@ class Comparer:
 
     def result(self) -> Comparison:
         gone_ids = array("q")
-        unmatched: list[StoredRow] = []
+        candidates: list[StoredRow] = []
         new = {*self._places, *self._contents}
         with self._store.reading() as session:
             shown_ids = np.fromiter(change_queries.shown_ids(session, self._dataset_id), np.int64)
@@ -103,20 +103,20 @@ class Comparer:
                 gone_ids.append(row.id)
                 keys = {_hash(_place_of(row)), _hash(content_key(row))}
                 if has_derived_id(row) and not keys.isdisjoint(new):
-                    unmatched.append(row)
-        edited, moved = self._follow(unmatched)
-        followed = edited | moved
-        followed_ids = {row.id for row in followed.values()}
+                    candidates.append(row)
+        edits, moves = self._follow(candidates)
+        matches = edits | moves
+        followed_ids = {row.id for row in matches.values()}
         changes = SourceChanges(
-            new=self._counts["new"] - len(followed),
-            changed=self._counts["changed"] + len(edited),
-            moved=self._counts["moved"] + len(moved),
-            gone=len(gone_ids) - len(followed),
+            new=self._counts["new"] - len(matches),
+            changed=self._counts["changed"] + len(edits),
+            moved=self._counts["moved"] + len(moves),
+            gone=len(gone_ids) - len(matches),
             same=self._counts["same"],
         )
         return Comparison(
             changes,
-            followed,
+            matches,
             [id for id in gone_ids if id not in followed_ids],
             self._counts["other picture"],
             self._counts["unknown picture"],
@@ -131,15 +131,15 @@ class Comparer:
         a guess."""
         places, contents = np.array(self._places, np.int64), np.array(self._contents, np.int64)
         proofs = dict(zip(self._places, self._proofs, strict=True))
-        edited = {}
+        edits = {}
         for place, row in _only_ones(gone_rows, places, _place_of):
             _, proof = split_proof(row.image_path)
             if not proof or _hash(proof) == proofs[_hash(place)]:
-                edited[place] = row
-        edited_ids = {row.id for row in edited.values()}
+                edits[place] = row
+        edited_ids = {row.id for row in edits.values()}
         rest = [row for row in gone_rows if row.id not in edited_ids]
-        is_left = ~np.isin(places, [_hash(place) for place in edited])
-        return edited, dict(_only_ones(rest, contents[is_left], content_key))
+        is_left = ~np.isin(places, [_hash(place) for place in edits])
+        return edits, dict(_only_ones(rest, contents[is_left], content_key))
 
 
 def _only_ones(

@@ -106,8 +106,8 @@ def correct(
     corrector = engine.corrector
     work = PairCorrector(store, engine, filter.dataset_id, corrector, corrector is not None)
     counts: Counter[str] = Counter()
-    accepted = done = 0
-    stopped = ""
+    accepted_count = done = 0
+    reason = ""
     total = store.read(queue_queries.count, filter, limit)
     for rows in pages(store, filter, limit):
         try:
@@ -116,15 +116,15 @@ def correct(
                 done += 1
                 if rule is not None and row.decision is None:
                     work.judge_rest(row)
-                    accepted += _accept(store, row, work.run, rule)
+                    accepted_count += _accept(store, row, work.run, rule)
                 progress(done, total, "Correcting")
         except BudgetSpent as problem:
-            stopped = str(problem)
+            reason = str(problem)
             break
     spending = corrector.model.spending if corrector is not None else Spending()
     return CorrectionReport(
         filter.dataset_id, done, dict(counts), *spending.figures,
-        stopped=stopped, proposer=work.proposer, accepted=accepted,
+        stopped=reason, proposer=work.proposer, accepted=accepted_count,
         rule=rule.author if rule is not None else None,
     )  # fmt: skip
 
@@ -160,9 +160,9 @@ def dry_run(
     total = store.read(queue_queries.count, filter, limit)
     # Pairs that were asked about before are asked no more, and an unreadable answer once more.
     most = total if questions else 0
-    expected = like([question for _, question in questions], corrector.model.name, 0, most)
+    estimate = like([question for _, question in questions], corrector.model.name, 0, most)
     return DryRun(
-        corrector.proposer, total, forecast([expected], prices),
+        corrector.proposer, total, forecast([estimate], prices),
         tuple(dry_run_question(row, question) for row, question in questions),
     )  # fmt: skip
 
@@ -203,10 +203,10 @@ class PairCorrector:
         waiting = self.not_yet(rows)
         waiting_ids = {row.pair_id for row in waiting}
         yield from ((row, "asked before") for row in rows if row.pair_id not in waiting_ids)
-        opened = list(self.contexts(waiting))
-        yield from ((row, context) for row, context in opened if isinstance(context, str))
+        outcomes = list(self.contexts(waiting))
+        yield from ((row, context) for row, context in outcomes if isinstance(context, str))
         contexts = [
-            (row, context) for row, context in opened if isinstance(context, CorrectionContext)
+            (row, context) for row, context in outcomes if isinstance(context, CorrectionContext)
         ]
         if self.corrector is None:
             for row, context in contexts:
@@ -217,20 +217,20 @@ class PairCorrector:
 
     def not_yet(self, rows: Sequence[QueueRow]) -> list[QueueRow]:
         """The pairs that this proposer has not yet attempted under this run."""
-        attempted = self.store.read(
+        outcomes = self.store.read(
             suggestion_queries.attempted_outcomes,
             [row.pair_id for row in rows],
             self.proposer,
             self.run.id,
         )
-        return [row for row in rows if row.pair_id not in attempted]
+        return [row for row in rows if row.pair_id not in outcomes]
 
     def contexts(
         self, rows: Sequence[QueueRow]
     ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Each pair with its context, or with the reason why it cannot be corrected."""
-        pairs, scored = scored_pairs(self.store, self.run, [row.pair_id for row in rows])
-        captions = {pair.id: caption for pair, caption in zip(pairs, scored, strict=True)}
+        pairs, scored_captions = scored_pairs(self.store, self.run, [row.pair_id for row in rows])
+        captions = {pair.id: caption for pair, caption in zip(pairs, scored_captions, strict=True)}
         for row in rows:
             if row.pair_id not in captions:
                 yield row, "not scored"

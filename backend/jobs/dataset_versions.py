@@ -98,9 +98,9 @@ class RestoreReport:
 
     def in_words(self) -> str:
         verb = "would get" if self.is_dry_run else "got"
-        left = [f"{self.reworded:,} have another caption in the source"] if self.reworded else []
-        left += [f"{self.gone:,} are no longer in the source"] if self.gone else []
-        rest = f" Left alone: {'; '.join(left)}." if left else ""
+        notes = [f"{self.reworded:,} have another caption in the source"] if self.reworded else []
+        notes += [f"{self.gone:,} are no longer in the source"] if self.gone else []
+        rest = f" Left alone: {'; '.join(notes)}." if notes else ""
         return (
             f"{count_of(self.restored, 'pair')} {verb} back the verdict of '{self.snapshot}'.{rest}"
         )
@@ -192,7 +192,7 @@ def restore(
     once. Captions of the source and splits are the source's own, and stay as they are; so do pairs
     that have come since."""
     snapshot = store.read(snapshots.find, dataset_id, name)
-    batch, restored, reworded, gone = uuid.uuid4().hex, 0, 0, 0
+    batch, restored_count, reworded_count, gone_count = uuid.uuid4().hex, 0, 0, 0
     versions: dict[int, int] = {}
 
     def write() -> int:
@@ -206,19 +206,19 @@ def restore(
     for done, (old, new) in enumerate(_side_by_side(store, dataset_id, snapshot, None), start=1):
         if old is None:
             continue
-        gone += new is None
-        reworded += new is not None and new.caption != old.caption
+        gone_count += new is None
+        reworded_count += new is not None and new.caption != old.caption
         if new is None or new.caption != old.caption or _is_same(old, new):
             continue
         versions[old.id] = old.standing_version
         if is_dry_run:
-            restored += 1
+            restored_count += 1
         elif len(versions) == verdict_queries.AT_ONCE:
-            restored += write()
+            restored_count += write()
             progress(done, snapshot.pairs, "Restoring")
     if versions and not is_dry_run:
-        restored += write()
-    return RestoreReport(name, restored, reworded, gone, is_dry_run)
+        restored_count += write()
+    return RestoreReport(name, restored_count, reworded_count, gone_count, is_dry_run)
 
 
 def _is_same(old: StateRow, new: StateRow) -> bool:

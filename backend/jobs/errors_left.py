@@ -47,9 +47,9 @@ class ErrorsLeft:
 def errors_left(store: Store, dataset_id: int, split: str | None = None) -> ErrorsLeft:
     """`split`: only the pairs of this split."""
     with store.reading() as session:
-        reached = plots.review_progress(session, dataset_id, split=split)
+        progress = plots.review_progress(session, dataset_id, split=split)
         by_decision = plots.pairs_by_decision(session, dataset_id, split)
     total = sum(by_decision.values())
     pairs = total - sum(by_decision.get(each, 0) for each in NOT_EXPORTED)
-    sample = Sample(reached.below, reached.sample, reached.wrong_in_sample)
-    return ErrorsLeft(total, pairs, sample, reached.errors_found - by_decision.get("wrong", 0))
+    sample = Sample(progress.below, progress.sample, progress.wrong_in_sample)
+    return ErrorsLeft(total, pairs, sample, progress.errors_found - by_decision.get("wrong", 0))

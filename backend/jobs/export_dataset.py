@@ -120,9 +120,9 @@ def decide_export(
     if decision == "correction" and edited is not None and corrected_caption == edited:
         return ExportDecision(edited, "edited")
     if decision == "correction":
-        accepted = enrichment.kind if enrichment is not None and enrichment.accepted else ""
+        kind = enrichment.kind if enrichment is not None and enrichment.accepted else ""
         return ExportDecision(
-            corrected_caption or caption, accepted or ("corrected" if caption else "new")
+            corrected_caption or caption, kind or ("corrected" if caption else "new")
         )
     text = _without_wrong(choice, caption, caption, decision, claims)
     if text != caption and not (decision is None and choice.decided_only):
@@ -162,10 +162,10 @@ def decide_export(
         return ExportDecision(caption, left_out_because=not_selected)
     if decision == "unsure":
         enrichment = None  # never enrich a caption that may be wrong
-    decided = _decide_kept(choice, caption, generic, enrichment)
-    if decision is None and tagged and not decided.left_out_because:
-        return replace(decided, tags=(*decided.tags, "left" if not_selected else "selected"))
-    return decided
+    outcome = _decide_kept(choice, caption, generic, enrichment)
+    if decision is None and tagged and not outcome.left_out_because:
+        return replace(outcome, tags=(*outcome.tags, "left" if not_selected else "selected"))
+    return outcome
 
 
 def _without_wrong(
@@ -246,8 +246,8 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     """A preview of an export; writes nothing, and opens no picture."""
     tally = _Tally()
-    for pair, decided, _ in decided_pairs(store, dataset_id, choice):
-        tally.add(pair.judgement, decided)
+    for pair, outcome, _ in decided_pairs(store, dataset_id, choice):
+        tally.add(pair.judgement, outcome)
     counts = tally.counts()
     if choice.drop_above is None and choice.drop_claims_above is None:
         return counts
@@ -260,9 +260,9 @@ def remaining(
 ) -> Iterator[tuple[PairRow, ExportDecision]]:
     """The pairs that an export would write if it can read their pictures, in import order, with
     their captions."""
-    for pair, decided, _ in decided_pairs(store, dataset_id, choice):
-        if not decided.left_out_because:
-            yield pair, decided
+    for pair, outcome, _ in decided_pairs(store, dataset_id, choice):
+        if not outcome.left_out_because:
+            yield pair, outcome
 
 
 def decided_pairs(
@@ -272,13 +272,13 @@ def decided_pairs(
     none if its caption is one claim."""
     two_stage = choice.two_stage
     selection = choose(store, dataset_id, two_stage) if two_stage is not None else None
-    for pair, enrichment, edited, claims in _pairs(store, dataset_id, choice):
+    for pair, enrichment, edited_text, claims in _pairs(store, dataset_id, choice):
         reason = selection.reason_of(pair.id) if selection is not None else ""
         yield (
             pair,
             decide_export(
                 choice, pair.caption, pair.decision, pair.corrected_caption, pair.p_error,
-                pair.numbers["specificity"], reason, enrichment, edited, claims,
+                pair.numbers["specificity"], reason, enrichment, edited_text, claims,
             ),
             claims,
         )  # fmt: skip
@@ -300,8 +300,8 @@ def export(
     `facts` are lines for the card (model, detector, …). Raises ExportError if nothing would stay,
     if the target exists, or if the number of pairs is not the number counted.
     """
-    planned = _checked_counts(store, dataset_id, choice, format)
-    compared = _compared_pairs(store, dataset_id, choice, format)
+    plan = _checked_counts(store, dataset_id, choice, format)
+    comparisons = _compared_pairs(store, dataset_id, choice, format)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = issue_queries.all_issues(session, dataset_id)
@@ -319,47 +319,47 @@ def export(
         while batch := list(islice(decisions, _OPENED_AT_ONCE)):
             image_paths = [
                 pair.image_path
-                for pair, decided, _ in batch
-                if not decided.left_out_because and (compared is None or pair.id in compared)
+                for pair, outcome, _ in batch
+                if not outcome.left_out_because and (comparisons is None or pair.id in comparisons)
             ]
             images = _open_images(root, image_paths)
             with store.reading() as session:
                 ids = [pair.id for pair, *_ in batch]
                 own_tags = tag_queries.of_pairs(session, ids)
                 regions = region_queries.of_run(session, run.id, ids) if run is not None else {}
-                accepted = suggestion_queries.accepted_texts(session, ids)
-            for pair, decided, claims in batch:
+                proposals = suggestion_queries.accepted_texts(session, ids)
+            for pair, outcome, claims in batch:
                 origins.count_pair(pair)
-                if compared is not None and pair.id not in compared:
-                    tally.add(pair.judgement, decided)
+                if comparisons is not None and pair.id not in comparisons:
+                    tally.add(pair.judgement, outcome)
                     continue
                 image = images.get(pair.image_path, "")
-                if not decided.left_out_because and isinstance(image, str):
-                    decided = replace(decided, left_out_because=UNREADABLE)
+                if not outcome.left_out_because and isinstance(image, str):
+                    outcome = replace(outcome, left_out_because=UNREADABLE)
                     unreadable += 1
                     if len(first) < _MOST_SHOWN:
                         name, _ = split_proof(pair.image_path)
                         first.append(
                             ProblemRow(name, None, "unreadable image", image, pair.external_id)
                         )
-                tally.add(pair.judgement, decided)
-                if not decided.left_out_because and not isinstance(image, str):
+                tally.add(pair.judgement, outcome)
+                if not outcome.left_out_because and not isinstance(image, str):
                     about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
                     lists = {}
                     if has_claims:
                         lists[CLAIMS] = [claim.cells() for claim in claims]
                     if run is not None:
                         lists[REGIONS] = region_cells(regions.get(pair.id, ()))
-                    suggested = (decided.proposer, decided.caption) if decided.proposer else None
-                    writer = origins.writer(pair, decided, suggested or accepted.get(pair.id))
-                    row = replace(_row(pair, decided, image, *about, lists), writer=writer)
-                    if compared is not None:
-                        row = replace(row, pairs=_name_people(compared[pair.id], origins.people))
+                    proposal = (outcome.proposer, outcome.caption) if outcome.proposer else None
+                    writer = origins.writer(pair, outcome, proposal or proposals.get(pair.id))
+                    row = replace(_row(pair, outcome, image, *about, lists), writer=writer)
+                    if comparisons is not None:
+                        row = replace(row, pairs=_name_people(comparisons[pair.id], origins.people))
                     yield row
-            progress(tally.kept, planned.kept, "Writing")
-        if tally.kept + unreadable != planned.kept:
+            progress(tally.kept, plan.kept, "Writing")
+        if tally.kept + unreadable != plan.kept:
             raise ExportError(
-                f"{tally.kept + unreadable} pairs were read where {planned.kept} were counted: "
+                f"{tally.kept + unreadable} pairs were read where {plan.kept} were counted: "
                 "verdicts changed meanwhile. Nothing was kept; export again."
             )
         if not tally.kept:
@@ -375,7 +375,7 @@ def export(
             version=VERSION,
             facts={
                 **facts, **origins.in_words(), **_choice_in_words(choice),
-                **_caveat_in_words(planned),
+                **_caveat_in_words(plan),
             },
             counts=tally.counts(),
         )  # fmt: skip
@@ -407,7 +407,7 @@ def export(
     pairs_written = write_dataset(
         rows(), out, format=format, card=card, overwrite=overwrite, source_root=root, about=about
     )
-    progress(pairs_written, planned.kept, "Written")
+    progress(pairs_written, plan.kept, "Written")
     text = (out / "README.md").read_text(encoding="utf-8")
     return ExportReport(
         out.resolve(), format, tally.counts(), pairs_written, text, unreadable, tuple(first),
@@ -572,12 +572,13 @@ def _pairs(
         )
         while batch := list(islice(pairs, _AT_ONCE)):
             enrichments = _enrichments(store, choice, batch, run.id if run else None)
-            edited = verdict_queries.edited_texts(
+            edited_texts = verdict_queries.edited_texts(
                 session, [p.id for p in batch if p.verdict_version]
             )
             claims = known_claims(session, batch)
             yield from (
-                (p, enrichments.get(p.id), edited.get(p.id), claims.get(p.id, ())) for p in batch
+                (p, enrichments.get(p.id), edited_texts.get(p.id), claims.get(p.id, ()))
+                for p in batch
             )
 
 
@@ -586,17 +587,17 @@ def _enrichments(
 ) -> dict[int, Enrichment]:
     wanted = choice.captions == "enriched"
     pair_ids = [pair.id for pair in pairs if wanted and pair.decision in (None, "correct")]
-    accepted = {pair.id: pair for pair in pairs if pair.judgement == ENRICHED}
+    enriched_pairs = {pair.id: pair for pair in pairs if pair.judgement == ENRICHED}
     enrichments: dict[int, Enrichment] = {}
-    if not pair_ids and not accepted:
+    if not pair_ids and not enriched_pairs:
         return enrichments
     with store.reading() as session:
         for pair_id, row in suggestion_queries.open_enrichments(session, pair_ids, run_id).items():
             enrichments[pair_id] = Enrichment(
                 row.caption, _kind_of(row.provenance), False, row.proposer
             )
-        origins = suggestion_queries.accepted_enrichments(session, list(accepted))
-    for pair_id, pair in accepted.items():
+        origins = suggestion_queries.accepted_enrichments(session, list(enriched_pairs))
+    for pair_id, pair in enriched_pairs.items():
         caption = pair.corrected_caption or pair.caption
         enrichments[pair_id] = Enrichment(caption, _kind_of(origins.get(pair_id)), True)
     return enrichments
@@ -636,8 +637,8 @@ def _selection_in_words(choice: TwoStage | None) -> dict[str, str]:
         f"{choice.criterion}"
     )
     if choice.splits:
-        named = ", ".join(f"'{split}'" for split in choice.splits)
-        words += f", of the split{'s' * (len(choice.splits) > 1)} {named}"
+        split_names = ", ".join(f"'{split}'" for split in choice.splits)
+        words += f", of the split{'s' * (len(choice.splits) > 1)} {split_names}"
     if choice.least_phrases:
         words += f", captions with fewer than {choice.least_phrases} phrases last"
     words += "; marked by tags" if choice.tag else ""

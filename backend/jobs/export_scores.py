@@ -199,19 +199,19 @@ def feature_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
     """The claims of all scored pairs in order of import, as dictionaries of `id`, OF_CLAIMS and the
     features. The only claim of a caption has the chance and the verdict of its pair."""
     for pairs, captions in latest_batches(store, dataset_id):
-        divided = store.read(known_claims, pairs)
+        claims_of = store.read(known_claims, pairs)
         claims = [
-            (pair, scored)
+            (pair, scored_claim)
             for pair, caption in zip(pairs, captions, strict=True)
-            for scored in caption.claims
+            for scored_claim in caption.claims
         ]
-        features = feature_matrix([scored.trajectory for _, scored in claims]).tolist()
-        for (pair, scored), values in zip(claims, features, strict=True):
+        features = feature_matrix([scored_claim.trajectory for _, scored_claim in claims]).tolist()
+        for (pair, scored_claim), values in zip(claims, features, strict=True):
             start, end, p_error, verdict = 0, len(pair.caption), pair.p_error, None
             if pair.judgement in RIGHT_OR_WRONG:
                 verdict = "wrong" if is_wrong(pair.judgement) else "right"
-            for each in divided.get(pair.id, ()):
-                if each.claim.start == scored.claim.start:
+            for each in claims_of.get(pair.id, ()):
+                if each.claim.start == scored_claim.claim.start:
                     start, end = each.claim.start, each.claim.end
                     p_error, verdict = each.numbers["p_error"], each.cells()["verdict"]
             of_claim = zip(OF_CLAIMS, (start, end, p_error, verdict), strict=True)
@@ -338,8 +338,8 @@ def result_rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str,
 
 
 def _claim_cells(claims: Sequence[Claim], caption: ScoredCaption) -> list[dict[str, Any]]:
-    scored = {each.claim.start: _trajectory_cells(each.trajectory) for each in caption.claims}
-    return [vars(claim) | {"trajectory": scored.get(claim.start)} for claim in claims]
+    trajectories = {each.claim.start: _trajectory_cells(each.trajectory) for each in caption.claims}
+    return [vars(claim) | {"trajectory": trajectories.get(claim.start)} for claim in claims]
 
 
 def _trajectory_cells(trajectory: Trajectory) -> dict[str, Any]:

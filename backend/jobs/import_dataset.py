@@ -228,8 +228,8 @@ def _import(
                 )
             bad.save()
             target.write(partial(dataset_queries.set_source_digest, digest=digest.hexdigest()))
-            hidden = comparison.gone if gone == "hide" else []
-            target.write(lambda session, _: change_queries.set_hidden(session, hidden, True))
+            hidden_ids = comparison.gone if gone == "hide" else []
+            target.write(lambda session, _: change_queries.set_hidden(session, hidden_ids, True))
         except Exception:
             # Ctrl-C or a kill keeps what was committed, and the same command resumes.
             target.take_back()
@@ -237,10 +237,10 @@ def _import(
     changes = comparison.changes
     if takes and changes.changed:
         forget_meanings(store, data_directory, target.id)
-    notes = [*reader.notes, *bad.notes(), *_notes(comparison, takes, len(hidden))]
+    notes = [*reader.notes, *bad.notes(), *_notes(comparison, takes, len(hidden_ids))]
     return ImportReport(
         target.id, name, added_count, already_there, bad.count, tuple(bad.first), tuple(notes),
-        changes=changes, update="take" if takes else "keep", hidden=len(hidden),
+        changes=changes, update="take" if takes else "keep", hidden=len(hidden_ids),
         replaced=comparison.replaced, unproved=comparison.unproved,
     )  # fmt: skip
 
@@ -277,17 +277,17 @@ def _write_rows(
 ) -> int:
     """Add new rows, revise known ones and show those that were hidden; how many are new."""
     stored_rows = change_queries.stored_rows(session, dataset_id, [row.external_id for row in rows])
-    followed = comparison.followed
+    matches = comparison.followed
     new, revisions = [], []
     for row in rows:
         stored_row = stored_rows.get(row.external_id)
         if stored_row is None and has_derived_id(row):
             place, _ = split_proof(row.image_path)
-            stored_row = followed.get(place) or followed.get(content_key(row))
+            stored_row = matches.get(place) or matches.get(content_key(row))
         if stored_row is None:
             new.append(row)
-        elif revised := revision(row, stored_row, first, takes):
-            revisions.append(revised)
+        elif change := revision(row, stored_row, first, takes):
+            revisions.append(change)
     number = pair_queries.add_pairs(session, dataset_id, new)
     change_queries.revise_pairs(session, revisions)
     change_queries.set_hidden(
@@ -408,8 +408,8 @@ class _Target:
         """The dataset at its new root, if its pictures are there. Raises SettingsError."""
         reason = "which is still there."
         if not os.path.isdir(dataset.root):
-            checked, missing, example = look_for_pictures(self._store, dataset, self._root)
-            reason = "" if checked and not missing else f"and not to this one. {example}"
+            sample_size, missing, example = look_for_pictures(self._store, dataset, self._root)
+            reason = "" if sample_size and not missing else f"and not to this one. {example}"
         if reason:
             raise SettingsError(
                 f"The name '{self._name}' belongs to a dataset in {dataset.root}, {reason}",
@@ -492,8 +492,8 @@ class _BadRows:
 
     def notes(self) -> list[str]:
         """Notes about problems that were not stored."""
-        left = self.count - MOST_PROBLEMS
-        return [f"{left:,} further problems are not listed."] if left > 0 else []
+        remaining = self.count - MOST_PROBLEMS
+        return [f"{remaining:,} further problems are not listed."] if remaining > 0 else []
 
     def save(self) -> None:
         self._early.seek(0)

@@ -119,10 +119,10 @@ def relocate(store: Store, dataset_id: int, path: Path) -> Relocation:
     """
     dataset = store.read(dataset_queries.get_dataset, dataset_id)
     root = root_of(path) if path.is_file() else path
-    checked, missing, example = look_for_pictures(store, dataset, root)
-    if missing > _MOST_MISSING * checked:
+    sample_size, missing, example = look_for_pictures(store, dataset, root)
+    if missing > _MOST_MISSING * sample_size:
         raise SettingsError(
-            f"{missing} of {checked} pictures checked are not in {root}: {example} Nothing was "
+            f"{missing} of {sample_size} pictures checked are not in {root}: {example} Nothing was "
             "changed. Give the folder that the image paths are relative to."
         )
     source = path if path.is_file() else Path(dataset.source)
@@ -130,7 +130,7 @@ def relocate(store: Store, dataset_id: int, path: Path) -> Relocation:
         # A table outside the folder has not moved with it.
         source = root / source.relative_to(dataset.root)
     store.write(dataset_queries.move_dataset, dataset_id, str(source), str(root))
-    return Relocation(dataset_id, dataset.name, str(root), checked, missing)
+    return Relocation(dataset_id, dataset.name, str(root), sample_size, missing)
 
 
 def look_for_pictures(store: Store, dataset: DatasetRow, root: Path) -> tuple[int, int, str]:

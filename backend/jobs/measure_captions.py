@@ -44,7 +44,7 @@ def measure_captions(
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         total = pair_queries.count_captions(session, dataset_id)
         done = measure_queries.count_measured(session, dataset_id, measure)
-    measured = without = unreadable = 0
+    measured_count = without = unreadable = 0
     for batch in store.batches(
         lambda session, after: measure_queries.unmeasured_pairs(
             session, dataset_id, measure, after, BATCH
@@ -63,9 +63,9 @@ def measure_captions(
             else:
                 numbers[pair.pair_id] = value
         store.write(measure_queries.save_numbers, measure, numbers)
-        measured += len(numbers)
-        progress(done + measured + without + unreadable, total, definition.title)
-    return MeasureReport(dataset_id, measure, total, measured, without, unreadable)
+        measured_count += len(numbers)
+        progress(done + measured_count + without + unreadable, total, definition.title)
+    return MeasureReport(dataset_id, measure, total, measured_count, without, unreadable)
 
 
 def _open(root: Path, pair: PairCaption) -> Image.Image:

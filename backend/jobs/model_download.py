@@ -76,16 +76,16 @@ def download(model: str, progress: Progress = no_progress) -> DownloadReport:
     preset = preset_of(model)
     scorer = preset.scorer.name if preset is not None else model
     by_open_clip = {names[0]} if scorer.startswith("open_clip:") else set()
-    done = sum(_download(name, name in by_open_clip, progress) for name in names)
-    return DownloadReport(tuple((name, commit_of(name)) for name in names), done)
+    byte_count = sum(_download(name, name in by_open_clip, progress) for name in names)
+    return DownloadReport(tuple((name, commit_of(name)) for name in names), byte_count)
 
 
 def remove(model: str) -> int:
     """Delete a model from this machine; returns the bytes freed. Raises NotFound."""
-    freed = removable(model)
+    size = removable(model)
     for folder in _folders(model):
         shutil.rmtree(folder)
-    return freed
+    return size
 
 
 def removable(model: str) -> int:
@@ -129,14 +129,14 @@ def _list_files(name: str, revision: str, for_open_clip: bool) -> "tuple[str, li
 
     info = hub_api().model_info(name, revision=revision, files_metadata=True)
     by_name = {sibling.rfilename: sibling for sibling in info.siblings or ()}
-    wanted = files_for(list(by_name), for_open_clip)
-    if not any(file.endswith((".safetensors", ".bin")) for file in wanted):
+    file_names = files_for(list(by_name), for_open_clip)
+    if not any(file.endswith((".safetensors", ".bin")) for file in file_names):
         raise ModelUnavailable(
             f"'{name}' contains no weights in a supported format (model.safetensors, "
             "pytorch_model.bin, or those of open_clip)."
         )
     files = []
-    for name in wanted:
+    for name in file_names:
         file = by_name[name]
         checksum = file.lfs.sha256 if file.lfs is not None else file.blob_id
         files.append(RemoteFile(name, int(file.size or 0), str(checksum), file.lfs is not None))

@@ -55,8 +55,8 @@ def downloaded_scorers() -> list[str]:
     """The complete scorers in the hub's cache, in the form accepted by `--model`; those of presets
     are left out."""
     presets = {checkpoint.repository for checkpoint in checkpoints()}
-    named = (_scorer_in(name) for name in hub_cache.names() if name not in presets)
-    return [name for name in named if name]
+    scorers = (_scorer_in(name) for name in hub_cache.names() if name not in presets)
+    return [name for name in scorers if name]
 
 
 def _scorer_in(name: str) -> str:
@@ -179,24 +179,24 @@ def _probe(settings: Settings, model: str, progress: Progress) -> Probe:
     info = engine.scorer.info
     captioner = engine.captioner
     _score(engine, pairs[:1])  # warm-up is not counted
-    loaded, half = time.monotonic(), PAIRS // 2
+    ready_at, half = time.monotonic(), PAIRS // 2
     for first in (0, half):
         _score(engine, pairs[first : first + half])
         progress(first + half, PAIRS, "Scoring pairs of the demo")
-    seconds = time.monotonic() - loaded
-    measured = Probe(
+    seconds = time.monotonic() - ready_at
+    probe = Probe(
         model,
         captioner.name if captioner is not None else None,
         info.device,
         info.precision,
         1000 * seconds / PAIRS,
-        loaded - began,
+        ready_at - began,
         max(0, memory.resident() - before),
         os.cpu_count() or 1,
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    _keep(settings.data_directory, measured)
-    return measured
+    _keep(settings.data_directory, probe)
+    return probe
 
 
 def probes(folder: Path) -> dict[str, Probe]:
@@ -298,13 +298,13 @@ class Models:
     def list_models(self) -> list[ModelView]:
         """Presets first, then other models: those that datasets use, that have been probed, are the
         default or have been downloaded. Read from files; no model is loaded."""
-        measured = probes(self._settings.data_directory)
+        measurements = probes(self._settings.data_directory)
         default = default_model(self._store)
-        views = [_view(preset.name, measured, default) for preset in PRESETS]
-        named = dict.fromkeys([*measured, *models_by_dataset(self._store).values(), default])
+        views = [_view(preset.name, measurements, default) for preset in PRESETS]
+        names = dict.fromkeys([*measurements, *models_by_dataset(self._store).values(), default])
         others = [  # files and folders that still exist, and what can be downloaded
             name
-            for name in named
+            for name in names
             if preset_of(name) is None
             and (name == default or path_of(name) is not None or _repositories(name))
         ]
@@ -314,7 +314,7 @@ class Models:
             for name in downloaded_scorers()
             if name not in others and not repositories.intersection(_repositories(name))
         ]
-        return views + [_view(name, measured, default) for name in others]
+        return views + [_view(name, measurements, default) for name in others]
 
     def view(self, model: str) -> ModelView:
         """One model, by the name of a preset or in the form accepted by `--model`."""
@@ -326,15 +326,15 @@ class Models:
 
     def deletion_preview(self, model: str) -> Removal:
         """A preview of the removal. Raises NotFound if no part of the model is on this machine."""
-        freed = model_download.removable(model)
+        size = model_download.removable(model)
         going = set(_repositories(self.view(model).name))
         datasets = tuple(
             dataset
-            for dataset, used in models_by_dataset(self._store).items()
-            if going.intersection(_repositories(self.view(used).name))
+            for dataset, model_name in models_by_dataset(self._store).items()
+            if going.intersection(_repositories(self.view(model_name).name))
         )
         default = _repositories(default_model(self._store))
-        return Removal(model, freed, datasets, bool(going.intersection(default)))
+        return Removal(model, size, datasets, bool(going.intersection(default)))
 
     def remove(self, model: str) -> Removal:
         """Delete a model from this machine; if it is the default, the embedded one replaces it.
@@ -412,8 +412,8 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
     else:
         snapshots = [snapshot_of(name) for name in names]
         parameters = sum(parameters_of(folder) or 0 for folder in snapshots) or None
-        stated = [licence_in(folder) for folder in snapshots]
-        licence = next(filter(None, stated), "see its page" if names else "")
+        licences = [licence_in(folder) for folder in snapshots]
+        licence = next(filter(None, licences), "see its page" if names else "")
         on_disk = sum(bytes_of(name) for name in names)
         is_here = bool(names) and all(commits)
     return ModelView(

@@ -82,10 +82,10 @@ class Origins:
         judges = ", ".join(f"{name} ({number:,})" for name, number in self._judges.most_common())
         lines = {"Verdicts by": judges} if judges else {}
         if set(self._writers) != {None}:
-            named = [
+            writers = [
                 f"{writer.in_words()} ({number:,})" for writer, number in self._named_writers()
             ]
-            lines["Captions by"] = ", ".join([*named, *self._other_captions()])
+            lines["Captions by"] = ", ".join([*writers, *self._other_captions()])
         if self._dataset.source_digest:
             lines["Digest of the source (SHA-256)"] = self._dataset.source_digest
         return lines

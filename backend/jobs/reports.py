@@ -292,11 +292,11 @@ class DryRun:
             f"[system]\n{question.system}\n[user]\n{question.user}\n"
             for question in self.questions
         ]
-        counted = (
+        summary = (
             f"{self.proposer}: {count_of(self.pairs, 'pair')} in this queue; "
             f"{self.forecast.in_words()}. Nothing was sent."
         )
-        return "\n".join([*parts, counted, *filter(None, (self.warning,))])
+        return "\n".join([*parts, summary, *filter(None, (self.warning,))])
 
 
 @dataclass(frozen=True)
@@ -433,21 +433,23 @@ class SelectionReport:
     def losses_in_words(self) -> list[str]:
         """In sentences: a filter that silently removes all captions with "left of" is worse than
         none."""
-        lost = self.lost
-        kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in lost.kinds.items())
+        losses = self.lost
+        kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in losses.kinds.items())
         lines = [f"Kept, by kind of word: {kinds}."] if kinds else []
-        if lost.short is not None:
-            lines.append(f"Captions of at most {SHORT} words: {lost.short:.0%} stay.")
-        if lost.words:
-            lines.append(f"{lost.words} words are lost: {', '.join(lost.examples)}.")
+        if losses.short is not None:
+            lines.append(f"Captions of at most {SHORT} words: {losses.short:.0%} stay.")
+        if losses.words:
+            lines.append(f"{losses.words} words are lost: {', '.join(losses.examples)}.")
         whole = self.kept / self.taking_part if self.taking_part else 1.0
         thin = [
-            f"{name} {share:.0%}" for name, share in lost.splits.items() if share < whole - _THINNED
+            f"{name} {share:.0%}"
+            for name, share in losses.splits.items()
+            if share < whole - _THINNED
         ]
         if thin:
             lines.append(f"Splits that lose more than the dataset as a whole: {', '.join(thin)}.")
-        if lost.images:
-            lines.append(f"{lost.images} images lose all their captions.")
+        if losses.images:
+            lines.append(f"{losses.images} images lose all their captions.")
         return lines
 
 

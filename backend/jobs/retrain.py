@@ -84,9 +84,9 @@ TOP = 100
 def verdicts_missing(store: Store, dataset_id: int) -> int:
     """How many more verdicts `train_candidate` takes."""
     with store.reading() as session:
-        decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
+        decided_ids = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
         claims = claim_labels.claim_labels(session, dataset_id)
-    return max(0, FEWEST_VERDICTS - _count_verdicts(decided, claims))
+    return max(0, FEWEST_VERDICTS - _count_verdicts(decided_ids, claims))
 
 
 def _count_verdicts(decided: Sequence[int], claims: Mapping[tuple[int, int], bool]) -> int:
@@ -110,34 +110,34 @@ def train_candidate(
     """
     run = scored_by_this_model(store, engine, dataset_id)
     with store.reading() as session:
-        drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
-        decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
+        sample = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
+        decided_ids = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
         claims = claim_labels.claim_labels(session, dataset_id)
-    check_verdicts(_count_verdicts(decided, claims))
-    prior = _prior(store, engine, run, drawn, progress)
+    check_verdicts(_count_verdicts(decided_ids, claims))
+    prior = _prior(store, engine, run, sample, progress)
     if CAPTIONER in without:
         prior = replace(prior, classifier=prior.classifier.without_captioner())
     progress(0, 0, "Learning from verdicts")
     at = now()
-    ids = sorted({*drawn, *decided, *(pair_id for pair_id, _ in claims)})
-    pairs, in_use = _judged_pairs(store, run, prior, ids, set(drawn), claims)
+    ids = sorted({*sample, *decided_ids, *(pair_id for pair_id, _ in claims)})
+    pairs, in_use = _judged_pairs(store, run, prior, ids, set(sample), claims)
     if OPINION in without:
         pairs = replace(pairs, opinions=np.zeros_like(pairs.opinions))
     learnt = learn(prior.classifier, in_use, pairs, seed)
-    marked, at_random = _marked_words(store, run, prior.classifier, decided)
-    words = learn_word_weights(prior.classifier.words, marked, at_random)
+    marked_words, at_random = _marked_words(store, run, prior.classifier, decided_ids)
+    words = learn_word_weights(prior.classifier.words, marked_words, at_random)
     learnt = replace(learnt, classifier=replace(learnt.classifier, words=words.weights))
     if OPINION in without:
         learnt = replace(learnt, classifier=replace(learnt.classifier, opinion_weight=0.0))
     is_order = learnt.report["learnt"] == "order"
-    inherited = prior.report if is_order else prior.active.report
+    base_report = prior.report if is_order else prior.active.report
     verdicts = int(pairs.is_judged.sum())
     report = {
-        **{name: value for name, value in inherited.items() if name not in _NOT_INHERITED},
+        **{name: value for name, value in base_report.items() if name not in _NOT_INHERITED},
         **learnt.report,
         **words.report(),
         **_order_change(store, run, learnt),
-        "backbone": {**inherited.get("backbone", {}), "exact": False},
+        "backbone": {**base_report.get("backbone", {}), "exact": False},
         "run": run.id, "verdicts": verdicts, "seed": seed, "without": list(without),
     }  # fmt: skip
     if is_order:
@@ -182,7 +182,7 @@ def _prior(
     """The cold start behind the classifier in use; another one, trained now if need be, if the
     settings name another detector, if it is another scoring's or another captioner's, or if it
     needs steps of trajectories that are not known."""
-    dataset_id, wanted = run.dataset_id or 0, engine.settings.detector
+    dataset_id, detector = run.dataset_id or 0, engine.settings.detector
     with store.reading() as session:
         active = classifier_queries.active(session, dataset_id)
         every = classifier_queries.list_classifiers(session, dataset_id)
@@ -195,7 +195,7 @@ def _prior(
 
     def fits(row: ClassifierRow, classifier: Classifier) -> bool:
         return (
-            wanted in ("best", row.report.get("requested", "best"), row.kind)
+            detector in ("best", row.report.get("requested", "best"), row.kind)
             and row.report.get("run") == run.id
             and captioner in ("", classifier.captioner)
             and not (classifier.needs_steps and lacks_steps)
@@ -210,12 +210,12 @@ def _prior(
         prepare_scorer(store, engine, dataset_id, progress)
         with store.reading() as session:
             root = Path(dataset_queries.get_dataset(session, dataset_id).root)
-        started = start_cold(store, Workers(engine, root), run, drawn, progress).detector
-        store.write(add_cold_start, dataset_id, started)
-        prior, report = started.classifier, started.report
+        cold_start = start_cold(store, Workers(engine, root), run, drawn, progress).detector
+        store.write(add_cold_start, dataset_id, cold_start)
+        prior, report = cold_start.classifier, cold_start.report
     if in_use is None:
         in_use, active = prior, replace(active, report=report)
-    if wanted != "best":  # it takes the place of the one in use whatever verdicts say
+    if detector != "best":  # it takes the place of the one in use whatever verdicts say
         is_same = prior.model.to_json() == in_use.model.to_json()
         in_use = in_use if is_same else prior
         active = active if is_same else replace(active, report=report)
@@ -258,8 +258,8 @@ def _judged_pairs(
     for row, (pair, caption) in enumerate(zip(pairs, captions, strict=True)):
         is_seen = until is not None and pair.decided_at is not None and pair.decided_at <= until
         features = by_prior.features[row]
-        for index, scored in enumerate(caption.claims):
-            is_right = claims.get((pair.id, scored.claim.start))
+        for index, scored_claim in enumerate(caption.claims):
+            is_right = claims.get((pair.id, scored_claim.claim.start))
             if is_right is False:
                 features = by_prior.claim_features[row][index]
             elif is_right:
@@ -309,22 +309,22 @@ def _marked_words(
     random: the words that they marked, or those that their correction replaces, unless it replaces
     most of them."""
     marks = store.read(word_mark_queries.marked_words, run.dataset_id or 0)
-    marked: list[MarkedWords] = []
+    marked_words: list[MarkedWords] = []
     at_random: list[bool] = []
     for pair, caption in zip(*scored_pairs(store, run, sorted(decided)), strict=True):
         if is_rule(pair.decided_by) or LABELS.get(pair.judgement or "") != 1:
             continue
         spans = marks.get(pair.id) or replaced_spans(pair.caption, pair.corrected_caption or "")
-        for scored in caption.claims:
-            places = (scored.claim.in_question(pair.caption, *span) for span in spans)
-            trajectory = scored.trajectory
+        for scored_claim in caption.claims:
+            places = (scored_claim.claim.in_question(pair.caption, *span) for span in spans)
+            trajectory = scored_claim.trajectory
             if classifier.first_step:
                 trajectory = trajectory.first_step()
             words = MarkedWords.of(trajectory, [place for place in places if place is not None])
             if words is not None:
-                marked.append(words)
+                marked_words.append(words)
                 at_random.append(pair.sampling == AT_RANDOM)
-    return marked, at_random
+    return marked_words, at_random
 
 
 def _order_change(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
@@ -334,11 +334,11 @@ def _order_change(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
     if not len(before) or np.isnan(before).any() or np.isnan(after).any():
         return {}
     old, new = (set(np.argsort(-p, kind="stable")[:TOP].tolist()) for p in (before, after))
-    moved: dict[str, Any] = {"new_in_first_places": len(new - old)}
+    change: dict[str, Any] = {"new_in_first_places": len(new - old)}
     if len(before) > 2 and np.ptp(before) > 0 and np.ptp(after) > 0:
         ranks = [np.argsort(np.argsort(p, kind="stable")) for p in (before, after)]
-        moved["rank_correlation"] = round(float(np.corrcoef(np.stack(ranks))[0, 1]), 4)
-    return moved
+        change["rank_correlation"] = round(float(np.corrcoef(np.stack(ranks))[0, 1]), 4)
+    return change
 
 
 def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) -> int:

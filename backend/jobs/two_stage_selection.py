@@ -97,7 +97,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> TwoStageResult:
         numbers = [columns.split_names.index(split) for split in choice.splits]
         in_splits = np.isin(columns.splits, numbers)
     # An edited caption stays: what was measured is the text that it replaces.
-    takes_part, edited = (in_splits & (columns.verdicts == n) for n in (0, EDITED))
+    takes_part, is_edited = (in_splits & (columns.verdicts == n) for n in (0, EDITED))
     operation = "" if choice.scores else criterion.operation
     if choice.least_phrases:
         operation = phrase_queries.KIND
@@ -141,7 +141,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> TwoStageResult:
         f"{second} in the lowest {rest:.0%} of the rest",
     )
     return TwoStageResult(
-        columns, values, takes_part, selection, refitted, reasons, int(edited.sum())
+        columns, values, takes_part, selection, refitted, reasons, int(is_edited.sum())
     )
 
 
@@ -206,11 +206,11 @@ def report_on(
             "scores are "
             "those of the original text; the queues still go by these scores"
         )
-    decided = int(np.isin(choice_made.columns.verdicts, (1, 2)).sum())
-    if decided:
+    decided_count = int(np.isin(choice_made.columns.verdicts, (1, 2)).sum())
+    if decided_count:
         notes.append(
-            f"{decided} decided pairs are not in the view: they are kept or left out by their "
-            "verdicts"
+            f"{decided_count} decided pairs are not in the view: they are kept or left out by "
+            "their verdicts"
         )
     keep_line = selection.keep_line if by_range else None
     stays, goes = _queues(choice, selection.align_line, keep_line)
@@ -220,7 +220,7 @@ def report_on(
         taking_part=int(choice_made.takes_part.sum()),
         pool=int(selection.pool.sum()),
         kept=int(selection.kept.sum()),
-        decided=decided,
+        decided=decided_count,
         edited=choice_made.edited,
         align_line=selection.align_line,
         keep_line=selection.keep_line,
@@ -309,7 +309,7 @@ def measure_losses(
             short[place] += sum(text.count(" ") < SHORT for text in texts)
         done += len(batch)
         progress(done, len(ids), "What is lost")
-    vanished = sorted(lost_words.keys() - after.keys())
+    vanished_words = sorted(lost_words.keys() - after.keys())
     kinds: dict[str, list[int]] = {}
     for word in lost_words.keys() | after.keys():
         tally = kinds.setdefault(kind_of(word), [0, 0])
@@ -319,8 +319,8 @@ def measure_losses(
     return Lost(
         kinds={kind: kept_count / count for kind, (count, kept_count) in sorted(kinds.items())},
         short=float(short[1] / short.sum()) if short.any() else None,
-        words=len(vanished),
-        examples=tuple(sorted(sorted(vanished, key=lambda w: (-lost_words[w], w))[:5])),
+        words=len(vanished_words),
+        examples=tuple(sorted(sorted(vanished_words, key=lambda w: (-lost_words[w], w))[:5])),
         splits={
             name: float(stays[selection.columns.splits == number].mean())
             for number, name in enumerate(selection.columns.split_names)

@@ -73,11 +73,11 @@ def find_regions(
     Raises NotScored, ModelMismatch if the model cannot leave out parts of a picture,
     ModelUnavailable.
     """
-    started = time.monotonic()
+    start = time.monotonic()
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
-        _, scored = pair_queries.totals(session, dataset_id)
-    if not scored:
+        _, scored_count = pair_queries.totals(session, dataset_id)
+    if not scored_count:
         raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
     key = _key(engine, dataset_id)
     run = store.read(run_queries.find_run, **key) or store.write(run_queries.start_run, **key)
@@ -92,8 +92,8 @@ def find_regions(
             spans_of.update(_missing(store, run_id, pairs))
             yield [pair for pair in pairs if pair.id in spans_of]
 
-    for batch, opened in open_ahead(Path(dataset.root), waiting()):
-        pairs = readable(batch, opened)
+    for batch, pictures in open_ahead(Path(dataset.root), waiting()):
+        pairs = readable(batch, pictures)
         claims = store.read(known_claims, [pair for pair, _ in pairs])
         regions: dict[int, list[RegionRow]] = {}
         for first in range(0, len(pairs), TOGETHER):
@@ -110,9 +110,9 @@ def find_regions(
         absent += sum(region.box is None for region in every)
         unreadable += len(batch) - len(pairs)
         done += BATCH
-        progress(min(done, scored), scored, "Looking for words in pictures")
+        progress(min(done, scored_count), scored_count, "Looking for words in pictures")
     store.write(run_queries.finish_run, run_id)
-    return RegionsReport(dataset_id, words, absent, unreadable, time.monotonic() - started, run_id)
+    return RegionsReport(dataset_id, words, absent, unreadable, time.monotonic() - start, run_id)
 
 
 def regions_of_pair(
@@ -129,10 +129,10 @@ def regions_of_pair(
         raise SettingsError(f"The caption has no characters {span[0]} to {span[1]}.")
     key = _key(engine, pair.dataset_id)
     run = store.read(run_queries.find_run, **key)
-    wanted = [span] if span is not None else _top_suspects(store, [pair]).get(pair_id, [])
+    spans = [span] if span is not None else _top_suspects(store, [pair]).get(pair_id, [])
     rows = store.read(region_queries.of_run, run.id, [pair_id]).get(pair_id, ()) if run else ()
     of_span = {(region.start, region.end): region for region in rows}
-    if missing := [each for each in wanted if each not in of_span]:
+    if missing := [each for each in spans if each not in of_span]:
         image = open_picture(Path(dataset.root), pair.image_path)
         if isinstance(image, str):
             raise ImageError(image)
@@ -141,7 +141,7 @@ def regions_of_pair(
             run_id = (run or store.write(run_queries.start_run, **key)).id
             store.write(region_queries.add_regions, run_id, {pair_id: new})
         of_span |= {(region.start, region.end): region for region in new}
-    return tuple(of_span[each] for each in wanted if each in of_span)
+    return tuple(of_span[each] for each in spans if each in of_span)
 
 
 def _key(engine: Engine, dataset_id: int) -> dict[str, Any]:

@@ -116,8 +116,8 @@ class PatternsReport:
 
 def verdicts_missing(store: Store, dataset_id: int) -> tuple[int, int]:
     """How many more verdicts of people, and how many more wrong captions, a search takes."""
-    judged, wrong = store.read(pair_queries.judged_by_people, dataset_id)
-    return max(0, FEWEST - judged), max(0, FEWEST_WRONG - wrong)
+    judged_count, wrong = store.read(pair_queries.judged_by_people, dataset_id)
+    return max(0, FEWEST - judged_count), max(0, FEWEST_WRONG - wrong)
 
 
 def find_blind_spots(
@@ -137,25 +137,30 @@ def find_blind_spots(
     """
     progress(0, 0, "Reading verdicts")
     marks = store.read(word_mark_queries.marked_words, dataset_id)
-    judged = [
+    captions = [
         _judged_caption(pair, marks.get(pair.id), column)
         for pair in _pairs(store, dataset_id)
         if pair.judgement in RIGHT_OR_WRONG and not is_rule(pair.decided_by)
     ]
-    wrong = sum(each.is_wrong for each in judged)
-    if len(judged) < FEWEST or wrong < FEWEST_WRONG:
+    wrong = sum(each.is_wrong for each in captions)
+    if len(captions) < FEWEST or wrong < FEWEST_WRONG:
         raise NotScored(
-            f"{len(judged):,} captions were judged right or wrong by people, {wrong:,} of them "
+            f"{len(captions):,} captions were judged right or wrong by people, {wrong:,} of them "
             f"wrong. A pattern takes {FEWEST} of them and {FEWEST_WRONG} that are wrong."
         )
-    if column and not any(each.writer for each in judged):
+    if column and not any(each.writer for each in captions):
         raise SettingsError(
             f"No judged caption has a value in a column '{trim(column)}' of its source."
         )
-    patterns, tested = find_patterns(judged, least, rate)
+    patterns, tested_count = find_patterns(captions, least, rate)
     spots = _spots(store, dataset_id, patterns, column, author, progress)
     return PatternsReport(
-        len(judged), wrong, len({each.writer for each in judged}), tested, rate, tuple(spots)
+        len(captions),
+        wrong,
+        len({each.writer for each in captions}),
+        tested_count,
+        rate,
+        tuple(spots),
     )
 
 
@@ -199,12 +204,12 @@ def _spots(
             progress(done, 0, "Looking for patterns")
     tags: dict[str, list[int]] = {}
     for pattern in patterns:
-        ids, undecided = having[pattern.writer, (pattern.kind, pattern.name)]
+        ids, open_ids = having[pattern.writer, (pattern.kind, pattern.name)]
         tag = _tag_of(pattern) if author is not None and pattern.kind != "position" else ""
         if tag:
             tags.setdefault(tag, []).extend(ids)
-        mends, breaks = _one_verdict_for_all(pattern, len(undecided))
-        yield BlindSpot(pattern, tag, len(undecided), mends, breaks)
+        mends, breaks = _one_verdict_for_all(pattern, len(open_ids))
+        yield BlindSpot(pattern, tag, len(open_ids), mends, breaks)
     if author is not None:
         earlier = [name for name in store.read(tag_queries.counts, dataset_id)
                    if name.startswith(PREFIX)]  # fmt: skip

@@ -69,14 +69,14 @@ class CheckReport:
     def in_words(self) -> str:
         of = f"'{self.dataset}'" + (f", split '{self.split}'" if self.split is not None else "")
         limit = f"at most {self.allowed:,} of {self.pairs:,} captions may be wrong"
-        drawn = f"{self.wrong_in_sample:,} of {self.sample:,} drawn at random were"
+        evidence = f"{self.wrong_in_sample:,} of {self.sample:,} drawn at random were"
         if self.outcome != "undecided":
             answer = "Passed" if self.outcome == "passed" else "Failed"
-            return f"{answer} ({self.confidence:.0%}): {of}: {limit}; {drawn}."
+            return f"{answer} ({self.confidence:.0%}): {of}: {limit}; {evidence}."
         return (
-            f"Not enough verdicts: {of}: {limit}; {drawn}, so {self.low:,} to {self.high:,} may be "
-            f"left ({self.confidence:.0%}). Judge about {self.more:,} more in the order 'random', "
-            "then check again."
+            f"Not enough verdicts: {of}: {limit}; {evidence}, so {self.low:,} to {self.high:,} may "
+            f"be left ({self.confidence:.0%}). Judge about {self.more:,} more in the order "
+            "'random', then check again."
         )
 
     def as_junit(self) -> str:
@@ -101,23 +101,23 @@ def run(
     share = parse_share(options.at_most)
     with context.store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id).name
-    left = errors_left(context.store, dataset_id, options.split)
-    if not left.total:
+    counts = errors_left(context.store, dataset_id, options.split)
+    if not counts.total:
         of = f" in the split '{options.split}'" if options.split is not None else ""
         raise NotFound(f"'{dataset}' has no pairs{of}.")
-    allowed, sample = math.floor(share * left.pairs), left.sample
-    limit = allowed + left.mended
-    low, high = left.interval(options.confidence)
+    allowance, sample = math.floor(share * counts.pairs), counts.sample
+    limit = allowance + counts.mended
+    low, high = counts.interval(options.confidence)
     return CheckReport(
         outcome_of(sample, limit, options.confidence),
         dataset,
         options.split,
-        left.pairs,
-        allowed,
+        counts.pairs,
+        allowance,
         options.confidence,
         sample.drawn,
         sample.wrong,
-        left.estimate,
+        counts.estimate,
         low,
         high,
         more_to_draw(sample, limit, options.confidence),

@@ -134,18 +134,18 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     state = engine.encode([image])[0]
     classifier = classifier_in_use(store, pair.dataset_id)
     exploring = exploring_of(run) if run is not None else engine.exploring
-    judged = _judge_text(
+    judgement = _judge_text(
         engine, image, state, caption[:LONGEST_EDIT], division_before(store, pair.dataset_id),
         classifier, classifier_captioner(engine, classifier),
         steps_needed_by(classifier, exploring, words=True), pair_id,
     )  # fmt: skip
-    scored = judged.scored
+    scored_caption = judgement.scored
     return CaptionCheck(
         caption=caption,
-        s=float(scored.leading.trajectory.scores[0]),
-        p_error=judged.p_error,
-        icc=judged.icc,
-        suspects=judged.suspects,
+        s=float(scored_caption.leading.trajectory.scores[0]),
+        p_error=judgement.p_error,
+        icc=judgement.icc,
+        suspects=judgement.suspects,
     )
 
 
@@ -179,7 +179,7 @@ def _judge_text(
     with engine.lock:
         trajectories = with_expectations(captioner, [image] * len(questions), trajectories)
     iccs = engine.concreteness(questions)
-    scored = ScoredCaption(
+    scored_caption = ScoredCaption(
         tuple(
             ScoredClaim(claim, trajectory, icc)
             for claim, trajectory, icc in zip(scored_claims, trajectories, iccs, strict=True)
@@ -187,18 +187,21 @@ def _judge_text(
     )
     p_error = None
     if classifier is not None:
-        judged = judge_captions(classifier, [scored])
-        p_error = float(judged.p_error[0])
-        of_claims = [p_error] if scored.is_single else judged.of_claims[0].tolist()
-        scored = ScoredCaption(
+        judgements = judge_captions(classifier, [scored_caption])
+        p_error = float(judgements.p_error[0])
+        of_claims = [p_error] if scored_caption.is_single else judgements.of_claims[0].tolist()
+        scored_caption = ScoredCaption(
             tuple(
-                replace(claim, p_error=p) for claim, p in zip(scored.claims, of_claims, strict=True)
+                replace(claim, p_error=p)
+                for claim, p in zip(scored_caption.claims, of_claims, strict=True)
             )
         )
     suspects = [
-        word for i in scored.deciding for word in _suspects(classifier, text, scored.claims[i])
+        word
+        for i in scored_caption.deciding
+        for word in _suspects(classifier, text, scored_caption.claims[i])
     ]
-    return _Judged(claims, scored, p_error, sum(iccs) / len(iccs), tuple(suspects))
+    return _Judged(claims, scored_caption, p_error, sum(iccs) / len(iccs), tuple(suspects))
 
 
 def _suspects(classifier: Classifier | None, text: str, scored: ScoredClaim) -> list[SuspectWord]:
@@ -247,8 +250,8 @@ def play(
         state = engine.encode([image])[0]
         classifier_row = _classifier_for_model(store, engine)
         classifier, note = classifier_row if classifier_row is not None else (None, "")
-        judged = _judge_text(engine, image, state, text, "auto", classifier, engine.captioner)
-        leading = judged.scored.leading
+        judgement = _judge_text(engine, image, state, text, "auto", classifier, engine.captioner)
+        leading = judgement.scored.leading
         trajectory = leading.trajectory
         suspects = suspects_by(classifier, trajectory, leading.p_error)
         (suggestions,) = judge.suggest_all(
@@ -266,7 +269,7 @@ def play(
         icc, words = engine.why_abstract(caption)
         phrases = _phrases(engine, state, text)
     info = engine.scorer.info
-    claims = _claim_views(judged) if not judged.scored.is_single else ()
+    claims = _claim_views(judgement) if not judgement.scored.is_single else ()
     suggestions = [
         replace(each, caption=leading.claim.replaced_in(text, answer))
         for each in suggestions
@@ -275,12 +278,12 @@ def play(
     return PlaygroundResult(
         caption=caption,
         s_0=float(trajectory.scores[0]),
-        p_error=judged.p_error,
+        p_error=judgement.p_error,
         p_note=note or "no probability: no dataset has been scored with this model yet",
-        icc=judged.icc,
-        looks_abstract=looks_abstract(judged.icc),
-        truncated=any(claim.trajectory.truncated for claim in judged.scored.claims),
-        suspects=judged.suspects,
+        icc=judgement.icc,
+        looks_abstract=looks_abstract(judgement.icc),
+        truncated=any(claim.trajectory.truncated for claim in judgement.scored.claims),
+        suspects=judgement.suspects,
         trajectory=trajectory,
         suggestions=tuple(
             suggestion_view(caption, suggestion, n) for n, suggestion in enumerate(suggestions)
@@ -290,7 +293,7 @@ def play(
         abstractness=_abstractness(caption, icc, words),
         phrases=phrases,
         claims=claims,
-        selected=judged.claims.index(leading.claim),
+        selected=judgement.claims.index(leading.claim),
         is_unfamiliar=is_unfamiliar,
     )
 
@@ -307,23 +310,23 @@ def look_in(
 
 def _claim_views(judged: _Judged) -> tuple[ClaimView, ...]:
     """The claims of a text that has several."""
-    scored_of = {scored.claim: scored for scored in judged.scored.claims}
+    scored_of = {scored_claim.claim: scored_claim for scored_claim in judged.scored.claims}
     views = []
     for claim in judged.claims:
-        scored = scored_of.get(claim)
-        scores = scored.trajectory.scores if scored else None
+        scored_claim = scored_of.get(claim)
+        scores = scored_claim.trajectory.scores if scored_claim else None
         views.append(
             ClaimView(
                 claim.start, claim.end, claim.kind, claim.repeats,
                 numbers={
                     "s_0": float(scores[0]) if scores is not None else None,
                     "gain": float(scores.max() - scores[0]) if scores is not None else None,
-                    "icc": scored.icc if scored else None,
-                    "p_error": scored.p_error if scored else None,
+                    "icc": scored_claim.icc if scored_claim else None,
+                    "p_error": scored_claim.p_error if scored_claim else None,
                 },
-                is_vague=scored is not None and is_vague(scored.icc),
-                can_be_wrong=scored is not None and scored.says_something,
-                words_read=len(scored.trajectory.first_step_scores) if scored else None,
+                is_vague=scored_claim is not None and is_vague(scored_claim.icc),
+                can_be_wrong=scored_claim is not None and scored_claim.says_something,
+                words_read=len(scored_claim.trajectory.first_step_scores) if scored_claim else None,
                 subject=claim.subject,
             )
         )  # fmt: skip

@@ -52,9 +52,9 @@ def edit_captions(
     which their next undo reverts. Raises SettingsError for an edit that is invalid, and for one
     that takes more than `seconds` (default: MOST_SECONDS) for all captions together; nothing is
     written then. `request_id`: see `request_queries.once`."""
-    limit, spent = MOST_SECONDS if seconds is None else seconds, 0.0
+    limit, duration = MOST_SECONDS if seconds is None else seconds, 0.0
     dataset_id = filter.dataset_id
-    looked_at = unchanged = left_alone = refused = 0
+    looked_at = unchanged_count = left_alone = refused_count = 0
     rewrites: list[Rewrite] = []
     examples: list[EditedCaption] = []
     after = None
@@ -72,18 +72,18 @@ def edit_captions(
         ]
         try:
             is_plain = (edit.remove_vague or edit.mend) and not edit.changes_text
-            after_edit = plain if is_plain else apply_edit(edit, plain, limit - spent)
+            after_edit = plain if is_plain else apply_edit(edit, plain, limit - duration)
         except TimeoutError:
             raise _too_slow(store, filter, looked_at, limit) from None
-        spent += monotonic() - began
+        duration += monotonic() - began
         looked_at += len(page.rows)
         left_alone += len(page.rows) - len(rows)
         for row, old, new in zip(rows, before, after_edit, strict=True):
             is_correction = row.decision == "correction" and not row.enriches
             if new == old:
-                unchanged += 1
+                unchanged_count += 1
             elif is_blank(new) or (is_correction and new == row.caption):
-                refused += 1
+                refused_count += 1
             else:
                 rewrites.append(Rewrite(row.pair_id, row.verdict_version, new))
                 if len(examples) < _MOST_EXAMPLES:
@@ -92,18 +92,18 @@ def edit_captions(
         after = page.next_cursor
         if after is None:
             break
-    changed, passed_over = len(rewrites), 0
+    changed_count, passed_over = len(rewrites), 0
     if author is not None and rewrites:
         with store.writing(large=True) as session:
 
             def rewritten() -> tuple[int, int]:
-                done = verdict_queries.rewrite(session, rewrites, author=author)
-                return len(done.written), len(done.passed_over)
+                report = verdict_queries.rewrite(session, rewrites, author=author)
+                return len(report.written), len(report.passed_over)
 
             outcome = request_queries.once(session, author, request_id, rewritten)
-        changed, passed_over = outcome or (changed, 0)
+        changed_count, passed_over = outcome or (changed_count, 0)
     return EditView(
-        dataset_id, looked_at, changed, unchanged, left_alone, refused,
+        dataset_id, looked_at, changed_count, unchanged_count, left_alone, refused_count,
         passed_over, tuple(examples),
     )  # fmt: skip
 

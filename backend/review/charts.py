@@ -66,18 +66,18 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         counts = pair_queries.counts(session, dataset_id)
         pace = plot_queries.pace(session, dataset_id)
         remaining = remaining_in(session, dataset_id, counts.total - counts.reviewed)
-        decided = [
+        decisions = [
             Decided(p_error, is_wrong(decision))
             for p_error, _, _, decision in plot_queries.decided_points(session, dataset_id)
             if decision in RIGHT_OR_WRONG
         ]
-        trained = classifier_queries.list_classifiers(session, dataset_id)
+        classifiers = classifier_queries.list_classifiers(session, dataset_id)
         # Verdicts say more than the chances: from then on `remaining` does.
         chances = [] if counts.reviewed else plot_queries.chances(session, dataset_id)
-        left = errors_left(session, dataset_id, counts.total - counts.reviewed)
+        estimate = errors_left(session, dataset_id, counts.total - counts.reviewed)
         whole = whole_of(session, dataset_id)
         hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
-    precision, flagged = precision_of_flagged(decided)
+    precision, flagged_count = precision_of_flagged(decisions)
     return ProgressView(
         total=counts.total,
         reviewed=counts.reviewed,
@@ -85,10 +85,10 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         by_decision=counts.by_decision,
         pace=tuple(pace),
         precision_of_flagged=precision,
-        flagged=flagged,
+        flagged=flagged_count,
         remaining=remaining,
-        calibration=tuple(calibration(decided)),
-        errors_by_decided=tuple(errors_found(decided)),
+        calibration=tuple(calibration(decisions)),
+        errors_by_decided=tuple(errors_found(decisions)),
         retrainings=tuple(
             Retraining(
                 row.name,
@@ -97,11 +97,11 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
                 row.report.get("verdict_auc_before"),
                 row.report.get("verdict_auc_after"),
             )
-            for row in reversed(trained)
+            for row in reversed(classifiers)
         ),
         suspects_hit=SuspectsHit(*hit) if hit is not None else None,
         expected=expected_errors(chances),
-        left=left,
+        left=estimate,
         whole=whole,
     )
 
@@ -126,28 +126,28 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
 def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining | None:
     """The errors that remain in a dataset of which `undecided` pairs have no verdict; None without
     pairs decided at random."""
-    reached = plot_queries.review_progress(session, dataset_id)
+    progress = plot_queries.review_progress(session, dataset_id)
     return remaining_errors(
-        reached.point, reached.below, reached.sample, reached.wrong_in_sample,
-        reached.errors_found, undecided=undecided,
+        progress.point, progress.below, progress.sample, progress.wrong_in_sample,
+        progress.errors_found, undecided=undecided,
     )  # fmt: skip
 
 
 def errors_left(session: Session, dataset_id: int, undecided: int) -> ErrorsLeft:
     """What to tell a curator who wonders whether to go on."""
     by_chance = plot_queries.undecided_by_chance(session, dataset_id)
-    expected = sum(errors for _, errors in by_chance)
+    expected_count = sum(errors for _, errors in by_chance)
     pairs, likely = 0, 0.0
     for count, errors in by_chance:
-        if likely >= MOST_ERRORS * expected:
+        if likely >= MOST_ERRORS * expected_count:
             break
         pairs, likely = pairs + count, likely + errors
     seconds = pairs * seconds_a_pair(plot_queries.latest_verdicts(session, dataset_id, PACE_OF))
     remaining = remaining_in(session, dataset_id, undecided)
     is_enough = remaining is not None and remaining.is_enough
     return ErrorsLeft(
-        expected, 0 if remaining is None else remaining.sample, remaining if is_enough else None,
-        pairs, seconds,
+        expected_count, 0 if remaining is None else remaining.sample,
+        remaining if is_enough else None, pairs, seconds,
     )  # fmt: skip
 
 
@@ -248,22 +248,22 @@ def check_region(store: Store, dataset_id: int, text: str) -> None:
 def plane_of(store: Store, dataset_id: int) -> PlaneView:
     """The regions and thresholds of a dataset."""
     with store.reading() as session:
-        decided = list(plot_queries.decided_points(session, dataset_id))
+        points = list(plot_queries.decided_points(session, dataset_id))
         wrong = [
             (p, is_wrong(decision))
-            for p, _, _, decision in decided
+            for p, _, _, decision in points
             if decision in RIGHT_OR_WRONG and p is not None
         ]
         # Least concrete first: the score is how abstract a caption is.
         abstract = [
             (1 - icc, decision == "abstract")
-            for _, icc, _, decision in decided
+            for _, icc, _, decision in points
             if decision != "unsure" and icc is not None
         ]
         # Least specific first. An accepted enrichment confirms that the caption was generic.
         generic = [
             (-log, decision == ENRICHED)
-            for _, _, log, decision in decided
+            for _, _, log, decision in points
             if decision in ("correct", ENRICHED) and log is not None
         ]
 

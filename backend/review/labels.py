@@ -102,8 +102,8 @@ def apply_labels(
     if preview or not work.verdicts:
         return report
     with store.writing(large=True) as session:
-        done = verdict_queries.add_all(session, work.verdicts, author=author)
-    return replace(report, passed_over=len(done.passed_over), is_preview=False)
+        outcome = verdict_queries.add_all(session, work.verdicts, author=author)
+    return replace(report, passed_over=len(outcome.passed_over), is_preview=False)
 
 
 def report_lines(report: LabelReport) -> list[str]:
@@ -186,9 +186,9 @@ class _Labels:
                 ids_of = {key: [pair_id] for key, pair_id in ids.items()}
             else:
                 ids_of = {key: self._pictures.ids.get(key, []) for key in keys}
-            wanted = [pair_id for ids in ids_of.values() for pair_id in ids]
-            pairs = {pair.id: pair for pair in pair_queries.pairs_of(session, wanted)}
-            secret = hidden_pairs(session, wanted)
+            pair_ids = [pair_id for ids in ids_of.values() for pair_id in ids]
+            pairs = {pair.id: pair for pair in pair_queries.pairs_of(session, pair_ids)}
+            secret = hidden_pairs(session, pair_ids)
         return {key: [pairs[i] for i in ids if i in pairs] for key, ids in ids_of.items()}, secret
 
     def _add(self, label: Label, pair: PairRow) -> None:

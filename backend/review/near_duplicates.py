@@ -127,8 +127,8 @@ class NearDuplicates:
             return KeptView(groups, 0, left_alone, 0)
         who = duplicate_author(author or self._settings.author)
         with self._store.writing(large=True) as session:
-            done = verdict_queries.add_verdicts(session, waiting, "drop", author=who)
-        return KeptView(groups, len(done.written), left_alone, len(done.passed_over))
+            outcome = verdict_queries.add_verdicts(session, waiting, "drop", author=who)
+        return KeptView(groups, len(outcome.written), left_alone, len(outcome.passed_over))
 
 
 def choose_kept(group: DuplicateGroup, way: str) -> DuplicatePicture:

@@ -194,10 +194,10 @@ class Review(Queue, Verdicts, NearDuplicates):
         """What captions consist of by their form, whatever they are scored as."""
         sample = QueueFilter(dataset_id, order="random", descending=False, captioned=True)
         rows = self.queue_page(sample, None, SAMPLED_CAPTIONS).rows
-        divided = [find_claims(row.caption) for row in rows]
-        tags = [len(claims) for claims in divided if claims[0].kind == "tag"]
-        several = [len(claims) for claims in divided if claims[0].kind not in ("tag", "whole")]
-        number = max(1, len(divided))
+        divisions = [find_claims(row.caption) for row in rows]
+        tags = [len(claims) for claims in divisions if claims[0].kind == "tag"]
+        several = [len(claims) for claims in divisions if claims[0].kind not in ("tag", "whole")]
+        number = max(1, len(divisions))
         return ClaimsFound(
             self.counts(dataset_id).total,
             len(several) / number, sum(several) / max(1, len(several)),

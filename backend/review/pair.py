@@ -100,36 +100,40 @@ def view_of(
         classifier = classifier_queries.active(session, pair.dataset_id) if is_judged else None
         # A caption without a phrase that can be tested has no support, and the page says so.
         phrases = phrase_queries.phrases_of(session, pair_id) if phrases_run else None
-        edited = verdict_queries.edited_texts(session, [pair_id]) if pair.verdict_version else {}
+        edited_texts = (
+            verdict_queries.edited_texts(session, [pair_id]) if pair.verdict_version else {}
+        )
         marks, issues, tags = issue_queries.marks_issues_and_tags(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
         has_retrieval = pair.numbers["specificity"] is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
-        measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
+        retrieval_run = run_queries.get_run(session, retrieval.run_id) if retrieval else None
         captions = pair_queries.captions_of_picture(session, pair.dataset_id, pair.image_path)
-        accepted = None
+        proposal = None
         if pair.corrected_caption is not None:
-            accepted = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
+            proposal = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
     trajectory = None
-    corrected_text = pair.corrected_caption or edited.get(pair_id)
+    corrected_text = pair.corrected_caption or edited_texts.get(pair_id)
     claim_views: tuple[ClaimView, ...] = ()
-    selected = 0
+    selected_index = 0
     if rows_of_claims:
         opinion = pair.numbers["second_opinion"]
-        scored = to_scored_caption(pair.caption, rows_of_claims, claims, opinion)
-        leading = scored.leading
+        scored_caption = to_scored_caption(pair.caption, rows_of_claims, claims, opinion)
+        leading = scored_caption.leading
         if is_divided:
             starts = [row.start for row in claims]
-            selected = starts.index(claim if claim in starts else leading.claim.start)
+            selected_index = starts.index(claim if claim in starts else leading.claim.start)
             claim_views = _claims(pair.caption, claims, rows_of_claims, labels, corrected_text)
-            start = starts[selected]
+            start = starts[selected_index]
             corrections = [
                 row
                 for row in corrections
                 if (place := claim_replaced(row)) is None or place[0] == start
             ]
-            of_start = {scored_claim.claim.start: scored_claim for scored_claim in scored.claims}
+            of_start = {
+                scored_claim.claim.start: scored_claim for scored_claim in scored_caption.claims
+            }
             trajectory = of_start[start].trajectory if start in of_start else None
         else:
             trajectory = leading.trajectory
@@ -160,7 +164,7 @@ def view_of(
         likeness=Likeness(word, kind, *alike),
         phrases=None if phrases is None else _phrases(phrases, suspects, phrases_run),
         phrases_note=_phrases_note(pair.caption, phrases_run),
-        specificity=_specificity(retrieval, measured),
+        specificity=_specificity(retrieval, retrieval_run),
         may_ask=_may_ask(corrector, corrections),
         may_enrich=retrieval is not None
         and plugins.is_there("operations", "enrich")
@@ -184,9 +188,9 @@ def view_of(
         is_unfamiliar=dataset.is_unfamiliar,
         history=tuple(_verdict(pair.caption, act) for act in history),
         claims=claim_views,
-        selected=selected,
+        selected=selected_index,
         writer=writer_of(pair.extra),
-        new_writer=new_writer(pair, corrected_text, accepted) if corrected_text else None,
+        new_writer=new_writer(pair, corrected_text, proposal) if corrected_text else None,
     )
 
 

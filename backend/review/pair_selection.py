@@ -194,12 +194,12 @@ def select(
 
 
 def _existing_ids(store: Store, dataset_id: int, ids: Sequence[str]) -> set[int]:
-    wanted = list(dict.fromkeys(ids))
-    id_of = store.read(pair_queries.ids_by_external_id, dataset_id, wanted)
-    if missing := [name for name in wanted if name not in id_of]:
+    distinct_ids = list(dict.fromkeys(ids))
+    id_of = store.read(pair_queries.ids_by_external_id, dataset_id, distinct_ids)
+    if missing := [name for name in distinct_ids if name not in id_of]:
         names = ", ".join(f"'{name[:80]}'" for name in missing[:_SHOWN])
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         raise SettingsError(
-            f"{len(missing)} of {len(wanted)} ids are not in the dataset: {names}{more}."
+            f"{len(missing)} of {len(distinct_ids)} ids are not in the dataset: {names}{more}."
         )
     return set(id_of.values())

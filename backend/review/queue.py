@@ -85,13 +85,13 @@ class Queue:
         """The next pairs."""
         with self._store.reading() as session:
             page = queue_queries.page(session, filter, after, limit)
-            edited = verdict_queries.edited_texts(
+            edited_texts = verdict_queries.edited_texts(
                 session, [row.pair_id for row in page.rows if row.verdict_version]
             )
         rows = (
             row
             if row.corrected_caption
-            else replace(row, corrected_caption=edited.get(row.pair_id))
+            else replace(row, corrected_caption=edited_texts.get(row.pair_id))
             for row in page.rows
         )
         return replace(page, rows=tuple(rows))
@@ -156,11 +156,11 @@ class Queue:
 
     def view_fields(self, dataset_id: int, name: str) -> dict[str, str]:
         """A saved view as queue fields. Raises SettingsError, which lists the existing views."""
-        saved = {row.name: row.fields for row in self.saved_views(dataset_id)}
-        if name not in saved:
-            names = ", ".join(saved) or "none"
+        views = {row.name: row.fields for row in self.saved_views(dataset_id)}
+        if name not in views:
+            names = ", ".join(views) or "none"
             raise SettingsError(f"There is no view '{name}'; there are: {names}.")
-        return queue_form.clean_fields(saved[name])
+        return queue_form.clean_fields(views[name])
 
     def split_for(self, dataset_id: int, split: str | None) -> str | None:
         """The split that a selection thins: the given one, "all" for every split, otherwise train
@@ -214,19 +214,21 @@ class Queue:
         (`backend.engine.detection.verdict_learning`).
         """
         every = [*([] if before is None else [before]), *(row.pair_id for row in rows)]
-        wanted = sum(pair % MIXED_EVERY == 0 for pair in every)
-        if not wanted or not self.is_mixable(filter):
+        count = sum(pair % MIXED_EVERY == 0 for pair in every)
+        if not count or not self.is_mixable(filter):
             return tuple(rows), set()
         listed_pairs = {*on_screen, *every}
-        drawn = self.drawn_at_random(filter, wanted + len(listed_pairs))
-        fresh = [row for row in drawn if row.pair_id not in listed_pairs][:wanted]
+        sample = self.drawn_at_random(filter, count + len(listed_pairs))
+        fresh = [row for row in sample if row.pair_id not in listed_pairs][:count]
         waiting = iter(fresh)
-        mixed = list(islice(waiting, 1)) if before is not None and before % MIXED_EVERY == 0 else []
+        mixture = (
+            list(islice(waiting, 1)) if before is not None and before % MIXED_EVERY == 0 else []
+        )
         for row in rows:
-            mixed.append(row)
+            mixture.append(row)
             if row.pair_id % MIXED_EVERY == 0:
-                mixed.extend(islice(waiting, 1))
-        return tuple(mixed), {row.pair_id for row in fresh}
+                mixture.extend(islice(waiting, 1))
+        return tuple(mixture), {row.pair_id for row in fresh}
 
     def is_mixable(self, filter: QueueFilter) -> bool:
         """Whether pairs drawn at random are mixed into the queue: it has all undecided pairs, in
@@ -257,18 +259,18 @@ class Queue:
     def errors_left(self, counts: ReviewCounts, is_anew: bool = False) -> ErrorsLeft:
         """The errors that are left, estimated on request or when some verdicts have come or gone,
         because every key press needs them: three to ten by its size, and each one near the end."""
-        undecided = counts.total - counts.reviewed
+        undecided_count = counts.total - counts.reviewed
         fewest, most = ESTIMATED_EVERY
-        some = max(1, min(most, max(fewest, counts.total // 200), undecided // 8))
+        some = max(1, min(most, max(fewest, counts.total // 200), undecided_count // 8))
         with self._store.reading() as session:
             key = self._estimate_key(session, counts.dataset_id)
             total, before, estimate = self._caches.estimates.get(key, (0, 0, None))
-            is_outdated = total != counts.total or abs(undecided - before) >= some
+            is_outdated = total != counts.total or abs(undecided_count - before) >= some
             if estimate is None or is_anew or is_outdated:
                 if estimate is not None:  # for others, while this one is computed
-                    self._caches.estimates[key] = (counts.total, undecided, estimate)
-                estimate = errors_left(session, counts.dataset_id, undecided)
-                self._caches.estimates[key] = (counts.total, undecided, estimate)
+                    self._caches.estimates[key] = (counts.total, undecided_count, estimate)
+                estimate = errors_left(session, counts.dataset_id, undecided_count)
+                self._caches.estimates[key] = (counts.total, undecided_count, estimate)
         return estimate
 
     def progress(self, dataset_id: int) -> ProgressView:

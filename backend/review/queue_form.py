@@ -134,14 +134,14 @@ def with_value(fields: Mapping[str, str], key: str, old: str, new: str) -> dict[
     >>> with_value({"where": "tag = a or text = a"}, "tag", "a", "b")
     {'where': '(tag = b or text = a)'}
     """
-    changed = dict(fields)
+    new_fields = dict(fields)
     if fields.get(key) == old:
-        changed[key] = new
+        new_fields[key] = new
     if fields.get("where"):
         before = Condition(key, old)
         groups = groups_of(fields).translate(lambda c: Condition(key, new) if c == before else c)
-        changed["where"] = text_of(groups)
-    return changed
+        new_fields["where"] = text_of(groups)
+    return new_fields
 
 
 def _check_condition(fields: Mapping[str, str]) -> None:
@@ -196,11 +196,11 @@ def clean_fields(fields: Mapping[str, object], beside: Collection[str] = ()) -> 
         for key, value in fields.items()
         if key not in beside and value is not None
     }
-    filled = {key: text for key, text in _check(texts).items() if text}
-    for key, text in filled.items():
+    values = {key: text for key, text in _check(texts).items() if text}
+    for key, text in values.items():
         if problem := text_problem(text):
             raise SettingsError(f"'{key}' cannot be used: {problem}.")
-    return {**START, **filled}
+    return {**START, **values}
 
 
 def from_text(query: str) -> dict[str, str]:

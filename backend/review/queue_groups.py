@@ -55,8 +55,8 @@ class Condition:
         is_plain = _TOKEN.fullmatch(self.value) and self.value.lower() not in _KEYWORDS
         if is_plain and self.value[0] not in '"()=<>':
             return f"{name} {sign} {self.value}"
-        quoted = re.sub(r'(["\\])', r"\\\1", self.value)
-        return f'{name} {sign} "{quoted}"'
+        value = re.sub(r'(["\\])', r"\\\1", self.value)
+        return f'{name} {sign} "{value}"'
 
 
 Node = Group[Condition] | Condition

@@ -50,12 +50,12 @@ class RuleReport:
 def preview(store: Store, filter: QueueFilter, curator: str, replaces: bool) -> RulePreview:
     """What one verdict by `curator` for all pairs of the queue would reach. `replaces`: pairs that
     have another verdict get this one."""
-    covered = _covered_pairs(filter, replaces)
-    free = replace(covered, reader=curator)
+    scope = _covered_pairs(filter, replaces)
+    free = replace(scope, reader=curator)
     listed_pairs = free.among
     with store.reading() as session:
         number = queue_queries.count(session, free)
-        with_claimed = queue_queries.count(session, covered)
+        with_claimed = queue_queries.count(session, scope)
         total = queue_queries.count(session, replace(filter, reader=None))
         # A list of pairs has an order of its own.
         most = SHOWN if listed_pairs is None else len(listed_pairs)
@@ -77,33 +77,33 @@ def decide_all(
 ) -> RuleReport:
     """Give all pairs of the queue with these fields the verdict, in transactions of AT_ONCE pairs.
     Called again with the same batch id, it goes on; no pair gets the verdict twice."""
-    author, covered = queue_author(curator), _covered_pairs(filter, replaces)
+    author, scope = queue_author(curator), _covered_pairs(filter, replaces)
     words = f"rule: {as_query({**fields, 'order': ''}) or 'review=unreviewed'}"
     with store.reading() as session:
         given_count = verdict_queries.count_batch(session, author, batch)
-        total = queue_queries.count(session, covered) + (0 if replaces else given_count)
+        total = queue_queries.count(session, scope) + (0 if replaces else given_count)
     claimed_count = left_alone = 0
     after = None
     while True:
         sleep(PAUSE)
-        page = store.read(queue_queries.page, covered, after, AT_ONCE)
+        page = store.read(queue_queries.page, scope, after, AT_ONCE)
         ids = [row.pair_id for row in page.rows]
         with store.writing() as session:
             before = verdict_queries.pairs_of_batch(session, ids, author, batch)
-            claimed = hold_queries.held_by_others(session, ids, curator) - before
-            settled = _settled_pairs(session, ids, decision, replaces)
+            claimed_ids = hold_queries.held_by_others(session, ids, curator) - before
+            settled_ids = _settled_pairs(session, ids, decision, replaces)
             if decision in ABOUT_CAPTION:
-                settled |= {row.pair_id for row in page.rows if not row.caption}
-            settled -= claimed | before
+                settled_ids |= {row.pair_id for row in page.rows if not row.caption}
+            settled_ids -= claimed_ids | before
             verdicts = [
                 NewVerdict(row.pair_id, row.verdict_version, decision, note=words)
                 for row in page.rows
-                if row.pair_id not in before | claimed | settled
+                if row.pair_id not in before | claimed_ids | settled_ids
             ]
-            done = verdict_queries.add_all(session, verdicts, author=author, batch=batch)
-        given_count += len(done.written)
-        claimed_count += len(claimed)
-        left_alone += len(settled) + len(done.passed_over)
+            outcome = verdict_queries.add_all(session, verdicts, author=author, batch=batch)
+        given_count += len(outcome.written)
+        claimed_count += len(claimed_ids)
+        left_alone += len(settled_ids) + len(outcome.passed_over)
         progress(given_count + claimed_count + left_alone, total, "Deciding")
         after = page.next_cursor
         if after is None:
@@ -122,8 +122,8 @@ def _covered_pairs(filter: QueueFilter, replaces: bool) -> QueueFilter:
 
 def _settled_pairs(session: Session, ids: list[int], decision: str, replaces: bool) -> set[int]:
     """Those of the pairs that keep their verdict. Nobody replaces one that they may not know."""
-    decided = pair_queries.decisions_of(session, ids)
+    decisions = pair_queries.decisions_of(session, ids)
     if not replaces:
-        return set(decided)
-    same_ids = {pair_id for pair_id, now in decided.items() if now == decision}
-    return same_ids | (hidden_pairs(session, ids) & decided.keys())
+        return set(decisions)
+    same_ids = {pair_id for pair_id, now in decisions.items() if now == decision}
+    return same_ids | (hidden_pairs(session, ids) & decisions.keys())

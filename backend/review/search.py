@@ -41,8 +41,8 @@ class Nearest:
         self._refresh()
         if not len(self._pairs):
             return []
-        wanted = np.asarray(vector, np.float32).reshape(1, -1)
-        cosines, rows = self._index.search(wanted, min(count, len(self._pairs)))
+        query = np.asarray(vector, np.float32).reshape(1, -1)
+        cosines, rows = self._index.search(query, min(count, len(self._pairs)))
         return [
             (int(self._pairs[row]), float(cosine))
             for row, cosine in zip(rows[0], cosines[0], strict=True)

@@ -217,21 +217,23 @@ class Verdicts:
             raise SettingsError("No pair is selected.")
         with self._store.writing() as session:
             rows = pair_queries.pairs_of(session, [pair_id for pair_id, _ in versions])
-            changed = _changed_pairs(rows, fingerprints or {})
+            changed_ids = _changed_pairs(rows, fingerprints or {})
             if decision in ABOUT_CAPTION:
-                changed += _without_caption(rows)
+                changed_ids += _without_caption(rows)
             who = author or self._settings.author
-            unchanged = [(pair, version) for pair, version in versions if pair not in changed]
+            unchanged_pairs = [
+                (pair, version) for pair, version in versions if pair not in changed_ids
+            ]
 
             def decide() -> list[tuple[int, ...]]:
-                done = verdict_queries.add_verdicts(
-                    session, unchanged, decision, author=who, note=_note(note)
+                report = verdict_queries.add_verdicts(
+                    session, unchanged_pairs, decision, author=who, note=_note(note)
                 )
-                return [done.written, done.passed_over]
+                return [report.written, report.passed_over]
 
             outcome = request_queries.once(session, who, request_id, decide)
-        done = Decided(*outcome) if outcome else Decided((), ())
-        return Decided(tuple(done.written), (*done.passed_over, *changed))
+        report = Decided(*outcome) if outcome else Decided((), ())
+        return Decided(tuple(report.written), (*report.passed_over, *changed_ids))
 
     def mark_word(
         self,
@@ -270,8 +272,8 @@ class Verdicts:
         )
         if undone is None or undone.batch is None:
             return undone
-        left = self._store.read(verdict_queries.count_batch, undone.author, undone.batch, True)
-        return replace(undone, left_alone=left)
+        count = self._store.read(verdict_queries.count_batch, undone.author, undone.batch, True)
+        return replace(undone, left_alone=count)
 
     def undo_edit(
         self, dataset_id: int, author: str | None = None, kind: str = EDIT

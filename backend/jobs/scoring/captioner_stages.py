@@ -77,12 +77,12 @@ class Expectations(BatchStage):
                 rows = trajectory_queries.trajectories_of(
                     session, run_id, [pair.id for pair in batch]
                 )
-                divided = claim_queries.claims_of(session, [pair.id for pair in batch])
+                claims = claim_queries.claims_of(session, [pair.id for pair in batch])
             yield [
                 _Unread(pair.id, pair.image_path, claim.start, claim.question(pair.caption))
                 for pair in batch
                 for claim in scored_claims(
-                    pair.caption, rows.get(pair.id, ()), divided.get(pair.id, ())
+                    pair.caption, rows.get(pair.id, ()), claims.get(pair.id, ())
                 )
             ]
 
@@ -99,9 +99,9 @@ def _read(
 ) -> dict[tuple[int, int], Expectation]:
     """Expectations by pair and start of the claim, of pairs whose picture can be read."""
     texts = readable(batch, opened)
-    computed = engine.expectations([(image, unread.text) for unread, image in texts])
+    expectations = engine.expectations([(image, unread.text) for unread, image in texts])
     keys = [(unread.pair_id, unread.start) for unread, _ in texts]
-    return dict(zip(keys, computed, strict=True))
+    return dict(zip(keys, expectations, strict=True))
 
 
 class Descriptions(BatchStage):

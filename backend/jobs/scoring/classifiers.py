@@ -123,20 +123,20 @@ def complete_trajectories(
     """
     if caption.whole_steps:
         return caption
-    texts = [(state, scored.trajectory.caption.text) for scored in caption.claims]
-    computed = engine.trajectories(texts, exploring=exploring_of(run))
+    texts = [(state, scored_claim.trajectory.caption.text) for scored_claim in caption.claims]
+    trajectories = engine.trajectories(texts, exploring=exploring_of(run))
     rows = [
-        to_row(pair_id, trajectory, scored.claim)
-        for trajectory, scored in zip(computed, caption.claims, strict=True)
+        to_row(pair_id, trajectory, scored_claim.claim)
+        for trajectory, scored_claim in zip(trajectories, caption.claims, strict=True)
     ]
     store.write(trajectory_queries.save_trajectories, run.id, rows)
     return ScoredCaption(
         tuple(
             replace(
-                scored,
-                trajectory=replace(trajectory, expectation=scored.trajectory.expectation),
+                scored_claim,
+                trajectory=replace(trajectory, expectation=scored_claim.trajectory.expectation),
             )
-            for trajectory, scored in zip(computed, caption.claims, strict=True)
+            for trajectory, scored_claim in zip(trajectories, caption.claims, strict=True)
         )
     )
 

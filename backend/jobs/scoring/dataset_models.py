@@ -95,11 +95,11 @@ def with_models(settings: Settings, models: Mapping[str, Any]) -> Settings:
 def models_by_dataset(store: Store) -> dict[str, str]:
     """The model that each dataset is scored with, by the dataset's name, oldest dataset first."""
     with store.reading() as session:
-        remembered = {
+        choices = {
             row.name: row.models or _of_last_run(session, row.id)
             for row in dataset_queries.list_datasets(session)
         }
-    return {name: str(models["model"]) for name, models in remembered.items() if "model" in models}
+    return {name: str(models["model"]) for name, models in choices.items() if "model" in models}
 
 
 def depth_for(store: Store, engine: Engine, dataset_id: int) -> Depth:

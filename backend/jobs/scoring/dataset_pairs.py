@@ -71,8 +71,8 @@ class DatasetPairs:
             self._progress(done, self._total, "Embedding the neighbours")
 
     def _embed(self, pairs: Sequence[PairRow], path: Path, embed: Embed) -> Part:
-        opened = open_pictures(self._root, [pair.image_path for pair in pairs])
-        images = {n: image for n, image in opened.items() if not isinstance(image, str)}
+        pictures = open_pictures(self._root, [pair.image_path for pair in pairs])
+        images = {n: image for n, image in pictures.items() if not isinstance(image, str)}
         readable = [pair for pair in pairs if pair.image_path in images]
         with self._engine.lock:
             by_image, captions = embed(list(images.values()), [pair.caption for pair in readable])

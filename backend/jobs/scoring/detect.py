@@ -87,10 +87,10 @@ def copies_of(pairs: int) -> int:
     >>> copies_of(100), copies_of(785), copies_of(1_000_000), copies_of(3)
     (300, 785, 2000, 0)
     """
-    used = min(pairs, COLD_START_PAIRS)
-    if used < FEWEST_PAIRS:
+    sample_size = min(pairs, COLD_START_PAIRS)
+    if sample_size < FEWEST_PAIRS:
         return 0
-    return used * max(1, min(3, round(COPIES_WANTED / used)))
+    return sample_size * max(1, min(3, round(COPIES_WANTED / sample_size)))
 
 
 class Copies(Stage):
@@ -165,32 +165,32 @@ def detect(
     dataset_id, detector = run.dataset_id or 0, workers.engine.settings.detector
     with store.reading() as session:
         active = classifier_queries.active(session, dataset_id)
-        drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
-        judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
+        sample = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
+        is_all_judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
         lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
-    if not drawn:
+    if not sample:
         return {}
     fits = True
     if active is not None and active.basis == INJECTED and lacks_steps:
         fits = not stored_classifier(store, active.id)[1].needs_steps
     if anew and active is not None and active.report.get("requested", "best") != detector:
         fits = False
-    if active is not None and fits and (judged or active.report.get("run") == run.id):
+    if active is not None and fits and (is_all_judged or active.report.get("run") == run.id):
         report = dict(active.report)
     else:
-        started = start_cold(store, workers, run, drawn, progress)
-        pairs, result, judged = started.pairs, started.detector, started.judged
+        training = start_cold(store, workers, run, sample, progress)
+        pairs, result, judgements = training.pairs, training.detector, training.judged
         report = result.report
-        detections = _detections(store, pairs, started.captions, judged, result.classifier)
+        detections = _detections(store, pairs, training.captions, judgements, result.classifier)
 
         # In the transaction of the switch: the training pairs get cross-fitted probabilities, which
         # could not be recovered if the program were killed in between.
         def activate(session: Session) -> None:
             row = add_cold_start(session, dataset_id, result)
             classifier_queries.activate(session, row.id)
-            judge(session, run, row.id, pairs, started.captions, detections)
+            judge(session, run, row.id, pairs, training.captions, detections)
 
-        ids, p_errors = np.array([pair.id for pair in pairs], np.int64), judged.p_error
+        ids, p_errors = np.array([pair.id for pair in pairs], np.int64), judgements.p_error
         if active is not None:  # its ranking stays in use until all pairs have a new probability
             every = rank_pairs(store, run, result.classifier)
             every.after[np.searchsorted(every.ids, ids)] = p_errors
@@ -222,34 +222,34 @@ def start_cold(
         lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
     pairs, captions = scored_pairs(store, run, drawn)
     rows: list[list[int]] = []
-    keyed: list[tuple[int, str]] = []
+    keys: list[tuple[int, str]] = []
     trajectories: list[Trajectory] = []
     for pair, caption in zip(pairs, captions, strict=True):
-        rows.append(list(range(len(keyed), len(keyed) + len(caption.deciding))))
-        keyed += [(pair.id, pair.image_path)] * len(caption.deciding)
+        rows.append(list(range(len(keys), len(keys) + len(caption.deciding))))
+        keys += [(pair.id, pair.image_path)] * len(caption.deciding)
         trajectories += [caption.claims[i].trajectory for i in caption.deciding]
     trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
     whole = reads_later_steps(detector) and not lacks_steps
     exploring = replace(exploring_of(run), whole=whole)
-    cache = TrajectoryCache(store, run.id, workers, keyed, exploring, progress)
+    cache = TrajectoryCache(store, run.id, workers, keys, exploring, progress)
     result = cold_start(
         [trajectory.caption.text for trajectory in trajectories],
         trajectories,
         cache.score,
-        groups=[image for _, image in keyed],
+        groups=[image for _, image in keys],
         maximum_pairs=COLD_START_PAIRS,
         progress=progress,
         detector=detector,
         whole=whole,
     )
     result = replace(result, classifier=with_chance(result, rows))
-    judged = judge_cross_fitted(result, captions)
+    judgements = judge_cross_fitted(result, captions)
     report = {
         **result.report,
-        "estimated_share_wrong": round(float(judged.p_error.mean()), 3),
+        "estimated_share_wrong": round(float(judgements.p_error.mean()), 3),
         "requested": detector, "run": run.id, "verdicts": 0,
     }  # fmt: skip
-    return ColdStart(pairs, captions, replace(result, report=report), judged)
+    return ColdStart(pairs, captions, replace(result, report=report), judgements)
 
 
 def add_cold_start(session: Session, dataset_id: int, result: TrainedDetector) -> ClassifierRow:
@@ -273,29 +273,29 @@ def judge_rest(store: Store, run: RunRow) -> None:
     use belongs to another run. One that needs whole trajectories judges only those.
     """
     dataset_id = run.dataset_id or 0
-    used: tuple[int, Classifier] | None = None
+    current: tuple[int, Classifier] | None = None
     after = 0
     while True:
         with store.reading() as session:
             active = classifier_queries.active(session, dataset_id)
             if active is None or active.report.get("run") != run.id:
                 return
-            if used is None or used[0] != active.id:
+            if current is None or current[0] != active.id:
                 payload = classifier_queries.get_payload(session, active.id)
-                used, after = (active.id, Classifier.from_bytes(payload)), 0
+                current, after = (active.id, Classifier.from_bytes(payload)), 0
             waiting = detection_queries.unjudged_pairs(
-                session, run.id, active.id, after, AT_ONCE, used[1].needs_steps
+                session, run.id, active.id, after, AT_ONCE, current[1].needs_steps
             )
         if not waiting:
             return
         pairs, captions = scored_pairs(store, run, waiting)
-        judged = judge_captions(used[1], captions)
-        detections = _detections(store, pairs, captions, judged, used[1])
+        judgements = judge_captions(current[1], captions)
+        detections = _detections(store, pairs, captions, judgements, current[1])
         with store.writing() as session:
             lock_dataset(session, dataset_id)  # no other can be adopted meanwhile
             still = classifier_queries.active(session, dataset_id)
-            if still is not None and still.id == used[0]:
-                judge(session, run, used[0], pairs, captions, detections)
+            if still is not None and still.id == current[0]:
+                judge(session, run, current[0], pairs, captions, detections)
         after = waiting[-1]
 
 
@@ -335,7 +335,10 @@ def judge(
     lock_pairs(session, [pair.id for pair in pairs])
     rows: list[TrajectoryRow] = []
     for pair, caption in zip(pairs, captions, strict=True):
-        of_pair = [to_row(pair.id, scored.trajectory, scored.claim) for scored in caption.claims]
+        of_pair = [
+            to_row(pair.id, scored_claim.trajectory, scored_claim.claim)
+            for scored_claim in caption.claims
+        ]
         if (pair.s_0, pair.gain) != trajectory_queries.numbers_of(of_pair):
             rows += of_pair
     trajectory_queries.save_trajectories(session, run.id, rows)
@@ -373,12 +376,12 @@ def renew_suspects(
     Idempotent, so it can be repeated after a kill."""
     _, classifier = stored_classifier(store, classifier_id)
     batches = scored_batches(store, run) if among is None else [scored_pairs(store, run, among)]
-    for batch, scored in batches:
+    for batch, batch_captions in batches:
         in_use = [i for i, pair in enumerate(batch) if pair.p_error is not None]
-        pairs, captions = [batch[i] for i in in_use], [scored[i] for i in in_use]
+        pairs, captions = [batch[i] for i in in_use], [batch_captions[i] for i in in_use]
         p_errors = np.array([pair.p_error for pair in pairs], np.float64)
-        judged = replace(judge_captions(classifier, captions), p_error=p_errors)
-        detections = _detections(store, pairs, captions, judged, classifier)
+        judgements = replace(judge_captions(classifier, captions), p_error=p_errors)
+        detections = _detections(store, pairs, captions, judgements, classifier)
         for part in chunks(list(zip(pairs, detections, strict=True)), _RENEWED_AT_ONCE):
             if not _renew(store, run, classifier_id, part):
                 return
@@ -449,10 +452,10 @@ def suspects_in(
     `of_claims`: the chance of each claim."""
     words: list[SuspectWord] = []
     for index in caption.deciding:
-        scored = caption.claims[index]
+        scored_claim = caption.claims[index]
         p_claim = p_error if caption.is_single else of_claims[index]
-        for word in suspects_by(classifier, scored.trajectory, p_claim):
-            start, end = scored.claim.in_caption(text, word.start, word.end)
+        for word in suspects_by(classifier, scored_claim.trajectory, p_claim):
+            start, end = scored_claim.claim.in_caption(text, word.start, word.end)
             words.append(replace(word, start=start, end=end))
     return words
 

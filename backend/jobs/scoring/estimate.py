@@ -117,7 +117,7 @@ def estimate(
     )  # fmt: skip
     if not anyway:
         check_pictures(store, engine, dataset_id, scoring.run_id)
-    unscored, pairs = pairs_to_measure(scoring, anyway)
+    unscored_count, pairs = pairs_to_measure(scoring, anyway)
     prepare_scorer(store, engine, dataset_id, progress)
     # Warm-up is not counted.
     Sample(engine, root, pairs[:1], scoring.division).trajectories(depth.is_whole)
@@ -126,8 +126,8 @@ def estimate(
     scoring.claims_each = sample.claims_each
     stages = stages_of(scoring)
     units = {type(stage): stage.remaining() for stage in stages}
-    units[Trajectories] = unscored  # without pictures that the model does not know
-    devices_used = choose_processes(devices, engine, unscored + units[Copies])
+    units[Trajectories] = unscored_count  # without pictures that the model does not know
+    devices_used = choose_processes(devices, engine, unscored_count + units[Copies])
     processes = len(devices_used.names) if devices_used is not None else 1
     parts: dict[str, Any] = dict.fromkeys((stage.part for stage in stages), 0.0)
     for stage in stages:
@@ -137,10 +137,10 @@ def estimate(
     return Estimate(
         model=info.model,
         device=info.device,
-        pairs=unscored,
+        pairs=unscored_count,
         copies=units[Copies],
         measured=len(pairs),
-        disk=round((row + vectors + 4 * MEANING_WIDTH) * unscored + row * units[Copies]),
+        disk=round((row + vectors + 4 * MEANING_WIDTH) * unscored_count + row * units[Copies]),
         memory=memory.resident() * processes,
         suggestions=units.get(Corrections, 0),
         trajectories=depth.name,

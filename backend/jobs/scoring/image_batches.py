@@ -68,8 +68,8 @@ def open_pictures(root: Path, names: Sequence[str]) -> dict[str, Image.Image | s
     """Each distinct name with its image, or with the reason why it cannot be read."""
     distinct = list(dict.fromkeys(names))
     with DaemonPool(picture_threads()) as pool:
-        opened = pool.map(lambda name: open_picture(root, name), distinct)
-    return dict(zip(distinct, opened, strict=True))
+        pictures = pool.map(lambda name: open_picture(root, name), distinct)
+    return dict(zip(distinct, pictures, strict=True))
 
 
 def encode_opened(

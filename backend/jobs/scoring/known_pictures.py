@@ -74,8 +74,8 @@ def examine(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> R
             pair_queries.without_description(session, dataset_id),
         )
         names = sample_names(name for _, name in waiting if name not in left_out)
-    opened = open_pictures(root, names).values()
-    images = [image for image in opened if isinstance(image, Image.Image)]
+    pictures = open_pictures(root, names).values()
+    images = [image for image in pictures if isinstance(image, Image.Image)]
     with engine.lock:
         unknown = int(familiarity.unknown(engine.scorer, images).sum())
     return Recognition(model, len(images), unknown)

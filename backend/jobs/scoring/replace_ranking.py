@@ -74,20 +74,22 @@ def use_ranking(
     After a kill the earlier ranking is still in use, and running it again writes what is missing.
     """
     token = store.write(ranking_queries.begin, dataset_id)
-    changed, values = _changes(store, dataset_id, ids, p_errors)
+    changed_ids, values = _changes(store, dataset_id, ids, p_errors)
     # In order of the probability: neighbours in the indexes are written together.
     order = np.argsort(values, kind="stable")
-    changed, values = changed[order], values[order]
-    for part in _short_parts(len(changed), pause=store.opened.dialect == "sqlite"):
+    changed_ids, values = changed_ids[order], values[order]
+    for part in _short_parts(len(changed_ids), pause=store.opened.dialect == "sqlite"):
         p_error_of = {
             pair_id: None if math.isnan(p_error) else p_error
-            for pair_id, p_error in zip(changed[part].tolist(), values[part].tolist(), strict=True)
+            for pair_id, p_error in zip(
+                changed_ids[part].tolist(), values[part].tolist(), strict=True
+            )
         }
         with store.writing(large=True) as session:
             if not ranking_queries.is_current(session, dataset_id, token):
                 return False
             ranking_queries.write_next(session, dataset_id, p_error_of)
-        progress(part.stop, len(changed), "Ranking")
+        progress(part.stop, len(changed_ids), "Ranking")
     with store.writing() as session:
         if not ranking_queries.is_current(session, dataset_id, token):
             return False
@@ -106,11 +108,11 @@ def _changes(
             stored_ids.append(pair_id)
             stored_values.append(math.nan if p_error is None else p_error)
     every, present = np.array(stored_ids, np.int64), np.array(stored_values)
-    wanted = np.full(len(every), math.nan)
+    targets = np.full(len(every), math.nan)
     is_present = np.isin(ids, every)  # others were deleted meanwhile
-    wanted[np.searchsorted(every, ids[is_present])] = p_errors[is_present]
-    differ = ~((wanted == present) | (np.isnan(wanted) & np.isnan(present)))
-    return every[differ], wanted[differ]
+    targets[np.searchsorted(every, ids[is_present])] = p_errors[is_present]
+    differ = ~((targets == present) | (np.isnan(targets) & np.isnan(present)))
+    return every[differ], targets[differ]
 
 
 def _short_parts(count: int, pause: bool) -> Iterator[slice]:

@@ -103,8 +103,8 @@ def _concreteness(engine: Engine, batch: Sequence[_Divided], _: Opened) -> list[
         [to_claim(row).question(pair.caption) for row in claims] or [pair.caption]
         for pair, claims in batch
     ]
-    rated = iter(engine.concreteness([text for each in texts for text in each]))
-    return [[next(rated) for _ in each] for each in texts]
+    ratings = iter(engine.concreteness([text for each in texts for text in each]))
+    return [[next(ratings) for _ in each] for each in texts]
 
 
 def stages_of(scoring: Scoring) -> list[Stage]:
@@ -134,7 +134,7 @@ def score_dataset(
     of them are left out, and a dataset with many is refused; `anew`: see `detect`. Raises
     ModelUnavailable, UnknownPictures, NotFound, SettingsError.
     """
-    started = time.monotonic()
+    start = time.monotonic()
     if engine.captioner is None and engine.captioner_problem:  # not in an hour, nor in silence
         raise ModelUnavailable(engine.captioner_problem)
     with store.reading() as session:
@@ -174,28 +174,28 @@ def score_dataset(
             scoring, stages, len(devices.names) if devices is not None else 1
         )
     usual = {stage.name: stage.remaining() * stage.usual_cost for stage in stages}
-    reported = LastReport(plan(progress, seconds or usual, bool(seconds), ranks=Copies.name))
-    with Workers(engine, root, devices, reported.repeat) as scoring.workers:
+    last_report = LastReport(plan(progress, seconds or usual, bool(seconds), ranks=Copies.name))
+    with Workers(engine, root, devices, last_report.repeat) as scoring.workers:
         for stage in stages:
-            stage.run(reported)
+            stage.run(last_report)
     store.write(run_queries.finish_run, run.id)
     measure_disagreement(store, dataset_id)
-    truncated = store.read(pair_queries.count_truncated, dataset_id)
-    completed = stage_in(stages, Completion).scored + stage_in(stages, Whole).scored
+    truncated_count = store.read(pair_queries.count_truncated, dataset_id)
+    completed_count = stage_in(stages, Completion).scored + stage_in(stages, Whole).scored
     return ScoreReport(
         dataset_id=dataset_id,
         pairs=total,
         scored=first.scored,
         skipped=total - first.scored - first.unreadable - first.unknown,
         unreadable=first.unreadable,
-        truncated=truncated,
+        truncated=truncated_count,
         suggestions=stage_in(stages, Corrections).suggested if suggestions else 0,
-        seconds=time.monotonic() - started,
+        seconds=time.monotonic() - start,
         run_id=run.id,
         detector=copies.report,
         unknown=first.unknown,
         trajectories=depth.name,
-        completed=completed,
+        completed=completed_count,
         first_unreadable=tuple(first.first_unreadable),
     )
 
@@ -204,7 +204,7 @@ def forget_other_divisions(store: Store, engine: Engine, run: RunRow, division: 
     """Forget the scores under the run of captions that are divided into other claims now; the other
     pairs keep theirs."""
     for pairs, captions in scored_batches(store, run):
-        changed = [
+        changed_ids = [
             pair.id
             for pair, caption in zip(pairs, captions, strict=True)
             if [(c.claim.start, c.claim.end) for c in caption.claims]
@@ -212,8 +212,8 @@ def forget_other_divisions(store: Store, engine: Engine, run: RunRow, division: 
                 (c.start, c.end) for c in without_repetitions(engine.claims(pair.caption, division))
             ]
         ]
-        if changed:
-            store.write(trajectory_queries.forget_scores, run.id, changed)
+        if changed_ids:
+            store.write(trajectory_queries.forget_scores, run.id, changed_ids)
 
 
 def stage_in(stages: Sequence[Stage], kind: type[S]) -> S:

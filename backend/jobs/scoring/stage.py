@@ -61,13 +61,13 @@ class Sample:
         """Raises ImageError if no picture is readable."""
         self._engine = engine
         began = time.monotonic()
-        opened = open_pictures(root, [pair.image_path for pair in pairs])
-        states, problems = encode_opened(engine, opened)
+        pictures = open_pictures(root, [pair.image_path for pair in pairs])
+        states, problems = encode_opened(engine, pictures)
         self.pairs = [pair for pair in pairs if pair.image_path in states]
         if not self.pairs:
             name, why = next(iter(problems.items()))
             raise ImageError(f"{name}: {why}")
-        images = {name: image for name, image in opened.items() if isinstance(image, Image.Image)}
+        images = {name: image for name, image in pictures.items() if isinstance(image, Image.Image)}
         self.images = [images[pair.image_path] for pair in self.pairs]
         self.states = [states[pair.image_path] for pair in self.pairs]
         self.captions = [pair.caption for pair in self.pairs]
@@ -114,10 +114,10 @@ class Sample:
     @property
     def stored_bytes(self) -> float:
         """What a pair's first trajectories take in the database."""
-        measured = next(iter(self._measured.values()))
+        measurement = next(iter(self._measured.values()))
         sizes = [
             len(value)
-            for trajectory in measured.trajectories
+            for trajectory in measurement.trajectories
             for value in trajectory_queries.pack_row(to_row(0, trajectory)).values()
             if isinstance(value, bytes)
         ]
@@ -126,9 +126,9 @@ class Sample:
     def correction_seconds(self, together: int, judged_ahead: int) -> float:
         """Of the `together` claims that gain most by a deletion. The probabilities that are
         computed ahead cost a trajectory each."""
-        engine, measured = self._engine, self.trajectories(True)
+        engine, measurement = self._engine, self.trajectories(True)
         gains = [
-            max(trajectory.deletion_gains, default=0.0) for trajectory in measured.trajectories
+            max(trajectory.deletion_gains, default=0.0) for trajectory in measurement.trajectories
         ]
         positions = sorted(range(len(gains)), key=lambda at: -gains[at])[:together]
         seconds = 0.0
@@ -141,15 +141,15 @@ class Sample:
                     CorrectionContext(
                         self.images[index],
                         engine.scorer.of_pair(state, self.pairs[index].id),
-                        measured.trajectories[at],
-                        suspects_by(None, measured.trajectories[at], None),
+                        measurement.trajectories[at],
+                        suspects_by(None, measurement.trajectories[at], None),
                         None,
                     )
                     for at, index, state in zip(part, of_pair, states, strict=True)
                 ]
                 judge.suggest_all(engine.scorer, contexts, engine.captioner)
             seconds = (time.monotonic() - began) / len(part)
-        return seconds + judged_ahead * measured.seconds / self.claims_each
+        return seconds + judged_ahead * measurement.seconds / self.claims_each
 
 
 @dataclass
@@ -251,13 +251,13 @@ class BatchStage(Stage):
         """Store a batch's result; after that, a kill no longer loses it."""
 
     def do(self, progress: Progress) -> None:
-        left, total, done = self.remaining(), self.total(), 0
-        if left:  # the first batch may take minutes
-            progress(max(0, total - left), total, self.name)
+        remaining, total, done = self.remaining(), self.total(), 0
+        if remaining:  # the first batch may take minutes
+            progress(max(0, total - remaining), total, self.name)
         for batch, result in self.compute():
             self.save(batch, result)
             done += len(batch)
-            progress(min(max(0, total - left) + done, total), total, self.name)
+            progress(min(max(0, total - remaining) + done, total), total, self.name)
 
 
 def pairs_of_dataset(scoring: Scoring, size: int) -> Iterator[Sequence[PairRow]]:
@@ -288,12 +288,12 @@ def pairs_to_measure(scoring: Scoring, anyway: bool) -> tuple[int, list[PairRow]
     with scoring.store.reading() as session:
         left_out = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
         waiting = pair_queries.unscored_by_image(session, dataset_id, run_id)
-        unscored = array("q", (i for i, name in waiting if anyway or name not in left_out))
-        left = unscored
-        if scoring.depth.is_whole and not unscored:
+        unscored_ids = array("q", (i for i, name in waiting if anyway or name not in left_out))
+        candidates = unscored_ids
+        if scoring.depth.is_whole and not unscored_ids:
             lacking = trajectory_queries.lacking_steps(session, run_id, dataset_id)
-            left = array("q", (i for i, _ in lacking))
-        if not left:
+            candidates = array("q", (i for i, _ in lacking))
+        if not candidates:
             raise SettingsError("All pairs of this dataset are scored with this model already.")
-        measured = random.Random(0).sample(left, min(PAIRS, len(left)))
-        return len(unscored), pair_queries.pairs_of(session, measured)
+        sample = random.Random(0).sample(candidates, min(PAIRS, len(candidates)))
+        return len(unscored_ids), pair_queries.pairs_of(session, sample)

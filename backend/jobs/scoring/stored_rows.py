@@ -61,14 +61,14 @@ def _with_trajectories(
     session: Session, run: RunRow, pairs: Sequence[PairRow]
 ) -> tuple[list[PairRow], list[ScoredCaption]]:
     rows = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
-    scored = [pair for pair in pairs if pair.id in rows]
-    divided = [pair.id for pair in scored if rows[pair.id][0].end is not None]
-    claims = claim_queries.claims_of(session, divided) if divided else {}
-    return scored, [
+    known_pairs = [pair for pair in pairs if pair.id in rows]
+    divided_ids = [pair.id for pair in known_pairs if rows[pair.id][0].end is not None]
+    claims = claim_queries.claims_of(session, divided_ids) if divided_ids else {}
+    return known_pairs, [
         to_scored_caption(
             pair.caption, rows[pair.id], claims.get(pair.id, ()), pair.numbers["second_opinion"]
         )
-        for pair in scored
+        for pair in known_pairs
     ]
 
 

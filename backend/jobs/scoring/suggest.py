@@ -145,8 +145,8 @@ def likely_wrong_share(pairs: int) -> int:
 
 def corrections_expected(scoring: Scoring) -> int:
     """Pairs that will usually get corrections."""
-    unscored = scoring.store.read(pair_queries.count_unscored, scoring.dataset_id, scoring.run_id)
-    return min(SUGGEST_AT_MOST, likely_wrong_share(unscored)) if scoring.suggestions else 0
+    count = scoring.store.read(pair_queries.count_unscored, scoring.dataset_id, scoring.run_id)
+    return min(SUGGEST_AT_MOST, likely_wrong_share(count)) if scoring.suggestions else 0
 
 
 def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str) -> list[PairRow]:
@@ -154,12 +154,12 @@ def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str)
     already failed to find any."""
     ids = [pair.id for pair in pairs]
     with store.reading() as session:
-        attempted = suggestion_queries.attempted_outcomes(session, ids, proposer, run.id)
+        outcomes = suggestion_queries.attempted_outcomes(session, ids, proposer, run.id)
         trajectories = trajectory_queries.trajectories_of(session, run.id, ids)
         return [
             pair for pair in pairs
             if pair.id in trajectories
-            and pair.id not in attempted
+            and pair.id not in outcomes
             and not suggestion_queries.list_suggestions(session, pair.id, run.id)
         ]  # fmt: skip
 
@@ -175,8 +175,8 @@ def _suspected_batches(
     for part in chunks(pairs, size):
         batch, captions = scored_pairs(store, run, [pair.id for pair in part])
         yield [
-            _suspected_claim(pair, scored, classifier)
-            for pair, scored in zip(batch, captions, strict=True)
+            _suspected_claim(pair, caption, classifier)
+            for pair, caption in zip(batch, captions, strict=True)
         ]
 
 
@@ -221,11 +221,11 @@ def _suggest_together(
             )
             for (pair, image), state in zip(pairs, states, strict=True)
         }
-        suggested = _suggest(engine, contexts, classifier, exploring, judged)
+        suggestions = _suggest(engine, contexts, classifier, exploring, judged)
     parts = {pair.pair_id: pair.part for pair, _ in pairs}
     return {
         pair_id: [suggestion for suggestion in each if parts[pair_id].takes(suggestion)]
-        for pair_id, each in suggested.items()
+        for pair_id, each in suggestions.items()
     }
 
 
@@ -245,11 +245,13 @@ def suggest_for(
 ) -> int:
     """Compute and store the suggestions of one scored pair, for the claim that starts at `start`,
     by default the most suspicious one; returns how many."""
-    (pair,), (scored,) = scored_pairs(store, run, [pair_id])
-    suspected = _suspected_claim(pair, scored, classifier, start)
-    opened: Opened = {pair.image_path: image}
-    suggested = _suggest_together(engine, [suspected], opened, classifier, exploring_of(run), None)
-    return _save(store, run.id, suggested, {pair_id: suspected.part})
+    (pair,), (caption,) = scored_pairs(store, run, [pair_id])
+    suspect = _suspected_claim(pair, caption, classifier, start)
+    pictures: Opened = {pair.image_path: image}
+    suggestions = _suggest_together(
+        engine, [suspect], pictures, classifier, exploring_of(run), None
+    )
+    return _save(store, run.id, suggestions, {pair_id: suspect.part})
 
 
 def _suggest(
@@ -262,7 +264,7 @@ def _suggest(
     if not contexts:
         return {}
     with engine.lock:
-        suggested = judge.suggest_all(
+        suggestions = judge.suggest_all(
             engine.scorer,
             list(contexts.values()),
             engine.captioner,
@@ -272,7 +274,7 @@ def _suggest(
             judged=judged,
         )
     memory.release()
-    return dict(zip(contexts, suggested, strict=True))
+    return dict(zip(contexts, suggestions, strict=True))
 
 
 def _save(

@@ -113,7 +113,7 @@ class TrajectoryStage(BatchStage):
             image_file(scoring.store, scoring.engine, scoring.this_run), result.ids, result.vectors
         )
         rows: list[TrajectoryRow] = []
-        divided: dict[int, list[ClaimRow]] = {}
+        claims_of: dict[int, list[ClaimRow]] = {}
         for pair_id, claims, trajectories in zip(
             result.ids, result.claims, result.trajectories, strict=True
         ):
@@ -121,7 +121,7 @@ class TrajectoryStage(BatchStage):
                 to_row(pair_id, trajectory, claim)
                 for claim, trajectory in zip(without_repetitions(claims), trajectories, strict=True)
             ]
-            divided[pair_id] = claim_rows(pair_id, claims)
+            claims_of[pair_id] = claim_rows(pair_id, claims)
         problems = [
             ProblemRow(name, None, kind, message)
             for kind, reasons in ((UNREADABLE, result.broken), (UNKNOWN, result.unknown))
@@ -136,7 +136,7 @@ class TrajectoryStage(BatchStage):
         ]
         self.first_unreadable = [*self.first_unreadable, *unreadable][:SHOWN_PROBLEMS]
         with scoring.store.writing() as session:
-            save_scored(session, scoring.run_id, rows, divided)
+            save_scored(session, scoring.run_id, rows, claims_of)
             dataset_queries.add_problems(session, scoring.dataset_id, problems)
         self.scored += len(result.ids)
         self.unreadable += sum(pair.image_path in result.broken for pair in batch)
@@ -226,10 +226,12 @@ class Whole(Completion):
             return 0
         with scoring.store.reading() as session:
             first_steps = trajectory_queries.count_first_steps(session, scoring.run_id)
-            unscored = pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
+            unscored_count = pair_queries.count_unscored(
+                session, scoring.dataset_id, scoring.run_id
+            )
         depth, total = scoring.depth, scoring.total
-        selected = depth.top(total) if depth.above is None else likely_wrong_share(total)
-        return min(first_steps + unscored, max(selected, corrections_expected(scoring)))
+        selected_count = depth.top(total) if depth.above is None else likely_wrong_share(total)
+        return min(first_steps + unscored_count, max(selected_count, corrections_expected(scoring)))
 
     def selections(self) -> list[dict[str, Any]]:
         scoring = self.scoring
@@ -254,8 +256,8 @@ def _score(
 ) -> Scored:
     states, broken, unknown = encode_known(engine, opened, familiarity)
     readable = [pair for pair in batch if pair.image_path in states]
-    encoded = [states[pair.image_path] for pair in readable]
-    vectors = None if has_vectors else engine.image_embeddings(encoded)
+    pair_states = [states[pair.image_path] for pair in readable]
+    vectors = None if has_vectors else engine.image_embeddings(pair_states)
     claims = [engine.claims(pair.caption, division) for pair in readable]
     questions = [
         (row, claim.question(pair.caption))
@@ -266,7 +268,7 @@ def _score(
     for (row, _), trajectory in zip(
         questions,
         engine.trajectories(
-            [(encoded[row], text) for row, text in questions],
+            [(pair_states[row], text) for row, text in questions],
             [readable[row].pair_id for row, _ in questions],
             exploring,
         ),

@@ -105,14 +105,14 @@ class _Pool:
     ) -> None:  # fmt: skip
         # Not forks: CUDA cannot be used in one, and threads of this process hold locks.
         context = multiprocessing.get_context("spawn")
-        ended, self._alive = context.Pipe(duplex=False)
+        receiver, self._alive = context.Pipe(duplex=False)
         self.processes: list[SpawnProcess] = []
         self._idle: SimpleQueue[tuple[SpawnProcess, Connection]] = SimpleQueue()
         self._threads = DaemonPool(len(names))
         self._threads.__enter__()
         for name in names:
             connection, inner = context.Pipe()
-            process = context.Process(target=_work_for, args=(inner, ended, polite))
+            process = context.Process(target=_work_for, args=(inner, receiver, polite))
             process.start()
             inner.close()
             self.processes.append(process)
@@ -120,7 +120,7 @@ class _Pool:
             # that ends before it has read it.
             begin = ForkingPickler.dumps((replace(settings, device=name), root, prepared))
             self._threads.submit(self._begin, process, connection, begin)
-        ended.close()
+        receiver.close()
 
     def _begin(self, process: SpawnProcess, connection: Connection, begin: Any) -> None:
         with suppress(OSError):  # it has ended, as the first batch will find
@@ -221,8 +221,8 @@ class Workers:
             if self.root is not None:
                 every: Any = batches
                 ahead = open_ahead(self.root, every)
-            for batch, opened in ahead:
-                yield batch, task(self.engine, batch, opened)
+            for batch, pictures in ahead:
+                yield batch, task(self.engine, batch, pictures)
             return
         waiting: dict[Future[R], Sequence[Q]] = {}
         for batch in batches:
@@ -285,12 +285,12 @@ class Workers:
 
     def _end_stopped(self) -> None:
         """End processes that were stopped during the last minute, so that the pool breaks."""
-        stopped = [process for process in self._processes if _is_stopped(process)]
+        stopped_processes = [process for process in self._processes if _is_stopped(process)]
         self._looks = {process.ident or 0: self._looks.get(process.ident or 0, 0) + 1
-                       for process in stopped}  # fmt: skip
+                       for process in stopped_processes}  # fmt: skip
         if any(looks >= MOST_LOOKS_AT_A_STOPPED for looks in self._looks.values()):
             self._was_stopped = True
-            for process in stopped:
+            for process in stopped_processes:
                 process.kill()
 
     def _why_ended(self, problem: Exception) -> TracedError:
