@@ -175,8 +175,8 @@ def build_keys(workspace: Workspace) -> None:
 
     gr.on(None, draw, None, [listing, form], **QUIET)
     make.click(**wire(create, [label, scope], [message, listing, label], message))
-    asked = [going, revoking.column, revoking.question, message]
-    listing.select(**wire(ask, None, asked, message))
+    outputs = [going, revoking.column, revoking.question, message]
+    listing.select(**wire(ask, None, outputs, message))
     revoking.sure.click(**wire(revoke, [going], [message, listing, revoking.column], message))
 
 
