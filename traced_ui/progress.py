@@ -96,17 +96,17 @@ def left_figure(view: ProgressView) -> go.Figure:
     """The errors left over the pairs decided: those that were found since then, and those that are
     expected among the rest, down to the end of the likely ones."""
     figure = go.Figure()
-    counts, errors = zip(*(view.errors_by_decided or ((0, 0),)), strict=True)
+    decisions, errors = zip(*(view.errors_by_decided or ((0, 0),)), strict=True)
     rest = view.left.errors if view.left is not None else 0.0
     lefts = [errors[-1] - count + rest for count in errors]
     figure.add_scatter(
-        x=counts, y=lefts, mode="lines", name="errors left",
+        x=decisions, y=lefts, mode="lines", name="errors left",
         line={"color": S_COLOUR, "width": 3},
         hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
     )  # fmt: skip
     if view.left is not None and view.left.pairs:
         figure.add_scatter(
-            x=[counts[-1], counts[-1] + view.left.pairs], y=[rest, rest * (1 - MOST_ERRORS)],
+            x=[decisions[-1], decisions[-1] + view.left.pairs], y=[rest, rest * (1 - MOST_ERRORS)],
             mode="lines", name="expected", line={"color": MARK, "dash": "dot", "width": 2},
             hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
         )  # fmt: skip
