@@ -233,11 +233,11 @@ def decide(
     version, fingerprint = etag_parts(etag)
     if corrected_caption and verdict != "correction":
         raise SettingsError("A corrected caption needs the verdict 'correction'.")
-    decided = caller.workspace.review.decide(
+    act = caller.workspace.review.decide(
         pair, version, verdict, corrected_caption or None, suggestion or None,
         author=caller.author, note=note, fingerprint=fingerprint, sampling=sampling,
     )  # fmt: skip
-    return _verdict(decided, fingerprint)
+    return _verdict(act, fingerprint)
 
 
 def judge_claim(
@@ -500,14 +500,14 @@ def give_rule(
 ) -> RuleReport | Job:
     """One verdict for all pairs of a queue, by a rule: nobody's opinion, undone by one `undo`. A
     long one answers with its job. 412 if more pairs match than the preview's number."""
-    done = caller.workspace.decide_all(
+    outcome = caller.workspace.decide_all(
         caller.find(dataset), wanted.queue, wanted.verdict, wanted.number, caller.author,
         wanted.replaces,
     )  # fmt: skip
-    if isinstance(done, JobView):
+    if isinstance(outcome, JobView):
         response.status_code = HTTPStatus.ACCEPTED
-        return Job.of(done)
-    return RuleReport.model_validate(done)
+        return Job.of(outcome)
+    return RuleReport.model_validate(outcome)
 
 
 def tags(caller: Reader, dataset: Id) -> dict[str, int]:
@@ -544,8 +544,8 @@ def job(caller: Reader, job: Id) -> Job:
 def start_job(caller: Writer, dataset: Id, wanted: JobWanted) -> Job:
     """Start a job on a dataset."""
     options = wanted.model_dump(exclude_unset=True)
-    started = caller.workspace.jobs.start(options.pop("kind"), caller.find(dataset), **options)
-    return job(caller, started)
+    job_id = caller.workspace.jobs.start(options.pop("kind"), caller.find(dataset), **options)
+    return job(caller, job_id)
 
 
 def start_import(caller: Writer, wanted: ImportOptions) -> Job:

@@ -105,12 +105,12 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
     verdicts are saved; `returned`: verdicts that are not, as HTML; `ahead`: the pairs after the one
     on the page (see `prefetch`), None after an action.
     """
-    saved, returned = [], []
+    saved_pairs, refusals = [], []
     for verdict in post.verdicts:
         try:
-            saved.append((verdict.pair, page.save(verdict)))
+            saved_pairs.append((verdict.pair, page.save(verdict)))
         except Exception as error:
-            returned.append(
+            refusals.append(
                 {
                     "pair": verdict.pair or 0,
                     "name": verdict.name,
@@ -119,8 +119,8 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
                     "reason": explain_on_page(error),
                 }
             )
-    if saved:
-        reports = [report for _, report in saved]
+    if saved_pairs:
+        reports = [report for _, report in saved_pairs]
         page.toast = render("review/saved.html", saved=reports, is_last=False)
     parts: Parts = {"toast": page.toast}
     ahead = None
@@ -128,7 +128,7 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
         before = page.state.pair
         parts = page.perform(act)
         is_given = is_verdict(act.action) and before != page.state.pair
-        saved += [(before, {})] if is_given else []
+        saved_pairs += [(before, {})] if is_given else []
     if not post.acts and page.state.dataset is not None:
         try:
             page.check_author(page.state.author)
@@ -144,8 +144,8 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
     return {
         "state": page.state.model_dump(),
         "parts": parts,
-        "saved": [pair for pair, _ in saved],
-        "returned": render("review/returned_pairs.html", returned=returned) if returned else "",
+        "saved": [pair for pair, _ in saved_pairs],
+        "returned": render("review/returned_pairs.html", returned=refusals) if refusals else "",
         "ahead": ahead,
     }
 
@@ -160,11 +160,11 @@ def prefetch(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
     with page.workspace.store.snapshot():
         rows = page.review.following(filter, state.place, depth + 1)
         has_more, rows = len(rows) > depth, rows[:depth]
-        sampled: set[int] = set()
+        sample: set[int] = set()
         if state.is_mixed:
             before = None if state.pair in state.sampled else state.pair
             on_screen = [pair for pair in (state.pair, state.place) if pair is not None]
-            rows, sampled = page.review.mix_random(filter, rows, before, on_screen)
+            rows, sample = page.review.mix_random(filter, rows, before, on_screen)
     if page.is_team:
         held_pairs = page.workspace.accounts.hold_each(
             [state.pair, *(row.pair_id for row in rows)], page.author, state.held
@@ -174,17 +174,17 @@ def prefetch(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
             page.toast += note(OPEN_ELSEWHERE)
         rows = tuple(row for row in rows if row.pair_id in held_pairs)
     scoring = functools.cache(page.workspace.jobs.last_scoring)
-    drawn = {}
+    pairs = {}
     with page.workspace.store.snapshot():
         for row in rows:
-            is_sampled = row.pair_id in sampled
+            is_sampled = row.pair_id in sample
             mark = f"{row.verdict_version} {row.p_error} {row.s_0}{' sampled' * is_sampled}"
             if row.p_error is None and (job := scoring(filter.dataset_id)) is not None:
                 mark += f" {job.status}"
             if have.get(row.pair_id) != mark:
                 parts = drawn_pair(page.review.open_pair(row.pair_id), scoring, is_sampled)
-                drawn[str(row.pair_id)] = {"mark": mark, "sampled": is_sampled, **parts}
-    return {"order": [row.pair_id for row in rows], "drawn": drawn, "more": has_more}
+                pairs[str(row.pair_id)] = {"mark": mark, "sampled": is_sampled, **parts}
+    return {"order": [row.pair_id for row in rows], "drawn": pairs, "more": has_more}
 
 
 def importing(script: str) -> str:

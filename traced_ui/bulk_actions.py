@@ -22,7 +22,7 @@ class BulkActions(PageActions):
     @on("many", writes=True)
     def _decide_many(self, act: PageAction) -> None:
         """Record one verdict for all pairs selected in the grid."""
-        done = self.review.decide_many(
+        outcome = self.review.decide_many(
             [(pair, version) for pair, version, _ in act.pairs],
             act.decision,
             author=self.author,
@@ -30,9 +30,9 @@ class BulkActions(PageActions):
             fingerprints={pair: fingerprint for pair, _, fingerprint in act.pairs if fingerprint},
             request_id=act.request,
         )
-        message = f"{saved_text(act.decision, False, None)} {count_of(len(done.written))} saved."
+        message = f"{saved_text(act.decision, False, None)} {count_of(len(outcome.written))} saved."
         self._say(
-            f"{message} Press Z to undo them all.{_passed_over(len(done.passed_over))}", "good"
+            f"{message} Press Z to undo them all.{_passed_over(len(outcome.passed_over))}", "good"
         )
         self.state.after = None
         self.state.advance()
@@ -69,15 +69,15 @@ class BulkActions(PageActions):
                         ignore_case=bool(act.edit.get("case")),
                         remove_vague=bool(act.edit.get("vague")))  # fmt: skip
         author = self.author if act.action == "edit-apply" else None
-        done = edit_captions(self.workspace.store, filter, edit, author, request_id=act.request)
+        report = edit_captions(self.workspace.store, filter, edit, author, request_id=act.request)
         if author is None:
-            form = review_page.bulk_edit(act.edit, done, self._vague_claims())
+            form = review_page.bulk_edit(act.edit, report, self._vague_claims())
             return {"toast": "", "edit": form}
         self.state.after = None
         self.state.advance()
         self._say(
-            f"{count_of(done.changed, 'caption')} changed. Press Z to undo them all."
-            + _passed_over(done.passed_over),
+            f"{count_of(report.changed, 'caption')} changed. Press Z to undo them all."
+            + _passed_over(report.passed_over),
             "good",
         )
         return {**self.parts(), "edit": ""}
@@ -105,7 +105,7 @@ class BulkActions(PageActions):
             if act.action == "rule-apply":
                 if previewed_rule != this_rule:
                     raise QueueChanged("This is another queue or verdict than you saw: look again.")
-                done = self.workspace.decide_all(
+                outcome = self.workspace.decide_all(
                     dataset,
                     queue,
                     decision,
@@ -114,7 +114,7 @@ class BulkActions(PageActions):
                     replaces,
                     act.request,
                 )
-                self._say(_decided_all(done), "good")
+                self._say(_decided_all(outcome), "good")
                 self.state.after = None
                 self.state.advance()
                 self.state.pair = self._first()
@@ -135,8 +135,8 @@ def _passed_over(count: int) -> str:
 def _decided_all(done: RuleReport | JobView) -> str:
     if isinstance(done, JobView):
         return "The pairs are being decided: see Activity. Z undoes them all, at any time."
-    left = f" {done.claimed:,} are on the screens of colleagues." if done.claimed else ""
+    rest = f" {done.claimed:,} are on the screens of colleagues." if done.claimed else ""
     if done.left_alone:
-        left += f" {done.left_alone:,} had a verdict, no caption, or were changed meanwhile."
+        rest += f" {done.left_alone:,} had a verdict, no caption, or were changed meanwhile."
     text = saved_text(done.decision, False, None)
-    return f"{text} {count_of(done.given)} decided by a rule. Press Z to undo them all.{left}"
+    return f"{text} {count_of(done.given)} decided by a rule. Press Z to undo them all.{rest}"

@@ -55,13 +55,13 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         space = seen_by(workspace, request)
         author = request.username or workspace.settings.author
-        done = edit_captions(
+        report = edit_captions(
             space.store,
             space.review.filter_of(chosen_id, _queue(name or "")),
             BulkEdit(mend=name or ""),
             author if applies else None,
         )
-        return mend_html(done, applies)
+        return mend_html(report, applies)
 
     def preview(dataset_id: int | None, name: str | None, request: gr.Request) -> str:
         return edit(dataset_id, name, False, request)

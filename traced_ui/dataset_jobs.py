@@ -55,9 +55,9 @@ class DatasetJobs:
         source = (path or "").strip()
         if not source:
             raise SettingsError("Enter a folder or a file first.")
-        entered = dict(zip(FIELDS, values, strict=True))
-        started = self.workspace.jobs.start("import", None, path=source, **import_options(entered))
-        return follow(self.workspace, started)
+        entries = dict(zip(FIELDS, values, strict=True))
+        job_id = self.workspace.jobs.start("import", None, path=source, **import_options(entries))
+        return follow(self.workspace, job_id)
 
     def follow_upload(self, event: gr.EventData) -> Started:
         """Follow the import job started by an upload, like that of any other import."""

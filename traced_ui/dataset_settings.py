@@ -35,7 +35,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     message = gr.HTML(elem_id="dataset-settings-message")
     with gr.Accordion("Delete this dataset", open=False, elem_id="delete-form"):
         going = gr.HTML(elem_id="delete-what-goes")
-        typed = gr.Textbox(
+        typed_name = gr.Textbox(
             label="To delete it, type its name here", value="", elem_id="delete-name",
             interactive=False,
         )  # fmt: skip
@@ -69,10 +69,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         if not (place or "").strip():
             raise SettingsError("Enter the folder that the pictures are in now.")
-        moved = workspace.relocate_dataset(chosen_id, place.strip())
+        relocation = workspace.relocate_dataset(chosen_id, place.strip())
         text = (
-            f"'{moved.name}' is in {moved.root} now: {moved.checked - moved.missing} of "
-            f"{moved.checked} pictures checked are there."
+            f"'{relocation.name}' is in {relocation.root} now: "
+            f"{relocation.checked - relocation.missing} of {relocation.checked} pictures checked "
+            "are there."
         )
         return deletion_preview_html(workspace.deletion_preview(chosen_id)), note(text, "good")
 
@@ -97,15 +98,15 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
 
     relocate.click(**wire(relocate_dataset, [dataset, folder], [going, message], message))
     # For each dataset: what was typed for one must not apply to the next.
-    gr.on(None, open_dataset, [dataset], [name, going, typed], **QUIET)
-    drawn = (draw_overview, None, [overview])
+    gr.on(None, open_dataset, [dataset], [name, going, typed_name], **QUIET)
+    redraw = (draw_overview, None, [overview])
     for change in (
         rename.click(**wire(rename_dataset, [dataset, name], [going, message], message)),
-        delete.click(**wire(delete_dataset, [dataset, typed], [dataset, message], message)),
+        delete.click(**wire(delete_dataset, [dataset, typed_name], [dataset, message], message)),
     ):
         # In a request of its own, because the page may still be waiting for an earlier list.
-        change.then(*drawn, **QUIET)
-    return drawn
+        change.then(*redraw, **QUIET)
+    return redraw
 
 
 def may_change_datasets(workspace: Workspace, request: gr.Request) -> bool:

@@ -136,11 +136,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                 }
     job_id = gr.State(None)
     timer = gr.Timer(1.0, active=False)
-    locked = [contents_step, model_step, scoring_step]
+    locked_steps = [contents_step, model_step, scoring_step]
 
     def open_dataset(dataset_id: int | None) -> tuple[Any, ...]:
         """What was found in the dataset; the steps that follow."""
-        steps = [gr.Column(visible=dataset_id is not None)] * len(locked)
+        steps = [gr.Column(visible=dataset_id is not None)] * len(locked_steps)
         if dataset_id is None:
             return "", gr.skip(), gr.skip(), *steps
         summary, claims = workspace.summary(dataset_id), workspace.review.claims_found(dataset_id)
@@ -178,14 +178,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     for name, button in of_plugins.items():
         start = starting(jobs.starting("measure", measure=name))
         button.click(start, [dataset], scoring_job, **QUIET)
-    followed = [importing.reading, report, download, status, timer, dataset, cards]
-    tick = wire(jobs.watch, [job_id, dataset, model], [*followed, importing.options], status)
+    job_outputs = [importing.reading, report, download, status, timer, dataset, cards]
+    tick = wire(jobs.watch, [job_id, dataset, model], [*job_outputs, importing.options], status)
     timer.tick(**tick)
-    drawn = [contents, find, scoring.fields[-1], *locked]
-    gr.on(None, open_dataset, [dataset], drawn, **QUIET)
+    outputs = [contents, find, scoring.fields[-1], *locked_steps]
+    gr.on(None, open_dataset, [dataset], outputs, **QUIET)
     gr.on(None, left_out, [dataset, page], [problems, page], **QUIET)
-    importing.reading.change(steps_below, [importing.reading, dataset], locked, **QUIET)
-    report.change(open_dataset, [dataset], drawn, **QUIET)
+    importing.reading.change(steps_below, [importing.reading, dataset], locked_steps, **QUIET)
+    report.change(open_dataset, [dataset], outputs, **QUIET)
     report.change(left_out, [dataset, page], [problems, page], **QUIET)
     gr.on(None, jobs.offer, [dataset], [cards, model], **QUIET)
     gr.on([cards.change, model.change], jobs.plan, [dataset, model], [plan], **QUIET)

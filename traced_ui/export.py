@@ -329,9 +329,9 @@ def queue_in(address: str, dataset_id: int) -> str:
     >>> queue_in("?review=all&dataset=2", 1)
     'review=unreviewed&order=p_error'
     """
-    entered = dict(parse_qsl(address.lstrip("?")))
-    is_other = entered.get("dataset") != str(dataset_id)
-    fields = {} if is_other else {key: entered[key] for key in KEYS if key in entered}
+    query = dict(parse_qsl(address.lstrip("?")))
+    is_other = query.get("dataset") != str(dataset_id)
+    fields = {} if is_other else {key: query[key] for key in KEYS if key in query}
     return urlencode(START | fields)
 
 

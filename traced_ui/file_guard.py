@@ -156,20 +156,20 @@ class FileGuard:
             return None
         path = scope["path"]
         try:
-            sent = json.loads(body)
-            files = list(_files_in(sent))
+            payload = json.loads(body)
+            files = list(_files_in(payload))
         except (ValueError, RecursionError):
             return _refuse("body", "Not JSON, or nested too deeply.")
-        if isinstance(sent, dict) and ("session_hash" in sent or path in _EVENTS):
-            session = sent.get("session_hash")
+        if isinstance(payload, dict) and ("session_hash" in payload or path in _EVENTS):
+            session = payload.get("session_hash")
             if not isinstance(session, str) or not _SESSION.fullmatch(session):
                 return _refuse("session_hash", "Not the name of a session. Reload the page.")
-        if not self._owns(scope, owner[0], sent):
+        if not self._owns(scope, owner[0], payload):
             return _NO_SESSION
         places = set()  # where the event takes a picture, as `data.0`
         event = None
-        if path in _EVENTS and isinstance(sent, dict):
-            number = sent.get("fn_index")
+        if path in _EVENTS and isinstance(payload, dict):
+            number = payload.get("fn_index")
             event = self._blocks.fns.get(number) if type(number) is int else None
             if event is None:
                 return _refuse("fn_index", "There is no such event. Reload the page.")
@@ -181,7 +181,7 @@ class FileGuard:
                 return _refuse(place, "No file can be given here.")
             if not self._may_use(file.get("path"), owner):
                 return _refuse(place, _NOT_YOURS)
-        if event is not None and not await self._is_readable(event, sent):
+        if event is not None and not await self._is_readable(event, payload):
             return _refuse("data", "The values do not fit this event. Reload the page.")
         return None
 
@@ -227,9 +227,9 @@ class FileGuard:
 
 def _owner_of(scope: Scope) -> tuple[_Owner, bool]:
     """Who sends the request, and whether the browser has no cookie yet."""
-    sent = dict(cookies_of(scope)).get(COOKIE, "")
-    is_new = not 0 < len(sent) <= _LONGEST_COOKIE
-    return (curator_of(HTTPConnection(scope)), secrets.token_urlsafe() if is_new else sent), is_new
+    token = dict(cookies_of(scope)).get(COOKIE, "")
+    is_new = not 0 < len(token) <= _LONGEST_COOKIE
+    return (curator_of(HTTPConnection(scope)), secrets.token_urlsafe() if is_new else token), is_new
 
 
 def _files_in(value: Any, place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -295,10 +295,10 @@ class SessionOwners:
 
     def may_use(self, name: str, ids: Iterator[str]) -> bool:
         """Whether all these ids belong to this account, or, from now on, because they are new."""
-        named = list(ids)
-        if any(self._owner.get(id, name) != name for id in named):
+        all_ids = list(ids)
+        if any(self._owner.get(id, name) != name for id in all_ids):
             return False
-        for id in named:
+        for id in all_ids:
             self._add(name, id)
         return True
 

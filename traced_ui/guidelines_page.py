@@ -53,8 +53,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         dataset_id: int | None, typed: str | None, request: gr.Request
     ) -> tuple[str, gr.Button, str]:
         workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
-        saved = note("Saved. Curators see it with the next pair that they open.", "good")
-        return (*follow(typed), saved)
+        confirmation = note("Saved. Curators see it with the next pair that they open.", "good")
+        return (*follow(typed), confirmation)
 
     gr.on(
         None, open_dataset, [dataset], [text, save, preview, example, message],

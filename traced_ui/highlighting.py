@@ -57,7 +57,7 @@ def highlighted_caption(
             spans = [(*span, [index]) for index, span in enumerate(inside)]
         else:
             spans = words_of(caption, claim)
-        shaded = {
+        shaded_spans = {
             (word.start, word.end)
             for word in most_suspect(caption, [w for w in suspects if first <= w.start < last])
         }
@@ -77,7 +77,7 @@ def highlighted_caption(
                 "is_read": limit is None or indices[0] < limit or (bool(claims) and claim is None),
                 "wrong": None if wrong is None else any(a <= start < b for a, b in wrong),
                 "suspicion": suspicion,
-                "is_shaded": (start, end) in shaded,
+                "is_shaded": (start, end) in shaded_spans,
                 "gain": gains[index] if has_numbers and index < len(gains) else None,
                 "gone": _step_without(removal or {}, indices) if has_numbers else None,
                 "expected": expected[index] if has_numbers and index < len(expected) else "",

@@ -162,8 +162,8 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address
+    ipv4 = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return ipv4 or address
 
 
 def _is_loopback(host: str) -> bool:

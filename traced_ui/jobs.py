@@ -122,12 +122,12 @@ def unfollow() -> tuple[None, str, gr.Timer]:
 
 def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
     """All of `jobs`, newest first."""
-    unfinished = [job for job in jobs if not job.has_ended]
+    unfinished_jobs = [job for job in jobs if not job.has_ended]
     rows = [
         {
             "job": job,
             "name": name_of(job),
-            "state": state_of(job, unfinished),
+            "state": state_of(job, unfinished_jobs),
             "summary": _first_sentence(job.message) if job.status == "failed" else "",
             "share": job.step.share,
             "since": _since(job, now),
@@ -170,21 +170,22 @@ class News(BaseModel):
 def news_of(jobs: Sequence[JobView], now: datetime) -> News:
     """The running job, or the one that has just ended."""
     running = [job for job in jobs if not job.has_ended]
-    ended = [job for job in jobs if job.has_ended and now - job.updated_at < NEWS]
-    failed = next((job for job in ended if job.status == "failed"), None)
+    ended_jobs = [job for job in jobs if job.has_ended and now - job.updated_at < NEWS]
+    failure = next((job for job in ended_jobs if job.status == "failed"), None)
     summary = share = ""
-    if failed is not None:
-        summary = f"{name_of(failed)} failed"
+    if failure is not None:
+        summary = f"{name_of(failure)} failed"
         share = "!"
     elif running:
         first = running[-1]
         share = f"{first.step.share:.0%}" if first.step.share is not None else "…"
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
         summary = f"{name_of(first)} {share}{more}"
-    elif ended:
-        is_whole = not unreadable_of(ended[0])
-        summary, share = f"{name_of(ended[0])}: {ended[0].status}", "✓" if is_whole else "!"
-    return News(summary=summary, share=share, failed=failed is not None)
+    elif ended_jobs:
+        is_whole = not unreadable_of(ended_jobs[0])
+        summary = f"{name_of(ended_jobs[0])}: {ended_jobs[0].status}"
+        share = "✓" if is_whole else "!"
+    return News(summary=summary, share=share, failed=failure is not None)
 
 
 def pace_of(jobs: Sequence[JobView], now: datetime) -> float:
@@ -215,14 +216,14 @@ def start_by(
     `redraw`: draws the page when the job is done: (function, inputs, outputs). `on_change`: a
     change of this starts the job too. `arguments`: further inputs, by the names of the job's
     parameters."""
-    job_id, done = gr.State(None), gr.State(0)
+    job_id, completions = gr.State(None), gr.State(0)
     timer = gr.Timer(1.0, active=False)
 
     @starting
     def start_job(request: gr.Request, dataset_id: int | None, *values: Any) -> Started:
-        named = {name: value for name, value in zip(arguments, values, strict=True)
-                 if value is not None}  # fmt: skip
-        return begin(seen_by(workspace, request), kind, dataset_id, **named)
+        options = {name: value for name, value in zip(arguments, values, strict=True)
+                   if value is not None}  # fmt: skip
+        return begin(seen_by(workspace, request), kind, dataset_id, **options)
 
     def watch(started: int | None, count: int) -> tuple[Any, Any, int]:
         if started is None:
@@ -238,5 +239,5 @@ def start_by(
     button.click(start_job, inputs, [job_id, status, timer], **QUIET)
     if on_change is not None:
         on_change.change(start_job, inputs, [job_id, status, timer], **QUIET)
-    timer.tick(**wire(watch, [job_id, done], [status, timer, done], status))
-    done.change(*redraw, **QUIET)
+    timer.tick(**wire(watch, [job_id, completions], [status, timer, completions], status))
+    completions.change(*redraw, **QUIET)

@@ -27,7 +27,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             "and Argilla are understood.",
             placeholder="id,verdict,note", lines=6, max_lines=16, elem_id="labels-text",
         )  # fmt: skip
-        drawn = gr.Checkbox(
+        sampling = gr.Checkbox(
             label="These pairs were drawn at random from the dataset",
             info="The error finder learns the most from them.", elem_id="labels-at-random",
         )  # fmt: skip
@@ -68,8 +68,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             return note("No pasted label is in effect.")
         return note(f"{count_of(act.together, 'verdict')} taken back.", "good")
 
-    look.click(**wire(preview_labels, [dataset, text, drawn], [message], message))
-    give.click(**wire(give_verdicts, [dataset, text, drawn], [message], message))
+    look.click(**wire(preview_labels, [dataset, text, sampling], [message], message))
+    give.click(**wire(give_verdicts, [dataset, text, sampling], [message], message))
     undo.click(**wire(undone, [dataset], [message], message))
 
 

@@ -78,7 +78,7 @@ def _build_page(
     page: rooms.Page, blocks: gr.Blocks, workspace: Workspace, dataset_id: int | None
 ) -> None:
     """Build a page below the bar, and draw it for the dataset in its address."""
-    dataset, opened = page_dataset.build(blocks)
+    dataset, opening = page_dataset.build(blocks)
 
     def open_or_first(wanted: int | None) -> int | None:
         """The dataset of the address, or the first that there is."""
@@ -86,10 +86,10 @@ def _build_page(
         return next((id for id in (wanted, dataset_id, *ids[:1]) if id in ids), None)
 
     with gr.Column(elem_id="traced-content"):
-        drawn = _PAGES[page.name](workspace, dataset)
-    opened = opened.then(open_or_first, [dataset], [dataset], **QUIET)
-    if drawn:
-        opened.then(*drawn, **QUIET)
+        redraw = _PAGES[page.name](workspace, dataset)
+    opening = opening.then(open_or_first, [dataset], [dataset], **QUIET)
+    if redraw:
+        opening.then(*redraw, **QUIET)
 
 
 def make_theme() -> gr.themes.Base:

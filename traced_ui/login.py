@@ -140,18 +140,18 @@ def tokens_of(scope: Scope) -> list[str]:
 def cookies_of(scope: Scope) -> list[tuple[str, str]]:
     """All cookies, in order. Other programs on this host may set malformed ones: Starlette's parser
     skips these, whereas the standard library's discards everything."""
-    sent = [value for name, value in scope.get("headers") or [] if name == b"cookie"]
-    parts = b"; ".join(sent).decode("latin-1").split(";")
+    headers = [value for name, value in scope.get("headers") or [] if name == b"cookie"]
+    parts = b"; ".join(headers).decode("latin-1").split(";")
     return [cookie for part in parts for cookie in cookie_parser(part).items()]
 
 
 def _refusal(scope: Scope, root: str) -> Response:
-    wanted = root + scope["path"]
+    target = root + scope["path"]
     if query := scope.get("query_string", b"").decode("latin-1"):
-        wanted += "?" + query
+        target += "?" + query
     accepts = dict(scope.get("headers") or []).get(b"accept", b"")
     if scope["method"] == "GET" and b"text/html" in accepts:
-        return RedirectResponse(f"{root}/login?to={quote(wanted, safe='')}", 303)
+        return RedirectResponse(f"{root}/login?to={quote(target, safe='')}", 303)
     return problem(401, "Log in first: POST /login with username and password; or send a key.")
 
 
@@ -188,9 +188,9 @@ def add_routes(app: fastapi.FastAPI, team: Team, root: str = "", is_framed: bool
             if page:
                 return HTMLResponse(login_page(to, message), status, headers)
             return JSONResponse({"detail": message}, status, headers)
-        first, *shared = limits
+        first, *others = limits
         throttle.record_success(first)
-        throttle.take_back(*shared)
+        throttle.take_back(*others)
         answer: Response = (
             RedirectResponse(inner(to), 303)
             if page
@@ -229,8 +229,8 @@ def cookie(
     other site itself sends. A proxy at any address may say that the browser came over https: who
     lies about that only loses the own login.
     """
-    forwarded = Headers(scope=scope).get("x-forwarded-proto", "")
-    is_https = "https" in (scope["scheme"], forwarded.partition(",")[0].strip())
+    protocol = Headers(scope=scope).get("x-forwarded-proto", "")
+    is_https = "https" in (scope["scheme"], protocol.partition(",")[0].strip())
     parts = [f"{name}={value}", f"Path={path}", "HttpOnly"]
     parts += [f"Max-Age={seconds}"] if seconds is not None else []
     parts += ["SameSite=None", "Partitioned"] if is_https and is_framed else ["SameSite=Lax"]

@@ -39,7 +39,7 @@ def wire(
     them, and leave the rest of the page as it is. What works empties it, unless the handler writes
     there itself."""
     is_output = place in outputs
-    changed = [*outputs] if is_output else [*outputs, place]
+    components = [*outputs] if is_output else [*outputs, place]
 
     @functools.wraps(handler)
     def wrapper(*arguments: Any) -> Any:
@@ -47,13 +47,13 @@ def wire(
             answer = handler(*arguments)
         except Exception as error:
             problem = note(explain_on_page(error), "error")
-            answers = [problem if component is place else gr.skip() for component in changed]
+            answers = [problem if component is place else gr.skip() for component in components]
             return answers if len(answers) > 1 else problem
         if is_output:
             return answer
         return (*(answer if len(outputs) > 1 else (answer,)), "")
 
-    return {"fn": wrapper, "inputs": inputs, "outputs": changed, **QUIET}
+    return {"fn": wrapper, "inputs": inputs, "outputs": components, **QUIET}
 
 
 def selecting(attribute: str) -> str:

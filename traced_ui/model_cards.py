@@ -66,8 +66,8 @@ class ModelCards:
         recognition = self._workspace.jobs.recognition(dataset_id, model)
         if recognition is not None:
             familiar = recognition.sampled - recognition.unknown
-            tested = f"{familiar} of {recognition.sampled} pictures tested"
-            return not recognition.refusal, tested
+            text = f"{familiar} of {recognition.sampled} pictures tested"
+            return not recognition.refusal, text
         if model == EMBEDDED_NAME:
             return None, "no picture could be opened"
         return None, "trained on pictures of the web; it has no test"

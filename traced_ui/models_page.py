@@ -85,8 +85,8 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         return name, *removal.ask(question), ""
 
     def remove(name: str, request: gr.Request) -> tuple[str, Any, str, Any]:
-        report = workspace.models.remove(chosen_by(workspace, name, request))
-        return note(removed_message(report), "good"), CLOSED, *draw(None)
+        deletion = workspace.models.remove(chosen_by(workspace, name, request))
+        return note(removed_message(deletion), "good"), CLOSED, *draw(None)
 
     def act(event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
         """What a button of a row does: (job, timer, going, removal, deletion preview, message,
@@ -103,13 +103,13 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
             raise SettingsError(f"There is no action '{action[:40]}'.")
         return job, timer, name, column, question, text, listing
 
-    to_ask = [going, removal.column, removal.question, message]
-    table.select(**wire(act, None, [job_id, timer, *to_ask, table], message))
+    outputs = [going, removal.column, removal.question, message]
+    table.select(**wire(act, None, [job_id, timer, *outputs, table], message))
     get.click(download, [model], [job_id, message, timer], **QUIET)
     measure.click(probe, [model], [job_id, message, timer], **QUIET)
     timer.tick(**wire(watch, [job_id, model], [message, timer, table], message))
     choose.click(**wire(make_default, [model], [message, table], message))
-    drop.click(**wire(ask, [model], to_ask, message))
+    drop.click(**wire(ask, [model], outputs, message))
     removal.sure.click(**wire(remove, [going], [message, removal.column, table, model], message))
     model.input(lambda: CLOSED, None, [removal.column], **QUIET)
     return draw, [model], [table, model]

@@ -74,10 +74,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         act, [dataset, show, after], [toast, page, after], queue=False, trigger_mode="multiple",
         **QUIET,
     )  # fmt: skip
-    drawn = (draw, [dataset, show], [toast, page, after])
-    show.change(*drawn, trigger_mode="always_last", **QUIET)
-    start_by(start, status, workspace, dataset, "duplicates", drawn, threshold=threshold)
-    return drawn
+    redraw = (draw, [dataset, show], [toast, page, after])
+    show.change(*redraw, trigger_mode="always_last", **QUIET)
+    start_by(start, status, workspace, dataset, "duplicates", redraw, threshold=threshold)
+    return redraw
 
 
 def _perform(
@@ -93,8 +93,8 @@ def _perform(
     if action == "keep":
         versions = [(int(pair), int(version)) for pair, version in event_value(event, "seen", ())]
         group, kept_pair = int(event_value(event, "group", 0)), int(event_value(event, "pair", 0))
-        done = workspace.review.keep_one(dataset_id, group, kept_pair, versions, author)
-        return note(kept_message(done), "good" if done.dropped else "info"), place
+        outcome = workspace.review.keep_one(dataset_id, group, kept_pair, versions, author)
+        return note(kept_message(outcome), "good" if outcome.dropped else "info"), place
     if action in ("undo", "redo"):
         is_undo = action == "undo"
         move = workspace.review.undo if is_undo else workspace.review.redo

@@ -194,12 +194,12 @@ class NotebookPair:
             source=f"data:image/jpeg;base64,{jpeg}", xref="x", yref="y", x=0, y=0, sizex=width,
             sizey=height, sizing="stretch", layer="below",
         )  # fmt: skip
-        hidden = {"visible": False, "constrain": "domain"}
+        axis = {"visible": False, "constrain": "domain"}
         figure.update_layout(
             title=f"Nothing in the picture speaks for {', '.join(absent)}" if absent else None,
             height=_PICTURE, margin={"l": 8, "r": 8, "t": 44, "b": 8}, showlegend=False,
-            hovermode="closest", xaxis={**hidden, "range": [0, width]},
-            yaxis={**hidden, "range": [height, 0], "scaleanchor": "x"},
+            hovermode="closest", xaxis={**axis, "range": [0, width]},
+            yaxis={**axis, "range": [height, 0], "scaleanchor": "x"},
         )  # fmt: skip
         return figure
 

@@ -270,7 +270,7 @@ class PageActions:
                 self._say(OPEN_ELSEWHERE)
             state.limits, state.waiting = view.limits[:2000], view.p_error is None
             state.is_unfamiliar = view.is_unfamiliar
-        left, page, counts = self.draw_queue()
+        queue, page, counts = self.draw_queue()
         parts: Parts = {"chart": "", "steps": ""}
         if view is None:
             if counts.reviewed and (counts.reviewed == counts.total or is_plain(self.filter())):
@@ -301,7 +301,7 @@ class PageActions:
         else:
             is_sampled = view.pair_id in state.sampled
             parts = drawn_pair(view, self.workspace.jobs.last_scoring, is_sampled)
-        return {"queue": left, **parts, "toast": self.toast}
+        return {"queue": queue, **parts, "toast": self.toast}
 
     def draw_queue(self) -> tuple[Markup, QueuePage, ReviewCounts]:
         """The left column, with the page of pairs and the counts that it shows."""
@@ -318,14 +318,14 @@ class PageActions:
             page = self.review.queue_page(filter, None, self._page_size())
         similar_to = id_in(state.filter.get("like", "").partition(":")[2])
         like = "" if similar_to is None else self.review.open_pair(similar_to).external_id[:60]
-        left = review_page.queue(
+        queue = review_page.queue(
             page.rows[:PAGE], state.pair, counts, state.filter, self._queue_size(filter, counts),
             page.next_cursor is not None, state.after is None, self._views(), like,
             state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
             self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
             self.review.leading_claims(page.rows[:PAGE]), state.is_unfamiliar,
         )  # fmt: skip
-        return left, page, counts
+        return queue, page, counts
 
     def _views(self) -> dict[str, dict[str, str]]:
         """The saved views by name. One by a measure of a plug-in that is gone stays as it is: the
@@ -345,8 +345,8 @@ class PageActions:
         """The number of pairs in the queue; what has to be counted is counted only up to a limit,
         so that no key waits."""
         if is_plain(filter):
-            left = counts.total - counts.reviewed
-            return f"{left - self.review.count_held_by_others(filter):,}"
+            remaining = counts.total - counts.reviewed
+            return f"{remaining - self.review.count_held_by_others(filter):,}"
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 

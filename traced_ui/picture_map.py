@@ -124,8 +124,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         return "", ""
 
     bus.keypress(act, [dataset], [region, card], queue=False, trigger_mode="multiple", **QUIET)
-    drawn = [chart, empty, hint, region, regions, tables, start]
-    redraw = (draw, [dataset, layout, colour], drawn)
+    outputs = [chart, empty, hint, region, regions, tables, start]
+    redraw = (draw, [dataset, layout, colour], outputs)
     gr.on(None, None, None, [layout], js=_IN_ADDRESS, api_visibility="private")
     for control in (layout, colour):
         control.change(*redraw, trigger_mode="always_last", **QUIET)
@@ -161,9 +161,10 @@ def region_html(
     address = f"?dataset={dataset_id}&{as_query(fields)}{review}"
     most = f"more than {MOST_COUNTED:,}"
     inside = count_of(counts[0]) if counts[0] <= MOST_COUNTED else f"{most} pairs"
-    undecided = f"{counts[1]:,}" if counts[1] <= MOST_COUNTED else most
-    return render("map/region.html", address=address, inside=inside, undecided=undecided, rows=rows,
-                  dataset_id=dataset_id, is_unfamiliar=workspace.review.is_unfamiliar(dataset_id),
+    undecided_count = f"{counts[1]:,}" if counts[1] <= MOST_COUNTED else most
+    return render("map/region.html", address=address, inside=inside, undecided=undecided_count,
+                  rows=rows, dataset_id=dataset_id,
+                  is_unfamiliar=workspace.review.is_unfamiliar(dataset_id),
     )  # fmt: skip
 
 

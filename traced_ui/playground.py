@@ -116,8 +116,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         " document.getElementById('playground-busy').scrollIntoView({ block: 'nearest' });"
     )
     check, inputs = checking(workspace), [*pair, dataset, anyway, model]
-    checked = gr.on([run.click, caption.submit], check, inputs, outputs, js=begins, **options)
-    used = result.select(
+    check_event = gr.on([run.click, caption.submit], check, inputs, outputs, js=begins, **options)
+    use_event = result.select(
         using(workspace), [*pair, dataset], [*outputs, model], js=begins, **options
     )
     result.focus(looking(workspace), [*pair, dataset, model], [regions], **options)
@@ -129,24 +129,26 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     )
     over = "results.classList.remove('running');"
     in_browser: dict[str, Any] = {"api_visibility": "private", "queue": False}
-    for ended in (checked, used):
-        ended.success(
+    for event in (check_event, use_event):
+        event.success(
             None, pair, None,
             js=_in_browser(
                 f"shown = results.dataset.shown = results.dataset.asked; {compare} {_SCROLLS}"
             ),
             **in_browser,
         )  # fmt: skip
-        ended.then(None, pair, None, js=_in_browser(over), **in_browser)
-    answered = gallery.select(
+        event.then(None, pair, None, js=_in_browser(over), **in_browser)
+    answer_event = gallery.select(
         answering(workspace, examples), None, [image, caption, *outputs], **options
     )
-    answered.success(
+    answer_event.success(
         None, pair, None,
         js=_in_browser(f"shown = results.dataset.shown = pair; {compare} {_SCROLLS}"),
         **in_browser,
     )  # fmt: skip
-    stop.click(None, pair, None, js=_in_browser(over), cancels=[checked, used], **in_browser)
+    stop.click(
+        None, pair, None, js=_in_browser(over), cancels=[check_event, use_event], **in_browser
+    )
     gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **in_browser)
 
     def list_models(model_name: str) -> gr.Dropdown:
@@ -285,8 +287,8 @@ def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
     def fetch_model(model: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """Download the model; yields its progress, and finally the reason if it failed."""
         name = models_page.chosen_by(workspace, model, request)
-        started = workspace.jobs.start("download", None, model=name)
-        while not (job := workspace.jobs.job(started)).has_ended:
+        job_id = workspace.jobs.start("download", None, model=name)
+        while not (job := workspace.jobs.job(job_id)).has_ended:
             yield job_html(job), "", "", "", gr.skip()
             time.sleep(LOOK_EVERY)
         if job.status != "done":
@@ -305,8 +307,8 @@ def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
         names = models_here(workspace)
         if model in names:
             entries = [DATASETS_OWN, *((name, name) for name in names)]
-            checked = check(picture, text, dataset_id, False, model)
-            yield *checked, gr.Dropdown(choices=entries, value=model)
+            outputs = check(picture, text, dataset_id, False, model)
+            yield *outputs, gr.Dropdown(choices=entries, value=model)
 
     return use
 
@@ -407,9 +409,9 @@ def answering(
     """The handler of a click on an example: its picture and caption, and what is stored of it."""
 
     def answer(event: gr.EventData) -> tuple[Any, ...]:
-        wanted = id_in(str(event_value(event, "pair", "")))
+        pair_id = id_in(str(event_value(event, "pair", "")))
         try:
-            example = next((each for each in examples if each.pair_id == wanted), None)
+            example = next((each for each in examples if each.pair_id == pair_id), None)
             if example is None:
                 raise SettingsError("This example is gone. Reload the page.")
             return example.picture, example.caption, *stored_answer(workspace, example)

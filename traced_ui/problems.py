@@ -81,10 +81,10 @@ def explain_problems(api: fastapi.FastAPI) -> None:
 
 def explain_malformed(app: fastapi.FastAPI) -> None:
     """Explain mistakes in the requests of pages, in `app` and in the Gradio apps mounted in it."""
-    for served in (app, *mounted_in(app)):
-        served.add_exception_handler(RequestValidationError, _refuse)
-    for mounted in mounted_in(app):
-        mounted.add_exception_handler(TypeError, _refuse_upload)
+    for served_app in (app, *mounted_in(app)):
+        served_app.add_exception_handler(RequestValidationError, _refuse)
+    for gradio_app in mounted_in(app):
+        gradio_app.add_exception_handler(TypeError, _refuse_upload)
 
 
 def _refuse(request: fastapi.Request, error: Exception) -> JSONResponse:

@@ -35,18 +35,18 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         calibration = _plot("Calibration", "progress-calibration")
         tables = gr.HTML(elem_id="progress-tables")
 
-    hidden = (gr.Plot(visible=False),) * 3
+    hidden_plots = (gr.Plot(visible=False),) * 3
 
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
-            return (part("empty", "No dataset yet"), *hidden, "")
+            return (part("empty", "No dataset yet"), *hidden_plots, "")
         view = seen_by(workspace, request).review.progress(dataset_id)
         if not view.reviewed:
             if not view.expected:
                 text = "Find the dataset's errors first: Add data."
-                return (part("empty", "Not scored yet", text), *hidden, "")
+                return (part("empty", "Not scored yet", text), *hidden_plots, "")
             chart = gr.Plot(without_tools(expected_figure(view)), visible=True)
-            return (expected_html(view), chart, *hidden[1:], "")
+            return (expected_html(view), chart, *hidden_plots[1:], "")
         figures = (left_figure(view), pace_figure(view), calibration_figure(view))
         plots = (gr.Plot(without_tools(figure), visible=True) for figure in figures)
         return (cards_html(view), *plots, tables_html(view))
@@ -96,17 +96,17 @@ def left_figure(view: ProgressView) -> go.Figure:
     """The errors left over the pairs decided: those that were found since then, and those that are
     expected among the rest, down to the end of the likely ones."""
     figure = go.Figure()
-    decided, errors = zip(*(view.errors_by_decided or ((0, 0),)), strict=True)
+    decisions, errors = zip(*(view.errors_by_decided or ((0, 0),)), strict=True)
     rest = view.left.errors if view.left is not None else 0.0
     lefts = [errors[-1] - count + rest for count in errors]
     figure.add_scatter(
-        x=decided, y=lefts, mode="lines", name="errors left",
+        x=decisions, y=lefts, mode="lines", name="errors left",
         line={"color": S_COLOUR, "width": 3},
         hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
     )  # fmt: skip
     if view.left is not None and view.left.pairs:
         figure.add_scatter(
-            x=[decided[-1], decided[-1] + view.left.pairs], y=[rest, rest * (1 - MOST_ERRORS)],
+            x=[decisions[-1], decisions[-1] + view.left.pairs], y=[rest, rest * (1 - MOST_ERRORS)],
             mode="lines", name="expected", line={"color": MARK, "dash": "dot", "width": 2},
             hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
         )  # fmt: skip
@@ -125,12 +125,12 @@ def pace_figure(view: ProgressView) -> go.Figure:
         )  # fmt: skip
     quiet(figure, "Verdicts a day", "day", "verdicts")
     days = sorted({day for _, day, _ in view.pace})
-    named = days[:: math.ceil(len(days) / FEWEST_DAYS) or 1]
+    ticks = days[:: math.ceil(len(days) / FEWEST_DAYS) or 1]
     # At least a fortnight wide: otherwise the bar of a single day would fill half the page.
     figure.update_layout(barmode="stack")
     figure.update_xaxes(
         type="category", range=[-0.7, max(len(days), FEWEST_DAYS) - 0.5],
-        tickvals=named, ticktext=[f"{date.fromisoformat(day):%d %b}" for day in named],
+        tickvals=ticks, ticktext=[f"{date.fromisoformat(day):%d %b}" for day in ticks],
     )  # fmt: skip
     return figure
 
@@ -164,7 +164,7 @@ def calibration_figure(view: ProgressView) -> go.Figure:
 def tables_html(view: ProgressView) -> str:
     """Verdicts by kind, and the AUC before and after each retraining."""
     kinds = [[word_of(name), str(count)] for name, count in sorted(view.by_decision.items())]
-    trained = [
+    trainings = [
         [
             retraining.name + (" (in use)" if retraining.active else ""),
             f"{retraining.created_at:%Y-%m-%d %H:%M}",
@@ -173,4 +173,4 @@ def tables_html(view: ProgressView) -> str:
         ]
         for retraining in view.retrainings
     ]
-    return render("progress/tables.html", kinds=kinds, trained=trained, hit=view.suspects_hit)
+    return render("progress/tables.html", kinds=kinds, trained=trainings, hit=view.suspects_hit)

@@ -33,15 +33,15 @@ class QueueActions(PageActions):
         state.author = self.author
         self._is_outdated = True
         known_ids = [summary.id for summary in self.workspace.datasets()]
-        named = id_in(address.get("dataset", ""))
-        wishes = (named, act.dataset, state.dataset, *known_ids[:1])
-        wanted = next((id for id in wishes if id in known_ids), None)
-        state.dataset, state.came_from = wanted, None
+        address_id = id_in(address.get("dataset", ""))
+        wishes = (address_id, act.dataset, state.dataset, *known_ids[:1])
+        dataset_id = next((id for id in wishes if id in known_ids), None)
+        state.dataset, state.came_from = dataset_id, None
         state.grid, state.is_table = address.get("grid") == "yes", False
         self._follow(address)
         pair = id_in(address.get("pair", ""))
-        if pair is None and wanted is not None and state.filter == START and not self.is_team:
-            pair = self.workspace.opening_pair(wanted)
+        if pair is None and dataset_id is not None and state.filter == START and not self.is_team:
+            pair = self.workspace.opening_pair(dataset_id)
         self._show_or_first(pair)
 
     @on("dataset")
@@ -80,10 +80,10 @@ class QueueActions(PageActions):
     @on("open")
     def _open(self, act: PageAction) -> None:
         self.state.grid = False
-        wanted = self.review.open_pair(act.target or 0)
-        if wanted.dataset_id != self.state.dataset:
+        view = self.review.open_pair(act.target or 0)
+        if view.dataset_id != self.state.dataset:
             raise SettingsError("That pair belongs to another dataset.")
-        self.state.show(wanted.pair_id)
+        self.state.show(view.pair_id)
 
     @on("grid", "table")
     def _grid(self, act: PageAction) -> None:

@@ -95,8 +95,8 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
         return f"A second model {level} more than most ({abs(value):.1f} spreads)", (), ""
     if reason.sign == "best gain":
         if against and words:
-            named, rise = _that_say_something(words), f"the match rises by {value:.2f}"
-            return "Without", named, f"together {rise}" if len(named) > 1 else f"{rise} in all"
+            content, rise = _that_say_something(words), f"the match rises by {value:.2f}"
+            return "Without", content, f"together {rise}" if len(content) > 1 else f"{rise} in all"
         return "Leaving words out hardly improves the match", (), ""
     score = "the match" if reason.sign == "deletion" else "the auxiliary score"
     if against and words:

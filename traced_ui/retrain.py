@@ -76,13 +76,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     def show(dataset_id: int | None) -> tuple[Any, ...]:
         classifiers = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
         candidate = candidate_of(classifiers)
-        reviewed = workspace.review.counts(dataset_id).reviewed if dataset_id is not None else 0
+        review_count = workspace.review.counts(dataset_id).reviewed if dataset_id is not None else 0
         more = verdicts_missing(workspace.store, dataset_id) if dataset_id is not None else 0
         options = [
             (f"{c.name} ({c.kind})" + (", in use" if c.active else ""), c.id) for c in classifiers
         ]
         return (
-            comparison_html(classifiers, candidate, reviewed),
+            comparison_html(classifiers, candidate, review_count),
             _choice("Keep the current one", candidate, for_better=False),
             _choice("Use the new one", candidate, for_better=True),
             gr.Dropdown(options, value=classifiers[0].id if classifiers else None),
@@ -144,20 +144,20 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             return job_html(job), gr.skip(), *(gr.skip() for _ in tables)
         message = job_html(job)
         if job.status == "done":
-            trained = "Trained. Nothing has changed yet: decide above."
-            adopted = "Now in use: it ranks the queue."
-            message = note(trained if job.kind == "train" else adopted, "good")
+            training_text = "Trained. Nothing has changed yet: decide above."
+            adoption_text = "Now in use: it ranks the queue."
+            message = note(training_text if job.kind == "train" else adoption_text, "good")
         return message, gr.Timer(active=False), *show(dataset_id)
 
     tables = [comparison, keep, adopt, classifier, start, without, missing, waiting]
-    started = [job_id, status, timer]
-    start.click(begin_training, [dataset], started, **QUIET)
-    without.click(begin_without, [dataset], started, **QUIET)
-    adopt.click(use_newest, [dataset], started, **QUIET)
-    use.click(begin_adopting, [dataset, classifier], started, **QUIET)
+    job_outputs = [job_id, status, timer]
+    start.click(begin_training, [dataset], job_outputs, **QUIET)
+    without.click(begin_without, [dataset], job_outputs, **QUIET)
+    adopt.click(use_newest, [dataset], job_outputs, **QUIET)
+    use.click(begin_adopting, [dataset, classifier], job_outputs, **QUIET)
     keep.click(**wire(decline, [dataset], tables, status))
     timer.tick(**wire(watch, [job_id, dataset], [status, timer, *tables], status))
-    gr.on(None, under_way, [dataset], started, **QUIET)
+    gr.on(None, under_way, [dataset], job_outputs, **QUIET)
     waiting.tick(show, [dataset], tables, **QUIET)
     gr.on(None, show, [dataset], tables, **QUIET)
 
@@ -193,14 +193,14 @@ def comparison_html(
         )
     newest = classifiers[0]
     active = next((c for c in classifiers if c.active), newest)
-    compared = [active] if active.id == newest.id else [active, newest]
+    entries = [active] if active.id == newest.id else [active, newest]
     return render(
         "retrain.html",
         active=active,
-        new=newest.name if len(compared) == 2 else "",
+        new=newest.name if len(entries) == 2 else "",
         candidate=candidate,
         reviewed=reviewed,
-        rows=_rows(compared),
+        rows=_rows(entries),
         listing=listing_html(classifiers),
     )
 

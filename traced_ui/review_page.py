@@ -250,8 +250,8 @@ def shown_text(row: Any, leading: Mapping[int, tuple[int, int]] | None, longest:
 def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Choice]]:
     """The bars and values of each field."""
     groups = groups_of(filter)
-    used = dict.fromkeys(groups.leaves(), "any")
-    used |= {
+    modes = dict.fromkeys(groups.leaves(), "any")
+    modes |= {
         part: "none"
         for group in groups.parts
         if isinstance(group, Group) and group.how == "none"
@@ -261,7 +261,7 @@ def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[C
     def choice(name: str, value: str, label: str, count: int, most: int) -> Choice:
         part = Condition(name, value)
         is_only = all(filter.get(key) == text for key, text in part.fields.items())
-        how = "only" if is_only else used.get(part, "")
+        how = "only" if is_only else modes.get(part, "")
         count_text = percent(count / values.pairs) if values.is_sample else f"{count:,}"
         return Choice(str(part), label, count_text, how, count / most)
 
@@ -276,11 +276,15 @@ def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[C
         ]
         for name, bars in values.numbers.items()
     }
-    closed = ("decision", "picture")
+    closed_fields = ("decision", "picture")
     for name, words in values.words.items():
         choices[name] = [
             choice(
-                name, word, label(name, word) if name in closed else word, count, values.pairs or 1
+                name,
+                word,
+                label(name, word) if name in closed_fields else word,
+                count,
+                values.pairs or 1,
             )
             for word, count in words
         ]
@@ -355,10 +359,10 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
 def _opinions(view: PairView) -> list[tuple[str, str]]:
     """What each curator says about the pair, if they disagree: (name, verdict as listed)."""
     latest = {act.author: act for act in view.history}
-    judged = [(name, act) for name, act in latest.items() if act.decision]
-    if len({(act.decision, act.corrected_caption) for _, act in judged}) < 2:
+    opinions = [(name, act) for name, act in latest.items() if act.decision]
+    if len({(act.decision, act.corrected_caption) for _, act in opinions}) < 2:
         return []
-    return [(name, _after(act)) for name, act in judged]
+    return [(name, _after(act)) for name, act in opinions]
 
 
 def _order_label(order: str) -> str:
@@ -428,12 +432,12 @@ def why(view: PairView) -> Why | None:
         alone = max((i for i in text_of if i < len(gains)), key=lambda i: gains[i], default=None)
         before = float(trajectory.scores[0])
         if float(trajectory.scores[step]) - before >= RISE:
-            gone, after = sorted(trajectory.removed[:step]), float(trajectory.scores[step])
+            word_indices, after = sorted(trajectory.removed[:step]), float(trajectory.scores[step])
         elif alone is not None and gains[alone] >= RISE:
-            gone, after = [alone], before + float(gains[alone])
+            word_indices, after = [alone], before + float(gains[alone])
         else:
             return Why("Least expected in this caption:", tuple(texts), "")
-        words = tuple(dict.fromkeys(text_of[i] for i in gone))
+        words = tuple(dict.fromkeys(text_of[i] for i in word_indices))
         return Why("Without", words, f"the match rises from {before:.2f} to {after:.2f}")
     return Why("Least expected in this caption:", tuple(texts), "")
 
@@ -510,8 +514,8 @@ def table(
     """A page of the queue as a table. `extras`: the columns of the source by pair id, and `tags`;
     `order`: of the queue. `view`: the scroll position stays as long as this does. `has_more`:
     whether rows follow on this page. `leading`, `is_unfamiliar`: as for `queue`."""
-    named = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
-    columns = {**_TABLE, **_PLAIN, **{EXTRA + name: name for name in named[:MOST_COLUMNS]}}
+    extra_names = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
+    columns = {**_TABLE, **_PLAIN, **{EXTRA + name: name for name in extra_names[:MOST_COLUMNS]}}
     lines, numbers = [], {}
     for row in rows:
         decision = judgement(row.decision, row.enriches)
@@ -677,10 +681,10 @@ def question(view: PairView, action: str) -> Markup:
     """Ask whether to change the pair's existing verdict. `action`: a verdict, "suggestion-N" or
     "enrich-N"."""
     labels: dict[str, str] = {key: label for key, (_, label, _) in DECISIONS.items()}
-    wanted = labels.get(action, TEXTS["correction"].button)
+    new_label = labels.get(action, TEXTS["correction"].button)
     verdict = LISTED[judgement(view.decision, view.enriches) or ""]
     return render(
-        "review/question.html", view=view, verdict=verdict, wanted=wanted,
+        "review/question.html", view=view, verdict=verdict, wanted=new_label,
         contradicts=contradicts_labels(view, action),
     )  # fmt: skip
 

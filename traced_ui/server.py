@@ -131,11 +131,11 @@ def create_app(
         )
     keep_light(app)
     blocks.has_launched = True  # Gradio checks the paths of files only after a launch
-    for mounted in mounted_in(app):
-        mounted.add_middleware(
+    for gradio_app in mounted_in(app):
+        gradio_app.add_middleware(
             FileGuard,
             blocks=blocks,
-            pages=mounted.state_holder,
+            pages=gradio_app.state_holder,
             quota=workspace.uploads,
             is_framed=is_framed,
         )

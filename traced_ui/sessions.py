@@ -56,11 +56,11 @@ class Sessions(StateHolder):
 
 def keep_light(app: fastapi.FastAPI) -> None:
     """Use lightweight sessions in the Gradio apps mounted in `app`."""
-    for mounted in mounted_in(app):
-        blocks = mounted.get_blocks()
+    for gradio_app in mounted_in(app):
+        blocks = gradio_app.get_blocks()
         blocks.state_session_capacity = MOST
-        mounted.state_holder = Sessions()
-        mounted.state_holder.set_blocks(blocks)
+        gradio_app.state_holder = Sessions()
+        gradio_app.state_holder.set_blocks(blocks)
 
 
 def mounted_in(app: fastapi.FastAPI) -> list[App]:

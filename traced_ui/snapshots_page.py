@@ -100,8 +100,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
 
     redraw = (draw, [dataset], [listing, comparing, before, after, comparison, which, undo])
     take.click(**wire(store, [dataset, name], [name, answer], answer)).then(*redraw, **QUIET)
-    compared = (_compare(workspace), [dataset], [comparison])
-    start_by(compare, status, workspace, dataset, "diff", compared, before=before, after=after)
+    diff_redraw = (_compare(workspace), [dataset], [comparison])
+    start_by(compare, status, workspace, dataset, "diff", diff_redraw, before=before, after=after)
     report = (restore_note, [dataset], [message, undo])
     for button, is_dry_run in ((look, True), (restore, False)):
         start_by(

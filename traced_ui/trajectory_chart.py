@@ -179,5 +179,5 @@ def _text(trajectory: Trajectory, t: int) -> Markup:
         for i, word in enumerate(trajectory.caption.words)
         if i not in removed_indices
     ]
-    spaced = [piece for word in words for piece in (("kept", " "), word)][1:]
-    return render("difference.html", changes=spaced)
+    pieces = [piece for word in words for piece in (("kept", " "), word)][1:]
+    return render("difference.html", changes=pieces)

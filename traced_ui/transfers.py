@@ -91,8 +91,8 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
     def discard(upload: str) -> Response:
         """Delete an upload; refused if a dataset uses it."""
         try:
-            used = [path for row in workspace.datasets() for path in (row.source, row.root)]
-            if any(Path(path).is_relative_to(uploads.folder / upload) for path in used):
+            paths = [path for row in workspace.datasets() for path in (row.source, row.root)]
+            if any(Path(path).is_relative_to(uploads.folder / upload) for path in paths):
                 raise SettingsError("This upload belongs to a dataset.")
             uploads.discard(upload)
         except TracedError as problem:

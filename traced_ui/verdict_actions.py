@@ -116,13 +116,13 @@ class VerdictActions(TagActions):
             name = act.name or "a pair"
             return message_part(question if is_shown else note(_HAS_VERDICT.format(name)))
         if not is_shown:
-            saved = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
-            self.toast += render("review/saved.html", saved=[saved], is_last=False)
+            report = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
+            self.toast += render("review/saved.html", saved=[report], is_last=False)
             return {"queue": self.draw_queue()[0], "toast": self.toast}
         # Queried before the verdict, which may remove the pair from the queue.
         following = self._neighbour("next")
         try:
-            saved = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
+            report = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
         except VerdictConflict as problem:
             # A curator who is asked to check again must see the current state of the pair.
             self._say(explain_on_page(problem), "warning")
@@ -130,7 +130,7 @@ class VerdictActions(TagActions):
         if following is None:
             following = self._first()
         is_last = following is None or following == state.pair
-        self.toast += render("review/saved.html", saved=[saved], is_last=is_last)
+        self.toast += render("review/saved.html", saved=[report], is_last=is_last)
         if following != state.pair:
             state.show(following)
         return None
@@ -185,11 +185,11 @@ class VerdictActions(TagActions):
     def _edit_caption(self, act: PageAction) -> None:
         """Save a caption that was edited in the table, as a correction of its pair."""
         try:
-            saved = self.save(act.model_copy(update={"action": "correction"}))
+            report = self.save(act.model_copy(update={"action": "correction"}))
         except TracedError as problem:  # the table is drawn anew, with what is stored
             self._say(f"{explain_on_page(problem)} You wrote: {act.text}", "warning")
         else:
-            self.toast += render("review/saved.html", saved=[saved], is_last=False)
+            self.toast += render("review/saved.html", saved=[report], is_last=False)
             if self.state.pair == act.pair and not self._shows(act.pair or 0):
                 self.state.pair = self._first()
 

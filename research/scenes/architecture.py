@@ -27,10 +27,10 @@ def byte_pair_tokenizer(
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    built = Tokenizer(models.BPE())
-    built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    built.decoder = decoders.ByteLevel()
-    built.train_from_iterator(
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(
         texts,
         trainers.BpeTrainer(
             vocab_size=vocabulary,
@@ -40,7 +40,7 @@ def byte_pair_tokenizer(
         ),
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=built, pad_token="<pad>", eos_token=end, extra_special_tokens=named
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token=end, extra_special_tokens=named
     )
 
 
@@ -53,11 +53,11 @@ CONTEXT = 32
 
 def make_tokenizer(tokens: Sequence[str] = TOKENS) -> BertTokenizerFast:
     """A tokenizer that, once saved, `AutoTokenizer` can load."""
-    named = {} if tokens is TOKENS else {"strip_accents": False}
+    options = {} if tokens is TOKENS else {"strip_accents": False}
     return BertTokenizerFast(
         vocab={token: number for number, token in enumerate(tokens)},
         do_lower_case=True,
-        **named,
+        **options,
         model_max_length=CONTEXT,
         bos_token="[DEC]",
         additional_special_tokens=["[ENC]"],
@@ -155,8 +155,8 @@ def _copy_image_tower(source: Any, target: Any) -> None:
             getattr(new.self_attn, name).bias.copy_(old.self_attn.qkv.bias[rows])
     target.post_layernorm.load_state_dict(source.post_layernorm.state_dict())
     # Scale the output of CLIP's additional layer norm to the magnitude of BLIP's embeddings.
-    embedded = source.embeddings.position_embedding[0, 1:].std()
-    target.pre_layrnorm.weight.fill_(float(embedded))
+    magnitude = source.embeddings.position_embedding[0, 1:].std()
+    target.pre_layrnorm.weight.fill_(float(magnitude))
 
 
 def initialise(model: Any) -> None:

@@ -41,8 +41,8 @@ class Canvas:
         self.draw.polygon([(x * self.side, y * self.side) for x, y in points], self.tone(fill))
 
     def line(self, points: list[tuple[float, float]], width: float, fill: RGB) -> None:
-        placed = [(x * self.side, y * self.side) for x, y in points]
-        self.draw.line(placed, self.tone(fill), max(1, round(width * self.side)))
+        positions = [(x * self.side, y * self.side) for x, y in points]
+        self.draw.line(positions, self.tone(fill), max(1, round(width * self.side)))
 
 
 def draw_background(

@@ -43,8 +43,8 @@ def description_of(text: str) -> Description | None:
     if claims is None:
         return None
     words = _words(text)
-    mentioned = dict.fromkeys(phrasing.NOUN_OF.get(word) for word in words)
-    nouns = [noun for noun in mentioned if noun is not None and noun in claims]
+    mentions = dict.fromkeys(phrasing.NOUN_OF.get(word) for word in words)
+    nouns = [noun for noun in mentions if noun is not None and noun in claims]
     first = nouns[0]
     phrases = tuple(_phrase(noun, claims) for noun in nouns)
     links = tuple(
@@ -141,9 +141,9 @@ def merge(base: Description, other: Description) -> Description:
         if link_and_place is not None and links[link_and_place[1] - 1].kind in ("and", "near"):
             links[link_and_place[1] - 1] = link_and_place[0]
     absent = base.absent or other.absent
-    seated = {link.subject for link in links if link.kind == "sits"}
+    sitters = {link.subject for link in links if link.kind == "sits"}
     phrases = [
-        replace(phrase, action=None) if index in seated else phrase
+        replace(phrase, action=None) if index in sitters else phrase
         for index, phrase in enumerate(phrases)
     ]
     return replace(
@@ -168,11 +168,11 @@ def visual(scene: Scene, rng: random.Random, rate: float = 0.3) -> Description:
 def invent(description: Description, scene: Scene, rng: random.Random) -> Description | None:
     """The description with one more false claim; None if nothing can be invented."""
     if rng.random() < _INVENTED_THING:
-        mentioned = {phrase.noun for phrase in description.phrases}
+        mentions = {phrase.noun for phrase in description.phrases}
         absent = [
             noun
             for noun in NOUNS
-            if scene.find(noun) is None and noun not in mentioned and fits(noun, scene.setting)
+            if scene.find(noun) is None and noun not in mentions and fits(noun, scene.setting)
         ]
         noun = rng.choice(absent)
         colour = None if noun in COLOURLESS else rng.choice(colours_of(noun))

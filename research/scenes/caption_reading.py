@@ -38,16 +38,16 @@ def claims_of(text: str) -> Claims | None:
     """
     words = tuple(word.lower().strip(".,") for word in Caption.parse(text).words)
     words = tuple(word for word in words if word)
-    return next((made for end, made in _caption(words) if end == len(words)), None)
+    return next((atoms for end, atoms in _caption(words) if end == len(words)), None)
 
 
 def _caption(words: Words) -> Iterator[Reading]:
     for start, first in _optional(words, 0, _PLACES, "in "):
         for at in _after_opener(words, start):
-            for end, nouns, made in _noun_phrase(words, at, leading=True):
+            for end, nouns, atoms in _noun_phrase(words, at, leading=True):
                 for last, more in _links(words, end, nouns):
-                    for done, rest in _tail(words, last):
-                        yield done, first | made | more | rest
+                    for stop, rest in _tail(words, last):
+                        yield stop, first | atoms | more | rest
 
 
 def _after_opener(words: Words, at: int) -> Iterator[int]:
@@ -75,15 +75,15 @@ def _noun_phrase(words: Words, at: int, leading: bool = False) -> Iterator[tuple
     noun = phrasing.NOUN_OF.get(words[position]) if position < len(words) else None
     if noun is None:
         return
-    made = {noun, *(f"{noun}/{quality}" for quality in qualities)}
-    made |= {f"{noun}*{count}"} if count else set()
-    for end, dressed in _garment(words, position + 1, noun):
+    atoms = {noun, *(f"{noun}/{quality}" for quality in qualities)}
+    atoms |= {f"{noun}*{count}"} if count else set()
+    for end, garment in _garment(words, position + 1, noun):
         for last in _after_copula(words, end, leading):
             # First without an action: "sitting on a bench" is a relation, not an action.
-            yield last, noun, frozenset(made | dressed)
+            yield last, noun, frozenset(atoms | garment)
             if last < len(words) and words[last] in _ACTIONS:
                 action = _ACTIONS[words[last]]
-                yield last + 1, noun, frozenset(made | dressed | {f"{noun}/{action}"})
+                yield last + 1, noun, frozenset(atoms | garment | {f"{noun}/{action}"})
 
 
 def _garment(words: Words, at: int, noun: str) -> Iterator[tuple[int, set[str]]]:
@@ -109,14 +109,14 @@ def _links(words: Words, at: int, first: str) -> Iterator[Reading]:
             start = _match(words, at, before)
             if start is None:
                 continue
-            for end, noun, made in _noun_phrase(words, start):
+            for end, noun, atoms in _noun_phrase(words, start):
                 last = _match(words, end, behind)
                 if last is None or (kind == "sits" and noun not in _SEATS):
                     continue
                 tie = f"{noun} {kind} {first}" if inverse else f"{first} {kind} {noun}"
-                claimed = made | ({tie} if kind in TELLING else _NOTHING)
-                for done, more in _links(words, last, first):
-                    yield done, claimed | more
+                claims = atoms | ({tie} if kind in TELLING else _NOTHING)
+                for stop, more in _links(words, last, first):
+                    yield stop, claims | more
     yield at, _NOTHING
 
 
@@ -148,10 +148,10 @@ def _optional(words: Words, at: int, phrases: Mapping[str, str], prefix: str) ->
 
 def _match(words: Words, at: int, phrase: str) -> int | None:
     """End of the phrase if it occurs at `at`, else None; articles may be missing or different."""
-    for wanted in phrase.split():
-        if wanted in _ARTICLES:
+    for word in phrase.split():
+        if word in _ARTICLES:
             at += at < len(words) and words[at] in _ARTICLES
-        elif at < len(words) and words[at] == wanted:
+        elif at < len(words) and words[at] == word:
             at += 1
         else:
             return None

@@ -48,29 +48,29 @@ def make_pairs(count: int, abstract: int, seed: int = SEED) -> tuple[list[Scene]
     """Scenes with captions: half of all pairs are wrong, `abstract` of the others are abstract."""
     rng = random.Random(seed)
     scenes = [make_scene(random.Random(seed + 1 + i)) for i in range(count)]
-    described = [(scene, describe(scene, rng)) for scene in scenes]
-    wanted = (["random", "noun", "fine-grained"] * count)[: count // 2]
-    planned: list[str | None] = [*wanted, *["abstract"] * abstract]
-    planned += [None] * (count - len(planned))
-    rng.shuffle(planned)
-    balanced = BalancedNoise()
+    true_pairs = [(scene, describe(scene, rng)) for scene in scenes]
+    kinds = (["random", "noun", "fine-grained"] * count)[: count // 2]
+    plan: list[str | None] = [*kinds, *["abstract"] * abstract]
+    plan += [None] * (count - len(plan))
+    rng.shuffle(plan)
+    sampler = BalancedNoise()
     pairs = []
-    for index, error in enumerate(planned):
-        scene, description = described[index]
+    for index, error in enumerate(plan):
+        scene, description = true_pairs[index]
         text = description.text
         if error == "abstract":
             pairs.append(DemoPair(abstract_caption(rng), text, None, (), True))
         elif error == "fine-grained":
-            noise = balanced(description, scene, rng)
+            noise = sampler(description, scene, rng)
             if noise is None:
-                pairs.append(_swap(random_swap(index, described, rng), text, "random"))
+                pairs.append(_swap(random_swap(index, true_pairs, rng), text, "random"))
             else:
                 spans = Caption.parse(noise.description.text).spans
-                changed = tuple(spans[i] for i in sorted(noise.changed))
-                pairs.append(DemoPair(noise.description.text, text, error, changed))
+                error_spans = tuple(spans[i] for i in sorted(noise.changed))
+                pairs.append(DemoPair(noise.description.text, text, error, error_spans))
         elif error is not None:
             swap = random_swap if error == "random" else noun_swap
-            pairs.append(_swap(swap(index, described, rng), text, error))
+            pairs.append(_swap(swap(index, true_pairs, rng), text, error))
         else:
             pairs.append(DemoPair(text, text, None, ()))
     return scenes, pairs
@@ -86,11 +86,11 @@ def plant_copies(scenes: list[Scene], pairs: list[DemoPair], copies: int, seed: 
     which pairs have one."""
     rng = random.Random(seed - 1)
     right = [n for n, pair in enumerate(pairs) if pair.noise is None and not pair.is_abstract]
-    copied = right[len(right) - copies :]
-    for original, copy in zip(right, copied, strict=False):
+    duplicates = right[len(right) - copies :]
+    for original, copy in zip(right, duplicates, strict=False):
         text = describe(scenes[original], rng).text
         scenes[copy], pairs[copy] = scenes[original], DemoPair(text, text, None, ())
-    return set(copied)
+    return set(duplicates)
 
 
 def write(
@@ -98,14 +98,14 @@ def write(
 ) -> None:
     """Write pictures, metadata.jsonl and truth.jsonl; deletes the previous contents of `folder`."""
     scenes, pairs = make_pairs(count, abstract, seed)
-    copied = plant_copies(scenes, pairs, copies, seed)
+    duplicates = plant_copies(scenes, pairs, copies, seed)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "images").mkdir(parents=True)
     metadata, truth = [], []
     for index, (scene, pair) in enumerate(zip(scenes, pairs, strict=True)):
         identity = f"scene-{index:04d}"
         name = f"images/{identity}.webp"
-        quality = _QUALITY_OF_COPIES if index in copied else _QUALITY
+        quality = _QUALITY_OF_COPIES if index in duplicates else _QUALITY
         render(scene, size).save(folder / name, "WEBP", quality=quality, method=4)
         metadata.append({"file_name": name, "id": identity, "caption": pair.caption})
         truth.append(

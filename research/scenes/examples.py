@@ -128,11 +128,11 @@ class Examples:
 
     def true_of(self, scenes: NDArray[np.int64], captions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """[i, j]: is caption j (scene j's caption number captions[j]) true of scene i?"""
-        held = np.zeros((len(scenes), len(_ATOMS) + 2), np.bool_)
-        np.put_along_axis(held, self.facts[scenes].astype(np.int64), True, axis=1)
-        held[:, ALWAYS] = True
-        claimed = self.claims[scenes, captions].astype(np.int64)
-        holds: NDArray[np.bool_] = np.all(held[:, claimed], axis=-1)
+        truths = np.zeros((len(scenes), len(_ATOMS) + 2), np.bool_)
+        np.put_along_axis(truths, self.facts[scenes].astype(np.int64), True, axis=1)
+        truths[:, ALWAYS] = True
+        atoms = self.claims[scenes, captions].astype(np.int64)
+        holds: NDArray[np.bool_] = np.all(truths[:, atoms], axis=-1)
         return holds
 
 
@@ -141,10 +141,10 @@ def open_examples(
 ) -> Examples:
     """The arrays in `folder`, which are drawn first unless they exist for this count and seed."""
     marker = folder / "made.json"
-    wanted: dict[str, int | str] = {"count": count, "seed": seed, "version": 1}
+    identity: dict[str, int | str] = {"count": count, "seed": seed, "version": 1}
     if wording is not ENGLISH:
-        wanted["language"] = wording.code
-    if not marker.exists() or json.loads(marker.read_text()) != wanted:
+        identity["language"] = wording.code
+    if not marker.exists() or json.loads(marker.read_text()) != identity:
         folder.mkdir(parents=True, exist_ok=True)
         for name, (shape, kind) in _SHAPES.items():
             np.lib.format.open_memmap(folder / f"{name}.npy", "w+", kind, (count, *shape)).flush()
@@ -153,7 +153,7 @@ def open_examples(
         with ProcessPoolExecutor(workers) as pool:
             for future in [pool.submit(_draw, folder, a, b, seed, wording.code) for a, b in parts]:
                 future.result()
-        marker.write_text(json.dumps(wanted))
+        marker.write_text(json.dumps(identity))
     return Examples(**{name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _SHAPES})
 
 
@@ -175,15 +175,15 @@ def _draw(folder: Path, first: int, last: int, seed: int, language: str) -> None
         for k in range(CAPTIONS):
             description = short_description(scene, rng, wording)
             arrays["words"][i, k] = _pad(_tokens(description, wording), LONGEST, 0)
-            held = [_ATOMS[atom] for atom in claims(description)]
-            arrays["claims"][i, k] = _pad(held, _CLAIMS, ALWAYS)
+            atoms = [_ATOMS[atom] for atom in claims(description)]
+            arrays["claims"][i, k] = _pad(atoms, _CLAIMS, ALWAYS)
             false = noise(description, scene, rng)
             if false is not None and is_short(false.description, wording):
                 tokens = _tokens(false.description, wording)
-                changed = wording.is_changed(description, false.description)
+                mask = wording.is_changed(description, false.description)
                 arrays["false_words"][i, k] = _pad(tokens, LONGEST, 0)
                 arrays["false_kind"][i, k] = KINDS.index(false.kind)
-                arrays["false_changed"][i, k, np.flatnonzero(changed)] = True
+                arrays["false_changed"][i, k, np.flatnonzero(mask)] = True
     for array in arrays.values():
         array.flush()
 

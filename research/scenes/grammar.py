@@ -59,11 +59,11 @@ class Description:
     @property
     def text(self) -> str:
         """The caption as a sentence, with initial capital and full stop."""
-        joined = " ".join(self.words)
+        sentence = " ".join(self.words)
         if self.setting_first and self.setting:
             head = " ".join(_setting(self))
-            joined = head + "," + joined[len(head) :]
-        return joined[0].upper() + joined[1:] + "."
+            sentence = head + "," + sentence[len(head) :]
+        return sentence[0].upper() + sentence[1:] + "."
 
 
 def words_of(description: Description) -> tuple[str, ...]:
@@ -142,9 +142,9 @@ def _describe(scene: Scene, rng: random.Random) -> Description:
     """Starts at one thing and continues along a relation or to another place."""
     start = rng.randrange(len(scene.things))
     order, links = [start], []
-    related = [r for r in scene.relations if start in (r.subject, r.object)]
-    if related and rng.random() < 0.85:
-        relation = rng.choice(related)
+    relations = [r for r in scene.relations if start in (r.subject, r.object)]
+    if relations and rng.random() < 0.85:
+        relation = rng.choice(relations)
         wording = rng.randrange(6)
         options = phrasing.LINKS[relation.kind]
         inverse = options[wording % len(options)][2]
@@ -153,8 +153,8 @@ def _describe(scene: Scene, rng: random.Random) -> Description:
         )
         links.append(Link(relation.kind, int(inverse), int(not inverse), wording))
     others = [i for i in range(len(scene.things)) if i not in order]
-    wanted = 0.6 if len(order) == 1 else 0.3
-    if others and rng.random() < wanted:
+    chance = 0.6 if len(order) == 1 else 0.3
+    if others and rng.random() < chance:
         other = rng.choice(others)
         links.append(_link_to(scene, order, other, rng))
         order.append(other)

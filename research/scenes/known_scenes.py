@@ -50,9 +50,9 @@ def draw_pictures(seed: int, count: int, unfamiliar: bool = False) -> list[Image
 def fit(folder: Path, count: int = SCENES) -> Familiarity:
     """Fit the distance on one half of the scenes and the threshold on the other."""
     scorer = load_scorer(str(folder), device="cpu", precision="float32")
-    with watch_features(scorer, LAYER) as seen:
+    with watch_features(scorer, LAYER) as batches:
         scorer.encode_images(draw_pictures(SEED, count))
-    features, half = np.concatenate(seen), count // 2
+    features, half = np.concatenate(batches), count // 2
     return fit_familiarity(LAYER, features[:half], KNOWN, features[half:])
 
 
@@ -66,9 +66,9 @@ def fit_familiarity(
     # Add 0.01 % of the mean variance, for directions without any variance.
     covariance += np.eye(len(covariance)) * 1e-4 * np.trace(covariance) / len(covariance)
     whitening = np.linalg.cholesky(np.linalg.inv(covariance)).astype(np.float32)
-    unlimited = Familiarity(layer, mean.astype(np.float32), whitening, np.inf)
-    threshold = float(np.quantile(unlimited.distances(fresh), quantile))
-    return replace(unlimited, threshold=threshold)
+    familiarity = Familiarity(layer, mean.astype(np.float32), whitening, np.inf)
+    threshold = float(np.quantile(familiarity.distances(fresh), quantile))
+    return replace(familiarity, threshold=threshold)
 
 
 def save(known: Familiarity, folder: Path) -> None:
@@ -84,9 +84,9 @@ def main() -> None:
     args = parser.parse_args()
     for folder in sorted(args.models.rglob("scenes-*")):
         if folder.name != "scenes-blip-captioner":
-            made = fit(folder)
-            save(made, folder)
-            print(f"{folder}: known up to {made.threshold:.1f} standard deviations")
+            familiarity = fit(folder)
+            save(familiarity, folder)
+            print(f"{folder}: known up to {familiarity.threshold:.1f} standard deviations")
 
 
 if __name__ == "__main__":

@@ -71,10 +71,10 @@ def rich(scene: Scene, rng: random.Random) -> Description:
     order, links = _order(scene)
     style = rng.randrange(6)
     while True:
-        related = {place for link in links for place in (link.subject, link.object)
-                   if link.kind in ("holds", "rides", "sits", "on")}  # fmt: skip
+        participants = {place for link in links for place in (link.subject, link.object)
+                        if link.kind in ("holds", "rides", "sits", "on")}  # fmt: skip
         description = Description(
-            tuple(_phrase(scene, i, place in related, style) for place, i in enumerate(order)),
+            tuple(_phrase(scene, i, place in participants, style) for place, i in enumerate(order)),
             tuple(replace(link, wording=style % 2) for link in links),  # not the inverse wording
             setting=scene.setting,
             weather=scene.weather if scene.weather != "clear" else None,

@@ -75,12 +75,12 @@ def paragraphs(
 ) -> Iterator[LongCaption]:
     """`count` scenes with a paragraph each; the numbers of its sentences and errors are drawn from
     `sentences` and `errors`. `pronouns`, `vague`: shares of the sentences."""
-    balanced = BalancedNoise()
+    sampler = BalancedNoise()
     for number in range(count):
         rng = random.Random(SEED + 1_000_000 * seed + number)
         scene = make_scene(rng)
         drafts = _sentences(scene, rng, rng.choice(sentences), pronouns, vague)
-        yield _compose(scene, _with_errors(drafts, scene, rng, rng.choice(errors), balanced), " ")
+        yield _compose(scene, _with_errors(drafts, scene, rng, rng.choice(errors), sampler), " ")
 
 
 def tag_lists(
@@ -91,12 +91,12 @@ def tag_lists(
 ) -> Iterator[LongCaption]:
     """`count` scenes with a list of tags each, such as "brown dog, dog sleeping, in a park"; scenes
     with few things have fewer tags than were drawn."""
-    balanced = BalancedNoise()
+    sampler = BalancedNoise()
     for number in range(count):
         rng = random.Random(SEED + 1_000_000 * seed + 500_000 + number)
         scene = make_scene(rng)
         drafts = _tags(scene, rng, rng.choice(tags))
-        yield _compose(scene, _with_errors(drafts, scene, rng, rng.choice(errors), balanced), ", ")
+        yield _compose(scene, _with_errors(drafts, scene, rng, rng.choice(errors), sampler), ", ")
 
 
 def _sentences(
@@ -247,15 +247,15 @@ def _compose(scene: Scene, drafts: Sequence[_Draft], separator: str) -> LongCapt
         spans = []
         for number, word in enumerate(draft.words):
             text += " " if number else ""
-            shown = word[0].upper() + word[1:] if is_paragraph and not number else word
-            spans.append((len(text), len(text) + len(shown)))
-            text += shown
+            form = word[0].upper() + word[1:] if is_paragraph and not number else word
+            spans.append((len(text), len(text) + len(form)))
+            text += form
         if is_paragraph and text[-1].isalnum():
             text += "."
-        changed = tuple(spans[i] for i in sorted(draft.changed))
+        error_spans = tuple(spans[i] for i in sorted(draft.changed))
         claims.append(
             DrawnClaim(
-                start, len(text), draft.kind, changed, draft.description is None, draft.subject
+                start, len(text), draft.kind, error_spans, draft.description is None, draft.subject
             )
         )
     return LongCaption(scene, text, tuple(claims))

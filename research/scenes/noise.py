@@ -60,9 +60,9 @@ def fine_grained(
     while weights:
         kind = rng.choices(list(weights), list(weights.values()))[0]
         del weights[kind]
-        changed = _CHANGES[kind](description, scene, rng)
-        if changed is not None and not is_true(changed, scene):
-            return SceneNoise(changed, changed_words(description, changed), kind)
+        variant = _CHANGES[kind](description, scene, rng)
+        if variant is not None and not is_true(variant, scene):
+            return SceneNoise(variant, changed_words(description, variant), kind)
     return None
 
 
@@ -80,10 +80,10 @@ def _replace_phrase(description: Description, number: int, phrase: NounPhrase) -
 
 
 def _colour(d: Description, scene: Scene, rng: random.Random) -> Description | None:
-    chosen = [k for k, p in enumerate(d.phrases) if p.colour]
-    if not chosen:
+    candidates = [k for k, p in enumerate(d.phrases) if p.colour]
+    if not candidates:
         return None
-    k = rng.choice(chosen)
+    k = rng.choice(candidates)
     phrase = d.phrases[k]
     options = set(colours_of(phrase.noun, scene.unfamiliar)) - {phrase.colour}
     return (
@@ -120,7 +120,7 @@ def _can_stand(noun: str, number: int, d: Description, scene: Scene) -> bool:
         return False
     if phrase.count > 1 and noun not in SEVERAL:
         return False
-    allowed: dict[tuple[str, bool], tuple[str, ...]] = {
+    choices: dict[tuple[str, bool], tuple[str, ...]] = {
         ("holds", True): CATEGORIES["person"],
         ("holds", False): HELD,
         ("rides", True): CATEGORIES["person"],
@@ -135,41 +135,41 @@ def _can_stand(noun: str, number: int, d: Description, scene: Scene) -> bool:
     }
     for link in d.links:
         if number in (link.subject, link.object):
-            nouns = allowed.get((link.kind, number == link.subject))
+            nouns = choices.get((link.kind, number == link.subject))
             if nouns is not None and noun not in nouns:
                 return False
     return True
 
 
 def _count(d: Description, scene: Scene, rng: random.Random) -> Description | None:
-    tied = {
+    participants = {
         k for link in d.links if link.kind not in ("near", "and", "with", "left", "right")
         for k in (link.subject, link.object)
     }  # fmt: skip
-    chosen = [k for k, p in enumerate(d.phrases) if p.noun in SEVERAL and k not in tied]
-    several = [k for k in chosen if d.phrases[k].count > 1]
-    if not chosen:
+    candidates = [k for k, p in enumerate(d.phrases) if p.noun in SEVERAL and k not in participants]
+    several = [k for k in candidates if d.phrases[k].count > 1]
+    if not candidates:
         return None
-    k = rng.choice(several or chosen)
+    k = rng.choice(several or candidates)
     phrase = d.phrases[k]
     options = [count for count in (1, 2, 2, 3) if count != phrase.count]
     return _replace_phrase(d, k, replace(phrase, count=rng.choice(options)))
 
 
 def _size(d: Description, scene: Scene, rng: random.Random) -> Description | None:
-    chosen = [k for k, p in enumerate(d.phrases) if p.size]
-    if not chosen:
+    candidates = [k for k, p in enumerate(d.phrases) if p.size]
+    if not candidates:
         return None
-    k = rng.choice(chosen)
+    k = rng.choice(candidates)
     other = "small" if d.phrases[k].size == "big" else "big"
     return _replace_phrase(d, k, replace(d.phrases[k], size=other))
 
 
 def _action(d: Description, scene: Scene, rng: random.Random) -> Description | None:
-    chosen = [k for k, p in enumerate(d.phrases) if p.action and p.noun in ACTIONS_OF]
-    if not chosen:
+    candidates = [k for k, p in enumerate(d.phrases) if p.action and p.noun in ACTIONS_OF]
+    if not candidates:
         return None
-    k = rng.choice(chosen)
+    k = rng.choice(candidates)
     options = [a for a in ACTIONS_OF[d.phrases[k].noun] if a != d.phrases[k].action]
     return (
         _replace_phrase(d, k, replace(d.phrases[k], action=rng.choice(options)))
@@ -228,8 +228,8 @@ def _exchange(d: Description) -> Description:
 
 
 def _negation(d: Description, scene: Scene, rng: random.Random) -> Description | None:
-    mentioned = {phrase.noun for phrase in d.phrases}
-    silent = [thing.noun for thing in scene.things if thing.noun not in mentioned]
+    mentions = {phrase.noun for phrase in d.phrases}
+    silent = [thing.noun for thing in scene.things if thing.noun not in mentions]
     if d.absent is None or not silent:
         return None
     return replace(d, absent=rng.choice(silent))
@@ -264,17 +264,17 @@ class BalancedNoise:
         self, description: Description, scene: Scene, rng: random.Random
     ) -> SceneNoise | None:
         self._true.update(_terms(description))
-        made = [fine_grained(description, scene, rng) for _ in range(self._candidates)]
-        best = min((m for m in made if m is not None), key=self._excess, default=None)
+        candidates = [fine_grained(description, scene, rng) for _ in range(self._candidates)]
+        best = min((m for m in candidates if m is not None), key=self._excess, default=None)
         if best is not None:
             self._false.update(_terms(best.description))
         return best
 
     def _excess(self, noise: SceneNoise) -> float:
         """How much more frequent the terms are in false captions so far; at most 1 per term."""
-        changed = Counter(_terms(noise.description))
+        terms = Counter(_terms(noise.description))
         total = 0.0
-        for term in changed:
+        for term in terms:
             true, false = self._true[term] + 4.0, self._false[term] + 4.0
             total += (false - true) / (false + true)
         return total
@@ -326,16 +326,16 @@ def _swap(
     nouns = {phrase.noun for phrase in description.phrases}
     fallback = None
     #: By number, as few captions are drawn many times: whether it is false here and shares a noun.
-    known: dict[int, tuple[bool, bool]] = {}
+    cache: dict[int, tuple[bool, bool]] = {}
     for _ in range(4000):
         number = rng.randrange(len(pairs)) if among is None else rng.choice(among)
         other = pairs[number][1]
-        if number not in known:
-            known[number] = (
+        if number not in cache:
+            cache[number] = (
                 other.words != description.words and not is_true(other, scene),
                 bool(nouns & {phrase.noun for phrase in other.phrases}),
             )
-        is_false, shares = known[number]
+        is_false, shares = cache[number]
         if not is_false:
             continue
         fallback = other

@@ -60,8 +60,8 @@ def next_word_loss(
     ids, mask = stack([[dec, *text[1:-1], STOP, text[-1]] for text in texts])
     output = model.text_decoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=states)
     logits = output.logits[:, :-1].float()
-    wanted = mask[:, 1:].bool()
-    return F.cross_entropy(logits[wanted], ids[:, 1:][wanted])
+    target_mask = mask[:, 1:].bool()
+    return F.cross_entropy(logits[target_mask], ids[:, 1:][target_mask])
 
 
 def train_clip(
@@ -119,10 +119,12 @@ def _vectors(
     """Image vectors, text vectors, and the image tower's states before pooling."""
     ids, mask = stack(texts)
     image = model.vision_model(pixel_values=pixels)
-    seen = model.visual_projection(image.pooler_output)
-    read = model.text_projection(model.text_model(input_ids=ids, attention_mask=mask).pooler_output)
+    image_vectors = model.visual_projection(image.pooler_output)
+    text_vectors = model.text_projection(
+        model.text_model(input_ids=ids, attention_mask=mask).pooler_output
+    )
     return (
-        F.normalize(seen.float(), dim=-1),
-        F.normalize(read.float(), dim=-1),
+        F.normalize(image_vectors.float(), dim=-1),
+        F.normalize(text_vectors.float(), dim=-1),
         image.last_hidden_state,
     )

@@ -47,8 +47,8 @@ class Pen:
         return max(1, round(width * self.height))
 
     def polygon(self, points: Sequence[Point], fill: RGB, edge: bool = True) -> None:
-        placed = [self._place(point) for point in points]
-        self.draw.polygon(placed, fill, shade(fill, 0.65) if edge else fill)
+        positions = [self._place(point) for point in points]
+        self.draw.polygon(positions, fill, shade(fill, 0.65) if edge else fill)
 
     def ellipse(
         self, x: float, y: float, rx: float, ry: float, fill: RGB, edge: bool = True
@@ -73,8 +73,8 @@ class Pen:
         self.draw.rectangle(box, fill, shade(fill, 0.65) if edge else None)
 
     def line(self, points: Sequence[Point], width: float, fill: RGB) -> None:
-        placed = [self._place(point) for point in points]
-        self.draw.line(placed, fill, self._width(width), joint="curve")
+        positions = [self._place(point) for point in points]
+        self.draw.line(positions, fill, self._width(width), joint="curve")
 
     def half_disc(self, x: float, y: float, rx: float, ry: float, fill: RGB) -> None:
         """The upper half of an ellipse whose flat side is at `y`."""

@@ -61,7 +61,7 @@ def _height(thing: Thing) -> float:
 
 
 def _width(scene: Scene, members: list[int]) -> float:
-    needed = 0.0
+    width = 0.0
     for i in members:
         thing = scene.things[i]
         wide = _height(thing) * WIDTHS[thing.noun]
@@ -74,8 +74,8 @@ def _width(scene: Scene, members: list[int]) -> float:
         if thing.role == "canopy":
             wide *= _CANOPY[thing.noun]
         if thing.role not in ("sky",):
-            needed = max(needed, wide)
-    return needed * 1.06
+            width = max(width, wide)
+    return width * 1.06
 
 
 #: Scale factors of things with something under them.
@@ -121,11 +121,11 @@ def _arrange(
     elif "canopy" in by_role:
         canopy = spot("canopy", grow=_CANOPY[scene.things[by_role["canopy"]].noun])
         under = spot("under", dx=0.05 * scale)
-        lowered = min(
+        height = min(
             under.height,
             canopy.height * (0.68 if scene.things[canopy.thing].noun == "table" else 0.55),
         )
-        spots = [canopy, Spot(under.thing, under.x, floor + 0.015, lowered, flip, under.pose)]
+        spots = [canopy, Spot(under.thing, under.x, floor + 0.015, height, flip, under.pose)]
     if "sky" in by_role:
         i = by_role["sky"]
         top = max(0.05 + high[i], min(0.34, floor - max(s.height for s in spots) - 0.05))

@@ -81,14 +81,14 @@ def vectors(of: Sequence[Scene], clip: Path, cache: Path) -> Floats:
     """Unit vectors [scenes, d] of the scenes' pictures, from the file `cache` if it has been
     written."""
     if cache.exists():
-        with np.load(cache) as saved:
-            known: Floats = saved["vectors"]
-        return known
-    made = picture_vectors(load_scorer(str(clip), "clip", "cpu"), pictures_of(of))
+        with np.load(cache) as archive:
+            cached_vectors: Floats = archive["vectors"]
+        return cached_vectors
+    new_vectors = picture_vectors(load_scorer(str(clip), "clip", "cpu"), pictures_of(of))
     cache.parent.mkdir(parents=True, exist_ok=True)
     with replacement(cache) as part, part.open("wb") as file:
-        np.savez(file, vectors=made)
-    return made
+        np.savez(file, vectors=new_vectors)
+    return new_vectors
 
 
 def untrained_model(shape: Shape, seed: int) -> ClipCap:
@@ -124,12 +124,12 @@ def train(
     out = folder / f"{kind}-{seed}"
     if (out / "model.safetensors").exists():
         return out
-    drawn = scenes(shape.scenes, seed)
-    seen = torch.from_numpy(vectors(drawn, SENDER, folder / f"sender-{seed}-{shape.scenes}.npz"))
+    sample = scenes(shape.scenes, seed)
+    inputs = torch.from_numpy(vectors(sample, SENDER, folder / f"sender-{seed}-{shape.scenes}.npz"))
     captioner = untrained_model(shape, seed)
     training = Likelihood(
-        ClipCapPolicy(captioner, LONGEST), lambda rows: seen[list(rows)],
-        [(row, text) for row, texts in enumerate(references(drawn, kind, seed)) for text in texts],
+        ClipCapPolicy(captioner, LONGEST), lambda rows: inputs[list(rows)],
+        [(row, text) for row, texts in enumerate(references(sample, kind, seed)) for text in texts],
         shape.recipe,
     )  # fmt: skip
     checkpoint = folder / f"{kind}-{seed}.pt"
@@ -151,16 +151,16 @@ def fine_tune(
     out = folder / f"{kind}-{seed}-self-retrieval"
     if (out / "model.safetensors").exists():
         return out
-    drawn = scenes(shape.scenes, seed)
+    sample = scenes(shape.scenes, seed)
     name = f"{seed}-{shape.scenes}.npz"
-    seen = torch.from_numpy(vectors(drawn, SENDER, folder / f"sender-{name}"))
-    pictures = vectors(drawn, RECEIVER, folder / f"receiver-{name}")
+    inputs = torch.from_numpy(vectors(sample, SENDER, folder / f"sender-{name}"))
+    pictures = vectors(sample, RECEIVER, folder / f"receiver-{name}")
     scorer = load_scorer(str(RECEIVER), "clip", "cpu")
     receiver = Receiver.of(scorer, pictures)
     recipe = Recipe(bag_curriculum(steps), min(100, shape.scenes), learning_rate=1e-4, seed=seed)
     policy = ClipCapPolicy(load_clipcap(folder / f"{kind}-{seed}"), LONGEST, _RANK, seed)
-    near = receiver.neighbours(references(drawn, kind, seed))
-    training = SelfRetrieval(policy, receiver, lambda rows: seen[list(rows)], near, recipe)
+    near = receiver.neighbours(references(sample, kind, seed))
+    training = SelfRetrieval(policy, receiver, lambda rows: inputs[list(rows)], near, recipe)
     checkpointing.run(training, out.with_suffix(".pt"), f"{kind} {seed} {shape} {steps}", report)
     policy.save(out)
     return out
@@ -195,8 +195,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                           f"{figures.words:.1f} tokens", flush=True)  # fmt: skip
 
             steps = args.self_retrieval_steps
-            tuned = fine_tune(args.folder, kind, args.seed, steps, shape, record_reward)
-            print(f"{kind}: {tuned}", flush=True)
+            folder = fine_tune(args.folder, kind, args.seed, steps, shape, record_reward)
+            print(f"{kind}: {folder}", flush=True)
 
 
 if __name__ == "__main__":

@@ -192,9 +192,9 @@ class QuestionTraining:
         def loss(targets: Sequence[Mapping[int, int]]) -> torch.Tensor:
             places = [(row, at) for row, page in enumerate(targets) for at in page]
             rows, columns = torch.tensor(places, device=device).T
-            expected = [token for page in targets for token in page.values()]
+            labels = [token for page in targets for token in page.values()]
             logits = self.model.lm_head(states[rows, columns])
-            return F.cross_entropy(logits, torch.tensor(expected, device=device))
+            return F.cross_entropy(logits, torch.tensor(labels, device=device))
 
         return (
             loss([page.answers for page in pages]),
@@ -254,12 +254,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--clip", type=Path, help="folder of the CLIP with the image tower")
     parser.add_argument("--device", default="cpu")
-    given = parser.parse_args(arguments)
-    untrained = given.folder / "untrained"
-    if not (untrained / "model.safetensors").exists():
-        make_vision_language_model(untrained, given.width, given.layers, given.seed, given.clip)
-    recipe = QuestionRecipe(given.steps, given.batch, seed=given.seed)
-    training = QuestionTraining(untrained, recipe, given.device)
+    args = parser.parse_args(arguments)
+    base_model = args.folder / "untrained"
+    if not (base_model / "model.safetensors").exists():
+        make_vision_language_model(base_model, args.width, args.layers, args.seed, args.clip)
+    recipe = QuestionRecipe(args.steps, args.batch, seed=args.seed)
+    training = QuestionTraining(base_model, recipe, args.device)
 
     def report(losses: Losses) -> None:
         if losses.step % 50 == 0 or losses.step == recipe.steps:
@@ -268,11 +268,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 flush=True,
             )
 
-    identity = f"{recipe} {given.width} {given.layers}"
-    checkpointing.run(training, given.folder / "checkpoint.pt", identity, report)
-    training.model.save_pretrained(given.folder / "model")
-    training.scorer.processor.save_pretrained(given.folder / "model")
-    print(given.folder / "model")
+    identity = f"{recipe} {args.width} {args.layers}"
+    checkpointing.run(training, args.folder / "checkpoint.pt", identity, report)
+    training.model.save_pretrained(args.folder / "model")
+    training.scorer.processor.save_pretrained(args.folder / "model")
+    print(args.folder / "model")
 
 
 if __name__ == "__main__":

@@ -54,11 +54,13 @@ def train_wording(
 
     def losses_at(step: int) -> dict[str, torch.Tensor]:
         batch = draw_batch(examples, schedule.batch, step, seed)
-        seen = torch.from_numpy(states[batch.scenes]).float()
+        batch_states = torch.from_numpy(states[batch.scenes]).float()
         texts = learner.text_vectors([*batch.texts, *batch.own_false])
         scale = learner.log_scale.exp().clamp(max=100)
-        contrast, similarity = contrast_loss(learner.image_vectors(seen), texts, scale, batch)
-        matching = matching_loss(learner, batch, seen, similarity.detach(), step)
+        contrast, similarity = contrast_loss(
+            learner.image_vectors(batch_states), texts, scale, batch
+        )
+        matching = matching_loss(learner, batch, batch_states, similarity.detach(), step)
         return {"contrast": contrast, "matching": 2 * matching}
 
     train_loop(

@@ -99,8 +99,8 @@ class RetrievalLearner(nn.Module):
             encoder_hidden_states=states,
             encoder_attention_mask=torch.ones(states.shape[:2], dtype=torch.long),
         )
-        fused: torch.Tensor = output.last_hidden_state
-        return fused
+        text_states: torch.Tensor = output.last_hidden_state
+        return text_states
 
 
 def stack(texts: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -183,9 +183,9 @@ def _draw_captions(
     """Sample a caption number for each scene, weighted by what its false twin changes."""
     emphasis = np.array([EMPHASIS[kind] for kind in KINDS])
     weights = emphasis[examples.false_kind[scenes]].cumsum(1)
-    drawn = rng.random((len(scenes), 1)) * weights[:, -1:]
-    chosen: NDArray[np.int64] = (drawn > weights).sum(1)
-    return chosen.clip(0, CAPTIONS - 1)
+    thresholds = rng.random((len(scenes), 1)) * weights[:, -1:]
+    numbers: NDArray[np.int64] = (thresholds > weights).sum(1)
+    return numbers.clip(0, CAPTIONS - 1)
 
 
 def grounding_loss(
@@ -203,8 +203,8 @@ def grounding_loss(
     # patches and are slow to find what only one token of 65 contains.
     logits = learner.image_head(states).float().split(list(IMAGE_CLASSES.values()), dim=-1)
     for number in range(len(IMAGE_CLASSES)):
-        wanted = surroundings[:, number, None].expand(-1, states.shape[1])
-        loss = loss + 0.6 * F.cross_entropy(logits[number].transpose(1, 2), wanted)
+        target = surroundings[:, number, None].expand(-1, states.shape[1])
+        loss = loss + 0.6 * F.cross_entropy(logits[number].transpose(1, 2), target)
     return loss
 
 
@@ -220,12 +220,12 @@ def contrast_loss(
     rows = [i for i, text in enumerate(batch.false_texts) if text is not None]
     similarity = images @ texts.T * scale
     others_true = torch.from_numpy(batch.true_of) & ~torch.eye(len(texts), dtype=torch.bool)
-    masked = similarity.masked_fill(others_true, -1e4)
+    logits = similarity.masked_fill(others_true, -1e4)
     against = torch.full((len(texts), 1), -1e4)
     against[rows, 0] = (images[rows] * false).sum(1) * scale
     target = torch.arange(len(texts))
-    of_images = F.cross_entropy(torch.cat([masked, against], 1), target)
-    return (of_images + F.cross_entropy(masked.T, target)) / 2, similarity
+    of_images = F.cross_entropy(torch.cat([logits, against], 1), target)
+    return (of_images + F.cross_entropy(logits.T, target)) / 2, similarity
 
 
 def retrieval_loss(
@@ -245,8 +245,8 @@ def retrieval_loss(
         [MASK if hide else token for token, hide in zip(text, row, strict=False)]
         for text, row in zip(batch.whole, hidden.tolist(), strict=True)
     ]
-    fused = learner.fuse(masked_texts, states)
-    losses["words"] = F.cross_entropy(learner.word_head(fused[hidden]).float(), ids[hidden])
+    text_states = learner.fuse(masked_texts, states)
+    losses["words"] = F.cross_entropy(learner.word_head(text_states[hidden]).float(), ids[hidden])
     if matching:
         losses["matching"] = 2 * matching_loss(learner, batch, states, similarity.detach(), step)
     return losses
@@ -285,8 +285,8 @@ def matching_loss(
     ]
     half = torch.arange(0, size, 2)
     texts = [*batch.texts, *negatives, *(batch.texts[int(i)] for i in half)]
-    seen = torch.cat([states, states, states[hard_image[half, 0]]])
-    logits = learner.model.itm_head(learner.fuse(texts, seen)[:, 0]).float()
+    image_states = torch.cat([states, states, states[hard_image[half, 0]]])
+    logits = learner.model.itm_head(learner.fuse(texts, image_states)[:, 0]).float()
     target = torch.cat([torch.ones(size), torch.zeros(len(texts) - size)]).long()
     return F.cross_entropy(logits, target, weight=torch.tensor([1.0, 1.4]))
 
@@ -337,15 +337,15 @@ def train_loop(
     checkpoint = folder / f"{name}.pt"
     step = 0
     if checkpoint.exists():
-        saved = hub.read_tensors(checkpoint)
-        module.load_state_dict(saved["module"])
-        optimiser.load_state_dict(saved["optimiser"])
-        step = int(saved["step"])
+        state = hub.read_tensors(checkpoint)
+        module.load_state_dict(state["module"])
+        optimiser.load_state_dict(state["optimiser"])
+        step = int(state["step"])
     saved_at = measured_at = time.monotonic()
     running: dict[str, float] = {}
-    while (seen := step * schedule.batch) < schedule.total:
+    while (sample_count := step * schedule.batch) < schedule.total:
         for group in optimiser.param_groups:
-            group["lr"] = rate_at(schedule, schedule.progress(seen), step)
+            group["lr"] = rate_at(schedule, schedule.progress(sample_count), step)
         with precision():
             losses = losses_at(step)
         optimiser.zero_grad()
@@ -412,8 +412,8 @@ def measure_retrieval(learner: RetrievalLearner, held_out: Examples) -> dict[str
     texts = [wrap([int(w) for w in row if w]) for row in held_out.words[:, 0]]
     false = [wrap([int(w) for w in row if w]) for row in held_out.false_words[:, 0]]
     shift = (scenes + 1) % count
-    known = held_out.true_of(scenes, zero)
-    usable = ~known[scenes, shift]
+    truth = held_out.true_of(scenes, zero)
+    usable = ~truth[scenes, shift]
     with precision():
         parts = [slice(k, k + 200) for k in range(0, count, 200)]
         pixels = [normalise(torch.from_numpy(held_out.pixels[part])) for part in parts]
@@ -421,24 +421,26 @@ def measure_retrieval(learner: RetrievalLearner, held_out: Examples) -> dict[str
         images = learner.image_vectors(states)
         collections = {"true": texts, "random": [texts[j] for j in shift], "false": false}
         scores = {}
-        for key, listed in collections.items():
-            vectors = torch.cat([learner.text_vectors(listed[part]) for part in parts])
-            fused = torch.cat([learner.fuse(listed[part], states[part])[:, 0] for part in parts])
-            logits = learner.model.itm_head(fused).float()
+        for key, collection in collections.items():
+            vectors = torch.cat([learner.text_vectors(collection[part]) for part in parts])
+            text_states = torch.cat(
+                [learner.fuse(collection[part], states[part])[:, 0] for part in parts]
+            )
+            logits = learner.model.itm_head(text_states).float()
             scores[key] = (
                 (images * vectors).sum(1).float().numpy(),
                 (logits[:, 1] - logits[:, 0]).numpy(),
             )
-    made = held_out.false_words[:, 0].any(1)
+    has_false = held_out.false_words[:, 0].any(1)
     report: dict[str, Any] = {}
     for number, name in enumerate(("itc", "itm")):
         true = scores["true"][number]
         report[name] = {"random": _auc(true, scores["random"][number][usable])}
-        report[name]["fine"] = _auc(true[made], scores["false"][number][made])
+        report[name]["fine"] = _auc(true[has_false], scores["false"][number][has_false])
         for k, kind in enumerate(KINDS):
-            chosen = made & (held_out.false_kind[:, 0] == k)
-            if chosen.sum() > 7:
-                report[name][kind] = _auc(true, scores["false"][number][chosen])
+            selection = has_false & (held_out.false_kind[:, 0] == k)
+            if selection.sum() > 7:
+                report[name][kind] = _auc(true, scores["false"][number][selection])
     return report
 
 

@@ -37,22 +37,22 @@ def facts(scene: Scene) -> frozenset[str]:
 
 def claims(description: Description) -> frozenset[str]:
     """All atoms that the caption claims. "Near", "and" and "with" only claim presence."""
-    made: set[str] = set()
+    atoms: set[str] = set()
     for phrase in description.phrases:
-        made |= {phrase.noun, f"{phrase.noun}*{phrase.count}"}
+        atoms |= {phrase.noun, f"{phrase.noun}*{phrase.count}"}
         qualities = (phrase.colour, phrase.size, phrase.action)
-        made |= {f"{phrase.noun}/{quality}" for quality in qualities if quality}
+        atoms |= {f"{phrase.noun}/{quality}" for quality in qualities if quality}
     for link in description.links:
         subject, object = description.phrases[link.subject], description.phrases[link.object]
         if link.kind in TELLING:
-            made.add(f"{subject.noun} {link.kind} {object.noun}")
+            atoms.add(f"{subject.noun} {link.kind} {object.noun}")
     if description.setting:
-        made.add(f"in {description.setting}")
+        atoms.add(f"in {description.setting}")
     if description.weather:
-        made.add(f"at {description.weather}")
+        atoms.add(f"at {description.weather}")
     if description.absent:
-        made.add(f"no {description.absent}")
-    return frozenset(made)
+        atoms.add(f"no {description.absent}")
+    return frozenset(atoms)
 
 
 def is_true(description: Description, scene: Scene) -> bool:

@@ -48,8 +48,8 @@ class Wording:
     def is_changed(self, before: Description, after: Description) -> list[bool]:
         """Of each token of `after`: whether its word makes it say something else."""
         old, words = self.words(before), self.words(after)
-        changed = self.changed_words(old, words)
-        return [number in changed for number, word in enumerate(words)
+        changes = self.changed_words(old, words)
+        return [number in changes for number, word in enumerate(words)
                 for _ in self.token_numbers([word])]  # fmt: skip
 
     def changed_words(self, old: Sequence[str], new: Sequence[str]) -> frozenset[int]:
@@ -110,8 +110,8 @@ class OtherWording(Wording):
     def text(self, description: Description) -> str:
         data = self.data
         words = [self._write(word) for word in self.words(description)]
-        joined = data["joiner"].join(words).replace(" ,", ",")
-        return joined[0].upper() + joined[1:] + data["stop"]
+        sentence = data["joiner"].join(words).replace(" ,", ",")
+        return sentence[0].upper() + sentence[1:] + data["stop"]
 
     def _write(self, word: str) -> str:
         return word.capitalize() if self.data["joiner"] and word in self._nouns else word
@@ -150,12 +150,12 @@ def wording_of(code: str) -> Wording:
         raise ValueError(f"{code}: {len(words)} words; the models have room for {len(body) - 2}.")
     negations = [body.index("no"), body.index("without")]
     free = [index for index in range(len(body)) if index not in negations]
-    named = {index: f"[unused{index}]" for index in range(len(body))}
+    names = {index: f"[unused{index}]" for index in range(len(body))}
     denying = _denying(data)
-    named |= dict(zip(negations, denying, strict=False))
-    named |= dict(zip(free, sorted(words - set(denying)), strict=False))
+    names |= dict(zip(negations, denying, strict=False))
+    names |= dict(zip(free, sorted(words - set(denying)), strict=False))
     marks = (data["stop"], data["comma"])
-    tokens = (*SPECIAL, *marks, *(named[index] for index in range(len(body))), *TOKENS[-2:])
+    tokens = (*SPECIAL, *marks, *(names[index] for index in range(len(body))), *TOKENS[-2:])
     return OtherWording(code, tokens, frozenset(data["function_words"].split()), data)
 
 

@@ -55,8 +55,8 @@ COLOURLESS = ("pizza",)
 #: Colours of the same things in unfamiliar scenes, which no model was trained on, and the shades
 #: of all colours there.
 UNFAMILIAR_COLOURS_OF: dict[str, tuple[str, ...]] = {
-    noun: tuple(sorted(set(COLOURS) - set(known)))
-    for noun, known in COLOURS_OF.items()
+    noun: tuple(sorted(set(COLOURS) - set(colours)))
+    for noun, colours in COLOURS_OF.items()
     if noun not in COLOURLESS
 }
 UNFAMILIAR_SHADES: dict[str, tuple[int, int, int]] = {
@@ -197,9 +197,9 @@ class _Builder:
         weather = self.rng.choices(WEATHERS, weights)[0] if setting in OUTDOOR else "clear"
         self.places = self.rng.choices((1, 2, 3), (0.28, 0.52, 0.2))[0]
         # Arrangements take up room: at most two with two places, otherwise at most one.
-        arranged = self.rng.sample(range(self.places), k=1 if self.places != 2 else 2)
+        arrangements = self.rng.sample(range(self.places), k=1 if self.places != 2 else 2)
         for index in range(self.places):
-            rich = index in arranged and self.rng.random() < (0.85 if self.places == 1 else 0.6)
+            rich = index in arrangements and self.rng.random() < (0.85 if self.places == 1 else 0.6)
             (self._arrangement if rich else self._single)(index)
         if setting in OUTDOOR and self.rng.random() < 0.16:
             self._sky()
@@ -234,8 +234,8 @@ class _Builder:
         if not holder or not thing:
             return False
         person = self._add(holder, place, "holder", action=None)
-        held = self._add(thing, place, "held")
-        self.relations.append(Relation("holds", person, held))
+        item = self._add(thing, place, "held")
+        self.relations.append(Relation("holds", person, item))
         return True
 
     def _ridden(self, place: int) -> bool:

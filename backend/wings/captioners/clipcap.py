@@ -83,8 +83,8 @@ class ClipCapModel(nn.Module):
 
     def prefixes(self, vectors: torch.Tensor) -> torch.Tensor:
         """[n, prefix length, width] of unit vectors [n, d]."""
-        scaled = vectors.to(self.weight) * self.vector_width**0.5
-        prefix: torch.Tensor = self.prefix(scaled)
+        inputs = vectors.to(self.weight) * self.vector_width**0.5
+        prefix: torch.Tensor = self.prefix(inputs)
         return prefix.view(len(vectors), self.prefix_length, self.width)
 
     def embed(self, vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:

@@ -80,9 +80,9 @@ class PrefixCaptioner(VisionToText):
 
 def load_prefix_captioner(name: str, device: str, scorer: Scorer | None = None) -> PrefixCaptioner:
     """Load a ClipCap as a captioner. Raises as `load_clipcap` does."""
-    loaded = load_clipcap(name, device)
-    processor = Processor(loaded.tokenizer, loaded.image_processor)
-    return PrefixCaptioner(name, loaded.model, processor, device, weights_digest(loaded.model))
+    clipcap = load_clipcap(name, device)
+    processor = Processor(clipcap.tokenizer, clipcap.image_processor)
+    return PrefixCaptioner(name, clipcap.model, processor, device, weights_digest(clipcap.model))
 
 
 FAMILY = CaptionerFamily(is_clipcap, load_prefix_captioner)

@@ -46,8 +46,8 @@ class VisionToText(Captioner):
             list(texts), truncation=True, max_length=int(decoder.max_position_embeddings) - 2,
             add_special_tokens=False, return_offsets_mapping=True,
         )  # fmt: skip
-        configured = self.model.generation_config
-        first, last = configured.decoder_start_token_id, configured.eos_token_id
+        generation = self.model.generation_config
+        first, last = generation.decoder_start_token_id, generation.eos_token_id
         last = last[0] if isinstance(last, list) else last
         return [
             ([int(first), *tokens, int(last)], [tuple(span) for span in spans])
@@ -67,19 +67,19 @@ class VisionToText(Captioner):
         return _BEGINS_WORD + "a" in self.processor.tokenizer.get_vocab()
 
     def _encode(self, pixels: torch.Tensor) -> torch.Tensor:
-        hidden: torch.Tensor = self.model.encoder(pixel_values=pixels).last_hidden_state
-        return hidden
+        states: torch.Tensor = self.model.encoder(pixel_values=pixels).last_hidden_state
+        return states
 
     def generate(
         self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
         from transformers.modeling_outputs import BaseModelOutput
 
-        generated: torch.Tensor = self.model.generate(
+        token_ids: torch.Tensor = self.model.generate(
             encoder_outputs=BaseModelOutput(last_hidden_state=memory), decoder_input_ids=begun,
             num_beams=BEAMS, max_new_tokens=max_new_tokens,
         )  # fmt: skip
-        return generated
+        return token_ids
 
     def _decode(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         from transformers.modeling_outputs import BaseModelOutput
@@ -105,20 +105,20 @@ def load_vision_to_text(model: str, device: str, scorer: Scorer | None = None) -
     from transformers import AutoImageProcessor, AutoTokenizer, VisionEncoderDecoderModel
 
     what = "The captioner"
-    loaded = hub.load_weights(VisionEncoderDecoderModel, model, what, _ADVICE, dtype=torch.float32)
+    network = hub.load_weights(VisionEncoderDecoderModel, model, what, _ADVICE, dtype=torch.float32)
     tokenizer = hub.load(AutoTokenizer, model, what, _ADVICE)
     pictures = hub.load(AutoImageProcessor, model, what, _ADVICE)
-    check_tokenizer(model, tokenizer, int(loaded.config.decoder.vocab_size))
-    check_image_processor(model, pictures, loaded.config.encoder)
-    generation = loaded.generation_config
+    check_tokenizer(model, tokenizer, int(network.config.decoder.vocab_size))
+    check_image_processor(model, pictures, network.config.encoder)
+    generation = network.generation_config
     if generation.decoder_start_token_id is None or generation.eos_token_id is None:
         raise ModelMismatch(
             f"'{model}' does not define the tokens that begin and end a caption "
             f"(decoder_start_token_id, eos_token_id in generation_config.json). {_ADVICE}"
         )
-    identity = weights_digest(loaded)
+    identity = weights_digest(network)
     processor = Processor(tokenizer, pictures)
-    return VisionToText(model, loaded.to(device), processor, device, identity)
+    return VisionToText(model, network.to(device), processor, device, identity)
 
 
 FAMILY = CaptionerFamily(lambda model: False, load_vision_to_text, ("vision-encoder-decoder",))

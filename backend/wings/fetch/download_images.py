@@ -64,8 +64,8 @@ def download(
         raise DatasetNotFound(f"There is no file '{table}'.")
     out.mkdir(parents=True, exist_ok=True)
     _check_folder(out, table)
-    done, failed = out / "metadata.jsonl", out / "failures.jsonl"
-    earlier_rows = {row for path in (done, failed) for row in _rows_in(path)}
+    metadata, failures = out / "metadata.jsonl", out / "failures.jsonl"
+    earlier_rows = {row for path in (metadata, failures) for row in _rows_in(path)}
     total = row_count(table)
     total = at_most if total is None else min(total, at_most or total)
     fetcher = Fetcher(limits, _WORKERS)
@@ -74,11 +74,11 @@ def download(
     try:
         with (
             DaemonPool(_WORKERS) as pool,
-            open_for_append(done) as good,
-            open_for_append(failed) as bad,
+            open_for_append(metadata) as good,
+            open_for_append(failures) as bad,
         ):
-            numbered = islice(rows, at_most)
-            while batch := list(islice(numbered, _AT_ONCE)):
+            first_rows = islice(rows, at_most)
+            while batch := list(islice(first_rows, _AT_ONCE)):
                 counts["rows"] += len(batch)
                 new = [row for row in batch if row["row"] not in earlier_rows]
                 counts["already_there"] += len(batch) - len(new)
@@ -100,9 +100,9 @@ def download(
 def _check_folder(out: Path, table: Path) -> None:
     """Check that a partial download in the folder comes from the same table."""
     mark = out / "download.json"
-    wanted = {"table": str(table.resolve())}
+    origin = {"table": str(table.resolve())}
     if mark.is_file():
-        if json.loads(read_regular(mark)) != wanted:
+        if json.loads(read_regular(mark)) != origin:
             raise SettingsError(
                 f"{out} already contains the download of another table. Choose a new folder."
             )
@@ -110,7 +110,7 @@ def _check_folder(out: Path, table: Path) -> None:
         raise SettingsError(f"{out} contains other files. Choose an empty or a new folder.")
     else:
         with replacement(mark) as part:
-            part.write_text(json.dumps(wanted), encoding="utf-8")
+            part.write_text(json.dumps(origin), encoding="utf-8")
 
 
 def _rows_in(path: Path) -> Iterator[int]:
@@ -205,8 +205,8 @@ def _write_image(out: Path, row: int, data: bytes, ending: str) -> str:
 
 def _ending(data: bytes, limits: Limits) -> str:
     """The file extension for the image. Raises ImageError if the bytes are not a valid image."""
-    allowed = ImageLimits(limits.pixels, limits.bytes, limits.seconds)
-    with opened_image(data, "the image", allowed) as image:
+    image_limits = ImageLimits(limits.pixels, limits.bytes, limits.seconds)
+    with opened_image(data, "the image", image_limits) as image:
         decode(image)
         return ENDING_OF.get(image.format or "", ".img")
 

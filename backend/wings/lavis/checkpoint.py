@@ -47,7 +47,7 @@ def convert(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     >>> list(convert({"visual_encoder.norm.weight": torch.ones(1), "queue": torch.ones(1)}))
     ['vision_model.post_layernorm.weight']
     """
-    converted = {}
+    weights = {}
     for name, weight in state.items():
         for old, new in _RENAMED:
             name = name.replace(old, new)
@@ -55,8 +55,8 @@ def convert(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
             for old, new in _RENAMED_IN_BLOCKS:
                 name = name.replace(old, new)
         if name.startswith(_KEPT) and name not in _DROPPED:
-            converted[name] = weight
-    return converted
+            weights[name] = weight
+    return weights
 
 
 def load_checkpoint(path: Path) -> Any:
@@ -131,9 +131,9 @@ def load_blip_checkpoint(request: Request) -> BlipScorer:
     path = Path(model)
     if not path.is_file():
         raise ModelUnavailable(f"There is no file '{model}'.")
-    loaded = load_checkpoint(path)
-    scorer_kind = kind or ("blip-itm" if loaded.has_matching_head else "blip-itc")
-    if scorer_kind == "blip-itm" and not loaded.has_matching_head:
+    network = load_checkpoint(path)
+    scorer_kind = kind or ("blip-itm" if network.has_matching_head else "blip-itc")
+    if scorer_kind == "blip-itm" and not network.has_matching_head:
         raise ModelMismatch(f"'{model}' has no matching head.", terminal="Use --scorer blip-itc.")
     vocabulary = path.parent if (path.parent / "vocab.txt").is_file() else "bert-base-uncased"
     try:
@@ -143,15 +143,15 @@ def load_blip_checkpoint(request: Request) -> BlipScorer:
             f"'{model}' needs BERT's vocabulary (bert-base-uncased). Put its vocab.txt next to the "
             "checkpoint, or connect to the hub once."
         ) from problem
-    size = loaded.config.vision_config.image_size
+    size = network.config.vision_config.image_size
     image_processor = BlipImageProcessor(size={"height": size, "width": size})
-    text = loaded.config.text_config
+    text = network.config.text_config
     check_tokenizer(str(vocabulary), tokenizer, int(text.vocab_size))
     reader = HubReader(tokenizer, CONTEXT, int(text.vocab_size))
-    info = info_of(scorer_kind, model, device, precision, loaded, CONTEXT)
-    info = replace(info, revision=weights_digest(loaded))
+    info = info_of(scorer_kind, model, device, precision, network, CONTEXT)
+    info = replace(info, revision=weights_digest(network))
     encoder = encoder_token(tokenizer, int(text.vocab_size))
-    return BlipScorer(info, loaded.to(device), reader, image_processor, encoder)
+    return BlipScorer(info, network.to(device), reader, image_processor, encoder)
 
 
 FAMILY = Family(

@@ -171,8 +171,8 @@ class Model:
     def do_embed(self, question, blobs):
         with self.torch.inference_mode():
             vectors = [self.vectors([text])[0] for text in question["texts"]]
-            embedded = self.torch.stack(vectors).float().cpu().numpy()
-        return {"shape": embedded.shape}, [embedded.tobytes()]
+            embeddings = self.torch.stack(vectors).float().cpu().numpy()
+        return {"shape": embeddings.shape}, [embeddings.tobytes()]
 
     def do_gains(self, question, blobs):
         """The gradient of s at each token's embedding, times every embedding."""
@@ -214,8 +214,8 @@ class Model:
     def vectors(self, texts):
         ids, mask = self.pad(texts, self.tokenizer.cls_token_id)
         output = self.model.text_encoder(ids, attention_mask=mask, return_dict=True, mode="text")
-        projected = self.model.text_proj(output.last_hidden_state[:, 0])
-        return self.torch.nn.functional.normalize(projected, dim=-1)
+        projections = self.model.text_proj(output.last_hidden_state[:, 0])
+        return self.torch.nn.functional.normalize(projections, dim=-1)
 
     def scores(self, states, texts):
         torch = self.torch

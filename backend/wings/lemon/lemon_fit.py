@@ -168,10 +168,10 @@ def fit_to_auc(
     for _ in range(_ROUNDS):
         centre = best if spread[0] < (high - low)[0] / 2 else (low + high) / 2
         for _ in range(_DRAWS // _ROUNDS):
-            drawn = np.clip(rng.uniform(centre - spread, centre + spread), low, high)
-            auc = roc_auc_score(labelled.wrong, distances.of(np.exp(drawn)))
+            candidate = np.clip(rng.uniform(centre - spread, centre + spread), low, high)
+            auc = roc_auc_score(labelled.wrong, distances.of(np.exp(candidate)))
             if auc > best_auc:
-                best, best_auc = drawn, auc
+                best, best_auc = candidate, auc
         spread = spread / 2
     return replace(start, **dict(zip(_NAMES, np.exp(best).tolist(), strict=True)))
 
@@ -201,17 +201,17 @@ def fit_as_published(
         def loss(values: Hyperparameters, distances: "Distances" = distances) -> float:
             return -float(best_f1_of(labelled.wrong, distances.of(values)[None])[0])
 
-        tried = [
+        minima = [
             minimize(loss, np.full(len(_NAMES), begin), method=method)
             for begin, method in product(_STARTS, _METHODS)
         ]
-        ends = [(-float(result.fun), np.asarray(result.x)) for result in tried]
+        ends = [(-float(result.fun), np.asarray(result.x)) for result in minima]
         ends.append(distances.best_of_grid(labelled.wrong))
         f1, values = max(ends, key=lambda end: end[0])
         if f1 > best_f1:
             best_f1 = f1
-            named = dict(zip(_NAMES, values.tolist(), strict=True))
-            best = LemonParameters(count, **named, euclidean=euclidean)
+            parameters = dict(zip(_NAMES, values.tolist(), strict=True))
+            best = LemonParameters(count, **parameters, euclidean=euclidean)
     return best
 
 
@@ -232,11 +232,11 @@ def best_f1_of(wrong: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray
     """
     finite = np.where(np.isfinite(scores), scores, -np.inf)
     order = np.argsort(-finite, axis=1, kind="stable")
-    ranked = np.take_along_axis(finite, order, 1)
+    sorted_scores = np.take_along_axis(finite, order, 1)
     hits = np.cumsum(wrong[order], axis=1)
     f1 = 2 * hits / (np.arange(1, scores.shape[1] + 1) + wrong.sum())
     ends = np.ones(scores.shape, np.bool_)
-    ends[:, :-1] = ranked[:, :-1] > ranked[:, 1:]
+    ends[:, :-1] = sorted_scores[:, :-1] > sorted_scores[:, 1:]
     highest: NDArray[np.float64] = np.where(ends, f1, 0.0).max(1)
     return highest
 

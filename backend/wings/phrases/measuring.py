@@ -48,11 +48,11 @@ def measure_support(
 
     Raises SettingsError for LEMoN and if the dataset is not scored, ModelUnavailable.
     """
-    started = time.monotonic()
+    start = time.monotonic()
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
-        total, scored = pair_queries.totals(session, dataset_id)
-    if not scored:
+        total, scored_count = pair_queries.totals(session, dataset_id)
+    if not scored_count:
         raise SettingsError(
             f"'{dataset.name}' has no scores yet.",
             terminal=f"Score it first: python app.py score {dataset.name} --support",
@@ -61,16 +61,16 @@ def measure_support(
     check_scorer(engine.scorer)
     pools, other_languages, notes = _pools_for(store, engine, dataset_id, total)
     run = _run(store, engine, dataset_id, pools, other_languages)
-    computed, phrases, covered = _attribute(
-        store, engine, run, pools, Path(dataset.root), scored, progress
+    computed_count, phrase_count, covered_count = _attribute(
+        store, engine, run, pools, Path(dataset.root), scored_count, progress
     )
     progress(0, 0, "Normalising support")
-    untested = write_support(store, dataset_id, run.id)
+    untested_count = write_support(store, dataset_id, run.id)
     store.write(run_queries.finish_run, run.id)
     return SupportReport(
-        dataset_id=dataset_id, pairs=total, computed=computed, untested=untested,
-        phrases=phrases, covered=covered, seconds=time.monotonic() - started, run_id=run.id,
-        notes=notes,
+        dataset_id=dataset_id, pairs=total, computed=computed_count, untested=untested_count,
+        phrases=phrase_count, covered=covered_count, seconds=time.monotonic() - start,
+        run_id=run.id, notes=notes,
     )  # fmt: skip
 
 
@@ -96,22 +96,22 @@ def _pools_for(
     not English; and notes for the user."""
     pools = nonce_pools(engine)
     words = pools.words()
-    used: set[str] = set()
+    dataset_words: set[str] = set()
     sample: list[str] = []
-    unspaced = 0
+    unspaced_count = 0
     for batch in store.batches(
         lambda session, after: pair_queries.captions_after(session, dataset_id, after, 5000),
         itemgetter(0),
     ):
         captions = [caption for _, caption in batch]
         for caption in captions:
-            used |= words.intersection(re.findall(r"[a-z]+", caption.lower()))
-            unspaced += not is_spaced(caption)
+            dataset_words |= words.intersection(re.findall(r"[a-z]+", caption.lower()))
+            unspaced_count += not is_spaced(caption)
         sample += captions[:: -(-total // _SAMPLE)]  # from all parts: files are often sorted
     notes = []
-    if unspaced:
+    if unspaced_count:
         notes.append(
-            f"{unspaced} captions are in a script without spaces: only English phrases are "
+            f"{unspaced_count} captions are in a script without spaces: only English phrases are "
             "recognised"
         )
     other_languages = other_languages_share(sample)
@@ -127,7 +127,7 @@ def _pools_for(
         )
     if pools.closed:
         notes.append("this model maps all nonces to one unknown token")
-    return pools.without(used), other_languages, tuple(notes)
+    return pools.without(dataset_words), other_languages, tuple(notes)
 
 
 def _run(
@@ -166,8 +166,8 @@ def _attribute(
     progress: Progress,
 ) -> tuple[int, int, int]:
     """(pairs computed now, their phrases, the number of testable phrases)."""
-    computed = phrases = covered = 0
-    reported: set[str] = set()
+    computed_count = phrase_count = covered_count = 0
+    reported_names: set[str] = set()
     dataset_id = run.dataset_id or 0
     waiting = store.batches(
         lambda session, after: pair_queries.pairs_of(
@@ -175,17 +175,17 @@ def _attribute(
             phrase_queries.pairs_without_phrases(session, dataset_id, run.id, after, BATCH),
         )
     )
-    for batch, opened in open_ahead(root, waiting):
+    for batch, pictures in open_ahead(root, waiting):
         with engine.lock:
-            states, broken = encode_opened(engine, opened)
+            states, broken = encode_opened(engine, pictures)
         readable = [pair for pair in batch if pair.image_path in states]
         scores = phrase_scores(engine, pools, [(states[p.image_path], p.caption) for p in readable])
         problems = [
             ProblemRow(name, None, UNREADABLE, message)
             for name, message in broken.items()
-            if name not in reported
+            if name not in reported_names
         ]
-        reported |= broken.keys()
+        reported_names |= broken.keys()
         with store.writing() as session:
             phrase_queries.save_phrase_scores(
                 session,
@@ -193,11 +193,11 @@ def _attribute(
                 {p.id: to_rows(phrases) for p, phrases in zip(readable, scores, strict=True)},
             )
             dataset_queries.add_problems(session, dataset_id, problems)
-        computed += len(readable)
-        phrases += sum(map(len, scores))
-        covered += sum(score.covered for phrases in scores for score in phrases)
-        progress(min(computed, total), total, "Support of phrases")
-    return computed, phrases, covered
+        computed_count += len(readable)
+        phrase_count += sum(map(len, scores))
+        covered_count += sum(score.covered for phrases in scores for score in phrases)
+        progress(min(computed_count, total), total, "Support of phrases")
+    return computed_count, phrase_count, covered_count
 
 
 # -------------------------------------------------------------------------------- the column

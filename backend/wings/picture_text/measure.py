@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def picture_text(caption: str, picture: Callable[[], "Image.Image"]) -> float | None:
     """How far the least visible quotation is there, 0 to 1; None if the caption quotes nothing.
     Raises SettingsError without RapidOCR, and what opening the picture raises."""
-    quoted = quotations(caption)
-    if not quoted:
+    quotes = quotations(caption)
+    if not quotes:
         return None
     lines = _reader()(picture())
-    return min(share_shown(text, lines) for text in quoted)
+    return min(share_shown(text, lines) for text in quotes)
 
 
 @cache

@@ -32,12 +32,12 @@ _END = " \t.,;:!?"
 
 def quotations(caption: str) -> list[str]:
     """Each quotation with a letter or digit once, those in marks first."""
-    stated: dict[str, None] = {}
+    texts: dict[str, None] = {}
     rest = caption
     for match in _QUOTED.finditer(caption):
         rest = rest[: match.start()] + " " * len(match.group()) + rest[match.end() :]
         if not _NAMING.search(caption[: match.start()]):
-            stated[next(filter(None, match.groups())).strip()] = None
+            texts[next(filter(None, match.groups())).strip()] = None
     for match in _STATED.finditer(rest):
-        stated[(match[1] or match[2]).rstrip(_END)] = None
-    return [text for text in stated if any(map(str.isalnum, text))]
+        texts[(match[1] or match[2]).rstrip(_END)] = None
+    return [text for text in texts if any(map(str.isalnum, text))]

@@ -46,7 +46,7 @@ def measure_pictures(
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         total = pair_queries.totals(session, dataset_id)[0]
         done = queries.count_measured(session, dataset_id)
-    measured = unreadable = 0
+    measured_count = unreadable_count = 0
     waiting = store.batches(
         lambda session, after: queries.unmeasured_pairs(session, dataset_id, after, BATCH)
     )
@@ -62,16 +62,16 @@ def measure_pictures(
             if pair.image_path in signals
         ]
         store.write(queries.save_signals, rows)
-        measured += len(rows)
-        unreadable += len(batch) - len(rows)
+        measured_count += len(rows)
+        unreadable_count += len(batch) - len(rows)
         memory.release()
-        progress(done + measured + unreadable, total, "Looking at pictures")
+        progress(done + measured_count + unreadable_count, total, "Looking at pictures")
     signals_and_names = store.read(queries.signals_of, dataset_id)
     issues = issues_of(signals_and_names)
     with store.writing(large=True) as session:
         queries.replace_issues(session, dataset_id, issues)
     counts = {issue: len(ids) for issue, ids in issues.items()}
-    return PictureQualityReport(dataset_id, total, measured, unreadable, counts)
+    return PictureQualityReport(dataset_id, total, measured_count, unreadable_count, counts)
 
 
 def signals_of(picture: Image.Image) -> dict[str, Any]:
@@ -83,13 +83,13 @@ def signals_of(picture: Image.Image) -> dict[str, Any]:
     if max(picture.size) > _SIDE:
         small = picture.copy()
         small.thumbnail((_SIDE, _SIDE))
-    measured: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for issue, measure in manager.image_properties.items():
         if issue in _NAMES and issue != "light":  # measured together with "dark"
             is_of_shape = issue in ("odd_size", "odd_aspect_ratio")
-            measured |= measure.calculate(picture if is_of_shape else small)
+            values |= measure.calculate(picture if is_of_shape else small)
     numbers = {
-        name: float(measured[name])
+        name: float(values[name])
         for name in SignalsRow.__dataclass_fields__
         if name not in ("pair_id", "pixels", "phash")
     }
@@ -119,8 +119,8 @@ def issues_of(signals: Sequence[tuple[SignalsRow, str]]) -> dict[str, list[int]]
         measure, parameters = manager.image_properties[theirs], dict(manager.params[theirs])
         threshold = parameters.pop("threshold", None)
         scores = measure.get_scores(once, theirs, **parameters)
-        marked = measure.mark_issue(scores, theirs, threshold)
-        wrong = marked.index[marked.iloc[:, 0].to_numpy(bool)]
+        marks = measure.mark_issue(scores, theirs, threshold)
+        wrong = marks.index[marks.iloc[:, 0].to_numpy(bool)]
         issues[ours] = sorted(pair for name in wrong for pair in pairs[name])
     same = once.groupby("pixels").filter(lambda group: len(group) > 1)
     alike = once.groupby("phash").filter(lambda group: group["pixels"].nunique() > 1)

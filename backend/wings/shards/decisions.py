@@ -67,9 +67,9 @@ def write_decisions(store: Store, dataset_id: int, choice: ExportChoice, out: Pa
         {
             "shard": pair.source_file,
             "id": pair.external_id.removeprefix(f"{pair.source_file}/"),
-            "keep": not decided.left_out_because,
-            "caption": decided.caption,
+            "keep": not decision.left_out_because,
+            "caption": decision.caption,
         }
-        for pair, decided, _ in decided_pairs(store, dataset_id, choice)
+        for pair, decision, _ in decided_pairs(store, dataset_id, choice)
     )
     return write_rows(rows, _DECISIONS, out)

@@ -167,7 +167,7 @@ def _draw(
     and one shard."""
     files = {file.name: file for file in results.files()}
     parts: list[pa.Table] = []
-    pairs = held = 0
+    pairs = row_count = 0
     for number, shard in enumerate(shards, 1):
         with TemporaryDirectory() as folder:
             path = results.copy(files[result_of(shard)], Path(folder))
@@ -184,11 +184,11 @@ def _draw(
             table = table.filter(pc.is_valid(table["p_error"]))
         names = pa.array([shard] * table.num_rows, pa.string())
         parts.append(table.append_column("shard", names))
-        held += table.num_rows
-        if draw.top is not None and held > 2 * draw.top:
+        row_count += table.num_rows
+        if draw.top is not None and row_count > 2 * draw.top:
             parts = [_top(parts, draw.top)]
-            held = draw.top
-        if held > MOST and draw.top is None:
+            row_count = draw.top
+        if row_count > MOST and draw.top is None:
             raise SettingsError(f"More than {MOST:,} pairs would be imported. Draw fewer.")
         progress(number, len(shards), f"Reading {shard}")
     return pa.concat_tables(parts) if draw.top is None else _top(parts, draw.top), pairs
@@ -262,8 +262,8 @@ class _Pictures:
             content = self._source.part(shard, *span)
         else:
             with TemporaryDirectory() as folder:
-                copied = self._source.copy(shard, Path(folder))
-                image = locate(copied.parent, row["picture"])
+                file = self._source.copy(shard, Path(folder))
+                image = locate(file.parent, row["picture"])
                 if not isinstance(image, Member):
                     raise ImageError(f"'{image.name}' lies in no shard.")
                 content = image.read()
@@ -316,15 +316,15 @@ class _DrawnPairs:
             )
             ids = [id_of[pair.external_id] for pair in pairs]
             by_id = list(zip(ids, captions, strict=True))
-            scored = [(i, claim) for i, caption in by_id for claim in caption.claims]
+            claims = [(i, claim) for i, caption in by_id for claim in caption.claims]
             save_scored(
-                session, run.id, [to_row(i, c.trajectory, c.claim) for i, c in scored],
+                session, run.id, [to_row(i, c.trajectory, c.claim) for i, c in claims],
                 {i: claim_rows(i, claims_in(row)) for i, (row, _) in zip(ids, rows, strict=True)},
             )  # fmt: skip
             trajectory_queries.save_expectations(
                 session, run.id,
                 {(i, c.claim.start): expectation_row(c.trajectory.expectation)
-                 for i, c in scored if c.trajectory.expectation is not None},
+                 for i, c in claims if c.trajectory.expectation is not None},
             )  # fmt: skip
             save_concreteness(
                 session,
@@ -342,7 +342,7 @@ class _DrawnPairs:
 
     def _read_detected(self, caption: ScoredCaption, row: Row) -> Detected:
         """What the run found."""
-        chances = [scored.p_error for scored in caption.claims]
+        chances = [claim.p_error for claim in caption.claims]
         words = suspects_in(self._classifier, row["caption"], caption, row["p_error"], chances)
         return Detected(
             row["p_error"],

@@ -68,9 +68,9 @@ class RayWorkers:
     ) -> Iterator[tuple[Sequence[Q], R]]:
         """Each batch with the task's result, in the order in which they are finished. Raises what a
         task raises; and, when all others are done, WorkerEnded for those whose workers died."""
-        sent = self._ray.put(task)
+        task_reference = self._ray.put(task)
         running: dict[Any, tuple[Any, Sequence[Q]]] = {}
-        died: list[str] = []
+        deaths: list[str] = []
 
         def finished_batches() -> Iterator[tuple[Sequence[Q], R]]:
             for answer in self._ray.wait(list(running))[0]:
@@ -79,19 +79,19 @@ class RayWorkers:
                 try:
                     yield batch, self._get(answer)
                 except WorkerEnded as problem:
-                    died.append(str(problem))
+                    deaths.append(str(problem))
 
         for batch in batches:
             while not self._idle:
                 yield from finished_batches()
             worker = self._idle.pop()
-            running[worker.compute.remote(sent, batch)] = worker, batch
+            running[worker.compute.remote(task_reference, batch)] = worker, batch
         while running:
             yield from finished_batches()
-        if died:
+        if deaths:
             raise WorkerEnded(
-                f"{len(died)} tasks ended their workers {_REPEATED + 1} times each, probably for "
-                f"lack of memory; everything else is done. The last: {died[-1]}"
+                f"{len(deaths)} tasks ended their workers {_REPEATED + 1} times each, probably for "
+                f"lack of memory; everything else is done. The last: {deaths[-1]}"
             )
 
     def _get(self, answer: Any) -> Any:

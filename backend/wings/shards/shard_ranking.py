@@ -140,17 +140,17 @@ def _rank(
         p_error = classifier.predict(features)
         claims = table[CLAIMS].to_pylist()
         several = [row for row, cells in enumerate(claims) if cells]
-        judged = judge_captions(
+        judgements = judge_captions(
             classifier,
             [
                 scored_caption_in(row)
                 for row in table.take(pa.array(several, pa.int64())).to_pylist()
             ],
         )
-        p_error[several] = judged.p_error
-        for row, of_claims in zip(several, judged.of_claims, strict=True):
-            scored = (cells for cells in claims[row] if cells["p_error"] is not None)
-            for cells, p_claim in zip(scored, of_claims.tolist(), strict=True):
+        p_error[several] = judgements.p_error
+        for row, of_claims in zip(several, judgements.of_claims, strict=True):
+            scored_cells = (cells for cells in claims[row] if cells["p_error"] is not None)
+            for cells, p_claim in zip(scored_cells, of_claims.tolist(), strict=True):
                 cells["p_error"] = p_claim
         for name, values in (("p_error", p_error), (CLAIMS, claims)):
             place, field = table.schema.get_field_index(name), table.schema.field(name)

@@ -191,49 +191,49 @@ def score_shards(
             f"{results} holds the results of another run (other {', '.join(differences)}). Name "
             "another one, or remove it."
         )
-    failed: dict[str, str] = {}
-    reported = LastReport(progress)
+    failures: dict[str, str] = {}
+    report = LastReport(progress)
     task = Task(str(source), str(out), anyway)
     with (
         Leases(results) as leases,
         _work_folder(engine, results, shards) as work,
-        _workers(engine, devices, len(shards), reported) as workers,
+        _workers(engine, devices, len(shards), report) as workers,
     ):
         if isinstance(devices, Devices):
             task = replace(task, work=work, devices=devices if len(shards) == 1 else None)
-        detector = _first_detector(workers, shards, results, reported, task, seed, leases)
+        detector = _first_detector(workers, shards, results, report, task, seed, leases)
         task = replace(task, detector=detector)
         facts = facts_in(results)
         remaining = [shard for shard in shards if not is_done(shard, facts)]
         has_changed = bool(remaining) or results.read(_MANIFEST) is None
         has_changed |= _set_aside(results, facts, shards, leases)
-        scored = 0
+        scored_count = 0
         while remaining:
             done = len(shards) - len(remaining)
-            reported(done, len(shards), "Scoring")
+            report(done, len(shards), "Scoring")
             batches = _claim_shards(remaining, results, facts, leases)
             for number, ((shard,), outcome) in enumerate(workers.map(task, batches), 1):
                 leases.give_back(shard.name)
                 if isinstance(outcome, str):
-                    failed[shard.name] = outcome
+                    failures[shard.name] = outcome
                 else:
                     facts[shard.name] = outcome
-                    scored += 1
+                    scored_count += 1
                     results.remove(result_of(shard.name) + STALE)
-                reported(done + number, len(shards), f"Scored {shard.name}")
+                report(done + number, len(shards), f"Scored {shard.name}")
                 if number % max(_AT_LEAST, int(_SHARE * len(shards))) == 0:
-                    _write_in_turn(results, facts, failed, leases)
-            remaining = [s for s in remaining if not is_done(s, facts) and s.name not in failed]
+                    _write_in_turn(results, facts, failures, leases)
+            remaining = [s for s in remaining if not is_done(s, facts) and s.name not in failures]
             if remaining:
                 waits = (
                     f"Waiting for another command that scores {_names(s.name for s in remaining)}"
                 )
-                reported(len(shards) - len(remaining), len(shards), waits)
+                report(len(shards) - len(remaining), len(shards), waits)
                 time.sleep(_POLL)
         if has_changed:
-            _write_in_turn(results, facts, failed, leases)
+            _write_in_turn(results, facts, failures, leases)
     every = [facts[shard.name] for shard in shards if is_done(shard, facts)]
-    return report_of(results, every, len(shards), scored, failed)
+    return report_of(results, every, len(shards), scored_count, failures)
 
 
 def _claim_shards(
@@ -342,14 +342,16 @@ def shards_in(source: Location) -> list[StoredFile]:
     """The source's tars, of the folder or its subfolders, or else its tables; in order of their
     names. Raises DatasetNotFound if there are none."""
     files = source.files()
-    exported = {PurePosixPath(f.name).parent for f in files if PurePosixPath(f.name).name == MARK}
+    export_folders = {
+        PurePosixPath(f.name).parent for f in files if PurePosixPath(f.name).name == MARK
+    }
     tars, tables = [], []
     for file in files:
         path = PurePosixPath(file.name)
         if is_hidden(path.name):
             continue
         if path.suffix == ".tar" and len(path.parts) <= 2 and (
-            len(path.parts) == 1 or path.parent not in exported
+            len(path.parts) == 1 or path.parent not in export_folders
         ):  # fmt: skip
             tars.append(file)
         elif path.suffix.lower() in TABLES:
@@ -367,8 +369,8 @@ def _check_columns(source: Location, shards: Sequence[StoredFile]) -> None:
         headers = pool.map(partial(_columns_of, source), tables)
     known_headers = [(table, names) for table, names in zip(tables, headers, strict=True) if names]
     for table, names in known_headers[1:]:
-        first, expected = known_headers[0]
-        if difference := sorted(names ^ expected):
+        first, first_columns = known_headers[0]
+        if difference := sorted(names ^ first_columns):
             raise DatasetFormatError(
                 f"{table.name} and {first.name} have different columns: "
                 f"{', '.join(map(trim, difference[:_NAMED]))}. Score them from separate folders, "
@@ -462,10 +464,10 @@ def _fact_in(out: Location, file: StoredFile) -> Facts:
 def scored_shards(results: Location, source: Location) -> dict[str, StoredFile]:
     """The source's shards that are scored, by name. Raises SettingsError, or DatasetFormatError if
     some were not scored as they are now."""
-    facts, failed = facts_in(results), failures_in(results)
+    facts, failures = facts_in(results), failures_in(results)
     shards = {shard.name: shard for shard in shards_in(source)}
     for lacking, what in (
-        (shards.keys() - facts.keys() - failed.keys(), "are not scored yet"),
+        (shards.keys() - facts.keys() - failures.keys(), "are not scored yet"),
         ({name for name in shards.keys() & facts.keys() if not is_done(shards[name], facts)},
          "have changed since they were scored"),
     ):  # fmt: skip
@@ -474,10 +476,11 @@ def scored_shards(results: Location, source: Location) -> dict[str, StoredFile]:
                 f"{_names(lacking)} of {source} {what}.",
                 terminal=f"First: score {source} --out {results}/",
             )
-    if gone := facts.keys() - shards.keys():
+    if missing_shards := facts.keys() - shards.keys():
         raise DatasetFormatError(
-            f"{_names(gone)} {'is' if len(gone) == 1 else 'are'} gone from {source}. Restore what "
-            f"was scored, or score again: that sets aside the results of what is gone.",
+            f"{_names(missing_shards)} {'is' if len(missing_shards) == 1 else 'are'} gone from "
+            f"{source}. Restore what was scored, or score again: that sets aside the results of "
+            "what is gone.",
         )
     return {name: shard for name, shard in shards.items() if name in facts}
 
@@ -487,9 +490,9 @@ def _names(names: Iterable[str]) -> str:
     >>> _names({"b", "a"}), _names("edcba")
     ('a, b', 'a, b, c and 2 more')
     """
-    ordered = sorted(names)
-    more = f" and {len(ordered) - _NAMED} more" if len(ordered) > _NAMED else ""
-    return ", ".join(ordered[:_NAMED]) + more
+    sorted_names = sorted(names)
+    more = f" and {len(sorted_names) - _NAMED} more" if len(sorted_names) > _NAMED else ""
+    return ", ".join(sorted_names[:_NAMED]) + more
 
 
 def failures_in(out: Location) -> dict[str, str]:

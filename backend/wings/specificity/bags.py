@@ -68,7 +68,7 @@ def contact_sheet(
         except (ImageError, UnsafePath, OSError):
             return ""
 
-    drawn = {
+    entries = {
         row: {"id": picture.id, "caption": picture.captions[0][:_CAPTION],
               "source": source(picture.pair)}
         for row, picture in pictures.items()
@@ -78,7 +78,7 @@ def contact_sheet(
             {
                 "id": pictures[bag.members[0]].id,
                 "alpha": bag.alpha,
-                "pictures": [drawn[row] for row in bag.members],
+                "pictures": [entries[row] for row in bag.members],
             }
             for bag in bags
         ]

@@ -55,7 +55,7 @@ def boost(
         store, engine, filter.dataset_id, booster, calibrating=progress if calibrate else None
     )
     outcomes: Counter[str] = Counter()
-    done, struck, stopped = 0, 0, ""
+    done, struck, stop_reason = 0, 0, ""
     total = store.read(queue_queries.count, filter, limit)
     try:
         for row, context in work.waiting(filter, limit):
@@ -68,10 +68,10 @@ def boost(
             done += 1
             progress(done, total, "Enriching")
     except BudgetSpent as problem:
-        stopped = str(problem)
+        stop_reason = str(problem)
     return BoostReport(
         filter.dataset_id, done, dict(outcomes), *engine.spending.figures,
-        stopped=stopped, struck=struck, calibrated_on=work.doubts.rule.phrases,
+        stopped=stop_reason, struck=struck, calibrated_on=work.doubts.rule.phrases,
     )  # fmt: skip
 
 
@@ -105,15 +105,15 @@ def dry_run(
             break
     total = store.read(queue_queries.count, filter, limit)
     model = booster.blends or booster.sees
-    expected = []
+    questions = []
     if pictures and booster.sees is not None:
-        expected.append(like(pictures, booster.sees.name, 0, total))
+        questions.append(like(pictures, booster.sees.name, 0, total))
     if examples and model is not None:
         # A picture with a single caption needs no blend.
         of_captions = ("blend" in kinds or "holistic" in kinds) + ("holistic" in kinds)
-        expected.append(like(blends or pictures, model.name, 0, of_captions * total))
+        questions.append(like(blends or pictures, model.name, 0, of_captions * total))
     return BoostDryRun(
-        work.name, total, forecast(expected, prices),
+        work.name, total, forecast(questions, prices),
         tuple(dry_run_question(row, question) for row, question in examples[:count]),
         _server_of(booster.sees) if kinds & {"visual", "holistic"} else None,
         _server_of(model) if kinds & {"blend", "holistic"} else None,
@@ -175,7 +175,7 @@ class BoostWork:
     ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Pairs of the queue, each with its context or with the reason for skipping it."""
         for rows in pages(self.store, filter, limit):
-            attempted = self.store.read(
+            attempts = self.store.read(
                 suggestion_queries.attempted_outcomes,
                 [row.pair_id for row in rows],
                 self.name,
@@ -183,9 +183,9 @@ class BoostWork:
             )
             standing = [row for row in rows if row.decision not in _NOT_ENRICHED]
             yield from ((row, "judged wrong") for row in rows if row.decision in _NOT_ENRICHED)
-            yield from ((row, "asked before") for row in standing if row.pair_id in attempted)
+            yield from ((row, "asked before") for row in standing if row.pair_id in attempts)
             yield from self.corrector.contexts(
-                [row for row in standing if row.pair_id not in attempted]
+                [row for row in standing if row.pair_id not in attempts]
             )
 
     def captions(self, row: QueueRow) -> list[str]:
@@ -202,17 +202,17 @@ class BoostWork:
 
     def pair(self, row: QueueRow, context: CorrectionContext) -> tuple[str, int]:
         """Ask, guard, judge and commit; returns (outcome, phrases removed)."""
-        considered, outcome, why = self.consider(row, context)
+        candidates, outcome, why = self.consider(row, context)
         suggestions = [
             (
                 proposal.suggestion,
                 self._from(proposal)
                 | {"icc": self.engine.concreteness([row.caption, proposal.suggestion.caption])},
             )
-            for proposal in considered
+            for proposal in candidates
             if proposal.suggestion is not None and not proposal.reason
         ]
-        struck = sum(len(proposal.guarded.struck) for proposal in considered)
+        struck = sum(len(proposal.guarded.struck) for proposal in candidates)
         with self.store.writing() as session:
             suggestion_queries.save_suggestions(
                 session,
@@ -242,25 +242,25 @@ class BoostWork:
             self._calibrating = None
         outcome = proposals.failed[0][1] if proposals.failed else "nothing to blend"
         why = "; ".join(f"{kind}: {message}" for kind, _, message in proposals.failed)
-        considered = []
+        candidates = []
         for boost in proposals.made:
             guarded = self.guard(context, boost, captions)
             if not guarded.caption:
                 outcome, why = "refused by the guard", guarded.refused
-                considered.append(Considered(boost, guarded))
+                candidates.append(Considered(boost, guarded))
                 continue
             suggestion, ranks, gain, reason = self.judge_guarded(row, context, boost, guarded)
             if reason:
                 outcome, why = "no better", reason
-            considered.append(
+            candidates.append(
                 Considered(
                     boost, guarded, _pairs_of(boost, sources), gain,
                     boosting.unsupported_words(boost, guarded, captions), suggestion, ranks, reason,
                 )
             )  # fmt: skip
-        if any(boost.suggestion is not None and not boost.reason for boost in considered):
+        if any(boost.suggestion is not None and not boost.reason for boost in candidates):
             outcome = "offered"
-        return considered, outcome, why
+        return candidates, outcome, why
 
     def guard(self, context: CorrectionContext, boost: Boost, captions: Sequence[str]) -> Guarded:
         reader = self.engine.scorer.reader

@@ -101,10 +101,10 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
     """Request each of the booster's kinds. `captions`: human captions not rejected in review,
     starting with the one to enrich. Raises ModelUnavailable or BudgetSpent."""
     boosts: list[Boost] = []
-    failed: list[tuple[Kind, str, str]] = []
+    failures: list[tuple[Kind, str, str]] = []
     if captions and language_of(captions[0]) == MIXED:
-        joined: tuple[Kind, ...] = ("blend", "holistic")
-        failed += [(kind, "refused", _MIXES) for kind in joined if kind in booster.kinds]
+        joined_kinds: tuple[Kind, ...] = ("blend", "holistic")
+        failures += [(kind, "refused", _MIXES) for kind in joined_kinds if kind in booster.kinds]
     captions = joinable(captions)
 
     def keep(
@@ -115,7 +115,7 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
         picture_text: str | None = None,
     ) -> str | None:
         if text is None:
-            failed.append((kind, "unreadable", message))
+            failures.append((kind, "unreadable", message))
         elif kind in booster.kinds:
             boosts.append(Boost(kind, text, tuple(sources), picture_text))
         return text
@@ -126,14 +126,14 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
         text, message = _ask(language, blend_question(captions), captions)
         blend = keep("blend", captions, text, message)
     if image is None or booster.sees is None or not {"visual", "holistic"} & set(booster.kinds):
-        return Boosts(tuple(boosts), tuple(failed))
+        return Boosts(tuple(boosts), tuple(failures))
     visual, message = _ask(booster.sees, visual_question(image), captions)
     keep("visual", (), visual, message, visual)
     if visual is None or blend is None or "holistic" not in booster.kinds or language is None:
-        return Boosts(tuple(boosts), tuple(failed))
+        return Boosts(tuple(boosts), tuple(failures))
     text, message = _ask(language, holistic_question(blend, visual), [blend, visual])
     keep("holistic", (*captions, blend, visual), text, message, visual)
-    return Boosts(tuple(boosts), tuple(failed))
+    return Boosts(tuple(boosts), tuple(failures))
 
 
 def joinable(captions: Sequence[str]) -> list[str]:
@@ -196,8 +196,8 @@ def _distance(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def blend_question(captions: Sequence[str]) -> Question:
-    tagged = "\n".join(f"<caption>{_safe(caption)}</caption>" for caption in captions)
-    return _question("blend", tagged)
+    text = "\n".join(f"<caption>{_safe(caption)}</caption>" for caption in captions)
+    return _question("blend", text)
 
 
 def visual_question(image: Image.Image) -> Question:
@@ -332,8 +332,8 @@ def guard(
         text = shorter
     if is_blank(text):
         return Guarded("", "nothing holds", tuple(struck))
-    if boost.kind != "visual" and (lost := left_out(without_opener(human[0]), text)):
-        return Guarded("", f"leaves out part of the caption: '{lost}'", tuple(struck))
+    if boost.kind != "visual" and (omission := left_out(without_opener(human[0]), text)):
+        return Guarded("", f"leaves out part of the caption: '{omission}'", tuple(struck))
     return Guarded(
         text, "", tuple(struck), anchored_share(text, boost.sources or human), tuple(notes)
     )

@@ -71,13 +71,15 @@ def measure_specificity(
         progress(min(measured_count, total), total, "Specificity")
     store.write(run_queries.finish_run, run.id)
     with store.reading() as session:
-        measured, retrieved, likeness, most = specificity_queries.summary(session, run.id)
+        measured_count, retrieved_count, likeness, most = specificity_queries.summary(
+            session, run.id
+        )
     return SpecificityReport(
         dataset_id,
         run.id,
         total,
-        measured,
-        retrieved,
+        measured_count,
+        retrieved_count,
         most,
         likeness,
         likeness is not None and likeness < specificity_queries.EASY,
@@ -92,13 +94,13 @@ def picture_vectors(store: Store, engine: Engine, dataset_id: int) -> StoredVect
 
     Raises NotScored if the dataset is not scored by it, SettingsError if it stores no vectors.
     """
-    scored = scored_by_this_model(store, engine, dataset_id)
+    run = scored_by_this_model(store, engine, dataset_id)
     if engine.scorer.info.compares_pairs:
         raise SettingsError(
             "LEMoN compares pairs with each other; specificity needs the vectors of clip, siglip, "
             "blip-itc or blip-itm. Score the dataset with one of them."
         )
-    return stored_images(store, engine, scored).open()
+    return stored_images(store, engine, run).open()
 
 
 def texts_of(engine: Engine, captions: Sequence[str]) -> NDArray[np.float32]:
@@ -161,11 +163,11 @@ class Judge:
 
     @cached_property
     def _pool(self) -> _Pool:
-        sampled = self.store.read(specificity_queries.pictures, self.dataset_id, self._most)
-        has_vector = self._vectors.has([pair for pair, _ in sampled])
-        sampled = [caption for caption, is_kept in zip(sampled, has_vector, strict=True) if is_kept]
-        pairs = np.array([pair for pair, _ in sampled], np.int64)
-        names = np.array([name for _, name in sampled], np.object_)
+        sample = self.store.read(specificity_queries.pictures, self.dataset_id, self._most)
+        has_vector = self._vectors.has([pair for pair, _ in sample])
+        sample = [caption for caption, is_kept in zip(sample, has_vector, strict=True) if is_kept]
+        pairs = np.array([pair for pair, _ in sample], np.int64)
+        names = np.array([name for _, name in sample], np.object_)
         return _Pool(pairs, names, unit(self._vectors.of(pairs)))
 
     @cached_property

@@ -54,8 +54,8 @@ def without_phrase(text: str, start: int, end: int) -> str:
     removal = {place for place, (a, b) in enumerate(caption.spans) if a < end and b > start}
     if not removal:
         return text
-    denied = denials(caption)
-    removal = _with_denials(denied, removal)
+    negations = denials(caption)
+    removal = _with_denials(negations, removal)
     start, end = (
         min(start, caption.spans[min(removal)][0]),
         max(end, caption.spans[max(removal)][1]),
@@ -63,7 +63,7 @@ def without_phrase(text: str, start: int, end: int) -> str:
     phrases = phrases_of(text)
     struck = [phrase for phrase in phrases if phrase.start < end and phrase.end > start]
     kinds = {phrase.kind for phrase in struck}
-    exchanged: dict[int, str] = {}
+    replacements: dict[int, str] = {}
     if any(phrase.kind == "relation" and phrase.end > end for phrase in struck):
         kinds.discard("relation")  # only its verb: the preposition stays
     if "relation" in kinds and (place := _place_after(text, phrases, end)) is not None:
@@ -74,17 +74,17 @@ def without_phrase(text: str, start: int, end: int) -> str:
     elif "relation" in kinds and caption.words[max(removal) + 1 : max(removal) + 2] in _PRONOUNS:
         removal.add(max(removal) + 1)
     elif "relation" in kinds and min(removal) and max(removal) + 1 < len(caption):
-        exchanged = {min(removal): "and"}
+        replacements = {min(removal): "and"}
         if min(removal) > 1 and caption.words[min(removal) - 1].lower() in _COPULAS:
             removal.add(min(removal) - 1)
-    removal = _with_carriers(caption, _with_denials(denied, removal))
-    left = _text_without(caption, removal, exchanged)
-    if 0 in removal and not exchanged:
-        left = _LEADING.sub("", left)
-    left = tidy(left, text)
-    left = re.sub(r",?\s+and(?=\.?$)", "", left)
+    removal = _with_carriers(caption, _with_denials(negations, removal))
+    rest = _text_without(caption, removal, replacements)
+    if 0 in removal and not replacements:
+        rest = _LEADING.sub("", rest)
+    rest = tidy(rest, text)
+    rest = re.sub(r",?\s+and(?=\.?$)", "", rest)
     full_stop = text.rstrip().endswith(".")
-    return left + "." if full_stop and left and not left.endswith(".") else left
+    return rest + "." if full_stop and rest and not rest.endswith(".") else rest
 
 
 def _place_after(text: str, phrases: Sequence[Phrase], end: int) -> Phrase | None:
@@ -146,8 +146,8 @@ def leading_phrases(text: str, words: int) -> str:
             last = max(last, ends)
     if not last:
         return ""
-    left = text[: caption.spans[last - 1][1]]
-    return left + ("." if text.rstrip().endswith(".") else "")
+    prefix = text[: caption.spans[last - 1][1]]
+    return prefix + ("." if text.rstrip().endswith(".") else "")
 
 
 def _thing(caption: Caption, phrases: Sequence[Phrase], removal: set[int]) -> set[int]:

@@ -65,9 +65,9 @@ class PictureDoubts:
         self._nonces = Nonces(engine.scorer.reader, nonce_pools(engine))
         with store.reading() as session:
             active = classifier_queries.active(session, dataset_id)
-            observed = run_queries.get_run(session, corrector.run.id).observed
+            observations = run_queries.get_run(session, corrector.run.id).observed
         self._classifier = active.id if active is not None else None
-        stored_rule = observed.get(_STORED, {})
+        stored_rule = observations.get(_STORED, {})
         self.is_fitted = bool(stored_rule) and stored_rule["classifier"] == self._classifier
         self.rule: DoubtRule = restore(stored_rule["rule"]) if self.is_fitted else DEFAULT
 
@@ -206,12 +206,12 @@ class PictureDoubts:
         """The attribution of each caption's phrases in logits, by their characters."""
         pairs = [(context.state, Caption.parse(text)) for context, text, _ in requests]
         with self._engine.lock:
-            scored = dict(attribute_phrases(self._engine.scorer, pairs, self._nonces))
+            scores = dict(attribute_phrases(self._engine.scorer, pairs, self._nonces))
         return [
             {
                 (score.phrase.start, score.phrase.end):
                     None if score.pas is None else self._scale * score.pas
-                for score in scored[index]
+                for score in scores[index]
             }
             for index in range(len(requests))
         ]  # fmt: skip

@@ -53,10 +53,10 @@ class BagsReport:
     struck: int
 
     def in_words(self) -> str:
-        counted = ", ".join(f"{count} of {size}" for size, count in self.bags.items())
+        counts = ", ".join(f"{count} of {size}" for size, count in self.bags.items())
         struck = f" {self.struck} were struck." if self.struck else ""
         return (
-            f"Bags of {count_of(self.pictures, 'picture')}: {counted}. Written to {self.out}."
+            f"Bags of {count_of(self.pictures, 'picture')}: {counts}. Written to {self.out}."
             f"{struck} Contact sheet: {self.out / 'bags.html'}"
         )
 

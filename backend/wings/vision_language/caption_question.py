@@ -106,7 +106,7 @@ class ChatReader(HubReader):
             return []
         shift = len(self.before)
         begin = 0 if self.before == " " else shift
-        encoded = self.tokenizer(
+        encoding = self.tokenizer(
             [self.before + self.clean(caption) for caption in captions],
             add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False,
             split_special_tokens=True,
@@ -117,14 +117,14 @@ class ChatReader(HubReader):
                 for token, (start, end) in zip(ids, places, strict=True)
                 if end > begin
             ][: self.context]
-            for ids, places in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+            for ids, places in zip(encoding["input_ids"], encoding["offset_mapping"], strict=True)
         ]
 
     def replaceable(self, whole_words: bool) -> BoolArray:
-        allowed = super().replaceable(whole_words)
+        mask = super().replaceable(whole_words)
         added_tokens = np.array(list(self.tokenizer.added_tokens_decoder), np.int64)
-        allowed[added_tokens[added_tokens < len(allowed)]] = False
-        return allowed
+        mask[added_tokens[added_tokens < len(mask)]] = False
+        return mask
 
 
 @dataclass(frozen=True)

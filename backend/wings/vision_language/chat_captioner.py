@@ -98,7 +98,7 @@ class ChatDecoding(Decoding):
     ) -> list[str]:
         captioner = self._captioner
         (start,) = captioner.tokens([prefix])
-        described = []
+        descriptions = []
         for image in images:
             inputs = self._images[image].followed_by(start[1:-1])
             whole = captioner.model.generate(
@@ -106,8 +106,8 @@ class ChatDecoding(Decoding):
                 max_new_tokens=max_new_tokens, eos_token_id=captioner.end,
                 pad_token_id=captioner.end,
             )  # fmt: skip
-            described += captioner.texts(whole[:, self._images[image].ids.shape[1] :])
-        return described
+            descriptions += captioner.texts(whole[:, self._images[image].ids.shape[1] :])
+        return descriptions
 
     def steps(self, requests: AskedTokens) -> list[torch.Tensor]:
         steps = []

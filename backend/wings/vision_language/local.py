@@ -132,9 +132,9 @@ def as_inputs(processor: Any, turns: list[dict[str, Any]]) -> Any:
                 f"This model's chat template cannot be used: {str(problem).splitlines()[0][:200]}"
             ) from problem
         system, user, *rest = turns
-        merged = {**user, "content": [*user["content"][:-1], *system["content"],
-                                      user["content"][-1]]}  # fmt: skip
-        return processor.apply_chat_template([merged, *rest], **options)
+        turn = {**user, "content": [*user["content"][:-1], *system["content"],
+                                    user["content"][-1]]}  # fmt: skip
+        return processor.apply_chat_template([turn, *rest], **options)
 
 
 def architecture_of(name: str, what: str, advice: str) -> tuple[Any, Any]:

@@ -141,15 +141,17 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
             "answers at once, without reasoning first."
         )
     run = _run(store, dataset_id, endpoint)
-    answered = len(store.read(signal_queries.opinions_of_run, run.id))
-    total, pairs, fewest, most = _extent(store, dataset_id, share, answered)
+    answer_count = len(store.read(signal_queries.opinions_of_run, run.id))
+    total, pairs, fewest, most = _extent(store, dataset_id, share, answer_count)
     if answer.tokens_in:
-        measured = Questions(endpoint.name, fewest, most, answer.tokens_in, answer.tokens_out, True)
+        questions = Questions(
+            endpoint.name, fewest, most, answer.tokens_in, answer.tokens_out, True
+        )
     else:
-        measured = like([question], endpoint.name, fewest, most)
+        questions = like([question], endpoint.name, fewest, most)
     return SecondOpinionPlan(
         endpoint.name, endpoint.base_url, pairs, total,
-        forecast([measured], endpoint.spending.prices), seconds,
+        forecast([questions], endpoint.spending.prices), seconds,
     )  # fmt: skip
 
 
@@ -194,9 +196,9 @@ def ask(
     """
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
-        scored = run_queries.latest_run(session, dataset_id, "score")
+        score_run = run_queries.latest_run(session, dataset_id, "score")
         total = pair_queries.counts(session, dataset_id).total
-    if scored is None:
+    if score_run is None:
         raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
     run = _run(store, dataset_id, endpoint)
     with store.reading() as session:
@@ -214,7 +216,7 @@ def ask(
                 break
     if asking.error is not None and not isinstance(asking.error, BudgetSpent):
         raise asking.error
-    opinions = _take_effect(store, dataset_id, run, scored)
+    opinions = _take_effect(store, dataset_id, run, score_run)
     store.write(run_queries.finish_run, run.id)
     answers = [row.p_yes for row in opinions.values() if row.p_yes is not None]
     agrees = sum(p >= 0.5 for p in answers)

@@ -147,8 +147,8 @@ class PackedSession(PlainSession):
         for picture in self._pictures.values():
             tree = self._memories.tree(picture.row)
             tree.next_round()
-            left = set(tree.slots().tolist())
-            picture.scores = {slot: s for slot, s in picture.scores.items() if slot in left}
+            slots = set(tree.slots().tolist())
+            picture.scores = {slot: s for slot, s in picture.scores.items() if slot in slots}
         return scores
 
     @torch.inference_mode()
@@ -193,7 +193,7 @@ class PackedSession(PlainSession):
         pictures = sorted(self._pictures.values(), key=lambda picture: -len(picture.new))
         owners = [picture for picture in pictures for _ in picture.new]
         slots = np.array([slot for picture in pictures for slot in picture.new], np.int64)
-        keys, computed = list[tuple[_Picture, int]](), list[torch.Tensor]()
+        keys, probabilities = list[tuple[_Picture, int]](), list[torch.Tensor]()
 
         def compute(part: range) -> None:
             edges = [i for i in part if i == part.start or owners[i] is not owners[i - 1]]
@@ -202,14 +202,14 @@ class PackedSession(PlainSession):
                 requests = []
                 for run in call:
                     picture, of_picture = owners[run.start], slots[run.start : run.stop]
-                    wanted = [i for i, s in enumerate(of_picture.tolist()) if s in picture.ends]
-                    requests.append((picture.row, of_picture, wanted))
-                    keys.extend((picture, int(of_picture[i])) for i in wanted)
-                computed.append(self.scorer.probabilities(self._memories.read(requests)))
+                    indices = [i for i, s in enumerate(of_picture.tolist()) if s in picture.ends]
+                    requests.append((picture.row, of_picture, indices))
+                    keys.extend((picture, int(of_picture[i])) for i in indices)
+                probabilities.append(self.scorer.probabilities(self._memories.read(requests)))
 
         self._budget.each([1] * len(slots), compute)
         for (picture, slot), score in zip(
-            keys, torch.cat(computed).tolist() if computed else [], strict=True
+            keys, torch.cat(probabilities).tolist() if probabilities else [], strict=True
         ):
             picture.scores[slot] = score
         for picture in pictures:

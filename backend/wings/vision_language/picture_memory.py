@@ -99,8 +99,8 @@ class PictureMemories:
             self._work.images += 1
             self._work.tokens += length
             self._work.attended += length * (length + 1) // 2
-        computed = [(keys, values) for keys, values, *_ in cache]
-        self._layers = self._layers or [_Layer(keys, values) for keys, values in computed]
+        key_values = [(keys, values) for keys, values, *_ in cache]
+        self._layers = self._layers or [_Layer(keys, values) for keys, values in key_values]
         longest = max(lengths)
         self._reserve(longest, 0)
         is_own = np.arange(len(self._question)) < np.array(lengths)[:, None]
@@ -109,7 +109,7 @@ class PictureMemories:
         begin[:, self._question] = is_own
         where, at, begins = on_device([np.array(rows), columns, begin], self._device)
         self._begin[where] = begins.bool()
-        for layer, (keys, values) in zip(self._layers, computed, strict=True):
+        for layer, (keys, values) in zip(self._layers, key_values, strict=True):
             layer.rows, layer.columns = where, at
             layer.write(keys, values)
         return rows, logits
@@ -132,22 +132,22 @@ class PictureMemories:
         longest = max(len(slots) for _, slots, _ in requests)
         depths = [tree.depth[slots] for tree, (_, slots, _) in zip(trees, requests, strict=True)]
         deepest = 1 + max(int(of_row.max()) for of_row in depths)
-        ends = max(1, max(len(wanted) for _, _, wanted in requests))
+        ends = max(1, max(len(indices) for _, _, indices in requests))
         tokens, positions, columns = np.zeros((3, len(requests), longest), np.int64)
         visible_columns = np.zeros((len(requests), longest, deepest), np.int64)
         last: list[int] = []
-        for number, (tree, (row, slots, wanted)) in enumerate(zip(trees, requests, strict=True)):
+        for number, (tree, (row, slots, indices)) in enumerate(zip(trees, requests, strict=True)):
             # The wanted ones last, so that the model computes no other logits.
-            others = np.delete(slots, list(wanted))
-            ordered = np.concatenate([others, slots[list(wanted)]])
+            others = np.delete(slots, list(indices))
+            order = np.concatenate([others, slots[list(indices)]])
             place = slice(longest - len(slots), longest)
-            tokens[number, place] = tree.token[ordered]
-            positions[number, place] = tree.depth[ordered] + self._rows[row].position
-            columns[number, place] = column = self._slot[ordered]
-            path = tree.path[ordered, :deepest]
+            tokens[number, place] = tree.token[order]
+            positions[number, place] = tree.depth[order] + self._rows[row].position
+            columns[number, place] = column = self._slot[order]
+            path = tree.path[order, :deepest]
             visible_columns[number, place] = np.where(path >= 0, self._slot[path], column[:, None])
-            last += range((number + 1) * ends - len(wanted), (number + 1) * ends)
-            self._count(depths[number], len(wanted), self._rows[row].length)
+            last += range((number + 1) * ends - len(indices), (number + 1) * ends)
+            self._count(depths[number], len(indices), self._rows[row].length)
         rows = np.array([row for row, _, _ in requests])
         arrays = [rows, tokens, positions, columns, visible_columns, np.array(last, np.int64)]
         where, ids, at, to, visible, rows_of_logits = on_device(arrays, self._device)

@@ -102,10 +102,10 @@ def load_vqa(request: Request) -> VqaScorer:
         raise ModelMismatch(
             f"The tokenizer of '{name}' does not say which characters its tokens cover. {_ADVICE}"
         )
-    loaded = hub.load_weights(model_class, name, _WHAT, _ADVICE, **options)
+    model = hub.load_weights(model_class, name, _WHAT, _ADVICE, **options)
     if request.precision not in QUANTISATIONS:  # quantised weights are where they belong
-        loaded = loaded.to(request.device)
-    rows = int(loaded.get_input_embeddings().num_embeddings)
+        model = model.to(request.device)
+    rows = int(model.get_input_embeddings().num_embeddings)
     check_tokenizer(name, processor.tokenizer, rows)
     reader = ChatReader(processor.tokenizer, CONTEXT, rows, special=0, clean=one_line)
     answers = answers_of(name, processor.tokenizer, rows)
@@ -116,13 +116,13 @@ def load_vqa(request: Request) -> VqaScorer:
         kind="vqa",
         model=request.model,
         # Another question is another score.
-        revision=f"{revision_of(name, getattr(loaded.config, '_commit_hash', None))}-{digest}",
+        revision=f"{revision_of(name, getattr(model.config, '_commit_hash', None))}-{digest}",
         device=request.device,
         limits=limits_of(name),
         precision=request.precision,
         parameters={"prompt": question},
     )
-    return VqaScorer(info, loaded, processor, reader, prompt, answers, after)
+    return VqaScorer(info, model, processor, reader, prompt, answers, after)
 
 
 def _as_read(processor: Any, text: str) -> str:
@@ -141,11 +141,11 @@ def _refuse_own_code(name: str) -> None:
 
     folder = Path(name).expanduser()
     place = folder if folder.is_dir() else snapshot_of(name)
-    stated: dict[str, Any] = {}
+    configuration: dict[str, Any] = {}
     if place is not None and (place / "config.json").is_file():
         with hub.failures_explained(_WHAT, name, _ADVICE):
-            stated = json.loads(read_regular(place / "config.json"))
-    if stated.get("auto_map") and stated.get("model_type") not in CONFIG_MAPPING:
+            configuration = json.loads(read_regular(place / "config.json"))
+    if configuration.get("auto_map") and configuration.get("model_type") not in CONFIG_MAPPING:
         raise ModelMismatch(
             f"'{name}' needs its own Python code, which is never run. Take the version in the "
             f"format of transformers, often named …-hf. {_ADVICE}"
@@ -159,10 +159,10 @@ def check_memory(
     with hub.failures_explained(_WHAT, name, _ADVICE), torch.device("meta"):
         empty = model_class(configuration)
     parameters = sum(weight.numel() for weight in empty.parameters())
-    needed, free = parameters * _BYTES[precision], free_memory(device)
-    if needed > _SHARE * free:
+    size, free = parameters * _BYTES[precision], free_memory(device)
+    if size > _SHARE * free:
         raise OutOfMemory(
-            f"'{name}' has {parameters / 1e9:.1f} billion parameters: {needed / 1e9:.1f} GB in "
+            f"'{name}' has {parameters / 1e9:.1f} billion parameters: {size / 1e9:.1f} GB in "
             f"{precision}, and {free / 1e9:.1f} GB are free on {device}. Choose a smaller model, "
             f"{'8bit or 4bit' if device != 'cpu' else 'bfloat16'} as precision, or a card with "
             "more memory."
