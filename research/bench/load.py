@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -181,7 +180,6 @@ def _report(
             if row.decided_by is not None
         ]
         acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in decisions}
-    row_counts = Counter(pair for pair, _ in decisions)
     authors = dict(decisions)
     last = len(tally.memory) - 1
     return LoadReport(
@@ -190,7 +188,7 @@ def _report(
         pause=pause,
         confirmed=len(tally.confirmed),
         lost=sum(authors.get(pair) != name for pair, name in tally.confirmed.items()),
-        doubled=sum(count > 1 for count in row_counts.values()) + sum(n > 1 for n in acts.values()),
+        doubled=sum(count > 1 for count in acts.values()),
         conflicts=tally.conflicts,
         seconds=seconds,
         latencies=tuple(_latency(question, times) for question, times in tally.waited.items()),
