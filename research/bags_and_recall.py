@@ -169,8 +169,8 @@ def recall_among_random(
     hits = 0
     for caption, own_row in zip(captions, owners, strict=True):
         for _ in range(draws):
-            drawn = rng.choice(len(pictures) - 1, count, replace=False)
-            others = pictures[drawn + (drawn >= own_row)]
+            sample = rng.choice(len(pictures) - 1, count, replace=False)
+            others = pictures[sample + (sample >= own_row)]
             hits += is_hit(float(scores_of(pictures[own_row : own_row + 1], caption)[0]),
                            scores_of(others, caption))  # fmt: skip
     return Recall(round(hits / draws), len(owners))
@@ -188,8 +188,8 @@ def files_of(folder: Path, sizes: Sequence[int]) -> list[Path]:
         if (path := next((folder / n for n in pair if (folder / n).exists()), None)) is not None
     ]
     if not files:
-        wanted = ", ".join(" or ".join(pair) for pair in names)
-        raise DatasetError(f"{folder} has no bags of these sizes: it needs {wanted}.")
+        file_names = ", ".join(" or ".join(pair) for pair in names)
+        raise DatasetError(f"{folder} has no bags of these sizes: it needs {file_names}.")
     return files
 
 
@@ -223,7 +223,7 @@ def rows_of(path: Path, bags: Ids, row_of: Mapping[str, int]) -> list[tuple[int,
         (n, member) for n, bag in enumerate(bags, 1) for member in bag if member not in row_of
     ]
     if unknown:
-        named = ", ".join(f"'{member}' (bag {number})" for number, member in unknown[:5])
+        examples = ", ".join(f"'{member}' (bag {number})" for number, member in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        raise DatasetError(f"{path}: the dataset has no picture {named}{more}.")
+        raise DatasetError(f"{path}: the dataset has no picture {examples}{more}.")
     return [tuple(row_of[member] for member in bag) for bag in bags]

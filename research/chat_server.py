@@ -32,17 +32,17 @@ class Served:
 @contextmanager
 def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
     """Serve on the loopback interface until the block ends. `port` 0: any free port."""
-    served = Served("")
+    service = Served("")
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # the name that http.server requires
-            listed = [{"id": name, "object": "model"} for name in served.models]
-            self._send(200, {"object": "list", "data": listed})
+            models = [{"id": name, "object": "model"} for name in service.models]
+            self._send(200, {"object": "list", "data": models})
 
         def do_POST(self) -> None:  # the name that http.server requires
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            served.requests.append(body)
-            served.keys.append(self.headers.get("Authorization", ""))
+            service.requests.append(body)
+            service.keys.append(self.headers.get("Authorization", ""))
             status, text = respond(body)
             likeliest = None
             if not isinstance(text, str):
@@ -63,24 +63,24 @@ def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
             self._send(status, answer)
 
         def _send(self, status: int, answer: dict[str, Any]) -> None:
-            sent = json.dumps(answer).encode()
+            payload = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(sent)))
+            self.send_header("Content-Length", str(len(payload)))
             self.send_header("Retry-After", "0")
             self.end_headers()
             with suppress(ConnectionError):  # who gave up waiting has gone
-                self.wfile.write(sent)
+                self.wfile.write(payload)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    served.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    service.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, args=(POLL,), daemon=True)
     thread.start()
     try:
-        yield served
+        yield service
     finally:
         server.shutdown()
         server.server_close()

@@ -32,9 +32,9 @@ def mark(
     >>> mark("gain", ">= 1", [1.5, 0.5], ".1f", lambda gain: gain >= 1)
     Mark(what='gain', wanted='>= 1', measured='1.5, 0.5', reached=False)
     """
-    listed = list(values)
-    measured = ", ".join(format(value, form) for value in listed)
-    return Mark(what, wanted, measured, bool(listed) and all(map(reaches, listed)))
+    numbers = list(values)
+    text = ", ".join(format(value, form) for value in numbers)
+    return Mark(what, wanted, text, bool(numbers) and all(map(reaches, numbers)))
 
 
 def mean_of(values: Sequence[float]) -> Mean:
@@ -56,8 +56,8 @@ def mean_cell(mean: Mean | None, digits: int = 3) -> str:
 
 def cell(values: Iterable[float | None], digits: int = 3) -> str:
     """The mean of the values that are known; "–" if there are none."""
-    known = [value for value in values if value is not None]
-    return mean_cell(mean_of(known) if known else None, digits)
+    numbers = [value for value in values if value is not None]
+    return mean_cell(mean_of(numbers) if numbers else None, digits)
 
 
 def cells(records: Sequence[object], *fields: str, digits: int = 3) -> list[str]:

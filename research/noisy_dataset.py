@@ -72,14 +72,14 @@ def add_noise(
         _captions(pairs), rate, kinds, seed, source,
         lambda done, total: progress(done, total, "Making errors"),
     )  # fmt: skip
-    made = [caption for caption in noisy if caption is not None]
-    if not made:
+    captions = [caption for caption in noisy if caption is not None]
+    if not captions:
         raise DatasetFormatError(f"'{path.name}' has no caption that allows such an error.")
     provenance = {
         "source": str(path.resolve()),
         "image_root": str(out.absolute() if format == "imagefolder" else reader.root),
         "pairs": len(pairs),
-        "wrong": len(made),
+        "wrong": len(captions),
         "kinds": list(kinds),
         "rate_asked": rate,
         "seed": seed,
@@ -92,9 +92,9 @@ def add_noise(
         overwrite=overwrite, source_root=reader.root,
         files={PROVENANCE: json.dumps(provenance, indent=1, ensure_ascii=False) + "\n"},
     )  # fmt: skip
-    by_kind = Counter(caption.kind for caption in made)
+    by_kind = Counter(caption.kind for caption in captions)
     return NoiseReport(
-        out.resolve(), len(pairs), len(made), dict(by_kind), len(reader.problems), provenance
+        out.resolve(), len(pairs), len(captions), dict(by_kind), len(reader.problems), provenance
     )
 
 
@@ -115,8 +115,8 @@ def anticipate(
     _, pairs = _read(path, image_root, limit)
     source = AnticipatedNoise(endpoint.kept)
     inject(_captions(pairs), rate, kinds, seed, source)
-    expected = forecast([source.questions(endpoint.name)], prices)
-    return RequestForecast(endpoint.name, len(pairs), expected)
+    estimate = forecast([source.questions(endpoint.name)], prices)
+    return RequestForecast(endpoint.name, len(pairs), estimate)
 
 
 def _check(kinds: Sequence[str], rate: float) -> None:
@@ -171,11 +171,11 @@ def _rows(pairs: Sequence[SourcePair], noisy: Sequence[NoisyCaption | None]) -> 
     for pair, noisy_caption in zip(pairs, noisy, strict=True):
         record: dict[str, Any] = {"wrong": noisy_caption is not None}
         if noisy_caption is not None:
-            changed = [list(span) for span in noisy_caption.changed]
+            spans = [list(span) for span in noisy_caption.changed]
             record |= {
                 "kind": noisy_caption.kind,
                 "kinds": list(noisy_caption.kinds),
-                "changed": changed,
+                "changed": spans,
             }
         yield ExportRow(
             id=pair.id,
@@ -198,13 +198,13 @@ def _source_in_words(source: FineGrainedSource | None) -> str:
 
 
 def _card(name: str, provenance: dict[str, Any]) -> str:
-    shown = {key.replace("_", " "): value for key, value in provenance.items()}
+    fields = {key.replace("_", " "): value for key, value in provenance.items()}
     lines = [
         f"# {' '.join(name.split())}, with errors injected",
         "",
         "A benchmark, not training data: some captions were corrupted on purpose.",
         "",
-        *(f"- {key}: {' '.join(str(value).split())}" for key, value in shown.items()),
+        *(f"- {key}: {' '.join(str(value).split())}" for key, value in fields.items()),
         "",
         f"`caption` is what a reader gets, `original_caption` what it was; `{COLUMN}` says whether "
         "it was made wrong, by which kind of noise, and which characters were changed.",

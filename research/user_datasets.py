@@ -42,8 +42,8 @@ def import_pairs(
                 json.dumps({"file_name": files[number], "id": str(row), "caption": caption})
             )
         (folder / "metadata.jsonl").write_text("\n".join(lines), encoding="utf-8")
-        stated = {name: value for name, value in settings.items() if value is not None}
-        workspace = Workspace(load_settings({"data_directory": f"{base}/state", **stated}, {}))
+        overrides = {name: value for name, value in settings.items() if value is not None}
+        workspace = Workspace(load_settings({"data_directory": f"{base}/state", **overrides}, {}))
         try:
             yield workspace, workspace.jobs.import_dataset(folder, progress=progress).dataset_id
         finally:

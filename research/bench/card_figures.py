@@ -44,14 +44,14 @@ _STEPS = 20
 
 def measure(device: str, work: Callable[[], Figures]) -> Figures:
     """The figures of `work`, its seconds and the peak of its memory; or why it failed."""
-    before, begun = start_measuring(device), time.perf_counter()
+    before, start = start_measuring(device), time.perf_counter()
     try:
         figures = work()
     except Exception as problem:  # a missing package, too little memory: the others go on
         return {"problem": f"{type(problem).__name__}: {problem}"}
     if device.startswith("cuda"):
         torch.cuda.synchronize()
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     return {"seconds": round(seconds, 2), "peak_bytes": taken_since(device, before), **figures}
 
 
@@ -70,9 +70,9 @@ def trajectories(scorer: Scorer, pairs: Pairs) -> list[Trajectory]:
 
 def score_against(scorer: Scorer, pairs: Pairs, reference: list[Trajectory]) -> Figures:
     """Seconds without loading, and equality with `reference`, which the first to score fills."""
-    begun = time.perf_counter()
+    start = time.perf_counter()
     results = trajectories(scorer, pairs)
-    seconds = round(time.perf_counter() - begun, 2)
+    seconds = round(time.perf_counter() - start, 2)
     reference[:] = reference or results
     both = list(zip(reference, results, strict=True))
     return {
@@ -113,8 +113,8 @@ def vision_language(device: str, pairs: Pairs) -> list[Figures]:
             def score(precision: str = precision) -> Figures:
                 scorer = load_vqa(Request(f"vqa:{folder}", None, device, precision))
                 # Tried out before the clock runs.
-                tried = {"packed": scorer.shares_prefixes, "together": scorer.pace.pads}
-                return {**tried, **score_against(scorer, pairs, reference)}
+                flags = {"packed": scorer.shares_prefixes, "together": scorer.pace.pads}
+                return {**flags, **score_against(scorer, pairs, reference)}
 
             what = {"what": "vision-language", "device": device, "precision": precision}
             lines.append({**what, **measure(device, score)})

@@ -101,38 +101,38 @@ def bench_cluster(
         for workers in (1, 2):
             progress(1 + workers, 5, f"Ray, {workers} workers")
             rates.append(_by_ray(engine, workers, folder))
-    kept = rates[2].pairs_a_second / (2 * rates[1].pairs_a_second)
+    efficiency = rates[2].pairs_a_second / (2 * rates[1].pairs_a_second)
     progress(4, 5, "Models of the published sizes")
     one_core = [("embedded BLIP-ITM", rates[1].pairs_a_second)]
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         for kind in _PUBLISHED:
-            measured = measure(kind, Exploring(), published, (8, 20), reference=False)
-            one_core.append((f"{kind}, published size", measured.pairs_per_second))
+            measurement = measure(kind, Exploring(), published, (8, 20), reference=False)
+            one_core.append((f"{kind}, published size", measurement.pairs_per_second))
     finally:
         torch.set_num_threads(threads)
     costs = tuple(
-        Cost(model, rate, tuple(size / rate / kept / 3600 for size in SIZES))
+        Cost(model, rate, tuple(size / rate / efficiency / 3600 for size in SIZES))
         for model, rate in one_core
     )
-    return ClusterReport(pairs, tuple(rates), kept, costs)
+    return ClusterReport(pairs, tuple(rates), efficiency, costs)
 
 
 def _alone(engine: Engine, root: Path, drawn_pairs: list[tuple[int, str, str]]) -> Rate:
-    started = time.monotonic()
+    start = time.monotonic()
     engine.scorer  # noqa: B018  (loads it)
-    loaded = time.monotonic()
+    scoring_start = time.monotonic()
     for first in range(0, len(drawn_pairs), BATCH):
         part = drawn_pairs[first : first + BATCH]
         pictures = open_pictures(root, [image for _, image, _ in part])
         states, _ = encode_opened(engine, pictures)
-        keyed = [(states[image], caption) for _, image, caption in part]
-        engine.trajectories(keyed, exploring=replace(engine.exploring, whole=False))
+        requests = [(states[image], caption) for _, image, caption in part]
+        engine.trajectories(requests, exploring=replace(engine.exploring, whole=False))
     return Rate(
         f"this program, {torch.get_num_threads()} threads",
-        len(drawn_pairs) / (time.monotonic() - loaded),
-        loaded - started,
+        len(drawn_pairs) / (time.monotonic() - scoring_start),
+        scoring_start - start,
     )
 
 
@@ -149,17 +149,17 @@ def _write_shards(folder: Path) -> None:
 
 
 def _by_ray(engine: Engine, workers: int, folder: Path) -> Rate:
-    started = time.monotonic()
-    arrived: list[float] = []
+    start = time.monotonic()
+    arrivals: list[float] = []
 
     def note(done: int, _: int, message: str) -> None:
         if message.startswith("Scored"):
-            arrived.append(time.monotonic())
+            arrivals.append(time.monotonic())
 
     out = folder / f"scores-{workers}"
     score_shards(engine, folder / "shards", out, note, Cluster(workers=workers))
     # Measured from the first shards on, which are not counted: models were loaded meanwhile.
-    first = min(workers, len(arrived) - 1)
-    seconds = arrived[-1] - arrived[first - 1]
-    rate = (len(arrived) - first) * _SHARD / seconds
-    return Rate(f"Ray, {workers} workers of one core", rate, arrived[0] - started)
+    first = min(workers, len(arrivals) - 1)
+    seconds = arrivals[-1] - arrivals[first - 1]
+    rate = (len(arrivals) - first) * _SHARD / seconds
+    return Rate(f"Ray, {workers} workers of one core", rate, arrivals[0] - start)

@@ -78,7 +78,7 @@ def generate(
     last = done = 0
     for batch in _batches(count, images, seed, claims):
         with store.writing() as session:
-            pair_queries.add_pairs(session, dataset.id, [generated.pair for generated in batch])
+            pair_queries.add_pairs(session, dataset.id, [entry.pair for entry in batch])
         with store.reading() as session:
             rows = pair_queries.pairs_after(session, dataset.id, last, len(batch))
             last = rows[-1].id
@@ -179,13 +179,13 @@ def _write(
     store: Store, run_id: int, classifier_id: int, ids: list[int], batch: list[_Generated]
 ) -> None:
     trajectories: list[TrajectoryRow] = []
-    divided: dict[int, list[ClaimRow]] = {}
+    claim_rows: dict[int, list[ClaimRow]] = {}
     numbers: dict[tuple[int, int], dict[str, float]] = {}
     rows: list[DetectionRow] = []
     words: dict[int, tuple[str, str]] = {}
-    for i, generated in zip(ids, batch, strict=True):
-        places = generated.places()
-        for (start, end), (_, t, p_error) in zip(places, generated.claims, strict=True):
+    for i, entry in zip(ids, batch, strict=True):
+        places = entry.places()
+        for (start, end), (_, t, p_error) in zip(places, entry.claims, strict=True):
             trajectories.append(
                 TrajectoryRow(
                     i, t.scores, t.similarities, t.removed, t.first_step_scores,
@@ -193,21 +193,21 @@ def _write(
                 )
             )  # fmt: skip
             if end is not None:
-                numbers[i, start] = {"p_error": p_error, "icc": generated.icc}
-        divided[i] = [
+                numbers[i, start] = {"p_error": p_error, "icc": entry.icc}
+        claim_rows[i] = [
             ClaimRow(i, start, end, "sentence") for start, end in places if end is not None
         ]
-        leading = max(generated.claims, key=lambda claim: claim.p_error)
+        leading = max(entry.claims, key=lambda claim: claim.p_error)
         suspects = tuple(
             (leading.start + word.start, leading.start + word.end, word.score)
             for word in suspect_words(leading.trajectory, leading.p_error)
         )
         rows.append(DetectionRow(i, leading.p_error, suspects, run_id, classifier_id))
         start, end, _ = max(suspects, key=lambda span: span[2])
-        word = generated.pair.caption[start:end].lower()
+        word = entry.pair.caption[start:end].lower()
         words[i] = (word, kind_of(word))
     with store.writing() as session:
-        save_scored(session, run_id, trajectories, divided)
+        save_scored(session, run_id, trajectories, claim_rows)
         claim_queries.save_numbers(session, numbers)
         detection_queries.save_detections(session, rows)
         signal_queries.save_suspect_words(session, words)

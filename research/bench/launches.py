@@ -285,10 +285,10 @@ def _host_milliseconds(kind: str, pairs: int) -> float | None:
     torch.set_num_threads(1)
     try:
         dict(run_trajectories(scorer, requests[:8]))
-        begun = time.process_time()
+        start = time.process_time()
         run = dict(run_trajectories(scorer, requests))
-        spent = time.process_time() - begun
+        seconds = time.process_time() - start
     finally:
         torch.set_num_threads(threads)
     assert len(run) == pairs
-    return 1000 * spent / pairs
+    return 1000 * seconds / pairs

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -143,7 +142,7 @@ def bench_load(
                 running = [
                     stack.enter_context(serve(folder, url, number)) for number in range(servers)
                 ]
-                started = time.monotonic()
+                start = time.monotonic()
                 with ThreadPoolExecutor(curators) as pool:
                     work = [
                         pool.submit(_curate, running[number % servers][0], name, tally, pause)
@@ -159,7 +158,7 @@ def bench_load(
                         raise
                 for task in work:
                     task.result()
-                seconds = time.monotonic() - started
+                seconds = time.monotonic() - start
             return _report(workspace, dataset_id, curators, servers, pause, tally, seconds)
         finally:
             workspace.store.close()
@@ -175,14 +174,13 @@ def _report(
     seconds: float,
 ) -> LoadReport:
     with workspace.store.reading() as session:
-        decided = [
+        decisions = [
             (row.id, row.decided_by)
             for row in pair_queries.iterate_pairs(session, dataset_id)
             if row.decided_by is not None
         ]
-        acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in decided}
-    stored = Counter(pair for pair, _ in decided)
-    authors = dict(decided)
+        acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in decisions}
+    authors = dict(decisions)
     last = len(tally.memory) - 1
     return LoadReport(
         curators=curators,
@@ -190,7 +188,7 @@ def _report(
         pause=pause,
         confirmed=len(tally.confirmed),
         lost=sum(authors.get(pair) != name for pair, name in tally.confirmed.items()),
-        doubled=sum(count > 1 for count in stored.values()) + sum(n > 1 for n in acts.values()),
+        doubled=sum(count > 1 for count in acts.values()),
         conflicts=tally.conflicts,
         seconds=seconds,
         latencies=tuple(_latency(question, times) for question, times in tally.waited.items()),
@@ -257,31 +255,31 @@ def _curate(address: str, name: str, tally: _Tally, pause: float) -> None:
     with httpx.Client(base_url=address, timeout=120) as client:
         answer = client.post("/login", data={"username": name, "password": _PASSWORD})
         answer.raise_for_status()
-        refused = 0
+        refusals = 0
         while not tally.is_done():
-            begun = time.monotonic()
+            pair_start = time.monotonic()
             pair = call(client, "POST", "datasets/1/next")
-            handed = time.monotonic()
+            pair_end = time.monotonic()
             if pair is None:
                 return
             decision = rng.choice(_DECISIONS)
             time.sleep(rng.uniform(0, 2 * pause))
-            decided = time.monotonic()
+            verdict_start = time.monotonic()
             try:
                 call(client, "PUT", f"pairs/{pair['id']}/verdict", pair["etag"], verdict=decision)
             except Refused:
                 with tally.lock:
                     tally.conflicts += 1
-                refused += 1
-                if refused == _REFUSED_IN_A_ROW:
+                refusals += 1
+                if refusals == _REFUSED_IN_A_ROW:
                     raise
                 continue
-            refused = 0
-            answered = time.monotonic()
+            refusals = 0
+            verdict_end = time.monotonic()
             with tally.lock:
                 tally.confirmed[pair["id"]] = name
-                tally.waited["next pair"].append(handed - begun)
-                tally.waited["verdict"].append(answered - decided)
+                tally.waited["next pair"].append(pair_end - pair_start)
+                tally.waited["verdict"].append(verdict_end - verdict_start)
 
 
 class Refused(Exception):

@@ -185,10 +185,10 @@ def measure(
             full_seconds, _ = explore(padded)
     shape = shape_of(scorer)
     text_shape = replace(shape, patch_width=0)
-    needed = operations(recorder.work, shape)
-    needed += operations(recorder.session.embedding_work, text_shape)
-    plain_needed = plain_operations(plain_session.work, shape)
-    plain_needed += plain_operations(plain_session.embedding_work, text_shape)
+    operation_count = operations(recorder.work, shape)
+    operation_count += operations(recorder.session.embedding_work, text_shape)
+    plain_operation_count = plain_operations(plain_session.work, shape)
+    plain_operation_count += plain_operations(plain_session.embedding_work, text_shape)
     calls = max(1, len(recorder.rounds))
     rate = product_rate(max(16, recorder.work.tokens // calls), shape, scorer)
     once = operations_of_one_score(captions, scorer) + image_operations(scorer) * pairs
@@ -210,11 +210,11 @@ def measure(
         speedup=None if slow_seconds is None else slow_seconds / fast_seconds,
         speedup_full_padding=None if full_seconds is None else full_seconds / fast_seconds,
         pairs_per_second=pairs / (image_seconds + fast_seconds),
-        operations=needed,
-        operations_speedup=plain_needed / needed if reference else None,
-        operations_limit_overhead=(needed + image_operations(scorer) * pairs) / once,
+        operations=operation_count,
+        operations_speedup=plain_operation_count / operation_count if reference else None,
+        operations_limit_overhead=(operation_count + image_operations(scorer) * pairs) / once,
         rate=rate,
-        bound_ratio=fast_seconds * rate / needed,
+        bound_ratio=fast_seconds * rate / operation_count,
         same_trajectories=sum(_same(fast[i], slow[i]) for i in fast) if slow else None,
         largest_difference=max(_difference(fast[i], slow[i]) for i in fast) if slow else None,
     )
@@ -294,11 +294,11 @@ def product_rate(tokens: int, shape: Shape, scorer: DualEncoder, seconds: float 
 
     with torch.inference_mode():
         once()
-        spent, rounds = 0.0, 0
-        while spent < seconds:
-            spent += _time(once, device)[0]
+        duration, rounds = 0.0, 0
+        while duration < seconds:
+            duration += _time(once, device)[0]
             rounds += 1
-    return rounds * 4 * 4 * tokens * shape.width * shape.inner / spent
+    return rounds * 4 * 4 * tokens * shape.width * shape.inner / duration
 
 
 def _time(compute: Callable[[], Any], device: str) -> tuple[float, Any]:
@@ -306,10 +306,10 @@ def _time(compute: Callable[[], Any], device: str) -> tuple[float, Any]:
     now = time.process_time if device.startswith("cpu") else time.perf_counter
     wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
     wait()
-    started = now()
+    start = now()
     result = compute()
     wait()
-    return now() - started, result
+    return now() - start, result
 
 
 def _same(result: Trajectory, wanted: Trajectory) -> bool:
@@ -367,10 +367,10 @@ def run_bench(
         raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.") from problem
     if not 1 <= first <= last:
         raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.")
-    chosen = [Exploring(name) for name in explorers or ["elimination"]]
+    explorings = [Exploring(name) for name in explorers or ["elimination"]]
     if first_step:
-        chosen += [replace(exploring, whole=False) for exploring in chosen]
-    chosen += [Exploring(lazy=lazy) for lazy in lazies]
+        explorings += [replace(exploring, whole=False) for exploring in explorings]
+    explorings += [Exploring(lazy=lazy) for lazy in lazies]
     unknown = set(scorers) - set(SCORERS)
     if unknown:
         raise SettingsError(f"There is no scorer '{unknown.pop()}'; use {', '.join(SCORERS)}.")
@@ -378,7 +378,7 @@ def run_bench(
         [
             measure(scorer, exploring, pairs, (first, last), reference, where, how, progress)
             for scorer in scorers or SCORERS
-            for exploring in chosen
+            for exploring in explorings
         ]
     )
 

@@ -131,16 +131,16 @@ def random_captioner(size: Size) -> Captioner:
     """A BLIP captioner with the embedded captioner's small vocabulary and pictures."""
     from transformers import BlipForConditionalGeneration
 
-    embedded = load_captioner(str(EMBEDDED_CAPTIONER))
-    theirs = embedded.model.config.text_config
-    pixels = int(embedded.model.config.vision_config.image_size)
+    captioner = load_captioner(str(EMBEDDED_CAPTIONER))
+    theirs = captioner.model.config.text_config
+    pixels = int(captioner.model.config.vision_config.image_size)
     configuration = _blip_configuration(
         replace(size, pixels=pixels), theirs.vocab_size, bos_token_id=theirs.bos_token_id,
         sep_token_id=theirs.sep_token_id, pad_token_id=theirs.pad_token_id,
     )  # fmt: skip
     model = _with_random_weights(BlipForConditionalGeneration, configuration)
-    model.generation_config = embedded.model.generation_config
-    return replace(embedded, name="random weights", model=model)
+    model.generation_config = captioner.model.generation_config
+    return replace(captioner, name="random weights", model=model)
 
 
 def _clip(size: Size | None) -> Any:
@@ -230,12 +230,12 @@ def make_captions(count: int, words: tuple[int, int], seed: int = 0) -> list[str
     shortest, longest = words
     captions = []
     for index in range(count):
-        wanted = shortest + index % (longest - shortest + 1)
+        length = shortest + index % (longest - shortest + 1)
         text = ""
-        while len(text.split()) < wanted:
+        while len(text.split()) < length:
             parts = (_SUBJECTS, _VERBS, _OBJECTS, _PLACES, _REST)
             text += " ".join(rng.choice(part) for part in parts) + " and "
-        captions.append(" ".join(text.split()[:wanted]))
+        captions.append(" ".join(text.split()[:length]))
     return captions
 
 

@@ -97,7 +97,7 @@ def bench_suggestions(pairs: int, progress: Progress = no_progress) -> Suggestio
     try:
         scorer = load_scorer(str(EMBEDDED_SCORER), device="cpu")
         captioner = load_captioner(str(EMBEDDED_CAPTIONER))
-        cases, spent = _cases(scorer, pairs)
+        cases, trajectory_seconds = _cases(scorer, pairs)
         # Warm up, so that lazy loading is not timed.
         judge.suggest_all(scorer, cases[:1], captioner, _no_opinion)
         fast: list[list[Suggestion]] = []
@@ -106,15 +106,15 @@ def bench_suggestions(pairs: int, progress: Progress = no_progress) -> Suggestio
         for first in range(0, pairs, TOGETHER_IF_SMALL):  # alternate: the machine's speed may drift
             part = cases[first : first + TOGETHER_IF_SMALL]
             progress(first, pairs, "Suggestions")
-            seconds, made = _time(scorer, part, captioner, len(part), JUDGED_AHEAD_IF_SMALL)
-            ours, fast = ours + seconds, fast + made
-            seconds, made = _time(scorer, part, plain(captioner), 1)
-            theirs, slow = theirs + seconds, slow + made
+            seconds, suggestions = _time(scorer, part, captioner, len(part), JUDGED_AHEAD_IF_SMALL)
+            ours, fast = ours + seconds, fast + suggestions
+            seconds, suggestions = _time(scorer, part, plain(captioner), 1)
+            theirs, slow = theirs + seconds, slow + suggestions
     finally:
         torch.set_num_threads(threads)
     texts = [[[s.caption for s in of_pair] for of_pair in way] for way in (fast, slow)]
     same = sum(a == b for a, b in zip(*texts, strict=True))
-    return SuggestionSpeed(pairs, spent, ours, theirs, same)
+    return SuggestionSpeed(pairs, trajectory_seconds, ours, theirs, same)
 
 
 def _time(
@@ -124,14 +124,14 @@ def _time(
     together: int,
     judged: int | None = None,
 ) -> tuple[float, list[list[Suggestion]]]:
-    made: list[list[Suggestion]] = []
-    begun = time.process_time()
+    suggestions: list[list[Suggestion]] = []
+    start = time.process_time()
     for first in range(0, len(cases), together):
         part = cases[first : first + together]
-        made += judge.suggest_all(
+        suggestions += judge.suggest_all(
             scorer, part, captioner, _no_opinion, classifier_captioner=captioner, judged=judged
         )
-    return time.process_time() - begun, made
+    return time.process_time() - start, suggestions
 
 
 def _no_opinion(trajectories: Sequence[Trajectory]) -> list[float]:
@@ -141,16 +141,16 @@ def _no_opinion(trajectories: Sequence[Trajectory]) -> list[float]:
 
 def _cases(scorer: Scorer, pairs: int) -> tuple[list[CorrectionContext], float]:
     """Wrong captions with their trajectories, and the processor seconds for the trajectories."""
-    drawn = from_scenes(2 * pairs, "fine-grained", _SEED)
-    rows = [row for row in range(len(drawn)) if drawn.wrong[row]][:pairs]
-    images = [drawn.picture(row) for row in rows]
+    sample = from_scenes(2 * pairs, "fine-grained", _SEED)
+    rows = [row for row in range(len(sample)) if sample.wrong[row]][:pairs]
+    images = [sample.picture(row) for row in rows]
     states = scorer.encode_images(images)
-    captions = [Caption.parse(drawn.captions[row]) for row in rows]
-    begun = time.process_time()
+    captions = [Caption.parse(sample.captions[row]) for row in rows]
+    start = time.process_time()
     trajectories = dict(run_trajectories(scorer, list(zip(states, captions, strict=True))))
-    spent = time.process_time() - begun
+    seconds = time.process_time() - start
     cases = [
         CorrectionContext(image, state, trajectories[i], suspect_words(trajectories[i], 1.0), 1.0)
         for i, (image, state) in enumerate(zip(images, states, strict=True))
     ]
-    return cases, spent
+    return cases, seconds

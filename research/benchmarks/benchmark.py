@@ -195,26 +195,26 @@ def check_fields(
     Raises DatasetFormatError with the number of entries that lack one: another version of a
     benchmark is recognised here and never read in part.
     """
-    listed = list(entries)
-    if not listed:
+    records = list(entries)
+    if not records:
         raise DatasetFormatError(f"'{path}' has no entries.")
     problems = [
         (number, name)
-        for number, entry in enumerate(listed)
+        for number, entry in enumerate(records)
         for name, kinds in fields.items()
         if not isinstance(entry, dict) or not isinstance(entry.get(name), kinds)
     ]
     if problems:
         number, name = problems[0]
         lacking = len({number for number, _ in problems})
-        entry = listed[number]
+        entry = records[number]
         has = ", ".join(map(str, entry)) if isinstance(entry, dict) else type(entry).__name__
         raise DatasetFormatError(
             f"'{path}' is not a file of {title}, or another version of it: {lacking:,} of "
-            f"{len(listed):,} entries are not of its layout. Entry {number} has no usable "
+            f"{len(records):,} entries are not of its layout. Entry {number} has no usable "
             f"'{name}'; it has: {trim(has)}."
         )
-    return listed
+    return records
 
 
 def word_indices(caption: str, spans: Iterable[tuple[int, int]]) -> frozenset[int]:
@@ -225,9 +225,9 @@ def word_indices(caption: str, spans: Iterable[tuple[int, int]]) -> frozenset[in
     """
     from backend.engine.captions import Caption
 
-    listed = list(spans)
+    ranges = list(spans)
     return frozenset(
         index
         for index, (start, end) in enumerate(Caption.parse(caption).spans)
-        if any(start < last and first < end for first, last in listed)
+        if any(start < last and first < end for first, last in ranges)
     )

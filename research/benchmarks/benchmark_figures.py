@@ -86,10 +86,11 @@ class Sampling:
 
     def estimates(self, measures: Sequence[Measure]) -> list[Estimate]:
         """Each figure with the middle 95 % of its repetitions."""
-        drawn = self.repetitions_of(measures)
+        repetitions = self.repetitions_of(measures)
         whole = np.ones(len(self._group_of))
         return [
-            estimate_of(measure(whole), drawn[:, index]) for index, measure in enumerate(measures)
+            estimate_of(measure(whole), repetitions[:, index])
+            for index, measure in enumerate(measures)
         ]
 
     def repetitions_of(self, measures: Sequence[Measure]) -> Numbers:
@@ -102,10 +103,10 @@ class Sampling:
 def estimate_of(value: float, drawn: Numbers) -> Estimate:
     """`drawn` [repetitions]: NaN in those in which the figure was undefined, which are left out; an
     interval of fewer than half of them is none."""
-    defined = drawn[~np.isnan(drawn)]
-    if math.isnan(value) or len(defined) < max(2, len(drawn) / 2):
+    values = drawn[~np.isnan(drawn)]
+    if math.isnan(value) or len(values) < max(2, len(drawn) / 2):
         return Estimate(value, None, None)
-    low, high = np.quantile(defined, (0.025, 0.975))
+    low, high = np.quantile(values, (0.025, 0.975))
     return Estimate(value, float(low), float(high))
 
 
@@ -158,11 +159,11 @@ def called_wrong(wrong: Mask, suspicion: Numbers, groups: Sequence[str]) -> Mask
     names, group_of = np.unique(np.array(groups), return_inverse=True)
     half = np.random.default_rng(0).permutation(len(names)) % 2 == 0
     is_first = half[group_of]
-    predicted = np.zeros(len(wrong), np.bool_)
+    predictions = np.zeros(len(wrong), np.bool_)
     for side in (True, False):
         other = is_first != side
-        predicted[~other] = suspicion[~other] >= _best_threshold(wrong[other], suspicion[other])
-    return predicted
+        predictions[~other] = suspicion[~other] >= _best_threshold(wrong[other], suspicion[other])
+    return predictions
 
 
 def _best_threshold(wrong: Mask, suspicion: Numbers) -> float:
@@ -172,9 +173,9 @@ def _best_threshold(wrong: Mask, suspicion: Numbers) -> float:
     order = np.argsort(-suspicion, kind="stable")
     hits = np.cumsum(wrong[order])
     scores = 2 * hits / (np.arange(1, len(wrong) + 1) + wrong.sum())
-    ranked = suspicion[order]
-    last_of_tie = np.append(ranked[1:] != ranked[:-1], True)
-    return float(ranked[np.argmax(np.where(last_of_tie, scores, -1.0))])
+    thresholds = suspicion[order]
+    last_of_tie = np.append(thresholds[1:] != thresholds[:-1], True)
+    return float(thresholds[np.argmax(np.where(last_of_tie, scores, -1.0))])
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -197,9 +198,9 @@ def measures_of(content: Content, judgement: Judgement) -> dict[str, Measure]:
 
 
 def _hits(content: Content, scores: Numbers, figure: str, kind: str | None = None) -> Measure:
-    chosen = [c for c in content.comparisons if c.figure == figure and kind in (None, c.kind)]
-    hits = [all(scores[high] > scores[low] for high, low in c.orders) for c in chosen]
-    rows = [c.orders[0][0] for c in chosen]
+    comparisons = [c for c in content.comparisons if c.figure == figure and kind in (None, c.kind)]
+    hits = [all(scores[high] > scores[low] for high, low in c.orders) for c in comparisons]
+    rows = [c.orders[0][0] for c in comparisons]
     return share(np.array(hits, np.bool_), np.array(rows, np.int64))
 
 
@@ -267,5 +268,5 @@ def pairs_to_tell_apart(difference: float, deviation: float, pairs: int) -> int 
     """
     if not abs(difference) > 1e-6 or math.isnan(deviation):
         return None
-    needed = pairs * ((1.96 + 0.8416) * deviation / difference) ** 2
-    return max(0, math.ceil(needed) - pairs)
+    total = pairs * ((1.96 + 0.8416) * deviation / difference) ** 2
+    return max(0, math.ceil(total) - pairs)

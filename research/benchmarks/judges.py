@@ -59,8 +59,8 @@ def _by_picture(items: Sequence[Item]) -> Iterator[tuple[Image.Image, list[int]]
     """Each picture with the rows of its captions; those that follow each other share one."""
     rows = range(len(items))
     for _, of_picture in groupby(rows, key=lambda row: (items[row].picture, items[row].box)):
-        listed = list(of_picture)
-        yield picture_of(items[listed[0]]), listed
+        caption_rows = list(of_picture)
+        yield picture_of(items[caption_rows[0]]), caption_rows
 
 
 def load_named(name: str, device: str | None, precision: str | None) -> tuple[str, Scorer]:
@@ -77,8 +77,8 @@ def load_named(name: str, device: str | None, precision: str | None) -> tuple[st
                 f"There is no embedded {kind}; name a model for it: {kind}=NAME_OR_DIR."
             )
         model = str(MODELS / DIRECTORIES[base])
-    loaded = load_scorer(model, "lemon" if kind in LEMON else kind, device, precision)
-    return f"s_0 of {kind}", loaded
+    scorer = load_scorer(model, "lemon" if kind in LEMON else kind, device, precision)
+    return f"s_0 of {kind}", scorer
 
 
 def by_scorer(
@@ -199,9 +199,9 @@ def by_server(
                 log.flush()
             progress(len(scores), len(items), f"Asking {endpoint.name}")
     values = np.array([scores[item.id] for item in items])
-    spent = endpoint.spending
-    settings = f"{endpoint.name}, P(yes) by the second opinion's question, {spent.requests:,} "
-    settings += f"requests, {spent.tokens_in:,} tokens in, {spent.tokens_out:,} out"
+    spending = endpoint.spending
+    settings = f"{endpoint.name}, P(yes) by the second opinion's question, {spending.requests:,} "
+    settings += f"requests, {spending.tokens_in:,} tokens in, {spending.tokens_out:,} out"
     return Judgement(f"P(yes) of {endpoint.name}", values, settings)
 
 

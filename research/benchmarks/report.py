@@ -100,16 +100,18 @@ def report_of(
         for kind, (captions, wrong, _) in (by_kind[0] if by_kind else {}).items()
         if captions >= _FEWEST_OF_KIND
     }
-    shown = dict(sorted(kinds.items(), key=lambda each: -each[1][0])[:_MOST_KINDS])
+    frequent_kinds = dict(sorted(kinds.items(), key=lambda each: -each[1][0])[:_MOST_KINDS])
     judges = []
     for judgement, figures, of_kinds in zip(judgements, by_judge, by_kind, strict=True):
-        ordered = {name: figures[name] for name in (*cited_for, *figures) if name in figures}
-        estimates = sampling.estimates([*ordered.values(), *(of_kinds[kind][2] for kind in shown)])
+        columns = {name: figures[name] for name in (*cited_for, *figures) if name in figures}
+        estimates = sampling.estimates(
+            [*columns.values(), *(of_kinds[kind][2] for kind in frequent_kinds)]
+        )
         judges.append(
             JudgeFigures(
                 judgement.name, judgement.settings,
-                dict(zip(ordered, estimates, strict=False)),
-                dict(zip(shown, estimates[len(ordered) :], strict=True)),
+                dict(zip(columns, estimates, strict=False)),
+                dict(zip(frequent_kinds, estimates[len(columns) :], strict=True)),
             )
         )  # fmt: skip
     figure = next((name for name in cited_for if all(name in m for m in by_judge)), "AUC")
@@ -126,7 +128,7 @@ def report_of(
             f"examples: too few for a figure to rest on. Of fewer than {FEW_GROUPS} an interval of "
             "a bootstrap is itself uncertain, and usually too narrow."
         )
-    if left_out := len(by_kind[0]) - len(shown) if by_kind else 0:
+    if left_out := len(by_kind[0]) - len(frequent_kinds) if by_kind else 0:
         about.append(
             f"{left_out:,} kinds of fewer than {_FEWEST_OF_KIND} captions, or beyond the "
             f"{_MOST_KINDS} most frequent, have no row; their captions count in all other figures."
@@ -134,7 +136,7 @@ def report_of(
     by_comparison = content.comparisons[0].figure if content.comparisons else "AUC"
     return BenchmarkReport(
         title, files, len(content.items), wrong, sampling.groups, repetitions, seed, cited_for,
-        by_comparison, shown, judges, differences, published, about,
+        by_comparison, frequent_kinds, judges, differences, published, about,
     )  # fmt: skip
 
 
@@ -144,10 +146,10 @@ def _difference(
     def measure(weights: Numbers) -> float:
         return a(weights) - b(weights)
 
-    drawn = sampling.repetitions_of([measure])[:, 0]
-    estimate = estimate_of(measure(np.ones(captions)), drawn)
-    defined = drawn[drawn == drawn]
-    deviation = float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")
+    repetitions = sampling.repetitions_of([measure])[:, 0]
+    estimate = estimate_of(measure(np.ones(captions)), repetitions)
+    values = repetitions[repetitions == repetitions]
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
     more = pairs_to_tell_apart(estimate.value, deviation, captions)
     if estimate.low is not None and estimate.high is not None and estimate.low * estimate.high > 0:
         more = 0
@@ -164,7 +166,7 @@ def tables(report: BenchmarkReport) -> list[Table]:
         [[judge.name, *(str(judge.figures.get(name, "–")) for name in names)]
          for judge in report.judges],
     )  # fmt: skip
-    published: Table = (
+    citations: Table = (
         "Published by others, on their own runs",
         ["who", "figure", "value", "source"],
         [[p.who, p.figure, short(p.value), p.source] for p in report.published],
@@ -193,7 +195,7 @@ def tables(report: BenchmarkReport) -> list[Table]:
             *([judge.name, judge.settings] for judge in report.judges),
         ],
     )  # fmt: skip
-    return [t for t in (figures, published, differences, kinds, settings) if t[2]]
+    return [t for t in (figures, citations, differences, kinds, settings) if t[2]]
 
 
 def _separation(difference: Difference) -> str:

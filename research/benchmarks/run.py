@@ -115,8 +115,8 @@ def evaluate_benchmark(
         {"model": judges.model, "kind": judges.kind, "captioner": captioner,
          "device": judges.device}, progress,
     )  # fmt: skip
-    named = None if captioner in (None, "none", "auto") else captioner
-    judgements = [program, *judges.of_models(content.items, named, progress), *from_files]
+    captioner_name = None if captioner in (None, "none", "auto") else captioner
+    judgements = [program, *judges.of_models(content.items, captioner_name, progress), *from_files]
     return report_of(
         benchmark.title, f"{path.name}, layout: {benchmark.layout}", content, judgements,
         benchmark.cited_for, benchmark.published, seed, notes=notes,
@@ -129,8 +129,8 @@ def draw_content(content: Content, groups: int, seed: int) -> Content:
     if groups >= len(names):
         return content
     random = np.random.default_rng(seed)
-    chosen = {names[place] for place in random.permutation(len(names))[:groups].tolist()}
-    rows = [row for row, item in enumerate(content.items) if item.group in chosen]
+    group_names = {names[place] for place in random.permutation(len(names))[:groups].tolist()}
+    rows = [row for row, item in enumerate(content.items) if item.group in group_names]
     new_row = {row: place for place, row in enumerate(rows)}
     comparisons = [
         Comparison(
@@ -140,7 +140,7 @@ def draw_content(content: Content, groups: int, seed: int) -> Content:
             c.figure,
         )
         for c in content.comparisons
-        if c.group in chosen
+        if c.group in group_names
     ]
     note = (
         f"Drawn at random with seed {seed}: {groups:,} of {len(names):,} pictures or examples, "

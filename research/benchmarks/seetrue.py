@@ -17,20 +17,20 @@ def _read(path: Path, pictures: Pictures) -> Content:
             f"{len(broken):,} of {len(rows):,} rows of '{path}' cannot be read, row "
             f"{broken[0].number} first: {broken[0].problem}"
         )
-    listed = check_fields(
+    entries = check_fields(
         (row.values for row in rows),
         {"image": str, "text": str, "label": (str, int, float), "dataset_source": str}, path,
         _TITLE,
     )  # fmt: skip
-    labels = [str(row["label"]).removesuffix(".0") for row in listed]
+    labels = [str(row["label"]).removesuffix(".0") for row in entries]
     unclear = [number for number, label in enumerate(labels, 2) if label not in ("0", "1")]
     if unclear:
         raise DatasetFormatError(
-            f"{len(unclear):,} of {len(listed):,} labels of '{path}' are neither 0 nor 1, that in "
+            f"{len(unclear):,} of {len(entries):,} labels of '{path}' are neither 0 nor 1, that in "
             f"row {unclear[0]} first."
         )
     items = []
-    for number, (row, label) in enumerate(zip(listed, labels, strict=True)):
+    for number, (row, label) in enumerate(zip(entries, labels, strict=True)):
         name = row["image"]
         if (picture := pictures.find(name, f"images/{name}")) is not None:
             items.append(

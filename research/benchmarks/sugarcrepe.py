@@ -34,9 +34,9 @@ def _entries(file: Path, title: str, *more: str) -> list[tuple[str, dict[str, An
     whole = read_json(file, title)
     if not isinstance(whole, dict | list):
         raise DatasetFormatError(f"'{file}' is not a file of {title}: no object and no list.")
-    listed = whole.values() if isinstance(whole, dict) else whole
+    values = whole.values() if isinstance(whole, dict) else whole
     fields = dict.fromkeys(("filename", "caption", "negative_caption", *more), str)
-    entries = check_fields(listed, fields, file, title)
+    entries = check_fields(values, fields, file, title)
     keys = whole.keys() if isinstance(whole, dict) else range(len(entries))
     return [(str(e.get("id", key)), e) for key, e in zip(keys, entries, strict=True)]
 

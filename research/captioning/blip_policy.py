@@ -68,8 +68,8 @@ class BlipPolicy(Policy):
         )  # fmt: skip
 
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
-        hidden: torch.Tensor = self._base.vision_model(pixels).last_hidden_state
-        return hidden
+        hidden_states: torch.Tensor = self._base.vision_model(pixels).last_hidden_state
+        return hidden_states
 
     def next_logits(
         self, memory: torch.Tensor, last: torch.Tensor | None, past: Any, step: int
@@ -103,11 +103,11 @@ class BlipPolicy(Policy):
 
     def save(self, folder: Path) -> None:
         """Write the captioner in the Hub's format, LoRA merged into its weights."""
-        merged = copy.deepcopy(self.model)
-        if hasattr(merged, "merge_and_unload"):
-            merged = merged.merge_and_unload()
-        merged.requires_grad_(True)
-        merged.save_pretrained(folder)
+        model = copy.deepcopy(self.model)
+        if hasattr(model, "merge_and_unload"):
+            model = model.merge_and_unload()
+        model.requires_grad_(True)
+        model.save_pretrained(folder)
         self._processor.save_pretrained(folder)
 
     @property

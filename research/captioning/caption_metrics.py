@@ -35,8 +35,8 @@ def cider_d(captions: Sequence[str], references: Sequence[Sequence[str]]) -> lis
     Raises ModelUnavailable if pycocoevalcap is not installed.
     """
     scorer = _scorer()
-    for caption, known in zip(captions, references, strict=True):
-        scorer += (" ".join(words_of(caption)), [" ".join(words_of(text)) for text in known])
+    for caption, texts in zip(captions, references, strict=True):
+        scorer += (" ".join(words_of(caption)), [" ".join(words_of(text)) for text in texts])
     _, scores = scorer.compute_score()
     return [float(score) for score in np.asarray(scores)]
 
@@ -47,8 +47,8 @@ class CiderD:
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
         scorer = _scorer()
-        for known in references:
-            scorer += (None, [" ".join(words_of(text)) for text in known])
+        for texts in references:
+            scorer += (None, [" ".join(words_of(text)) for text in texts])
         scorer.compute_doc_freq()
         self._references, self._frequencies = scorer.crefs, scorer.document_frequency
 
@@ -57,10 +57,13 @@ class CiderD:
         scorer = _scorer()
         for caption in captions:
             scorer.cook_append(" ".join(words_of(caption)), [])
-        chosen = [self._references[row] for row in rows]
+        references = [self._references[row] for row in rows]
         # The scorer takes the number of documents from its list of references, and pairs the list
         # with the captions as far as these go.
-        scorer.crefs = [*chosen, *self._references[: max(0, len(self._references) - len(chosen))]]
+        scorer.crefs = [
+            *references,
+            *self._references[: max(0, len(self._references) - len(references))],
+        ]
         scorer.document_frequency = self._frequencies
         return np.asarray(scorer.compute_cider(), np.float64)
 
@@ -124,15 +127,15 @@ def chair(
     ...       {"dog": "dog", "puppy": "dog", "cat": "cat"})
     Chair(of_objects=0.3333333333333333, of_captions=0.5, mentioned=3)
     """
-    mentioned = false = captions_with = 0
-    for caption, known in zip(captions, objects, strict=True):
-        named = {object_of[word] for word in words_of(caption) if word in object_of}
-        absent = len(named.difference(known))
-        mentioned += len(named)
+    mentions = false = captions_with = 0
+    for caption, picture_objects in zip(captions, objects, strict=True):
+        caption_objects = {object_of[word] for word in words_of(caption) if word in object_of}
+        absent = len(caption_objects.difference(picture_objects))
+        mentions += len(caption_objects)
         false += absent
         captions_with += absent > 0
     return Chair(
-        false / mentioned if mentioned else 0.0,
+        false / mentions if mentions else 0.0,
         captions_with / len(captions) if captions else 0.0,
-        mentioned,
+        mentions,
     )

@@ -45,13 +45,13 @@ def run(
     checkpoints, None: `EVERY`. Raises SettingsError if the checkpoint belongs to another training.
     """
     if path.exists():
-        saved = hub.read_tensors(path)
-        if saved["identity"] != identity:
+        checkpoint = hub.read_tensors(path)
+        if checkpoint["identity"] != identity:
             raise SettingsError(
                 f"'{path}' belongs to a training with other settings or other data. Delete it, or "
                 "choose another folder."
             )
-        training.restore(saved["state"])
+        training.restore(checkpoint["state"])
     every = EVERY if every is None else every
     saved_at = clock()
     for figures in training.steps():

@@ -129,8 +129,8 @@ def train_captioner(
         )
     judge = engine.scorer
     notes = _check_judge(recipe, judge)
-    cleaned = [(pair.image_path, decided.caption)
-               for pair, decided in remaining(store, dataset_id, choice)]  # fmt: skip
+    cleaned = [(pair.image_path, decision.caption)
+               for pair, decision in remaining(store, dataset_id, choice)]  # fmt: skip
     with store.reading() as session:
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         raw = [(pair.image_path, pair.caption)
@@ -145,13 +145,13 @@ def train_captioner(
             f"{out} cannot be written: {problem.strerror or problem}. Choose another folder."
         ) from problem
     pictures = _seen_by_judge(root, sorted({name for name, _ in raw}), engine, progress)
-    held = {name for name in pictures.names if _is_held_out(name, recipe)}
-    rows = [row for row, name in enumerate(pictures.names) if name in held]
+    held_out_names = {name for name in pictures.names if _is_held_out(name, recipe)}
+    rows = [row for row, name in enumerate(pictures.names) if name in held_out_names]
     if len(rows) < 2:
         raise SettingsError(f"{len(rows)} pictures are held out; hold out a larger share.")
     figures = []
     for name, pairs in (("cleaned", cleaned), ("raw", raw))[: 2 if recipe.compare else 1]:
-        training = _Training(name, root, pictures, held, recipe, engine, work, progress)
+        training = _Training(name, root, pictures, held_out_names, recipe, engine, work, progress)
         policy = start if name == "cleaned" else _new_policy(recipe, recipe.seed, engine)
         target = out / ("model" if name == "cleaned" else "training/raw")
         policy, count = training.run(policy, pairs, target)
@@ -256,10 +256,10 @@ def _policy_of(
 ) -> Policy:
     if is_clipcap(name):
         return ClipCapPolicy(load_clipcap(name, device), rank=rank, seed=seed, side=side)
-    loaded = load_captioner(str(name), device)
-    if getattr(loaded.model.config, "model_type", None) != "blip":
+    captioner = load_captioner(str(name), device)
+    if getattr(captioner.model.config, "model_type", None) != "blip":
         raise ModelMismatch(f"'{name}' is neither a BLIP captioner nor a ClipCap.")
-    return BlipPolicy(loaded.model, loaded.processor, side, rank, seed=seed)
+    return BlipPolicy(captioner.model, captioner.processor, side, rank, seed=seed)
 
 
 @dataclass
@@ -324,9 +324,9 @@ class _Training:
     def _images(self, policy: Policy) -> Callable[[Sequence[int]], Images]:
         """The policy's images of rows of pictures. CLIP vectors are computed once; pixels and a
         BLIP's patches would not fit into memory."""
-        opened = self._open
+        open_row = self._open
         if isinstance(policy, BlipPolicy) or policy.sees_pixels:
-            return lambda rows: policy.images_of([opened(row) for row in rows])
+            return lambda rows: policy.images_of([open_row(row) for row in rows])
         # The image tower of the captioner that training continues from may have been trained.
         start = self.recipe.captioner
         tower = [policy.captioner.clip, revision_of(start) if start else ""]
@@ -335,7 +335,7 @@ class _Training:
             parts = []
             for first in range(0, len(self.pictures.names), _TOGETHER):
                 rows = range(first, min(first + _TOGETHER, len(self.pictures.names)))
-                parts.append(policy.images_of([opened(row) for row in rows]).numpy())
+                parts.append(policy.images_of([open_row(row) for row in rows]).numpy())
                 self.progress(rows[-1] + 1, len(self.pictures.names), "Pictures as CLIP sees them")
             with replacement(path) as part, part.open("wb") as file:
                 np.save(file, np.concatenate(parts))
@@ -359,32 +359,33 @@ class _Training:
         by_row: dict[int, list[str]] = {}
         for row, caption in examples:
             by_row.setdefault(row, []).append(caption)
-        kept = [row for row, captions in by_row.items() if len(captions) > bool(recipe.cider)]
-        if len(kept) < len(by_row):
+        picture_rows = [
+            row for row, captions in by_row.items() if len(captions) > bool(recipe.cider)
+        ]
+        if len(picture_rows) < len(by_row):
             self.notes.append(
-                f"{self.name}: {len(by_row) - len(kept)} pictures with one caption were not used "
-                "in "
-                "self-retrieval with CIDEr-D"
+                f"{self.name}: {len(by_row) - len(picture_rows)} pictures with one caption were "
+                "not used in self-retrieval with CIDEr-D"
             )
-        if recipe.cider and len(kept) < FEWEST_WITH_REFERENCES:
+        if recipe.cider and len(picture_rows) < FEWEST_WITH_REFERENCES:
             raise TrainingError(
-                f"{len(kept)} training pictures have more than one caption; CIDEr-D needs "
+                f"{len(picture_rows)} training pictures have more than one caption; CIDEr-D needs "
                 f"{FEWEST_WITH_REFERENCES}."
             )
         scorer = load_scorer(str(recipe.clip), device=self.engine.scorer.info.device)
         try:
             pictures = picture_vectors(
-                scorer, (self._open(row) for row in kept),
+                scorer, (self._open(row) for row in picture_rows),
                 lambda seen: self.progress(
-                    seen, len(kept), "Pictures as the rewarding model sees them"
+                    seen, len(picture_rows), "Pictures as the rewarding model sees them"
                 ),
             )  # fmt: skip
         except SettingsError as problem:
             raise ModelUnavailable(f"'{recipe.clip}' provides no vectors to compare.") from problem
         receiver = Receiver.of(scorer, pictures)
-        near = receiver.neighbours([by_row[row] for row in kept])
-        batch = min(_BATCH, len(kept))
-        steps = recipe.retrieval_steps or max(1, _EPOCHS * len(kept) // batch)
+        near = receiver.neighbours([by_row[row] for row in picture_rows])
+        batch = min(_BATCH, len(picture_rows))
+        steps = recipe.retrieval_steps or max(1, _EPOCHS * len(picture_rows) // batch)
         sizes = bag_curriculum(steps) if recipe.bags else [RANDOM] * steps
         rate = recipe.retrieval_rate or (_RATE_WITH_CIDER if recipe.cider else _RATE)
         settings = Recipe(
@@ -395,8 +396,8 @@ class _Training:
         if recipe.as_published:
             settings = settings.as_published()
         training = SelfRetrieval(
-            policy, receiver, lambda rows: images_of([kept[row] for row in rows]), near, settings,
-            [by_row[row] for row in kept],
+            policy, receiver, lambda rows: images_of([picture_rows[row] for row in rows]), near,
+            settings, [by_row[row] for row in picture_rows],
         )  # fmt: skip
 
         def each(figures: StepFigures) -> None:
@@ -406,8 +407,8 @@ class _Training:
             )  # fmt: skip
 
         path = self.work / f"{self.name}-self-retrieval.pt"
-        trained = [identity, asdict(settings), recipe.side, recipe.lora_rank]
-        checkpointing.run(training, path, self._digest(trained), each)
+        identity_parts = [identity, asdict(settings), recipe.side, recipe.lora_rank]
+        checkpointing.run(training, path, self._digest(identity_parts), each)
 
     def _identity(self, examples: Sequence[tuple[int, str]], settings: dict[str, Any]) -> str:
         recipe = self.recipe
@@ -431,35 +432,37 @@ def _seen_by_judge(
     root: Path, names: Sequence[str], engine: Engine, progress: Progress
 ) -> _Pictures:
     """The readable ones of these pictures. Raises SettingsError if the judge has no vectors."""
-    kept: list[str] = []
+    readable_names: list[str] = []
     vectors: list[Floats] = []
     for first in range(0, len(names), _TOGETHER):
-        opened = {name: open_picture(root, name) for name in names[first : first + _TOGETHER]}
-        images = {name: image for name, image in opened.items() if not isinstance(image, str)}
+        pictures = {name: open_picture(root, name) for name in names[first : first + _TOGETHER]}
+        images = {name: image for name, image in pictures.items() if not isinstance(image, str)}
         if images:
-            made = engine.image_embeddings(engine.encode(list(images.values())))
-            if made is None:
+            embeddings = engine.image_embeddings(engine.encode(list(images.values())))
+            if embeddings is None:
                 raise SettingsError(
                     f"The judge '{engine.scorer.info.model}' has no vectors to compare. Choose "
                     "another model."
                 )
-            kept += images
-            vectors.append(made)
-        progress(first + len(opened), len(names), "Pictures as the judge sees them")
-    if not kept:
+            readable_names += images
+            vectors.append(embeddings)
+        progress(first + len(pictures), len(names), "Pictures as the judge sees them")
+    if not readable_names:
         raise TrainingError("None of the dataset's pictures can be opened.")
-    return _Pictures(kept, unit(np.concatenate(vectors)), len(names) - len(kept))
+    return _Pictures(
+        readable_names, unit(np.concatenate(vectors)), len(names) - len(readable_names)
+    )
 
 
 # ------------------------------------------------------------------------------- figures
 
 
 def _references(pairs: Sequence[tuple[str, str]], names: Sequence[str]) -> list[list[str]]:
-    known: dict[str, list[str]] = {name: [] for name in names}
+    captions: dict[str, list[str]] = {name: [] for name in names}
     for name, caption in pairs:
-        if name in known:
-            known[name].append(caption)
-    return list(known.values())
+        if name in captions:
+            captions[name].append(caption)
+    return list(captions.values())
 
 
 def _figures(
@@ -476,10 +479,10 @@ def _figures(
     bags = {}
     for size in SIZES:
         # Neighbours by picture alone, so that both captioners get the same task.
-        mined = [bag.members for bag in curated_bags(candidate_bags(pictures, pictures, size))]
-        if mined:
-            bags[size] = recall_at_1(mined, pictures, texts, owners).share
-    with_references = [row for row, known in enumerate(references) if known]
+        members = [bag.members for bag in curated_bags(candidate_bags(pictures, pictures, size))]
+        if members:
+            bags[size] = recall_at_1(members, pictures, texts, owners).share
+    with_references = [row for row, own_references in enumerate(references) if own_references]
     try:
         scores = cider_d(
             [captions[row] for row in with_references], [references[row] for row in with_references]

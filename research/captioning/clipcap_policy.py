@@ -80,12 +80,12 @@ class ClipCapPolicy(Policy):
 
     def save(self, folder: Path) -> None:
         """Write the captioner, LoRA merged into its weights."""
-        merged = copy.deepcopy(self.captioner.model)
+        model = copy.deepcopy(self.captioner.model)
         for name in ("language_model", "vision"):
-            part = getattr(merged, name)
+            part = getattr(model, name)
             if hasattr(part, "merge_and_unload"):
-                setattr(merged, name, part.merge_and_unload())
-        replace(self.captioner, model=merged).save(folder)
+                setattr(model, name, part.merge_and_unload())
+        replace(self.captioner, model=model).save(folder)
 
     def logits(self, images: Images, samples: Samples) -> torch.Tensor:
         # Tokens after the end are arbitrary, and may be outside the vocabulary.

@@ -26,11 +26,11 @@ def make_clipcap(
 
     vision, image_processor = load_vision(clip)
     what = "The language model"
-    loaded = hub.load_weights(
+    model = hub.load_weights(
         AutoModelForCausalLM, language_model, what, _LM_ADVICE, dtype=torch.float32
     )
     tokenizer = hub.load(AutoTokenizer, language_model, what, _LM_ADVICE)
-    return assemble(vision, image_processor, loaded, tokenizer, prefix_length, seed, clip,
+    return assemble(vision, image_processor, model, tokenizer, prefix_length, seed, clip,
                     language_model)  # fmt: skip
 
 

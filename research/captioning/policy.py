@@ -88,12 +88,14 @@ class Policy:
     @torch.no_grad()
     def images_of(self, images: Sequence[Image.Image]) -> Images:
         """Inputs of `sample` and `logits`, on the CPU: keep them instead of the pictures."""
-        made = []
+        batches = []
         for first in range(0, len(images), _TOGETHER):
             part = list(images[first : first + _TOGETHER])
             pixels = self._image_processor(images=part, return_tensors="pt")["pixel_values"]
-            made.append(pixels if self.sees_pixels else self.encode(pixels.to(self.device)).cpu())
-        return torch.cat(made)
+            batches.append(
+                pixels if self.sees_pixels else self.encode(pixels.to(self.device)).cpu()
+            )
+        return torch.cat(batches)
 
     def memory(self, images: Images) -> torch.Tensor:
         images = images.to(self.device)
@@ -110,27 +112,27 @@ class Policy:
         self.model.eval()
         memory = self.memory(images)
         ended = torch.zeros(len(memory), dtype=torch.bool)
-        drawn: list[torch.Tensor] = []
+        columns: list[torch.Tensor] = []
         last = past = None
-        while len(drawn) < self.longest and not bool(ended.all()):
-            logits, past = self.next_logits(memory, last, past, len(drawn))
+        while len(columns) < self.longest and not bool(ended.all()):
+            logits, past = self.next_logits(memory, last, past, len(columns))
             logits = logits.float().cpu()
             if temperature > 0:
                 probabilities = (logits / temperature).softmax(-1)
                 last = torch.multinomial(probabilities, 1, generator=generator)[:, 0]
             else:
                 last = logits.argmax(-1)
-            drawn.append(last)
+            columns.append(last)
             ended |= last == self.end
         self.model.train(was_training)
-        tokens = torch.stack(drawn, 1) if drawn else torch.zeros(0, 0, dtype=torch.long)
+        tokens = torch.stack(columns, 1) if columns else torch.zeros(0, 0, dtype=torch.long)
         return Samples(tokens, lengths_of(tokens, self.end))
 
     def pad(self, rows: Sequence[Sequence[int]]) -> Samples:
         """Captions as tokens, each with its end token."""
         tokens = torch.full((len(rows), max(map(len, rows), default=0)), self.end)
-        for row, known in enumerate(rows):
-            tokens[row, : len(known)] = torch.tensor(known, dtype=torch.long)
+        for row, token_ids in enumerate(rows):
+            tokens[row, : len(token_ids)] = torch.tensor(token_ids, dtype=torch.long)
         return Samples(tokens, torch.tensor([len(row) for row in rows], dtype=torch.long))
 
     def train(self, mode: bool = True) -> None:
@@ -142,8 +144,8 @@ class Policy:
             row[:length]
             for row, length in zip(samples.tokens.tolist(), samples.lengths.tolist(), strict=True)
         ]
-        decoded = self._tokenizer.batch_decode(rows, skip_special_tokens=True)
-        return [str(text).strip() for text in decoded]
+        texts = self._tokenizer.batch_decode(rows, skip_special_tokens=True)
+        return [str(text).strip() for text in texts]
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """The trained parameters, in a fixed order."""
@@ -159,10 +161,10 @@ class Policy:
     @torch.no_grad()
     def restore(self, state: Mapping[str, Any]) -> None:
         """Raises SettingsError if the state is of another captioner or method."""
-        trained = self._trained_parameters()
-        if trained.keys() != state.keys():
+        parameters = self._trained_parameters()
+        if parameters.keys() != state.keys():
             raise SettingsError("The saved training belongs to another captioner or method.")
-        for name, weights in trained.items():
+        for name, weights in parameters.items():
             weights.copy_(state[name])
 
     def _trained_parameters(self) -> dict[str, torch.nn.Parameter]:
@@ -185,9 +187,9 @@ def log_probabilities(logits: torch.Tensor, samples: Samples, temperature: float
     # Tokens after the end are arbitrary, and may be outside the vocabulary.
     mask = samples.mask.to(logits.device)
     tokens = samples.tokens.to(logits.device).masked_fill(~mask, 0)
-    tempered = F.log_softmax(logits.float() / temperature, dim=-1)
-    chosen = tempered.gather(-1, tokens[..., None])[..., 0]
-    return chosen.masked_fill(~mask, 0.0)
+    log_distribution = F.log_softmax(logits.float() / temperature, dim=-1)
+    log_likelihoods = log_distribution.gather(-1, tokens[..., None])[..., 0]
+    return log_likelihoods.masked_fill(~mask, 0.0)
 
 
 def lengths_of(tokens: torch.Tensor, end: int) -> torch.Tensor:

@@ -359,18 +359,18 @@ class RunningMean:
 def _check(
     references: Sequence[Sequence[str]] | None, recipe: Recipe, pictures: int
 ) -> Sequence[Sequence[str]]:
-    known = references or ()
-    if (recipe.cider or recipe.teacher) and len(known) != pictures:
+    reference_sets = references or ()
+    if (recipe.cider or recipe.teacher) and len(reference_sets) != pictures:
         raise TrainingError("CIDEr-D and teacher forcing need reference captions of each picture.")
-    if recipe.teacher and not all(known):
+    if recipe.teacher and not all(reference_sets):
         raise TrainingError("Teacher forcing needs at least one reference caption of each picture.")
-    alone = sum(len(captions) < 2 for captions in known)
+    alone = sum(len(captions) < 2 for captions in reference_sets)
     if recipe.cider and alone:
         raise TrainingError(
             f"CIDEr-D compares a caption with several references, but {alone} of {pictures} "
             "pictures have fewer than two. Add captions, or train without CIDEr."
         )
-    return known
+    return reference_sets
 
 
 def _seed_of(seed: int, step: int) -> int:

@@ -98,8 +98,8 @@ def _bench(options: BenchOptions) -> None:
     for number, doing, measure in modes:
         if number is not None:
             with progress(doing) as update:
-                measured = measure(number, update)
-            emit(measured, options.as_json, measured.table())
+                measurement = measure(number, update)
+            emit(measurement, options.as_json, measurement.table())
             return
     from research.bench.measure_scoring import run_bench, table
 

@@ -70,13 +70,13 @@ class ConcretenessOptions(Options):
 def _icc(options: ConcretenessOptions) -> None:
     from research.concreteness.pipeline import choose_to_rate, load_parts, make, read_ratings
 
-    labelled, to_rate, out = options.labelled, options.to_rate, options.out
-    if (labelled is None) == (to_rate is None):
+    ratings_file, to_rate, out = options.labelled, options.to_rate, options.out
+    if (ratings_file is None) == (to_rate is None):
         raise SettingsError(
             "Give rated captions with --labelled FILE, or request captions to rate with "
             "--to-rate N."
         )
-    rated = read_ratings(labelled) if labelled is not None else []
+    ratings = read_ratings(ratings_file) if ratings_file is not None else []
     lines = read_lines(options.captions)
     parts = load_parts(
         options.text_to_image, options.captioner, options.clip, options.language_model,
@@ -91,7 +91,7 @@ def _icc(options: ConcretenessOptions) -> None:
         return
     with progress("Making a concreteness scorer") as update:
         report = make(
-            lines, rated, parts, out, options.epochs, options.distillation_epochs, options.seed,
+            lines, ratings, parts, out, options.epochs, options.distillation_epochs, options.seed,
             progress=update,
         )  # fmt: skip
     correlations = [

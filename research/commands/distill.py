@@ -68,11 +68,11 @@ def _distill(dataset: Dataset, options: DistillationOptions, common: CommonWithM
     mode = mode_named(options.mode)
     teacher = None
     if options.teacher is not None:
-        named = {
+        teacher_settings = {
             "corrector": options.teacher, "corrector_url": options.teacher_url,
             "device": common.device,
         }  # fmt: skip
-        corrector = Engine(load_settings(named)).corrector
+        corrector = Engine(load_settings(teacher_settings)).corrector
         teacher = corrector.model if corrector else None
     if options.dry_run:
         if teacher is None:
@@ -80,11 +80,11 @@ def _distill(dataset: Dataset, options: DistillationOptions, common: CommonWithM
                 "A dry run shows requests to a teacher, and none is named.",
                 terminal="Name one: --teacher NAME.",
             )
-        expected = anticipate(
+        forecast = anticipate(
             workspace.store, engine, dataset_id, Corrector(teacher, mode),
             options.taught, options.held_out, PriceList(parse_prices(settings.prices)),
         )  # fmt: skip
-        emit(expected, common.as_json, expected.in_words())
+        emit(forecast, common.as_json, forecast.in_words())
         return
     device, quantise = common.device or "cpu", options.quantise
     small = load_local(options.student, device, quantise)  # pyrefly: ignore[bad-argument-type]

@@ -426,11 +426,11 @@ def detection(options: DetectionTrials) -> None:
         return
     with progress("Evaluating") as update:
         plans = papers_setting.plans(plan, options.scorer, options.explorer)
-        planned = papers_setting.estimate(plans, update)
+        estimate = papers_setting.estimate(plans, update)
     if options.estimate:
-        emit(planned, options.as_json, papers_setting.in_words(planned))
+        emit(estimate, options.as_json, papers_setting.in_words(estimate))
         return
-    console.print(papers_setting.in_words(planned))
+    console.print(papers_setting.in_words(estimate))
     run = partial(papers_setting.evaluate_as_published, plans)
     _report(options, run, result_tables.markdown, page=page)
 

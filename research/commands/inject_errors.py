@@ -67,11 +67,11 @@ def _noise(options: NoiseOptions) -> None:
             from backend.settings import load_settings
 
             prices = PriceList(parse_prices(load_settings({}).prices))
-            expected = anticipate(
+            forecast = anticipate(
                 options.path, endpoint, prices, kinds=kinds, rate=options.rate, seed=options.seed,
                 limit=options.limit, image_root=options.image_root,
             )  # fmt: skip
-            emit(expected, options.as_json, expected.in_words())
+            emit(forecast, options.as_json, forecast.in_words())
             return
         from research.noise.consistency import load_consistency_model
         from research.noise.language_model import LanguageModelNoise

@@ -45,8 +45,10 @@ def read_captions() -> tuple[list[str], Vector]:
 
 def read_words() -> tuple[list[str], Vector]:
     """Words and ratings in [0, 1]."""
-    rated = {word: rating for rating, line in _rows(FOLDER / "words.tsv") for word in line.split()}
-    return list(rated), (np.array(list(rated.values())) - 1) / 4
+    ratings = {
+        word: rating for rating, line in _rows(FOLDER / "words.tsv") for word in line.split()
+    }
+    return list(ratings), (np.array(list(ratings.values())) - 1) / 4
 
 
 def _rows(path: Path) -> list[tuple[float, str]]:
@@ -68,24 +70,26 @@ def fit_words() -> tuple[Linear, float]:
     """The regression over words and its cross-validated Pearson correlation."""
     words, ratings = read_words()
     features = embed(words).astype(np.float64)
-    strength, predicted = held_out(Ridge, features, ratings)
-    fitted = Ridge(strength).fit(features, ratings)
-    correlation = float(pearsonr(predicted, ratings)[0])
-    return Linear(fitted.coef_, float(fitted.intercept_)), correlation
+    strength, predictions = held_out(Ridge, features, ratings)
+    regression = Ridge(strength).fit(features, ratings)
+    correlation = float(pearsonr(predictions, ratings)[0])
+    return Linear(regression.coef_, float(regression.intercept_)), correlation
 
 
 def fit_captions(words: Linear) -> tuple[Embedded, Vector, Vector]:
     """The whole model, its out-of-fold predictions for the captions, and the ratings."""
     captions, ratings = read_captions()
-    written = embedded.describe(captions)
-    usual = Spread(written.mean(0), np.maximum(written.std(0), 1e-6))
+    descriptions = embedded.describe(captions)
+    usual = Spread(descriptions.mean(0), np.maximum(descriptions.std(0), 1e-6))
     features, mean = inputs(captions, words, usual), float(ratings.mean())
-    strength, predicted = held_out(
+    strength, predictions = held_out(
         lambda s: KernelRidge(alpha=s, kernel="rbf", gamma=GAMMA), features, ratings - mean
     )
-    fitted = KernelRidge(alpha=strength, kernel="rbf", gamma=GAMMA).fit(features, ratings - mean)
-    kernel = Kernel(features, fitted.dual_coef_, mean)
-    return Embedded(words, kernel, usual), predicted + mean, ratings
+    regression = KernelRidge(alpha=strength, kernel="rbf", gamma=GAMMA).fit(
+        features, ratings - mean
+    )
+    kernel = Kernel(features, regression.dual_coef_, mean)
+    return Embedded(words, kernel, usual), predictions + mean, ratings
 
 
 def save(model: Embedded, path: Path = WEIGHTS) -> None:
@@ -112,19 +116,21 @@ def main() -> None:
     args = parser.parse_args()
     words, correlation = fit_words()
     print(f"words: cross-validated Pearson {correlation:.3f}")
-    model, predicted, ratings = fit_captions(words)
-    print(f"{len(ratings)} captions: cross-validated Pearson {pearsonr(predicted, ratings)[0]:.3f}")
+    model, predictions, ratings = fit_captions(words)
+    print(
+        f"{len(ratings)} captions: cross-validated Pearson {pearsonr(predictions, ratings)[0]:.3f}"
+    )
     for rating in sorted(set(ratings.tolist())):
-        rows = predicted[ratings == rating]
+        rows = predictions[ratings == rating]
         low, high = np.quantile(rows, (0.1, 0.9))
         print(f"  rated {rating * HIGHEST_RATING:.0f}: 10 % {low:.2f}, mean {rows.mean():.2f}, "
               f"90 % {high:.2f}")  # fmt: skip
     save(model)
     if args.measure:
         with args.measure.open(encoding="utf-8", newline="") as file:
-            measured = list(csv.reader(file))[1:]
-        scores = score_captions([row[0] for row in measured])
-        human = [float(row[1]) for row in measured]
+            records = list(csv.reader(file))[1:]
+        scores = score_captions([row[0] for row in records])
+        human = [float(row[1]) for row in records]
         print(f"{args.measure.name}: Pearson {pearsonr(scores, human)[0]:.3f}, n {len(human)}")
 
 

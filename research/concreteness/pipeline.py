@@ -79,15 +79,15 @@ def distill(
     model.train()
     for _ in range(epochs):
         epoch_losses = []
-        shuffled = torch.randperm(len(captions), generator=order).tolist()
-        for first in range(0, len(shuffled), BATCH):
-            rows = shuffled[first : first + BATCH]
+        permutation = torch.randperm(len(captions), generator=order).tolist()
+        for first in range(0, len(permutation), BATCH):
+            rows = permutation[first : first + BATCH]
             inputs = tokenizer(
                 [captions[row] for row in rows], padding=True, truncation=True,
                 max_length=_LONGEST, return_tensors="pt",
             ).to(device)  # fmt: skip
-            wanted = torch.tensor([scores[row] for row in rows], device=device)
-            loss = torch.nn.functional.mse_loss(model(**inputs).logits[:, 0], wanted.float())
+            targets = torch.tensor([scores[row] for row in rows], device=device)
+            loss = torch.nn.functional.mse_loss(model(**inputs).logits[:, 0], targets.float())
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -122,9 +122,9 @@ class Combination:
 
     def __call__(self, vba: Sequence[float], sba: Sequence[float]) -> NDArray[np.float64]:
         """In (0, 1), shape [captions]; higher is more concrete."""
-        weighed = self.vba * np.asarray(vba) + self.sba * np.asarray(sba) + self.bias
-        combined: NDArray[np.float64] = 1 / (1 + np.exp(-weighed))
-        return combined
+        logits = self.vba * np.asarray(vba) + self.sba * np.asarray(sba) + self.bias
+        scores: NDArray[np.float64] = 1 / (1 + np.exp(-logits))
+        return scores
 
 
 def fit(vba: Sequence[float], sba: Sequence[float], ratings: Sequence[float]) -> Combination:
@@ -142,8 +142,8 @@ def fit(vba: Sequence[float], sba: Sequence[float], ratings: Sequence[float]) ->
             "their median."
         )
     both = np.column_stack([np.asarray(vba)[rows], np.asarray(sba)[rows]])
-    fitted = LogisticRegression().fit(both, labels)
-    (a, b), (c,) = fitted.coef_[0], fitted.intercept_
+    regression = LogisticRegression().fit(both, labels)
+    (a, b), (c,) = regression.coef_[0], regression.intercept_
     return Combination(float(a), float(b), float(c))
 
 
@@ -163,11 +163,11 @@ def by_measure(
     pipeline's usual measure. Scores are not standardised by length.
     """
     return {
-        f"{pipeline}, {name}": agreement(measured, ratings)
-        for pipeline, returned in (("VBA", by_picture), ("SBA", by_vector))
-        for name, measured in (
-            (EDIT, edit_similarity(captions, returned)),
-            (MEANING, meaning_similarity(captions, returned, encoder)),
+        f"{pipeline}, {name}": agreement(similarities, ratings)
+        for pipeline, reconstructions in (("VBA", by_picture), ("SBA", by_vector))
+        for name, similarities in (
+            (EDIT, edit_similarity(captions, reconstructions)),
+            (MEANING, meaning_similarity(captions, reconstructions, encoder)),
         )
     }
 
@@ -185,11 +185,11 @@ def average_clip(
     """
     averages = []
     for caption in captions:
-        drawn = [text_to_image.draw([caption], seed + number)[0] for number in range(pictures)]
-        seen = scorer.image_embeddings(scorer.encode_images(drawn))
-        if seen is None:
+        images = [text_to_image.draw([caption], seed + number)[0] for number in range(pictures)]
+        embeddings = scorer.image_embeddings(scorer.encode_images(images))
+        if embeddings is None:
             raise ModelMismatch("aveCLIP needs a model that embeds pictures, such as CLIP.")
-        averages.append(float(np.mean(seen @ scorer.text_embeddings([caption])[0])))
+        averages.append(float(np.mean(embeddings @ scorer.text_embeddings([caption])[0])))
     return averages
 
 
@@ -201,8 +201,8 @@ _EDGE = 1e-3
 
 def standardise(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.float64]:
     """Scores in (0, 1), shape [captions]; `lengths` in words."""
-    clipped = np.clip(np.asarray(scores, np.float64), _EDGE, 1 - _EDGE)
-    logits = np.log(clipped / (1 - clipped))
+    probabilities = np.clip(np.asarray(scores, np.float64), _EDGE, 1 - _EDGE)
+    logits = np.log(probabilities / (1 - probabilities))
     z_scores = np.empty_like(logits)
     for rows in _groups(lengths):
         values = logits[rows]
@@ -250,13 +250,13 @@ def uniformly(
     cells: dict[int, list[int]] = {}
     for row in rng.permutation(len(vba)).tolist():
         cells.setdefault(int(places[0][row] * CELLS + places[1][row]), []).append(row)
-    chosen: list[int] = []
-    while cells and len(chosen) < count:
-        for cell in rng.permutation(sorted(cells)).tolist()[: count - len(chosen)]:
-            chosen.append(cells[cell].pop())
+    rows: list[int] = []
+    while cells and len(rows) < count:
+        for cell in rng.permutation(sorted(cells)).tolist()[: count - len(rows)]:
+            rows.append(cells[cell].pop())
             if not cells[cell]:
                 del cells[cell]
-    return chosen
+    return rows
 
 
 _COLUMNS = ("caption", "vba", "sba", "by_picture", "by_vector")
@@ -368,13 +368,13 @@ def choose_to_rate(
 
     Raises TrainingError if there are too few captions, SettingsError as `make`.
     """
-    scored = _score(captions, [], parts, out, epochs, seed, progress)
-    rows = uniformly(scored.vba, scored.sba, count, seed)
+    caption_scores = _score(captions, [], parts, out, epochs, seed, progress)
+    rows = uniformly(caption_scores.vba, caption_scores.sba, count, seed)
     path = out / "to-rate.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("caption", "rating"))
-        writer.writerows((scored.captions[row], "") for row in rows)
+        writer.writerows((caption_scores.captions[row], "") for row in rows)
     return path
 
 
@@ -397,46 +397,46 @@ def make(
     if len(labelled) < 10:
         raise TrainingError(f"There are {len(labelled)} labelled captions; at least 10 are needed.")
     texts, ratings = [text for text, _ in labelled], [rating for _, rating in labelled]
-    scored = _score(captions, texts, parts, out, epochs, seed, progress)
-    unlabelled = scored.captions[: len(scored.captions) - len(labelled)]
+    caption_scores = _score(captions, texts, parts, out, epochs, seed, progress)
+    unlabelled = caption_scores.captions[: len(caption_scores.captions) - len(labelled)]
     labelled_rows = slice(len(unlabelled), None)
     by_encoder = {}
-    for name, scores in (("vba", scored.vba), ("sba", scored.sba)):
+    for name, scores in (("vba", caption_scores.vba), ("sba", caption_scores.sba)):
         if not (out / name).exists():
-            made = out / f"{name}.part"
+            folder = out / f"{name}.part"
             distill(
-                unlabelled, scores[: len(unlabelled)].tolist(), parts.distill_into, made,
+                unlabelled, scores[: len(unlabelled)].tolist(), parts.distill_into, folder,
                 distillation_epochs, seed=seed, progress=progress,
             )  # fmt: skip
-            made.replace(out / name)
-        by_encoder[name] = score_captions(scored.captions, str(out / name), clipped=False)
-    fitted = {name: predicted[labelled_rows] for name, predicted in by_encoder.items()}
-    weights = fit(fitted["vba"], fitted["sba"], ratings)
+            folder.replace(out / name)
+        by_encoder[name] = score_captions(caption_scores.captions, str(out / name), clipped=False)
+    labelled_scores = {name: scores[labelled_rows] for name, scores in by_encoder.items()}
+    weights = fit(labelled_scores["vba"], labelled_scores["sba"], ratings)
     both = weights(by_encoder["vba"], by_encoder["sba"])
-    distilled = distill(
+    distillation_losses = distill(
         unlabelled, both[: len(unlabelled)].tolist(), parts.distill_into, out / "model",
         distillation_epochs, seed=seed, progress=progress,
     )  # fmt: skip
-    _, _, seen, read = zip(*scored.rows[labelled_rows], strict=True)
+    _, _, by_picture, by_vector = zip(*caption_scores.rows[labelled_rows], strict=True)
     ave_clip = None
     if parts.scorer is not None:
         averages = average_clip(texts, parts.text_to_image, parts.scorer, PICTURES, seed)
         ave_clip = agreement(averages, ratings)
-    predicted = score_captions(texts, str(out / "model"), clipped=False)
+    predictions = score_captions(texts, str(out / "model"), clipped=False)
     report = MadeReport(
-        captions=scored.distinct,
+        captions=caption_scores.distinct,
         labelled=len(labelled),
-        vba=agreement(scored.vba[labelled_rows].tolist(), ratings),
-        sba=agreement(scored.sba[labelled_rows].tolist(), ratings),
-        distilled_vba=agreement(fitted["vba"], ratings),
-        distilled_sba=agreement(fitted["sba"], ratings),
+        vba=agreement(caption_scores.vba[labelled_rows].tolist(), ratings),
+        sba=agreement(caption_scores.sba[labelled_rows].tolist(), ratings),
+        distilled_vba=agreement(labelled_scores["vba"], ratings),
+        distilled_sba=agreement(labelled_scores["sba"], ratings),
         combined=agreement(both[labelled_rows].tolist(), ratings),
-        distilled=agreement(predicted, ratings),
+        distilled=agreement(predictions, ratings),
         weights=weights,
-        semantic_losses=scored.losses,
-        distillation_losses=distilled,
+        semantic_losses=caption_scores.losses,
+        distillation_losses=distillation_losses,
         model=out / "model",
-        by_measure=by_measure(texts, seen, read, ratings, parts.encoder),
+        by_measure=by_measure(texts, by_picture, by_vector, ratings, parts.encoder),
         ave_clip=ave_clip,
     )
     report_json = json.dumps(asdict(report), default=str, indent=2)
@@ -466,30 +466,30 @@ def _score(
         raise TrainingError(f"There are {len(distinct)} captions; at least 50 are needed.")
     out.mkdir(parents=True, exist_ok=True)
     version = out / "version"
-    stored = version.read_text(encoding="utf-8").strip() if version.exists() else "1"
-    if stored != VERSION and (version.exists() or (out / "scores.csv").exists()):
+    stored_version = version.read_text(encoding="utf-8").strip() if version.exists() else "1"
+    if stored_version != VERSION and (version.exists() or (out / "scores.csv").exists()):
         raise SettingsError(
-            f"{out} contains results of version {stored} of this pipeline, which cannot be "
+            f"{out} contains results of version {stored_version} of this pipeline, which cannot be "
             f"continued by version {VERSION}. Choose an empty folder."
         )
     version.write_text(VERSION + "\n", encoding="utf-8")
     random.Random(seed).shuffle(distinct)
     cut = round(SHARE_FOR_SBA * len(distinct))
-    trained, losses = out / "semantic.safetensors", []
-    if trained.exists():
-        parts.semantic.restore(trained)
+    path, losses = out / "semantic.safetensors", []
+    if path.exists():
+        parts.semantic.restore(path)
     else:
         losses = semantic_bottleneck.train(
             parts.semantic, distinct[:cut], epochs, seed=seed, progress=progress
         )
-        parts.semantic.save(trained)
-    wanted = [*distinct[cut:], *rated]
-    known = _scores(list(dict.fromkeys(wanted)), parts, out / "scores.csv", seed, progress)
-    rows = [known[text] for text in wanted]
-    lengths = [len(Caption.parse(text)) for text in wanted]
+        parts.semantic.save(path)
+    texts = [*distinct[cut:], *rated]
+    reconstructions = _scores(list(dict.fromkeys(texts)), parts, out / "scores.csv", seed, progress)
+    rows = [reconstructions[text] for text in texts]
+    lengths = [len(Caption.parse(text)) for text in texts]
     vba = standardise([row[0] for row in rows], lengths)
     sba = standardise([row[1] for row in rows], lengths)
-    return _Scored(wanted, rows, vba, sba, len(distinct), losses)
+    return _Scored(texts, rows, vba, sba, len(distinct), losses)
 
 
 def _scores(
@@ -497,23 +497,23 @@ def _scores(
 ) -> dict[str, Reconstructed]:
     """What became of each caption; those already in the file are not computed again."""
     _cut_unfinished_row(path)
-    known = _read(path)
+    reconstructions = _read(path)
     is_new = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         if is_new:
             writer.writerow(_COLUMNS)
         for done, caption in enumerate(captions, 1):
-            if caption not in known:
-                ((vba, seen),) = through_pictures(
+            if caption not in reconstructions:
+                ((vba, by_picture),) = through_pictures(
                     [caption], parts.text_to_image, parts.captioner, parts.encoder, seed + done
                 )
-                ((sba, read),) = semantic_bottleneck.through_vectors([caption], parts.semantic)
-                writer.writerow([caption, vba, sba, seen, read])
+                ((sba, by_vector),) = semantic_bottleneck.through_vectors([caption], parts.semantic)
+                writer.writerow([caption, vba, sba, by_picture, by_vector])
                 file.flush()
-                known[caption] = (vba, sba, seen, read)
+                reconstructions[caption] = (vba, sba, by_picture, by_vector)
             progress(done, len(captions), "Reconstructing captions")
-    return known
+    return reconstructions
 
 
 def _cut_unfinished_row(path: Path) -> None:
@@ -532,15 +532,15 @@ def _read(path: Path) -> dict[str, Reconstructed]:
     """What earlier runs wrote; incomplete rows are skipped, and so computed again."""
     if not path.exists():
         return {}
-    stored: dict[str, Reconstructed] = {}
+    reconstructions: dict[str, Reconstructed] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in list(csv.reader(file))[1:]:
             try:
-                caption, vba, sba, seen, read = row
-                stored[caption] = (float(vba), float(sba), seen, read)
+                caption, vba, sba, by_picture, by_vector = row
+                reconstructions[caption] = (float(vba), float(sba), by_picture, by_vector)
             except ValueError:
                 continue
-    return stored
+    return reconstructions
 
 
 def read_ratings(path: Path) -> list[tuple[str, float]]:

@@ -47,20 +47,20 @@ class SemanticBottleneck:
     def inputs(self, vectors: torch.Tensor) -> torch.Tensor:
         """Shape [captions, prefix, width]."""
         width = self.model.get_input_embeddings().embedding_dim
-        made: torch.Tensor = self.linear(vectors).view(len(vectors), self.prefix, width)
-        return made
+        embeddings: torch.Tensor = self.linear(vectors).view(len(vectors), self.prefix, width)
+        return embeddings
 
     @torch.inference_mode()
     def reconstruct(self, caption: str) -> list[str]:
         """BEAMS captions by beam search, likeliest first."""
         start = self.inputs(self.vectors([caption]).clone())
-        made = self.model.generate(
+        tokens = self.model.generate(
             inputs_embeds=start,
             attention_mask=torch.ones(start.shape[:2], dtype=torch.long, device=start.device),
             num_beams=BEAMS, num_return_sequences=BEAMS, do_sample=False, max_new_tokens=_LONGEST,
             pad_token_id=self.tokenizer.pad_token_id, eos_token_id=self.tokenizer.eos_token_id,
         )  # fmt: skip
-        texts = self.tokenizer.batch_decode(made, skip_special_tokens=True)
+        texts = self.tokenizer.batch_decode(tokens, skip_special_tokens=True)
         return [text.strip() for text in texts]
 
     def save(self, path: Path) -> None:
@@ -118,9 +118,9 @@ def train(
     losses, done = [], 0
     for _ in range(epochs):
         epoch_losses = []
-        shuffled = torch.randperm(len(captions), generator=order).tolist()
-        for first in range(0, len(shuffled), batch):
-            part = [captions[row] for row in shuffled[first : first + batch]]
+        permutation = torch.randperm(len(captions), generator=order).tolist()
+        for first in range(0, len(permutation), batch):
+            part = [captions[row] for row in permutation[first : first + batch]]
             loss = _loss(bottleneck, part)
             optimiser.zero_grad()
             loss.backward()

@@ -39,11 +39,11 @@ class Diffusion:
 
     def draw(self, captions: Sequence[str], seed: int) -> list[Image.Image]:
         generator = torch.Generator("cpu").manual_seed(seed)
-        made = self.pipeline(
+        output = self.pipeline(
             list(captions), guidance_scale=GUIDANCE, num_inference_steps=self.steps,
             generator=generator, output_type="pil",
         )  # fmt: skip
-        return [picture.convert("RGB") for picture in made.images]
+        return [picture.convert("RGB") for picture in output.images]
 
 
 @dataclass(frozen=True)
@@ -91,15 +91,15 @@ class PictureCaptioner:
     def describe(self, picture: Image.Image) -> list[str]:
         """BEAMS captions by beam search, likeliest first."""
         inputs = self._inputs(picture).to(self.model.device, dtype=self.model.dtype)
-        made = self.model.generate(
+        tokens = self.model.generate(
             **inputs, num_beams=BEAMS, num_return_sequences=BEAMS, do_sample=False,
             max_new_tokens=_LONGEST_CAPTION,
         )  # fmt: skip
-        if "input_ids" in inputs and made.shape[1] > inputs["input_ids"].shape[1]:
-            start = made[:, : inputs["input_ids"].shape[1]]
+        if "input_ids" in inputs and tokens.shape[1] > inputs["input_ids"].shape[1]:
+            start = tokens[:, : inputs["input_ids"].shape[1]]
             if bool((start == inputs["input_ids"]).all()):
-                made = made[:, start.shape[1] :]
-        texts = self.processor.batch_decode(made, skip_special_tokens=True)
+                tokens = tokens[:, start.shape[1] :]
+        texts = self.processor.batch_decode(tokens, skip_special_tokens=True)
         return [text.strip() for text in texts]
 
     def _inputs(self, picture: Image.Image) -> Any:

@@ -108,40 +108,44 @@ def distill(
     if taught and teacher is None:
         raise SettingsError("Set the teacher model: --teacher NAME.")
     bench = PairCorrector(store, engine, dataset_id, None)
-    accepted = list(_accepted_lessons(bench, dataset_id, held_out))
-    enough = _are_enough(accepted)
+    accepted_lessons = list(_accepted_lessons(bench, dataset_id, held_out))
+    enough = _are_enough(accepted_lessons)
     if not enough and not taught:
         raise TrainingError(
-            f"{len(_corrections(accepted))} corrections were accepted by people; at least {FEWEST} "
-            "are needed, of which some are held out. A teacher needs none: --teacher NAME --taught "
-            "N."
+            f"{len(_corrections(accepted_lessons))} corrections were accepted by people; at least "
+            f"{FEWEST} are needed, of which some are held out. A teacher needs none: "
+            "--teacher NAME --taught N."
         )
-    answered = []
+    taught_lessons = []
     if teacher is not None and taught:
         corrector = Corrector(teacher, mode)
-        answered = list(_taught_lessons(bench, dataset_id, corrector, taught, held_out))
-    if not enough and not _are_enough(answered):
+        taught_lessons = list(_taught_lessons(bench, dataset_id, corrector, taught, held_out))
+    if not enough and not _are_enough(taught_lessons):
         raise TrainingError(
-            f"The teacher corrected {len(_corrections(answered))} captions; at least {FEWEST} are "
-            "needed, of which some are held out: raise --taught."
+            f"The teacher corrected {len(_corrections(taught_lessons))} captions; at least "
+            f"{FEWEST} are needed, of which some are held out: raise --taught."
         )
-    from_teacher = sum(not lesson.held_out for lesson in answered)
+    from_teacher = sum(not lesson.held_out for lesson in taught_lessons)
     training_examples = [
         Example(prompting.question(lesson.context, mode), answer_of(lesson.wanted))
-        for lesson in (*accepted, *answered)
+        for lesson in (*accepted_lessons, *taught_lessons)
         if not lesson.held_out
     ]
     out.mkdir(parents=True, exist_ok=True)
     write_instructions(training_examples, out)
-    exam = [lesson for lesson in _corrections(accepted if enough else answered) if lesson.held_out]
+    exam = [
+        lesson
+        for lesson in _corrections(accepted_lessons if enough else taught_lessons)
+        if lesson.held_out
+    ]
     before = _examine(bench, exam, Corrector(student, mode))
     losses = fine_tune(student, training_examples, out, recipe, progress)
     # Cached answers of the untrained student must not be used for the trained one.
-    kept = dataclasses.replace(student.kept, folder=None)
-    trained = LocalVisionLanguageModel(
-        str(out / "model"), student.model, student.processor, kept, student.spending
+    cache = dataclasses.replace(student.kept, folder=None)
+    trained_student = LocalVisionLanguageModel(
+        str(out / "model"), student.model, student.processor, cache, student.spending
     )
-    after = _examine(bench, exam, Corrector(trained, mode))
+    after = _examine(bench, exam, Corrector(trained_student, mode))
     return DistillationReport(
         dataset_id=dataset_id,
         examples=len(training_examples),
@@ -171,14 +175,14 @@ def anticipate(
 ) -> RequestForecast:
     """What the requests to the teacher will take; none is sent."""
     bench = PairCorrector(store, engine, dataset_id, None)
-    accepted = list(_accepted_lessons(bench, dataset_id, held_out))
-    enough = _are_enough(accepted)
-    exam = [each.context for each in _corrections(accepted) if each.held_out and enough]
+    lessons = list(_accepted_lessons(bench, dataset_id, held_out))
+    enough = _are_enough(lessons)
+    exam = [each.context for each in _corrections(lessons) if each.held_out and enough]
     contexts = [*exam, *(context for _, context in _undecided_pairs(bench, dataset_id, taught))]
     questions = [prompting.question(context, teacher.mode) for context in contexts]
     # Stored answers are not asked for again.
-    expected = like(questions, teacher.model.name, 0, len(questions))
-    return RequestForecast(teacher.model.name, len(questions), forecast([expected], prices))
+    estimate = like(questions, teacher.model.name, 0, len(questions))
+    return RequestForecast(teacher.model.name, len(questions), forecast([estimate], prices))
 
 
 def _corrections(lessons: Sequence[_Lesson]) -> list[_Lesson]:
@@ -193,14 +197,14 @@ def _are_enough(lessons: Sequence[_Lesson]) -> bool:
 
 def _accepted_lessons(bench: PairCorrector, dataset_id: int, held_out: float) -> Iterator[_Lesson]:
     """Corrections accepted by people, then captions that they judged correct."""
-    corrected = 0
+    corrections = 0
     for row in _decided_rows(bench.store, dataset_id, "correction"):
         for _, context in bench.contexts([row]):
             if isinstance(context, CorrectionContext) and row.corrected_caption:
-                corrected += 1
+                corrections += 1
                 yield _Lesson(context, row.corrected_caption, _is_held_out(row, held_out))
     for number, row in enumerate(_decided_rows(bench.store, dataset_id, "correct")):
-        if number >= RIGHT_FOR_EACH * corrected:
+        if number >= RIGHT_FOR_EACH * corrections:
             return
         for _, context in bench.contexts([row]):
             if isinstance(context, CorrectionContext):
@@ -224,8 +228,8 @@ def _decided_rows(store: Store, dataset_id: int, decision: str) -> Iterator[Queu
 
 def _is_held_out(row: QueueRow, share: float) -> bool:
     """Deterministic by picture, so that no picture is in both training and test data."""
-    drawn = int.from_bytes(hashlib.blake2b(row.image_path.encode(), digest_size=4).digest(), "big")
-    return drawn < share * 2**32
+    digest = int.from_bytes(hashlib.blake2b(row.image_path.encode(), digest_size=4).digest(), "big")
+    return digest < share * 2**32
 
 
 def _taught_lessons(
@@ -235,8 +239,8 @@ def _taught_lessons(
     for row, context in _undecided_pairs(bench, dataset_id, limit):
         proposal = propose(context, teacher)
         if proposal.outcome in ("corrected", "unchanged"):
-            wanted = proposal.caption or context.caption.text
-            yield _Lesson(context, wanted, _is_held_out(row, held_out))
+            caption = proposal.caption or context.caption.text
+            yield _Lesson(context, caption, _is_held_out(row, held_out))
 
 
 def _undecided_pairs(
@@ -256,7 +260,7 @@ def _examine(
 ) -> CorrectorFigures:
     readable = same = 0
     gains: list[float] = []
-    changed: list[int] = []
+    changes: list[int] = []
     for lesson in lessons:
         proposal = propose(lesson.context, corrector)
         readable += proposal.outcome in ("corrected", "unchanged")
@@ -268,7 +272,7 @@ def _examine(
         with bench.engine.lock:
             (scores,) = bench.engine.scorer.score([(lesson.context.state, [proposal.caption])])
         gains.append(float(scores[0]) - float(lesson.context.trajectory.scores[0]))
-        changed.append(words_changed(lesson.context.caption, proposal.caption))
+        changes.append(words_changed(lesson.context.caption, proposal.caption))
     count = max(1, len(lessons))
     return CorrectorFigures(
         corrector.model.name,
@@ -276,5 +280,5 @@ def _examine(
         len(gains) / count,
         same / count,
         float(np.mean(gains)) if gains else None,
-        float(np.mean(changed)) if changed else None,
+        float(np.mean(changes)) if changes else None,
     )

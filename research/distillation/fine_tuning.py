@@ -63,8 +63,8 @@ def fine_tune(
     model = with_lora(
         student.model, recipe.rank, recipe.alpha, "all-linear", train_also=recipe.train_also
     )
-    trained = [weights for weights in model.parameters() if weights.requires_grad]
-    optimiser = torch.optim.AdamW(trained, lr=recipe.learning_rate)
+    parameters = [weights for weights in model.parameters() if weights.requires_grad]
+    optimiser = torch.optim.AdamW(parameters, lr=recipe.learning_rate)
     steps = recipe.epochs * -(-len(examples) // recipe.batch)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, recipe.learning_rate, total_steps=max(2, steps), pct_start=0.1
@@ -73,23 +73,23 @@ def fine_tune(
     losses, done = [], 0
     model.train()
     for _ in range(recipe.epochs):
-        shuffled = list(examples)
-        order.shuffle(shuffled)
+        permutation = list(examples)
+        order.shuffle(permutation)
         total = count = 0.0
-        for first in range(0, len(shuffled), recipe.batch):
-            part = shuffled[first : first + recipe.batch]
+        for first in range(0, len(permutation), recipe.batch):
+            part = permutation[first : first + recipe.batch]
             tokens = [_tokens(student.processor, example, student.model.device) for example in part]
-            wanted = sum(int((labels != -100).sum()) for _, labels in tokens)
+            token_count = sum(int((labels != -100).sum()) for _, labels in tokens)
             optimiser.zero_grad()
             # One by one: pictures of equal size may still have different numbers of tokens.
             for inputs, labels in tokens:
                 loss = model(**inputs, labels=labels).loss * int((labels != -100).sum())
-                (loss / wanted).backward()
+                (loss / token_count).backward()
                 total += float(loss.detach())
-            torch.nn.utils.clip_grad_norm_(trained, 1.0)
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
             optimiser.step()
             schedule.step()
-            count += wanted
+            count += token_count
             done += 1
             progress(done, steps, "Training the small corrector")
         losses.append(total / max(1.0, count))

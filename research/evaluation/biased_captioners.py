@@ -205,16 +205,16 @@ def _caption_scenes(writer: str, folder: Path, sizes: Sizes, progress: Progress)
         images = policy.images_of(list(pictures_of(part)))
         captions = policy.text(policy.sample(images, TEMPERATURE, generator))
         for scene, caption in zip(part, captions, strict=True):
-            claimed = claims_of(caption)
+            claims = claims_of(caption)
             descriptions.append(
-                Written(caption, None if claimed is None else not claimed <= facts(scene))
+                Written(caption, None if claims is None else not claims <= facts(scene))
             )
     return descriptions
 
 
 def _train(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> BlipPolicy:
-    loaded = load_captioner(str(WRITERS[writer][0] / "scenes-blip-captioner"))
-    policy = BlipPolicy(loaded.model, loaded.processor)
+    captioner = load_captioner(str(WRITERS[writer][0] / "scenes-blip-captioner"))
+    policy = BlipPolicy(captioner.model, captioner.processor)
     scenes, rng = _scenes(sizes.scenes, 0), random.Random(f"biases of the {writer}")
     pairs = [(row, biased_caption(writer, scene, rng)) for row, scene in enumerate(scenes)
              for _ in range(CAPTIONS)]  # fmt: skip

@@ -153,8 +153,8 @@ def evaluate_boosting(
     results = []
     for k in range(seeds):
         folder = embedded[k % len(embedded)]
-        drawn = _draw(pairs, first_seed + k, rate)
-        results.append(_figures(drawn, folder, device, progress))
+        sample = _draw(pairs, first_seed + k, rate)
+        results.append(_figures(sample, folder, device, progress))
     return BoostingReport(results, marks(results), rate)
 
 
@@ -180,8 +180,8 @@ def _draw(count: int, seed: int, rate: float) -> _Drawn:
     captions = [[describe(scene, rng).text for _ in range(CAPTIONS)] for scene in scenes]
     full = [rich(scene, rng).text for scene in scenes]
     visual = [blending.visual(scene, rng, rate).text for scene in scenes]
-    encoded = [prompting.encode_picture(render(scene, PICTURE_SIZE)) for scene in scenes]
-    visuals = dict(zip(encoded, visual, strict=True))
+    pictures = [prompting.encode_picture(render(scene, PICTURE_SIZE)) for scene in scenes]
+    visuals = dict(zip(pictures, visual, strict=True))
     return _Drawn(seed, scenes, captions, full, visuals, visual)
 
 
@@ -213,16 +213,16 @@ def _figures(
     drawn: _Drawn, models: Path, device: str | None, progress: Progress
 ) -> BoostingFigures:
     captions = [(scene, text) for scene, texts in enumerate(drawn.captions) for text in texts]
-    with chat_server(answers(drawn.visuals)) as served:
+    with chat_server(answers(drawn.visuals)) as server:
         settings = {
             "kind": "clip", "device": device, "model": str(models / DIRECTORIES["clip"]),
-            "corrector": "by rule", "corrector_url": served.url,
+            "corrector": "by rule", "corrector_url": server.url,
         }  # fmt: skip
         with import_pairs(captions, drawn.picture, settings, progress) as (workspace, dataset):
             workspace.jobs.score(dataset, suggestions=False, progress=progress)
             workspace.jobs.run("specificity", dataset, progress)
-            considered, outcomes = _consider(workspace, dataset, drawn, progress)
-            return _count(workspace, dataset, drawn, considered, outcomes, served.requests)
+            proposals, outcomes = _consider(workspace, dataset, drawn, progress)
+            return _count(workspace, dataset, drawn, proposals, outcomes, server.requests)
 
 
 def _consider(
@@ -235,7 +235,7 @@ def _consider(
     models = booster(workspace.engine, ["blend", "holistic"])
     work = BoostWork(workspace.store, workspace.engine, dataset, models)
     work.doubts.calibrate(work.captions, progress)
-    made: dict[int, list[Considered]] = {}
+    by_scene: dict[int, list[Considered]] = {}
     outcomes: Counter[str] = Counter()
     filter = QueueFilter(dataset, review="all", order="position", among=tuple(first))
     for row, context in work.waiting(filter, None):
@@ -243,10 +243,10 @@ def _consider(
             outcomes[context] += 1
             continue
         proposals, outcome, _ = work.consider(row, context)
-        made[first[row.pair_id]] = proposals
+        by_scene[first[row.pair_id]] = proposals
         outcomes[outcome] += 1
-        progress(len(made), len(first), "Enriching")
-    return made, outcomes
+        progress(len(by_scene), len(first), "Enriching")
+    return by_scene, outcomes
 
 
 def _pairs(workspace: Workspace, dataset: int) -> dict[tuple[int, int], int]:
@@ -272,14 +272,14 @@ def _count(
 ) -> BoostingFigures:
     true = [facts(scene) for scene in drawn.scenes]
     captions: dict[str, list[str]] = {"original": [texts[0] for texts in drawn.captions]}
-    kept: dict[str, list[tuple[int, str]]] = {"blend": [], "holistic": []}
-    offered: Counter[str] = Counter()
+    boosts: dict[str, list[tuple[int, str]]] = {"blend": [], "holistic": []}
+    offers: Counter[str] = Counter()
     strikes: dict[str, Counter[str]] = {}
-    human_lost = others = too_long = refused = 0
+    human_lost = others = too_long = refusals = 0
     for i, proposals in considered.items():
         for proposal in proposals:
             before, after = _read(proposal.boost.caption), _read(proposal.guarded.caption)
-            refused += not proposal.guarded.caption
+            refusals += not proposal.guarded.caption
             # Captions that look wrong are not used as sources, so their claims do not count.
             people = set(drawn.captions[i]).intersection(proposal.boost.sources)
             human = frozenset().union(*(_read(text) for text in people))
@@ -287,43 +287,44 @@ def _count(
                 _count_strikes(strikes, before, after, true[i], human)
             if not proposal.guarded.caption:
                 continue
-            gone = (before & human) - _with_implied(after)
+            losses = (before & human) - _with_implied(after)
             if proposal.guarded.notes:
-                too_long += len(gone)
+                too_long += len(losses)
             else:
-                others += len(gone)
-            kept[proposal.boost.kind].append((i, proposal.guarded.caption))
-            offered[proposal.boost.kind] += proposal.suggestion is not None and not proposal.reason
+                others += len(losses)
+            boosts[proposal.boost.kind].append((i, proposal.guarded.caption))
+            offers[proposal.boost.kind] += proposal.suggestion is not None and not proposal.reason
             human_lost += len(_read(drawn.captions[i][0]) - _with_implied(after))
     for kind, earlier in (("blend", "original"), ("holistic", "blend")):
         captions[kind] = list(captions[earlier])
-        for i, text in kept[kind]:
+        for i, text in boosts[kind]:
             captions[kind][i] = text
-    claimed = {
+    claim_counts = {
         "original": _count_claims([(i, text) for i, text in enumerate(captions["original"])], true),
         "visual, raw": _count_claims(list(enumerate(drawn.visual)), true),
-        "blend": _count_claims(kept["blend"], true),
+        "blend": _count_claims(boosts["blend"], true),
         "holistic, before the guard": _count_claims(
-            [(i, proposal.boost.caption) for i, listed in considered.items() for proposal in listed
+            [(i, proposal.boost.caption)
+             for i, proposals in considered.items() for proposal in proposals
              if proposal.boost.kind == "holistic"], true),
-        "holistic": _count_claims(kept["holistic"], true),
+        "holistic": _count_claims(boosts["holistic"], true),
     }  # fmt: skip
     keys = [json.dumps(question, sort_keys=True) for question in bodies]
     return BoostingFigures(
         seed=drawn.seed,
         pictures=len(drawn.scenes),
         recall=_recall(workspace, dataset, drawn, captions),
-        claimed=claimed,
+        claimed=claim_counts,
         strikes=[
             Strikes(kind, n["false"], n["false struck"], n["new"], n["new struck"])
             for kind, n in sorted(strikes.items())
         ],
         outcomes=dict(outcomes),
-        offered=dict(offered),
+        offered=dict(offers),
         human=human_lost,
         others=others,
         too_long=too_long,
-        refused=refused,
+        refused=refusals,
         requests=len(keys),
         asked_twice=len(keys) - len(set(keys)),
     )
@@ -367,8 +368,8 @@ def _kind(claim: str) -> str:
     if "*" in thing:
         return "count"
     first, _, rest = claim.partition(" ")
-    named = {"in": "place", "at": "weather", "no": "negation"}
-    return ("thing" if not rest else named.get(first, "relation")) if claim else ""
+    kinds = {"in": "place", "at": "weather", "no": "negation"}
+    return ("thing" if not rest else kinds.get(first, "relation")) if claim else ""
 
 
 def _count_claims(captions: Sequence[tuple[int, str]], true: Sequence[Claims]) -> Claimed:
@@ -390,7 +391,7 @@ def _recall(
     pictures = unit(vectors.of([pairs[i, 0] for i in range(count)]))
     m = multimodal(pictures, texts_of(workspace.engine, drawn.rich))
     owners: NDArray[np.int64] = np.arange(count)
-    texts = {kind: texts_of(workspace.engine, listed) for kind, listed in captions.items()}
+    texts = {kind: texts_of(workspace.engine, of_kind) for kind, of_kind in captions.items()}
     rows = []
     for size in (size for size in BAG_SIZES if size <= count):
         bags = [bag.members for bag in curated_bags(candidate_bags(m, pictures, size))]

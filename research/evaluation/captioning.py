@@ -127,28 +127,30 @@ class Trial:
 
     def policy(self) -> BlipPolicy:
         """The captioner before fine-tuning."""
-        loaded = load_captioner(self._captioner)
-        return BlipPolicy(loaded.model, loaded.processor)
+        captioner = load_captioner(self._captioner)
+        return BlipPolicy(captioner.model, captioner.processor)
 
     @cached_property
     def _training(self) -> tuple[SceneBags, torch.Tensor, Floats]:
-        made = scene_bags(self.sizes.scenes, _TRAINED_ON + self.seed)
-        pictures = picture_vectors(self._scorers[0], pictures_of(made.scenes))
-        return made, images_of(made, self.policy()), pictures
+        dataset = scene_bags(self.sizes.scenes, _TRAINED_ON + self.seed)
+        pictures = picture_vectors(self._scorers[0], pictures_of(dataset.scenes))
+        return dataset, images_of(dataset, self.policy()), pictures
 
     @cached_property
     def held_out(self) -> HeldOut:
-        made = scene_bags(self.sizes.held_out, HELD_OUT + self.seed)
-        pictures = [picture_vectors(scorer, pictures_of(made.scenes)) for scorer in self._scorers]
+        dataset = scene_bags(self.sizes.held_out, HELD_OUT + self.seed)
+        pictures = [
+            picture_vectors(scorer, pictures_of(dataset.scenes)) for scorer in self._scorers
+        ]
         return HeldOut(
-            made, images_of(made, self.policy()), self._scorers, pictures,
-            mined_bags(self._scorers[1], pictures[1], made), references_of(made, self.seed),
+            dataset, images_of(dataset, self.policy()), self._scorers, pictures,
+            mined_bags(self._scorers[1], pictures[1], dataset), references_of(dataset, self.seed),
         )  # fmt: skip
 
     def training(self, policy: Policy, recipe: Recipe) -> SelfRetrieval:
-        made, images, pictures = self._training
+        dataset, images, pictures = self._training
         receiver = Receiver.of(self._scorers[0], pictures)
-        references = references_of(made, _TRAINED_ON + self.seed)
+        references = references_of(dataset, _TRAINED_ON + self.seed)
         return SelfRetrieval(
             policy, receiver, lambda rows: images[list(rows)], receiver.neighbours(references),
             recipe, references,
@@ -198,16 +200,16 @@ def evaluate(
     for seed in seeds:
         trial: Trial | None = None
         for name in (START, *recipes):
-            stored = read_figures(folder, name, seed, sizes)
-            if stored is None:
+            rows = read_figures(folder, name, seed, sizes)
+            if rows is None:
                 trial = trial or Trial(seed, sizes, report)
                 if name == START:
-                    stored = [measure(trial.policy(), trial.held_out, START, seed, 0)]
-                    report(line(stored[0]))
-                    _write_figures(folder, stored, sizes)
+                    rows = [measure(trial.policy(), trial.held_out, START, seed, 0)]
+                    report(line(rows[0]))
+                    _write_figures(folder, rows, sizes)
                 else:
-                    stored = run(trial, RECIPES[name], folder, report)
-            figures += stored
+                    rows = run(trial, RECIPES[name], folder, report)
+            figures += rows
     return figures
 
 
@@ -221,22 +223,22 @@ def _read(folder: Path, name: str, seed: int, sizes: Sizes) -> list[Figures]:
     path = folder / f"{_slug(name, seed)}.json"
     if not path.exists():
         return []
-    saved = json.loads(path.read_text(encoding="utf-8"))
-    if saved["sizes"] != asdict(sizes) or saved["recipe"] != _parameters(name):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if document["sizes"] != asdict(sizes) or document["recipe"] != _parameters(name):
         return []
-    return TypeAdapter(list[Figures]).validate_python(saved["figures"])
+    return TypeAdapter(list[Figures]).validate_python(document["figures"])
 
 
 def _write_figures(folder: Path, figures: Sequence[Figures], sizes: Sizes) -> None:
     first = figures[0]
-    saved = {
+    document = {
         "sizes": asdict(sizes),
         "recipe": _parameters(first.recipe),
         "figures": [asdict(row) for row in figures],
     }
     folder.mkdir(parents=True, exist_ok=True)
     with replacement(folder / f"{_slug(first.recipe, first.seed)}.json") as part:
-        part.write_text(json.dumps(saved, indent=1), encoding="utf-8")
+        part.write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
 def _parameters(name: str) -> dict[str, Any]:
@@ -257,7 +259,7 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
         if row.step > last[row.recipe, row.seed].step:
             last[row.recipe, row.seed] = row
     seeds = sorted({seed for name, seed in last if name == START})
-    made: list[Mark] = []
+    criteria: list[Mark] = []
 
     def gains(name: str, of: Callable[[Figures], float], since: str = START) -> list[float]:
         return [
@@ -269,8 +271,8 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
     def add(what: str, least: float, name: str, of: Callable[[Figures], float]) -> None:
         if values := gains(name, of):
             # A difference of shares that is exactly the least may be rounded down.
-            made.append(mark(f"{name}: {what}", f">= {least:+g} points", values, "+.1f",
-                             lambda gain: gain >= least - 1e-9))  # fmt: skip
+            criteria.append(mark(f"{name}: {what}", f">= {least:+g} points", values, "+.1f",
+                                 lambda gain: gain >= least - 1e-9))  # fmt: skip
 
     def judge_in(size: int, number: int = 0) -> Callable[[Figures], float]:
         return lambda row: row.judged[number].bags[size]
@@ -285,15 +287,15 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
         mean = mean_of(ahead)
         error = "" if mean.standard_error is None else f", SE {mean.standard_error:.1f}"
         what = f"{BAG_CURRI} over random: judge's R@1 #3 (mean {mean.mean:+.1f}{error})"
-        made.append(mark(what, ">= +2 points", ahead, "+.1f", lambda gain: mean.mean >= 2))
-    rewarded = gains(BAG_CURRI, lambda row: row.rewarded.bags[3])
+        criteria.append(mark(what, ">= +2 points", ahead, "+.1f", lambda gain: mean.mean >= 2))
+    reward_gains = gains(BAG_CURRI, lambda row: row.rewarded.bags[3])
     for number, judge in enumerate(("first", "second")):
-        risen = gains(BAG_CURRI, judge_in(3, number))
-        if shares := [100 * a / b for a, b in zip(risen, rewarded, strict=True) if b > 0]:
+        judge_gains = gains(BAG_CURRI, judge_in(3, number))
+        if shares := [100 * a / b for a, b in zip(judge_gains, reward_gains, strict=True) if b > 0]:
             what = f"{BAG_CURRI}: rise of R@1 #3 by the {judge} judge, of the rewarding model's"
-            listed = ", ".join(f"{share:.0f} %" for share in shares)
-            made.append(Mark(what, ">= 50 %", listed, min(shares) >= 50))
-    return made
+            percentages = ", ".join(f"{share:.0f} %" for share in shares)
+            criteria.append(Mark(what, ">= 50 %", percentages, min(shares) >= 50))
+    return criteria
 
 
 def markdown(figures: Sequence[Figures]) -> str:

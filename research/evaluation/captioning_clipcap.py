@@ -90,16 +90,16 @@ def evaluate(folder: Path, held_out: int, report: Callable[[str], None]) -> list
     figures: list[Figures] = []
     for seed, models in groupby(models_of(folder), lambda model: model.seed):
         report(f"seed {seed}: drawing and encoding {held_out} scenes")
-        made = scene_bags(held_out, HELD_OUT + seed)
-        pictures = [picture_vectors(scorer, pictures_of(made.scenes)) for scorer in scorers]
-        bags = mined_bags(scorers[1], pictures[1], made)
+        dataset = scene_bags(held_out, HELD_OUT + seed)
+        pictures = [picture_vectors(scorer, pictures_of(dataset.scenes)) for scorer in scorers]
+        bags = mined_bags(scorers[1], pictures[1], dataset)
         for model in models:
             policy = ClipCapPolicy(load_clipcap(model.folder), LONGEST)
-            known = HeldOut(
-                made, images_of(made, policy), scorers, pictures, bags,
-                references(made.scenes, model.kind, HELD_OUT + seed),
+            held_out_data = HeldOut(
+                dataset, images_of(dataset, policy), scorers, pictures, bags,
+                references(dataset.scenes, model.kind, HELD_OUT + seed),
             )  # fmt: skip
-            figures.append(measure(policy, known, model.recipe, seed, model.steps))
+            figures.append(measure(policy, held_out_data, model.recipe, seed, model.steps))
             report(line(figures[-1]))
     return figures
 
@@ -107,7 +107,7 @@ def evaluate(folder: Path, held_out: int, report: Callable[[str], None]) -> list
 def marks(figures: Sequence[Figures]) -> list[Mark]:
     """The criteria that can be evaluated with these figures."""
     by_name = {(row.recipe, row.seed): row for row in figures}
-    made: list[Mark] = []
+    criteria: list[Mark] = []
 
     def pairs(name: str, since: str) -> list[tuple[Figures, Figures]]:
         """A model and the one that it is compared with, by seed."""
@@ -121,29 +121,31 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
         what: str, wanted: str, values: Sequence[float], form: str, reaches: Callable[[float], bool]
     ) -> None:
         if values:
-            made.append(mark(what, wanted, values, form, reaches))
+            criteria.append(mark(what, wanted, values, form, reaches))
 
     for kind in (ORDINARY, RICH):
         start, tuned = recipe_of(kind, False), recipe_of(kind, True)
-        trained = [row for row in figures if row.recipe == start]
-        readable, true = [row.readable for row in trained], [row.all_true for row in trained]
+        rows = [row for row in figures if row.recipe == start]
+        readable, true = [row.readable for row in rows], [row.all_true for row in rows]
         add(f"{start}: readable", ">= 95%", readable, ".1%", lambda share: share >= 0.95)
         add(f"{start}: all claims true", ">= 35%", true, ".1%", lambda share: share >= 0.35)
-        longer = [row.words / row.reference_words - 1 for row in trained]
+        longer = [row.words / row.reference_words - 1 for row in rows]
         add(f"{start}: length against the references", "within 20 %", longer, "+.1%",
             lambda share: abs(share) <= 0.2)  # fmt: skip
         both = pairs(tuned, start)
         gains = [100 * (new.judged[0].rd100 - old.judged[0].rd100) for new, old in both]
         # A difference of shares that is exactly the least may be rounded down.
         add(f"{tuned}: judge's RD100", ">= +5 points", gains, "+.1f", lambda gain: gain >= 5 - 1e-9)
-        kept = [new.words / old.words for new, old in both if old.words]
-        add(f"{tuned}: words, of {start}'s", ">= 90 %", kept, ".1%", lambda share: share >= 0.9)
+        ratios = [new.words / old.words for new, old in both if old.words]
+        add(f"{tuned}: words, of {start}'s", ">= 90 %", ratios, ".1%", lambda share: share >= 0.9)
         rises = [
             (new.judged[0].bags[3] - old.judged[0].bags[3],
              new.rewarded.bags[3] - old.rewarded.bags[3])
             for new, old in both
         ]  # fmt: skip
-        of_rewarded = [judged / rewarded for judged, rewarded in rises if rewarded > 0]
+        of_rewarded = [
+            judge_rise / reward_rise for judge_rise, reward_rise in rises if reward_rise > 0
+        ]
         add(f"{tuned}: the judge's rise of R@1 #3, of the rewarding model's", ">= 50 %",
             of_rewarded, ".0%", lambda share: share >= 0.5)  # fmt: skip
     for size in SIZES:
@@ -153,7 +155,7 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
         ]
         add(f"SR-L, rich over ordinary start: judge's R@1 #{size}", "above 0", ahead, "+.1f",
             lambda gain: gain > 0)  # fmt: skip
-    return made
+    return criteria
 
 
 def markdown(figures: Sequence[Figures]) -> str:

@@ -104,10 +104,10 @@ def measure(policy: Policy, held_out: HeldOut, recipe: str, seed: int, step: int
     """Greedy captions of the held-out scenes, retrieved, and compared with the truth."""
     captions = greedy_captions(policy, held_out.images)
     owners = np.arange(len(captions))
-    retrieved = []
+    retrievals = []
     for scorer, pictures in zip(held_out.scorers, held_out.pictures, strict=True):
         texts = unit(scorer.text_embeddings(captions))
-        retrieved.append(
+        retrievals.append(
             Retrieved(
                 recall_among_random(pictures, texts, owners, seed).share,
                 {size: recall_at_1(bags, pictures, texts, owners).share
@@ -115,32 +115,35 @@ def measure(policy: Policy, held_out: HeldOut, recipe: str, seed: int, step: int
             )
         )  # fmt: skip
     claims, facts = [claims_of(caption) for caption in captions], held_out.made.facts
-    read = [(made, facts[row]) for row, made in enumerate(claims) if made is not None]
+    readings = [
+        (claim_set, facts[row]) for row, claim_set in enumerate(claims) if claim_set is not None
+    ]
     unique = [
-        claimed is not None and not any(claimed <= facts[other] for other in bag if other != row)
+        claim_set is not None
+        and not any(claim_set <= facts[other] for other in bag if other != row)
         for bag in held_out.bags[SIZES[0]]
         for row in bag
-        for claimed in (claims[row],)
+        for claim_set in (claims[row],)
     ]
     # "No dog" mentions a dog, but does not claim it: claims are used where they are known.
-    mentioned = [
-        caption if made is None else " ".join(sorted(made & set(NOUNS)))
-        for caption, made in zip(captions, claims, strict=True)
+    mentions = [
+        caption if claim_set is None else " ".join(sorted(claim_set & set(NOUNS)))
+        for caption, claim_set in zip(captions, claims, strict=True)
     ]
-    invented = chair(
-        mentioned,
+    hallucinations = chair(
+        mentions,
         [{thing.noun for thing in scene.things} for scene in held_out.made.scenes],
         NOUN_OF,
     )
     return Figures(
-        recipe, seed, step, retrieved[0], tuple(retrieved[1:]),
+        recipe, seed, step, retrievals[0], tuple(retrievals[1:]),
         unique=mean(unique),
-        all_true=sum(made <= known for made, known in read) / len(captions),
-        readable=len(read) / len(captions),
-        true=mean([len(made & known) for made, known in read]),
-        false=mean([len(made - known) for made, known in read]),
-        chair_objects=invented.of_objects,
-        chair_captions=invented.of_captions,
+        all_true=sum(claim_set <= truth for claim_set, truth in readings) / len(captions),
+        readable=len(readings) / len(captions),
+        true=mean([len(claim_set & truth) for claim_set, truth in readings]),
+        false=mean([len(claim_set - truth) for claim_set, truth in readings]),
+        chair_objects=hallucinations.of_objects,
+        chair_captions=hallucinations.of_captions,
         cider=mean(cider_d(captions, held_out.references)),
         words=mean([len(words_of(caption)) for caption in captions]),
         distinct=distinct_words(captions),

@@ -111,10 +111,10 @@ def evaluate_cleaning(
     results: list[CleaningFigures] = []
     for k in range(seeds):
         seed, models = first_seed + k, embedded[k % len(embedded)]
-        drawn = from_scenes(pairs, "fine-grained", seed, unfamiliar=True)
+        sample = from_scenes(pairs, "fine-grained", seed, unfamiliar=True)
         fresh = from_scenes(_FRESH, "fine-grained", seed + 500, unfamiliar=True)
-        learner = _Learner(models, drawn, fresh, seed)
-        ways = _ways(learner, drawn, verdicts, seed, progress)
+        learner = _Learner(models, sample, fresh, seed)
+        ways = _ways(learner, sample, verdicts, seed, progress)
         for number, way in enumerate(ways):
             progress(k * len(ways) + number, seeds * len(ways), f"Training on '{way.name}'")
             results.append(learner.figures(way))
@@ -130,22 +130,22 @@ def _ways(
     at_random = np.random.default_rng((seed, 8)).permutation(len(drawn))[:verdicts].tolist()
 
     def judge(name: str, rows: Sequence[int], learns_from_pairs: bool = False) -> Way:
-        corrected = [row for row in rows if captions[row] != drawn.originals[row]]
+        corrections = [row for row in rows if captions[row] != drawn.originals[row]]
         after = [
-            drawn.originals[row] if row in set(corrected) else caption
+            drawn.originals[row] if row in set(corrections) else caption
             for row, caption in enumerate(captions)
         ]
-        return Way(name, list(after), corrected, learns_from_pairs)
+        return Way(name, list(after), corrections, learns_from_pairs)
 
     ours = judge("ours", queue)
     is_kept = (p_error <= 0.5) | np.isin(np.arange(len(drawn)), queue)
-    left = [c if keep else None for c, keep in zip(ours.captions, is_kept, strict=True)]
+    kept_captions = [c if keep else None for c, keep in zip(ours.captions, is_kept, strict=True)]
     return [
         Way("raw", list(captions)),
         Way("re-captioned", list(learner.captions_of(learner.captioner, learner.seen))),
         judge("at random", at_random),
         ours,
-        Way("ours, rest left out", left, ours.corrected),
+        Way("ours, rest left out", kept_captions, ours.corrected),
         judge("ours, with pairs", queue, learns_from_pairs=True),
         Way("all true", list(drawn.originals)),
     ]
@@ -172,9 +172,9 @@ def _rank(
     ):
         workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
         with workspace.store.reading() as session:
-            stored = {int(p.external_id): p.p_error
+            by_row = {int(p.external_id): p.p_error
                       for p in pair_queries.iterate_pairs(session, dataset)}  # fmt: skip
-    return np.array([stored[row] for row in range(len(captions))], np.float64)
+    return np.array([by_row[row] for row in range(len(captions))], np.float64)
 
 
 class _Learner:
@@ -205,7 +205,7 @@ class _Learner:
         rows = [row for row, caption in enumerate(way.captions) if caption is not None]
         is_true = self.drawn.is_true
         assert is_true is not None  # drawn scenes have a truth
-        auc, preferred = self._clip_figures(self._trained_clip(way, rows))
+        auc, preference = self._clip_figures(self._trained_clip(way, rows))
         true_claims, all_true, claims = self._caption_figures(self._trained_captioner(way, rows))
         return CleaningFigures(
             way.name,
@@ -214,7 +214,7 @@ class _Learner:
             len(way.corrected),
             float(np.mean([not is_true(row, way.captions[row] or "") for row in rows])),
             auc,
-            preferred,
+            preference,
             true_claims,
             all_true,
             claims,
@@ -295,15 +295,15 @@ class _Learner:
         return [f"{text[:1].upper()}{text[1:].rstrip(' .')}." for text in texts]
 
     def _caption_figures(self, policy: BlipPolicy) -> tuple[float, float, float]:
-        made = true = all_true = 0
+        claim_count = true = all_true = 0
         captions = self.captions_of(policy, self._unseen)
         for caption, scene in zip(captions, self.fresh.scenes, strict=True):
             claims = claims_of(caption)
             if claims is not None:
-                held = claims & facts(scene)
-                made, true = made + len(claims), true + len(held)
-                all_true += held == claims
-        return true / max(1, made), all_true / len(captions), made / len(captions)
+                true_claims = claims & facts(scene)
+                claim_count, true = claim_count + len(claims), true + len(true_claims)
+                all_true += true_claims == claims
+        return true / max(1, claim_count), all_true / len(captions), claim_count / len(captions)
 
 
 def _batches(rows: Sequence[int], seed: int) -> list[list[int]]:
@@ -311,8 +311,8 @@ def _batches(rows: Sequence[int], seed: int) -> list[list[int]]:
     order = np.random.default_rng((seed, 10))
     batches: list[list[int]] = []
     for _ in range(EPOCHS):
-        shuffled = order.permutation(rows).tolist()
-        batches += [shuffled[first : first + BATCH] for first in range(0, len(rows), BATCH)]
+        permutation = order.permutation(rows).tolist()
+        batches += [permutation[first : first + BATCH] for first in range(0, len(rows), BATCH)]
     return batches
 
 

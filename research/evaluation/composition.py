@@ -67,11 +67,13 @@ def evaluate_composition(
 
 def drawn_comparisons(pairs: int, seed: int) -> list[Comparison]:
     """True captions of drawn scenes and their fine-grained corruptions, by what was changed."""
-    made = from_scenes(pairs, "fine-grained", seed)
+    sample = from_scenes(pairs, "fine-grained", seed)
     return [
-        Comparison(made.kinds[row], made.picture(row), made.originals[row], made.captions[row])
+        Comparison(
+            sample.kinds[row], sample.picture(row), sample.originals[row], sample.captions[row]
+        )
         for row in range(pairs)
-        if made.changed[row]
+        if sample.changed[row]
     ]
 
 

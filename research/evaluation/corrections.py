@@ -87,16 +87,16 @@ def correction_quality(
         )
         (proposals,) = proposals_of([context], captioner)
         for name in dict.fromkeys(proposals.values()):
-            proposed = {caption: who for caption, who in proposals.items() if who == name}
-            case = context, proposed
+            candidates = {caption: who for caption, who in proposals.items() if who == name}
+            case = context, candidates
             for suggestion in judge_all(
                 scorer, [case], probability_of, 1, exploring, False, captioner
             )[0]:
                 by_name.setdefault(name, []).append(_judge(pairs, row, suggestion))
         for corrector in correctors:
             answer = propose(context, corrector)
-            proposed = {answer.caption: corrector.proposer} if answer.caption is not None else {}
-            case = context, proposed
+            candidates = {answer.caption: corrector.proposer} if answer.caption is not None else {}
+            case = context, candidates
             for suggestion in judge_all(
                 scorer, [case], probability_of, 1, exploring, True, captioner
             )[0]:
@@ -108,11 +108,11 @@ def correction_quality(
             exploring=exploring,
             classifier_captioner=captioner,
         )
-        judged = [_judge(pairs, row, suggestion) for suggestion in suggestions]
-        if judged:
-            by_name.setdefault(FIRST, []).append(judged[0])
+        judgements = [_judge(pairs, row, suggestion) for suggestion in suggestions]
+        if judgements:
+            by_name.setdefault(FIRST, []).append(judgements[0])
             best = max(
-                judged, key=lambda result: (result.restored, bool(result.true), -result.harm)
+                judgements, key=lambda result: (result.restored, bool(result.true), -result.harm)
             )
             by_name.setdefault(ANY, []).append(best)
     return {name: _figures(results, len(rows)) for name, results in by_name.items()}
@@ -145,11 +145,11 @@ def harm(before: str, changed: frozenset[int], after: str) -> float:
     0.2
     """
     old = lower_words(before)
-    kept = kept_words(old, lower_words(after))
+    kept_indices = kept_words(old, lower_words(after))
     right = [i for i in range(len(old)) if i not in changed]
     # A change between "a" and "an" is not a loss.
-    lost = [i for i in right if i not in kept and old[i] not in ("a", "an")]
-    return len(lost) / len(right) if right else 0.0
+    losses = [i for i in right if i not in kept_indices and old[i] not in ("a", "an")]
+    return len(losses) / len(right) if right else 0.0
 
 
 def _plain(text: str) -> tuple[str, ...]:

@@ -58,13 +58,13 @@ def compare(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str
     `rows`: dictionaries with id, s_0, p_error, icc, specificity and suspects, as written by
     `score --out`.
     """
-    known = [row for row in rows if row["id"] in truth]
-    wrong = np.array([truth[row["id"]].is_error for row in known])
+    pairs = [row for row in rows if row["id"] in truth]
+    wrong = np.array([truth[row["id"]].is_error for row in pairs])
     rankings = {
-        "detector": np.array([row["p_error"] for row in known]),
-        "s_0": -np.array([row["s_0"] for row in known]),
+        "detector": np.array([row["p_error"] for row in pairs]),
+        "s_0": -np.array([row["s_0"] for row in pairs]),
     }
-    figures: dict[str, Any] = {"pairs": len(known), "errors": int(wrong.sum())}
+    figures: dict[str, Any] = {"pairs": len(pairs), "errors": int(wrong.sum())}
     for name, scores in rankings.items():
         order = np.argsort(-scores, kind="stable")
         for first in FIRST:
@@ -72,15 +72,15 @@ def compare(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str
         figures[f"auc_{name}"] = roc_auc_score(wrong, scores)
         figures[f"average_precision_{name}"] = average_precision_score(wrong, scores)
         for noise in sorted({t.noise for t in truth.values() if t.noise}):
-            chosen = np.array(
-                [not truth[r["id"]].is_error or truth[r["id"]].noise == noise for r in known]
+            mask = np.array(
+                [not truth[r["id"]].is_error or truth[r["id"]].noise == noise for r in pairs]
             )
-            figures[f"auc_{name}_{noise}"] = roc_auc_score(wrong[chosen], scores[chosen])
-    abstract = np.array([truth[row["id"]].is_abstract for row in known])
+            figures[f"auc_{name}_{noise}"] = roc_auc_score(wrong[mask], scores[mask])
+    abstract = np.array([truth[row["id"]].is_abstract for row in pairs])
     if abstract.any():
-        icc = np.array([row["icc"] for row in known])
+        icc = np.array([row["icc"] for row in pairs])
         figures["auc_icc_abstract"] = roc_auc_score(abstract, -icc)
-    figures |= _concreteness_and_specificity(known, truth) | _localisation(known, truth)
+    figures |= _concreteness_and_specificity(pairs, truth) | _localisation(pairs, truth)
     return {
         name: value if isinstance(value, int) else round(float(value), 4)
         for name, value in figures.items()
@@ -93,13 +93,13 @@ def _concreteness_and_specificity(
     """Spearman's correlation of ICC with specificity: of all captions in which both are measured,
     of the right ones, because specificity measures how generic a caption is only if it is right,
     and of the right ones that are not abstract."""
-    measured = [row for row in rows if None not in (row.get("icc"), row.get("specificity"))]
-    right = [row for row in measured if not truth[row["id"]].is_error]
+    pairs = [row for row in rows if None not in (row.get("icc"), row.get("specificity"))]
+    right = [row for row in pairs if not truth[row["id"]].is_error]
     concrete = [row for row in right if not truth[row["id"]].is_abstract]
     figures: dict[str, Any] = {}
-    for name, chosen in (("", measured), ("_of_right", right), ("_of_right_concrete", concrete)):
-        if len(chosen) > 2:
-            icc, specificity = ([row[key] for row in chosen] for key in ("icc", "specificity"))
+    for name, subset in (("", pairs), ("_of_right", right), ("_of_right_concrete", concrete)):
+        if len(subset) > 2:
+            icc, specificity = ([row[key] for row in subset] for key in ("icc", "specificity"))
             figures[f"spearman_icc_specificity{name}"] = agreement(icc, specificity).spearman
     return figures
 
@@ -107,11 +107,11 @@ def _concreteness_and_specificity(
 def _localisation(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str, Any]:
     hits, chance = [], []
     for row in rows:
-        changed = truth[row["id"]].changed
-        if truth[row["id"]].noise != "fine-grained" or not changed or not row["suspects"]:
+        spans = truth[row["id"]].changed
+        if truth[row["id"]].noise != "fine-grained" or not spans or not row["suspects"]:
             continue
         overlaps = [
-            any(a < end and start < b for a, b in changed) for start, end, _ in row["suspects"]
+            any(a < end and start < b for a, b in spans) for start, end, _ in row["suspects"]
         ]
         top = max(range(len(overlaps)), key=lambda i: row["suspects"][i][2])
         hits.append(overlaps[top])

@@ -75,10 +75,10 @@ def describe(wording: Wording, count: int, seed: int) -> list[Described]:
 def _changed_words(before: str, after: str) -> frozenset[tuple[int, int]]:
     """The characters of the words of `after` that are not in `before`."""
     old = {word.lower() for word in Caption.parse(before).words}
-    parsed = Caption.parse(after)
+    caption = Caption.parse(after)
     return frozenset(
         span
-        for word, span in zip(parsed.words, parsed.spans, strict=True)
+        for word, span in zip(caption.words, caption.spans, strict=True)
         if word.lower() not in old
     )
 
@@ -125,11 +125,11 @@ def evaluate_language(
     s_0 = -np.array([float(trajectory.scores[0]) for trajectory in trajectories])
     wrong = np.array([pair.is_wrong for pair in pairs])
     hits = [
-        parsed.spans[int(np.argmax(word_scores(trajectory, detector.classifier.words or DEFAULT)))]
+        caption.spans[int(np.argmax(word_scores(trajectory, detector.classifier.words or DEFAULT)))]
         in pair.spans
         for pair, trajectory in zip(pairs, trajectories, strict=True)
         if pair.spans
-        for parsed in [trajectory.caption]
+        for caption in [trajectory.caption]
     ]
     return LanguageFigures(
         language, training, count, _by_kind(s_0, pairs), _by_kind(detector.p_error, pairs),

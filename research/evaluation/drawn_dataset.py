@@ -30,23 +30,23 @@ def write(out: Path, pairs: int, rate: float, noise: str, seed: int) -> DrawnRep
         raise SettingsError(f"There is no noise '{noise}'; use {', '.join(NOISES)}.")
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
         raise SettingsError(f"{out} is not empty. Name another folder.")
-    drawn = from_scenes(pairs, noise, seed)
-    candidates = np.random.default_rng((seed, 4)).permutation(np.flatnonzero(drawn.wrong))
-    wanted = round(rate * pairs)
-    if wanted > len(candidates):
+    sample = from_scenes(pairs, noise, seed)
+    candidates = np.random.default_rng((seed, 4)).permutation(np.flatnonzero(sample.wrong))
+    count = round(rate * pairs)
+    if count > len(candidates):
         raise SettingsError(f"Only {len(candidates)} of {pairs} captions can be wrong.")
-    wrong = set(candidates[:wanted].tolist())
+    wrong = set(candidates[:count].tolist())
     (out / "images").mkdir(parents=True)
     with (
         (out / "metadata.jsonl").open("w", encoding="utf-8") as metadata,
         (out / "truth.jsonl").open("w", encoding="utf-8") as truth,
     ):
         for index in range(pairs):
-            name, original = f"images/{index:06d}.png", drawn.originals[index]
-            caption = drawn.captions[index] if index in wrong else original
+            name, original = f"images/{index:06d}.png", sample.originals[index]
+            caption = sample.captions[index] if index in wrong else original
             spans = Caption.parse(caption).spans
-            words = sorted(drawn.changed[index]) if index in wrong else []
-            drawn.picture(index).save(out / name)
+            words = sorted(sample.changed[index]) if index in wrong else []
+            sample.picture(index).save(out / name)
             row = {"id": str(index), "file_name": name, "caption": caption}
             about = {
                 "id": str(index), "is_error": index in wrong,

@@ -98,11 +98,14 @@ def _share(
     def states() -> Iterator[tuple[ImageState, Caption]]:
         for at in range(0, len(rows), _BATCH):
             batch = rows[at : at + _BATCH]
-            encoded = scorer.encode_images([pairs.picture(row) for row in batch])
-            for row, state in zip(batch, encoded, strict=True):
+            image_states = scorer.encode_images([pairs.picture(row) for row in batch])
+            for row, state in zip(batch, image_states, strict=True):
                 yield scorer.of_pair(state, row), Caption.parse(pairs.captions[row])
 
-    return [(rows[place], made) for place, made in run_trajectories(scorer, states(), exploring)]
+    return [
+        (rows[place], trajectory)
+        for place, trajectory in run_trajectories(scorer, states(), exploring)
+    ]
 
 
 #: The two variants in LEMoN's paper, and one fitted to AUC; all are the scorer "lemon" on CLIP.
@@ -204,13 +207,13 @@ class Plan:
     cache: Path = Path("data/evaluation")
 
     def __post_init__(self) -> None:
-        requested = {*self.noises, *self.trained_on}
-        unknown = requested - {*MADE, RECORDED}
+        noises = {*self.noises, *self.trained_on}
+        unknown = noises - {*MADE, RECORDED}
         if unknown or not self.noises:
             raise SettingsError(
                 f"There is no noise {sorted(unknown)}; use {', '.join((*MADE, RECORDED))}."
             )
-        if RECORDED in requested and self.dataset in (SCENES, UNFAMILIAR_SCENES):
+        if RECORDED in noises and self.dataset in (SCENES, UNFAMILIAR_SCENES):
             raise SettingsError(f"Drawn scenes have no recorded noise; use {', '.join(NOISES)}.")
         if self.contestants and set(self.noises) != {RECORDED}:
             raise SettingsError(
@@ -257,24 +260,24 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
     transfers: list[Transfer] = []
     unlabelled: list[Unlabelled] = []
     for name in plan.scorers:
-        loaded: dict[Path, Scorer] = {}
+        scorers: dict[Path, Scorer] = {}
         for exploring in plan.explorers:
             for noise in plan.noises:
                 for seed in plan.seed_numbers():
                     message = f"{name}, {exploring.name}, {noise}, seed {seed}"
                     progress(len(results), total, message)
                     folder = plan.folder_of(seed)
-                    if folder not in loaded:
-                        loaded = {folder: load(plan, name, folder)}
-                    task = _Task(plan, name, loaded[folder], exploring, noise, seed)
+                    if folder not in scorers:
+                        scorers = {folder: load(plan, name, folder)}
+                    task = _Task(plan, name, scorers[folder], exploring, noise, seed)
                     transfers += task.transfers()
-                    figures, curve, started = task.figures()
+                    figures, curve, cold_starts = task.figures()
                     results.append(figures)
                     learnt += curve
-                    unlabelled += started
+                    unlabelled += cold_starts
             if plan.times:
                 progress(len(results), total, f"{name}, {exploring.name}, times")
-                scorer = loaded[plan.folder_of(plan.seed_numbers()[-1])]
+                scorer = scorers[plan.folder_of(plan.seed_numbers()[-1])]
                 pairs = draw_labelled(plan, plan.noises[0], plan.first_seed)
                 prepare(scorer, pairs, np.zeros(len(pairs), np.bool_))
                 times.append(measure_times(scorer, name, exploring, pairs, plan.times))
@@ -332,12 +335,14 @@ class _Task:
     def transfers(self) -> list[Transfer]:
         if not self.plan.trained_on:
             return []
-        scored = {
+        by_generator = {
             generator: replace(self, noise=generator).score()
             for generator in dict.fromkeys((*self.plan.trained_on, self.noise))
         }
         return [
-            transfer(*scored[self.noise], *scored[other], self.run, other, self.plan.detector)
+            transfer(
+                *by_generator[self.noise], *by_generator[other], self.run, other, self.plan.detector
+            )
             for other in self.plan.trained_on
         ]
 
@@ -390,14 +395,14 @@ class _Task:
             figures = compare_detectors(figures, pairs, trajectories, minimised)
         for path in plan.contestants:
             figures.auc_by_detector[path.name] = contestant_auc(read_scores(path), pairs, test)
-        curve, started = [], []
+        curve, cold_starts = [], []
         if plan.learning_curve:
             curve = learning_curve(pairs, trajectories, run, plan.detector)
         if plan.cold_start:
             copies = {**key, "copies": "cold start"}
             score = score_captions(cache, copies, scorer, captioner, exploring, pairs)
-            started = without_labels(pairs, trajectories, score, run, plan.detector)
-        return figures, curve, started
+            cold_starts = without_labels(pairs, trajectories, score, run, plan.detector)
+        return figures, curve, cold_starts
 
 
 def contestant_auc(scores: ScoreFile, pairs: LabelledPairs, test: NDArray[np.bool_]) -> float:
@@ -431,10 +436,10 @@ def summarise(results: Sequence[Figures]) -> list[Summary]:
     return [
         Summary(
             *key,
-            len(listed),
-            {name: mean for name in SUMMARY_COLUMNS if (mean := _mean(listed, name))},
+            len(group),
+            {name: mean for name in SUMMARY_COLUMNS if (mean := _mean(group, name))},
         )
-        for key, listed in by_setting(results).items()
+        for key, group in by_setting(results).items()
     ]
 
 

@@ -93,9 +93,9 @@ def evaluate_steps(
             scorer = load(plan, name, plan.folder_of(seed))
             captioner = captioner_of(plan, seed)
             pairs = draw_labelled(plan, plan.noises[0], seed)
-            made = _ways(plan, name, seed, scorer, captioner, pairs, ways)
-            results += _compare(name, seed, pairs, made, None, detector=True)
-            several: Mapping[str, Sequence[Trajectory]] = made
+            by_way = _ways(plan, name, seed, scorer, captioner, pairs, ways)
+            results += _compare(name, seed, pairs, by_way, None, detector=True)
+            several: Mapping[str, Sequence[Trajectory]] = by_way
             if plan.dataset == SCENES and lazies:
                 pairs = lengthen(pairs, seed)
                 several = _ways(plan, name, seed, scorer, None, pairs, ways, long=True)
@@ -123,7 +123,7 @@ def questions(words: int, lazy: int | None = None, whole: bool = True) -> int:
     """
     if not whole:
         return words
-    return words + sum(min(left, lazy or left) for left in range(1, words))
+    return words + sum(min(length, lazy or length) for length in range(1, words))
 
 
 def _ways(
@@ -142,14 +142,14 @@ def _ways(
         "dataset": plan.dataset, "noise": plan.noises[0], "seed": seed, "scorer": name,
         **({"long": True} if long else {}),
     }  # fmt: skip
-    made = {
+    by_way = {
         way: with_captioner(
             plan.cache, what, captioner,
             trajectories_of(plan.cache, what, scorer, exploring, pairs), pairs,
         )
         for way, exploring in ways.items()
     }  # fmt: skip
-    return {FIRST: [trajectory.first_step() for trajectory in made[EXACT]], **made}
+    return {FIRST: [trajectory.first_step() for trajectory in by_way[EXACT]], **by_way}
 
 
 def _compare(
@@ -170,17 +170,17 @@ def _compare(
     exact_cost = sum(questions(int(read[row])) for row in rows)
     figures = []
     for way, trajectories in made.items():
-        chosen = [trajectories[row] for row in rows]
+        subset = [trajectories[row] for row in rows]
         lazy = int(way.removeprefix("lazy ")) if way.startswith("lazy ") else None
         cost = sum(questions(int(read[row]), lazy, way != FIRST) for row in rows)
-        gains = np.array([float(t.scores.max() - t.scores[0]) for t in chosen])
+        gains = np.array([float(t.scores.max() - t.scores[0]) for t in subset])
         figures.append(
             StepFigures(
                 scorer, seed, way, band, len(rows), cost / max(1, exact_cost),
                 metrics.auc(wrong, gains) if 0 < wrong.sum() < len(wrong) else None,
                 _auc(pairs, trajectories, seed, way == FIRST) if detector else None,
-                _top1(chosen, [pairs.changed[row] for row in rows]),
-                None if way == FIRST else _same(chosen, exact),
+                _top1(subset, [pairs.changed[row] for row in rows]),
+                None if way == FIRST else _same(subset, exact),
             )
         )  # fmt: skip
     return figures
@@ -196,8 +196,8 @@ def _auc(pairs: LabelledPairs, trajectories: Sequence[Trajectory], seed: int, fi
         half = training_half(features, pairs.wrong, pairs.groups, test, split)
         of = (half.features, half.labels, half.weights)
         detector = "eight signs" if first else "nine signs"
-        chosen = choose_labelled(*of, half.folds, detector)
-        odds = fit_model(chosen.model, *of).log_odds(features[test])
+        choice = choose_labelled(*of, half.folds, detector)
+        odds = fit_model(choice.model, *of).log_odds(features[test])
         aucs.append(metrics.auc(pairs.wrong[test], odds))
     return float(np.mean(aucs))
 
@@ -227,10 +227,10 @@ def markdown(report: StepsReport) -> str:
     keys = dict.fromkeys((r.scorer, r.words, r.way) for r in report.results)
     rows = []
     for scorer, words, way in sorted(keys, key=lambda key: (key[0], key[1] or (0, 0))):
-        listed = [r for r in report.results if (r.scorer, r.words, r.way) == (scorer, words, way)]
+        group = [r for r in report.results if (r.scorer, r.words, r.way) == (scorer, words, way)]
         length = "all" if words is None else f"{words[0]}–{words[1]}"
-        figures = cells(listed, "questions", "auc_gain", "auc", "top1", "same")
-        rows.append([scorer, length, sum(r.pairs for r in listed), way, *figures])
+        figures = cells(group, "questions", "auc_gain", "auc", "top1", "same")
+        rows.append([scorer, length, sum(r.pairs for r in group), way, *figures])
     by_seed = ("scorer", "seed", "steps", "AUC of the detector", "exact", "difference",
                "suspect top-1", "exact", "difference")  # fmt: skip
     return "\n\n".join([table(head, rows), table(by_seed, _by_seed(report))])
@@ -242,8 +242,8 @@ def _by_seed(report: StepsReport) -> list[list[str]]:
     for (scorer, seed, way), figures in of.items():
         exact = of[scorer, seed, EXACT]
         if way != EXACT:
-            compared = (*_against(figures.auc, exact.auc), *_against(figures.top1, exact.top1))
-            rows.append([scorer, str(seed), way, *compared])
+            comparison = (*_against(figures.auc, exact.auc), *_against(figures.top1, exact.top1))
+            rows.append([scorer, str(seed), way, *comparison])
     return rows
 
 

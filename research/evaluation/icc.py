@@ -58,11 +58,11 @@ def evaluate_icc(
     rows: list[IccRow] = []
     for kind, files in ((SENTENCES, captions), (WORDS, words)):
         for path in files:
-            rated = read_ratings(path)
+            ratings = read_ratings(path)
             for model in models:
-                scores = score_captions([text for text, _ in rated], model, device)
-                measured = agreement(scores, [rating for _, rating in rated])
-                rows.append(IccRow(kind, path.name, model or "embedded", measured))
+                scores = score_captions([text for text, _ in ratings], model, device)
+                correlation = agreement(scores, [rating for _, rating in ratings])
+                rows.append(IccRow(kind, path.name, model or "embedded", correlation))
         if files:
             for name, figures in PAPER[kind].items():
                 published_figures = Agreement(*figures, {WORDS: 14_562, SENTENCES: 200}[kind])

@@ -79,15 +79,15 @@ def from_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> 
     """
     test = half_of(range(count), seed)
     rng = random.Random((_UNFAMILIAR_SEED if unfamiliar else SEED) + 1_000_000 * seed)
-    described: list[tuple[Scene, Description]] = []
+    pairs: list[tuple[Scene, Description]] = []
     for _ in range(count):
         scene = make_scene(rng, unfamiliar)
-        described.append((scene, describe(scene, rng)))
+        pairs.append((scene, describe(scene, rng)))
     halves = {side: np.flatnonzero(test == side).tolist() for side in (False, True)}
     balanced_noise = BalancedNoise()
-    rules = FineGrainedNoise(d.text for _, d in described) if noise == RULES else None
+    rules = FineGrainedNoise(d.text for _, d in pairs) if noise == RULES else None
     captions, wrong, changed, kinds = [], [], [], []
-    for index, (scene, description) in enumerate(described):
+    for index, (scene, description) in enumerate(pairs):
         words: frozenset[int] = frozenset()
         text, is_wrong, kind = description.text, False, ""
         if index % 2:
@@ -97,21 +97,21 @@ def from_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> 
                     text, words, is_wrong = false.description.text, false.changed, True
                     kind = false.kind
             elif rules is not None:
-                edited = rules.make(text, rng)
-                if edited is not None and not _is_true_of(edited.text, scene):
-                    text, is_wrong, kind = edited.text, True, edited.kinds[0]
-                    words = _words_in(edited.text, edited.changed)
+                edit = rules.make(text, rng)
+                if edit is not None and not _is_true_of(edit.text, scene):
+                    text, is_wrong, kind = edit.text, True, edit.kinds[0]
+                    words = _words_in(edit.text, edit.changed)
             else:
                 swap = random_swap if noise == "random" else noun_swap
-                text, is_wrong = swap(index, described, rng, halves[bool(test[index])]).text, True
+                text, is_wrong = swap(index, pairs, rng, halves[bool(test[index])]).text, True
         captions.append(text)
         wrong.append(is_wrong)
         changed.append(words)
         kinds.append(kind)
-    scenes = [scene for scene, _ in described]
+    scenes = [scene for scene, _ in pairs]
     return LabelledPairs(
         captions,
-        [description.text for _, description in described],
+        [description.text for _, description in pairs],
         np.array(wrong, np.bool_),
         changed,
         kinds,
@@ -141,8 +141,8 @@ def _words_in(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
 def half_of(groups: Sequence[int], seed: int) -> NDArray[np.bool_]:
     """Mask of a random half of the images: all pairs of an image fall on the same side."""
     distinct = sorted(set(groups))
-    shuffled = np.random.default_rng((11, seed)).permutation(len(distinct))
-    side = {group: bool(shuffled[i] < len(distinct) // 2) for i, group in enumerate(distinct)}
+    permutation = np.random.default_rng((11, seed)).permutation(len(distinct))
+    side = {group: bool(permutation[i] < len(distinct) // 2) for i, group in enumerate(distinct)}
     return np.array([side[group] for group in groups])
 
 
@@ -166,22 +166,22 @@ def from_dataset(
     has_split = len(held_out) >= _FEWEST and len(others) >= _FEWEST
     if has_split:
         half = _draw(held_out, count // 2 if test_count is None else test_count, rng)
-        chosen = [*half, *_draw(others, count - len(half), rng)]
+        selection = [*half, *_draw(others, count - len(half), rng)]
     else:
-        chosen = _draw(pairs, count, rng)
-    if len(chosen) < _FEWEST:
+        selection = _draw(pairs, count, rng)
+    if len(selection) < _FEWEST:
         raise DatasetFormatError(
-            f"'{path.name}' has {len(chosen)} usable pairs; more than {_FEWEST} are needed."
+            f"'{path.name}' has {len(selection)} usable pairs; more than {_FEWEST} are needed."
         )
-    numbers = {path: i for i, path in enumerate(dict.fromkeys(p.image_path for p in chosen))}
-    groups = [numbers[p.image_path] for p in chosen]
-    test = np.arange(len(chosen)) < len(half) if has_split else None
-    validation = np.array([(p.split or "").lower() in _VALIDATION for p in chosen], np.bool_)
+    numbers = {path: i for i, path in enumerate(dict.fromkeys(p.image_path for p in selection))}
+    groups = [numbers[p.image_path] for p in selection]
+    test = np.arange(len(selection)) < len(half) if has_split else None
+    validation = np.array([(p.split or "").lower() in _VALIDATION for p in selection], np.bool_)
     if noise == RECORDED:
-        samples = _as_recorded(path, chosen)
+        samples = _as_recorded(path, selection)
     else:
         sides = half_of(groups, seed) if test is None else test
-        samples = _inject(chosen, noise, seed, rate, sides)
+        samples = _inject(selection, noise, seed, rate, sides)
     return LabelledPairs(
         [sample.caption for sample in samples],
         [sample.original for sample in samples],
@@ -189,9 +189,9 @@ def from_dataset(
         [_words_in(sample.caption, sample.spans) for sample in samples],
         [sample.kind for sample in samples],
         groups,
-        lambda index: load_image(chosen[index].image_path),
+        lambda index: load_image(selection[index].image_path),
         test=test,
-        ids=[pair.id for pair in chosen],
+        ids=[pair.id for pair in selection],
         validation=validation if validation.sum() >= 2 * _FEWEST else None,
     )
 
@@ -204,16 +204,16 @@ def _draw(pairs: Sequence[SourcePair], count: int, rng: np.random.Generator) -> 
     for i in rng.permutation(len(pairs)):
         if first.setdefault(pairs[i].image_path, pairs[i]) is not pairs[i]:
             rest.append(pairs[i])
-    chosen: list[SourcePair] = []
+    sample: list[SourcePair] = []
     for pair in [*first.values(), *rest]:
-        if len(chosen) == count:
+        if len(sample) == count:
             break
         try:
             check_image(pair.image_path)
         except (ImageError, OSError):
             continue
-        chosen.append(pair)
-    return chosen
+        sample.append(pair)
+    return sample
 
 
 @dataclass(frozen=True)
@@ -234,10 +234,10 @@ def _inject(
     kind = "fine_grained" if fine else noise
     samples = [_Labelled(text, text, False) for text in map(_before_errors, pairs)]
     parts = [np.arange(len(pairs))] if fine else [np.flatnonzero(~test), np.flatnonzero(test)]
-    left, wanted = len(pairs), round(rate * len(pairs))
+    pair_count, error_count = len(pairs), round(rate * len(pairs))
     for rows in (part.tolist() for part in parts if len(part)):
-        count = round(wanted * len(rows) / left)
-        left, wanted = left - len(rows), wanted - count
+        count = round(error_count * len(rows) / pair_count)
+        pair_count, error_count = pair_count - len(rows), error_count - count
         captions = [ImageCaption(str(pairs[row].image_path), samples[row].caption) for row in rows]
         for row, noisy in zip(rows, inject(captions, count / len(rows), [kind], seed), strict=True):
             if noisy is not None:

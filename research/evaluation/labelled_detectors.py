@@ -113,19 +113,19 @@ def _families(detector: str, labels: int) -> Families:
         Linear("logistic", THEORY, 0.1, signs_of(THEORY)),
         *(Linear("logistic", EVERY, strength) for strength in (0.03, 0.3)),
     ]
-    stacked = [
+    stacks = [
         grown(Stacked(3, rate, max(classifier.TREES), EVERY)) for rate in classifier.RATES[:2]
     ]
     members = (Linear("logistic", EVERY, 0.03), Boosted(3, 0.05, 100, EVERY))
     ensemble = family_each([Ensemble((*members, Stacked(3, 0.05, 100, EVERY)))])
-    more = [*family_each(logistic), *stacked, *ensemble]
+    more = [*family_each(logistic), *stacks, *ensemble]
     of_name = {
         "best": [*signs_family(), *(more if labels >= FEWEST_FOR_MORE else [])],
         "s_0 alone": [],
         "logistic": family_each(logistic),
         "cart": cart_family(THEORY, EVERY),
         "xgboost": boosted_family(THEORY, EVERY),
-        "xgboost on s_0": stacked,
+        "xgboost on s_0": stacks,
         "ensemble": ensemble,
     }
     return of_name[detector] if detector in of_name else families_of(detector)

@@ -65,7 +65,7 @@ def without_labels(
         ) -> list[Trajectory]:
             return score([(rows[place], text) for place, text in requests])
 
-        started = cold_start(
+        trained_detector = cold_start(
             [pairs.captions[row] for row in rows],
             [trajectories[row] for row in rows],
             score_drawn,
@@ -78,10 +78,10 @@ def without_labels(
         results.append(
             Unlabelled(
                 run.scorer, run.explorer, run.noise, run.seed, len(rows),
-                started.report["detector"], started.report.get("noisy_copies", 0),
-                metrics.auc(wrong, started.p_error), metrics.auc(wrong, -s_0),
-                metrics.expected_calibration_error(wrong, started.p_error),
-                float(wrong.mean()), started.report.get("estimated_share_wrong"),
+                trained_detector.report["detector"], trained_detector.report.get("noisy_copies", 0),
+                metrics.auc(wrong, trained_detector.p_error), metrics.auc(wrong, -s_0),
+                metrics.expected_calibration_error(wrong, trained_detector.p_error),
+                float(wrong.mean()), trained_detector.report.get("estimated_share_wrong"),
             )
         )  # fmt: skip
     return results
@@ -116,7 +116,7 @@ def transfer(
     if others.originals != pairs.originals or others.groups != pairs.groups:
         raise ValueError("The two generators must corrupt the same pairs.")
     test = test_half(pairs, run.seed)
-    mixed = replace(
+    mixture = replace(
         pairs,
         captions=[(pairs if is_test else others).captions[row] for row, is_test in enumerate(test)],
         wrong=np.where(test, pairs.wrong, others.wrong),
@@ -124,9 +124,11 @@ def transfer(
     features = np.where(
         test[:, None], feature_matrix(trajectories), feature_matrix(trajectories_of_others)
     )
-    judged = judge(features, mixed.captions, mixed.wrong, mixed.groups, test, run.seed, detector)
-    wrong = mixed.wrong[test]
-    auc, single = metrics.auc(wrong, judged.log_odds), metrics.auc(wrong, judged.s_0)
+    predictions = judge(
+        features, mixture.captions, mixture.wrong, mixture.groups, test, run.seed, detector
+    )
+    wrong = mixture.wrong[test]
+    auc, single = metrics.auc(wrong, predictions.log_odds), metrics.auc(wrong, predictions.s_0)
     return Transfer(
         run.scorer,
         run.explorer,
@@ -135,8 +137,8 @@ def transfer(
         trained_on,
         auc,
         single,
-        metrics.auc(wrong, judged.text_only),
-        metrics.expected_calibration_error(wrong, judged.p_error),
+        metrics.auc(wrong, predictions.text_only),
+        metrics.expected_calibration_error(wrong, predictions.p_error),
         100 * (auc / single - 1),
     )
 
@@ -178,18 +180,18 @@ def learning_curve(
         rows = []
         for split in range(splits):
             rng = np.random.default_rng((17, run.seed, size, split))
-            drawn = np.isin(groups, _groups_of(groups, size, rng))
-            half = training_half(features, pairs.wrong, pairs.groups, ~drawn, split)
+            in_sample = np.isin(groups, _groups_of(groups, size, rng))
+            half = training_half(features, pairs.wrong, pairs.groups, ~in_sample, split)
             try:
                 classifier = train(half, detector)
             except TrainingError:
                 continue  # a fold contains only one class
-            p_error = classifier.predict(features[~drawn])
-            wrong = pairs.wrong[~drawn]
+            p_error = classifier.predict(features[~in_sample])
+            wrong = pairs.wrong[~in_sample]
             rows.append(
                 (
-                    metrics.auc(wrong, classifier.model.log_odds(features[~drawn])),
-                    metrics.auc(wrong, -features[~drawn, 0]),
+                    metrics.auc(wrong, classifier.model.log_odds(features[~in_sample])),
+                    metrics.auc(wrong, -features[~in_sample, 0]),
                     metrics.expected_calibration_error(wrong, p_error),
                 )
             )
@@ -210,5 +212,5 @@ def _groups_of(groups: np.ndarray, size: int, rng: np.random.Generator) -> np.nd
     """Random images with `size` pairs in total, or a few more if the last image has several."""
     distinct, counts = np.unique(groups, return_counts=True)
     order = rng.permutation(len(distinct))
-    taken = int(np.searchsorted(np.cumsum(counts[order]), size)) + 1
-    return distinct[order[:taken]]
+    count = int(np.searchsorted(np.cumsum(counts[order]), size)) + 1
+    return distinct[order[:count]]

@@ -87,22 +87,22 @@ def measure_rules(captions: Sequence[str], seed: int = 0) -> dict[str, Found]:
     each = max(MANY_PICTURES, len(captions) // 100)
     places = iter(numbers.sample(range(len(captions)), each * len(SPOILS)))
     fault_at = {next(places): name for name in SPOILS for _ in range(each)}
-    mixed = [
+    mixture = [
         SPOILS[fault_at[index]](caption, numbers) if index in fault_at else caption
         for index, caption in enumerate(captions)
     ]
     comparison = Comparison()
-    for index, caption in enumerate(mixed):
+    for index, caption in enumerate(mixture):
         comparison.learn(caption, str(index))
     results: dict[str, Found] = defaultdict(Found)
-    for index, caption in enumerate(mixed):
-        put = fault_at.get(index)
-        if put is not None:
-            results[put].put += 1
+    for index, caption in enumerate(mixture):
+        fault = fault_at.get(index)
+        if fault is not None:
+            results[fault].put += 1
         for name in (*faults_of(caption), *comparison.faults_of(caption)):
-            if name == put:
+            if name == fault:
                 results[name].hits += 1
-            elif put is None:  # what is spoilt may have other faults, too
+            elif fault is None:  # what is spoilt may have other faults, too
                 results[name].others.append(caption)
     return dict(results)
 

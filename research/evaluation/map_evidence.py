@@ -121,7 +121,7 @@ def words_of(of: Scored, odds: Weights) -> Words:
         if not len(places):
             continue
         kinds = [kind_of(trajectory.caption.words[i]) for i in places]
-        measured = np.c_[
+        features = np.c_[
             word_signs(trajectory)[0][places],
             word_scores(trajectory)[places],
             is_function_word(trajectory)[places],
@@ -132,7 +132,7 @@ def words_of(of: Scored, odds: Weights) -> Words:
         pair.append(np.full(len(places), row))
         wrong.append([int(i) in of.pairs.changed[row] for i in places])
         score.append(word_scores(trajectory)[places])
-        signs.append(measured)
+        signs.append(features)
         of_map.append(map_signs(of.maps["support"][row], of.maps["weights"][row]))
     return Words(
         np.concatenate(pair),
@@ -196,27 +196,27 @@ def figures(scorer: Scorer, folder: Path, count: int, seed: int, cache: Path) ->
     for column, name in enumerate(MAP_SIGNS):
         values = after.of_map[:, column]
         by[f"{name} alone"] = values if name == "nothing speaks for it" else -values
-    measured = {}
+    measures = {}
     for name, values in by.items():
-        measured[f"{name}: within"] = within_captions(after, values)
-        measured[f"{name}: first"] = first_hits(after, values)
-        measured[f"{name}: all"] = metrics.auc(after.is_wrong, values)
+        measures[f"{name}: within"] = within_captions(after, values)
+        measures[f"{name}: first"] = first_hits(after, values)
+        measures[f"{name}: all"] = metrics.auc(after.is_wrong, values)
     by_map = _out_of_fold(before, seed)
     extremes = _caption_signs(before, by_map, len(fit.pairs))
     new_extremes = _caption_signs(after, by["maps alone"], len(test.pairs))
     wrong = test.pairs.wrong
-    measured["caption: detector"] = metrics.auc(wrong, odds)
+    measures["caption: detector"] = metrics.auc(wrong, odds)
     for name, columns in (("largest", [0]), ("all", list(range(len(CAPTION_SIGNS))))):
-        stacked = _learnt(
+        scores = _learnt(
             np.c_[choice.out_of_fold, extremes[:, columns]],
             fit.pairs.wrong,
             np.c_[odds, new_extremes[:, columns]],
         )
-        measured[f"caption: detector and {name} of the maps"] = metrics.auc(wrong, stacked)
-    measured["caption: maps alone"] = metrics.auc(
+        measures[f"caption: detector and {name} of the maps"] = metrics.auc(wrong, scores)
+    measures["caption: maps alone"] = metrics.auc(
         wrong, _learnt(extremes, fit.pairs.wrong, new_extremes)
     )
-    return measured
+    return measures
 
 
 def _out_of_fold(words: Words, seed: int) -> Weights:

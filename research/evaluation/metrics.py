@@ -40,8 +40,8 @@ def error_rate_at_recall(wrong: Wrong, scores: Scores, recall: float = 0.95) -> 
     _both_kinds(wrong)
     clean = np.sort(scores[~wrong])
     border = clean[int(np.ceil(recall * len(clean))) - 1]
-    kept = scores <= border
-    return float(wrong[kept].mean())
+    mask = scores <= border
+    return float(wrong[mask].mean())
 
 
 def review_effort(wrong: Wrong, scores: Scores, recall: float = 0.8) -> float:
@@ -53,9 +53,9 @@ def review_effort(wrong: Wrong, scores: Scores, recall: float = 0.8) -> float:
     0.75
     """
     _both_kinds(wrong)
-    ranked = wrong[np.argsort(-scores, kind="stable")]
-    needed = int(np.ceil(recall * ranked.sum()))
-    return float((np.searchsorted(np.cumsum(ranked), needed) + 1) / len(ranked))
+    ranking = wrong[np.argsort(-scores, kind="stable")]
+    target = int(np.ceil(recall * ranking.sum()))
+    return float((np.searchsorted(np.cumsum(ranking), target) + 1) / len(ranking))
 
 
 def brier(wrong: Wrong, probabilities: Scores) -> float:

@@ -105,8 +105,8 @@ def _auc(report: EvaluationReport) -> go.Figure:
         (
             name,
             [
-                [value for result in listed if (value := getattr(result, field)) is not None]
-                for listed in runs.values()
+                [value for result in group if (value := getattr(result, field)) is not None]
+                for group in runs.values()
             ],
         )
         for name, field in (
@@ -120,21 +120,16 @@ def _auc(report: EvaluationReport) -> go.Figure:
 
 def _effort(report: EvaluationReport) -> go.Figure:
     figure = go.Figure()
-    for number, (key, listed) in enumerate(by_setting(report.results).items()):
+    for number, (key, group) in enumerate(by_setting(report.results).items()):
         colour = _COLOURS[number % len(_COLOURS)]
-        rates = sorted({at.rate for result in listed for at in result.at_rate})
+        rates = sorted({at.rate for result in group for at in result.at_rate})
         for name, field, dash in (("", "effort", "solid"), (", s_0", "effort_single_score", "dot")):
             shares = [
-                [
-                    getattr(at, field)
-                    for result in listed
-                    for at in result.at_rate
-                    if at.rate == rate
-                ]
+                [getattr(at, field) for result in group for at in result.at_rate if at.rate == rate]
                 for rate in rates
             ]
             figure.add_scatter(
-                name=_name(key) + name, x=rates, y=[mean_of(group).mean for group in shares],
+                name=_name(key) + name, x=rates, y=[mean_of(values).mean for values in shares],
                 mode="lines+markers", line={"color": colour, "dash": dash},
             )  # fmt: skip
     figure.add_hline(y=0.8, line={"dash": "dash", "color": "#999"}, annotation_text="random order")
@@ -146,14 +141,14 @@ def _reliability(report: EvaluationReport) -> go.Figure:
     figure = go.Figure()
     line = {"dash": "dash", "color": "#999"}
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="true probabilities", line=line)
-    for number, (key, listed) in enumerate(by_setting(report.results).items()):
-        bins = min(len(result.reliability) for result in listed)
+    for number, (key, group) in enumerate(by_setting(report.results).items()):
+        bins = min(len(result.reliability) for result in group)
         figure.add_scatter(
             name=_name(key), mode="lines+markers",
             line={"color": _COLOURS[number % len(_COLOURS)]},
-            x=[mean_of([result.reliability[k].probability for result in listed]).mean
+            x=[mean_of([result.reliability[k].probability for result in group]).mean
                for k in range(bins)],
-            y=[mean_of([result.reliability[k].share_wrong for result in listed]).mean
+            y=[mean_of([result.reliability[k].share_wrong for result in group]).mean
                for k in range(bins)],
         )  # fmt: skip
     figure.update_xaxes(title="probability of error", range=[0, 1])
@@ -162,14 +157,14 @@ def _reliability(report: EvaluationReport) -> go.Figure:
 
 def _localisation(report: EvaluationReport) -> go.Figure | None:
     runs = {
-        key: localised
-        for key, listed in by_setting(report.results).items()
-        if (localised := [result for result in listed if result.localisation])
+        key: subset
+        for key, group in by_setting(report.results).items()
+        if (subset := [result for result in group if result.localisation])
     }
     names = dict.fromkeys(
         name
-        for listed in runs.values()
-        for result in listed
+        for group in runs.values()
+        for result in group
         if result.localisation
         for name in result.localisation.by_score
     )
@@ -179,9 +174,9 @@ def _localisation(report: EvaluationReport) -> go.Figure | None:
         (
             name,
             [
-                [result.localisation.by_score[name].top1 for result in listed
+                [result.localisation.by_score[name].top1 for result in group
                  if result.localisation and name in result.localisation.by_score]
-                for listed in runs.values()
+                for group in runs.values()
             ],
         )
         for name in names

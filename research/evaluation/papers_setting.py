@@ -90,10 +90,10 @@ def plans(plan: Plan, scorers: Collection[str] = (), explorers: Collection[str] 
             f"The paper does not evaluate {', '.join(sorted(unknown))} on {dataset}; its scorers: "
             f"{', '.join(models)}; its explorers: {', '.join(how.name for how in EXPLORERS)}."
         )
-    evaluated = {name: model for name, model in models.items() if not scorers or name in scorers}
+    selection = {name: model for name, model in models.items() if not scorers or name in scorers}
     return [
-        replace(setting, model=model, scorers=[name for name in evaluated if models[name] == model])
-        for model in dict.fromkeys(evaluated.values())
+        replace(setting, model=model, scorers=[name for name in selection if models[name] == model])
+        for model in dict.fromkeys(selection.values())
     ]
 
 
@@ -112,10 +112,10 @@ def estimate(listed: Sequence[Plan], progress: Progress = no_progress) -> Estima
             scorer = load(plan, name, Path())
             prepare(scorer, pairs, np.zeros(len(pairs), np.bool_))
             for exploring in plan.explorers:
-                timed = measure_times(scorer, name, exploring, pairs, TIMED)
-                times.append(timed)
+                timing = measure_times(scorer, name, exploring, pairs, TIMED)
+                times.append(timing)
                 runs += of_each
-                seconds += of_each * plan.pairs / 1000 * timed.trajectories
+                seconds += of_each * plan.pairs / 1000 * timing.trajectories
     return Estimate(listed[0].dataset, runs, listed[0].pairs, seconds, times)
 
 

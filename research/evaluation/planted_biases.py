@@ -114,8 +114,8 @@ def write(writer: str, count: int, rng: random.Random, are_marked: bool) -> Iter
     """Captions of a writer, judged by the truth."""
     for _ in range(count):
         text = describe(make_scene(rng), rng).text
-        parsed = Caption.parse(text)
-        words = [word.lower() for word in parsed.words]
+        caption = Caption.parse(text)
+        words = [word.lower() for word in caption.words]
         wrong = {
             words.index(word)
             for word, share in BIASES[writer].items()
@@ -123,7 +123,7 @@ def write(writer: str, count: int, rng: random.Random, are_marked: bool) -> Iter
         }
         if rng.random() < BASE:
             wrong.add(rng.randrange(len(words)))
-        spans = frozenset(parsed.spans[word] for word in wrong) if are_marked else frozenset()
+        spans = frozenset(caption.spans[word] for word in wrong) if are_marked else frozenset()
         yield JudgedCaption(text, bool(wrong), spans, writer, at_random=True)
 
 
@@ -139,16 +139,16 @@ def evaluate_biases(
     trials = [(are_marked, count) for are_marked in writers.ways for count in verdicts]
     for number, (are_marked, count) in enumerate(trials):
         progress(number, len(trials), f"{count} verdicts")
-        named = []
+        by_run = []
         for run in range(runs):
             rng = random.Random(_SEED + first_seed + run)
-            named.append(find_patterns(writers.draw_judged(count, rng, are_marked))[0])
-        every = [pattern for patterns in named for pattern in patterns]
+            by_run.append(find_patterns(writers.draw_judged(count, rng, are_marked))[0])
+        every = [pattern for patterns in by_run for pattern in patterns]
         figures.append(
             BiasFigures(
                 count, are_marked,
                 {
-                    bias.name: sum(any(map(bias.is_named_by, patterns)) for patterns in named)
+                    bias.name: sum(any(map(bias.is_named_by, patterns)) for patterns in by_run)
                     / runs
                     for bias in writers.biases
                 },

@@ -220,8 +220,8 @@ def is_hit(question: Question, of_word: PartMap) -> bool:
 def _has_region(question: Question, of_word: PartMap) -> bool:
     """As the program says it: words about the whole picture are judged by their support alone."""
     least = least_of([question.caption.words[question.word]])
-    judged = replace(of_word, weights=None) if question.is_around else of_word
-    return region_of(judged, least).box is not None
+    part_map = replace(of_word, weights=None) if question.is_around else of_word
+    return region_of(part_map, least).box is not None
 
 
 def _figures(scorer: Scorer, name: str, seed: int, scenes: int) -> Iterator[Pointing]:

@@ -219,9 +219,9 @@ def judge(
 
 def train(half: Half, name: str) -> Classifier:
     """A detector that is selected, trained and calibrated on the training half."""
-    chosen = choose_labelled(half.features, half.labels, half.weights, half.folds, name)
-    model = fit_model(chosen.model, half.features, half.labels, half.weights)
-    calibration = calibrate(chosen.out_of_fold, half.labels, np.ones(len(half.labels)))
+    choice = choose_labelled(half.features, half.labels, half.weights, half.folds, name)
+    model = fit_model(choice.model, half.features, half.labels, half.weights)
+    calibration = calibrate(choice.out_of_fold, half.labels, np.ones(len(half.labels)))
     return Classifier(model, calibration)
 
 
@@ -243,43 +243,45 @@ def figures_of(
     """
     features = feature_matrix(trajectories)
     test = test_half(pairs, run.seed)
-    judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, run.seed, detector)
+    predictions = judge(
+        features, pairs.captions, pairs.wrong, pairs.groups, test, run.seed, detector
+    )
     wrong = pairs.wrong[test]
-    auc = metrics.auc(wrong, judged.log_odds)
+    auc = metrics.auc(wrong, predictions.log_odds)
 
     def auc_of(silenced: Matrix) -> float:
         half = training_half(silenced, pairs.wrong, pairs.groups, test, run.seed)
         return metrics.auc(wrong, train(half, detector).model.log_odds(silenced[test]))
 
     both = without = deaf = None
-    if judged.both_scores is not None:
-        both = metrics.auc(wrong, judged.both_scores)
-        silenced = features.copy()
-        silenced[:, _AUXILIARY] = 0.0
-        without = auc_of(silenced)
+    if predictions.both_scores is not None:
+        both = metrics.auc(wrong, predictions.both_scores)
+        ablation = features.copy()
+        ablation[:, _AUXILIARY] = 0.0
+        without = auc_of(ablation)
     if has_expectation(features).any():
         deaf = auc_of(without_expectation(features))
-    single = metrics.auc(wrong, judged.s_0)
+    single = metrics.auc(wrong, predictions.s_0)
     words = localise(pairs, trajectories, test, gradients, interventions, word_weights or DEFAULT)
     ours = words.by_score[OURS] if words else None
-    rates = at_rates(wrong, judged.log_odds, judged.s_0, run.seed)
+    rates = at_rates(wrong, predictions.log_odds, predictions.s_0, run.seed)
     tenth = next((at for at in rates if at.rate == 0.1), None)
     return Figures(
         **vars(run),
         pairs=len(pairs),
-        detector=judged.detector,
+        detector=predictions.detector,
         auc=auc,
         auc_single_score=single,
-        auc_score_and_length=metrics.auc(wrong, judged.s_0_and_length),
-        auc_text_only=metrics.auc(wrong, judged.text_only),
+        auc_score_and_length=metrics.auc(wrong, predictions.s_0_and_length),
+        auc_text_only=metrics.auc(wrong, predictions.text_only),
         improvement_percent=100 * (auc / single - 1),
-        average_precision=metrics.average_precision(wrong, judged.log_odds),
-        error_rate_at_95_recall=metrics.error_rate_at_recall(wrong, judged.log_odds),
-        brier=metrics.brier(wrong, judged.p_error),
-        expected_calibration_error=metrics.expected_calibration_error(wrong, judged.p_error),
-        reliability=metrics.reliability(wrong, judged.p_error),
-        effort=effort(wrong, judged.log_odds),
-        effort_single_score=effort(wrong, judged.s_0),
+        average_precision=metrics.average_precision(wrong, predictions.log_odds),
+        error_rate_at_95_recall=metrics.error_rate_at_recall(wrong, predictions.log_odds),
+        brier=metrics.brier(wrong, predictions.p_error),
+        expected_calibration_error=metrics.expected_calibration_error(wrong, predictions.p_error),
+        reliability=metrics.reliability(wrong, predictions.p_error),
+        effort=effort(wrong, predictions.log_odds),
+        effort_single_score=effort(wrong, predictions.s_0),
         at_rate=rates,
         auc_both_scores=both,
         auc_without_second=without,
@@ -293,7 +295,7 @@ def figures_of(
         localisation_chance=words.by_score[CHANCE].top1 if words else None,
         localisation_word_prior=words.by_score[PRIOR].top1 if words else None,
         localisation=words,
-        corrections=corrections(judged, test) if corrections is not None else {},
+        corrections=corrections(predictions, test) if corrections is not None else {},
     )
 
 
@@ -317,22 +319,22 @@ def compare_detectors(
         return metrics.auc(wrong, model.log_odds(features[test]))
 
     of = (half.features, half.labels, half.weights, half.folds)
-    named = {
+    by_detector = {
         name: auc_of(choose_labelled(*of, name), half, features)
         for name in LABELLED_DETECTORS
         if name not in ("best", "paper")
     }
-    ablated = {
+    ablations = {
         name: auc_of(choose_as_published(*of, columns), half, features)
         for name, columns in ABLATIONS.items()
     }
-    named["paper"] = ablated["whole trajectory"]
+    by_detector["paper"] = ablations["whole trajectory"]
     if minimised is not None:
         other = feature_matrix(minimised)
         low = replace(half, features=other[~test])
         choice = choose_as_published(low.features, low.labels, low.weights, low.folds, PAPERS_OWN)
-        ablated["minimised"] = auc_of(choice, low, other)
-    return replace(figures, auc_by_detector=named, ablations=ablated)
+        ablations["minimised"] = auc_of(choice, low, other)
+    return replace(figures, auc_by_detector=by_detector, ablations=ablations)
 
 
 def effort(wrong: Wrong, scores: Scores) -> dict[str, float]:
@@ -349,7 +351,7 @@ def at_rates(wrong: Wrong, p_error: Scores, s_0: Scores, seed: int) -> list[AtRa
     for rate in RATES:
         rng = np.random.default_rng((13, seed))
         try:
-            drawn = [metrics.at_rate(wrong, rate, rng) for _ in range(_DRAWS)]
+            samples = [metrics.at_rate(wrong, rate, rng) for _ in range(_DRAWS)]
         except ValueError:
             continue  # too few pairs for this rate
         repeats = [
@@ -358,7 +360,7 @@ def at_rates(wrong: Wrong, p_error: Scores, s_0: Scores, seed: int) -> list[AtRa
                 for metric in (metrics.average_precision, metrics.review_effort)
                 for scores in (p_error, s_0)
             ]
-            for rows in drawn
+            for rows in samples
         ]
         at_each.append(AtRate(rate, *np.mean(repeats, axis=0).tolist()))
     return at_each

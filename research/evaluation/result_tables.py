@@ -116,9 +116,9 @@ _PERCENT: tuple[Callable[[Figures], float], ...] = (
 def _table_6(report: EvaluationReport) -> Table:
     dataset = papers_dataset(report.dataset)
     rows = [
-        [*key, *(cell([value(result) for result in listed], 1) for value in _PERCENT),
+        [*key, *(cell([value(result) for result in group], 1) for value in _PERCENT),
          *_papers(6, dataset, *key[:2], "fine-grained" if key[2] == RECORDED else key[2])]
-        for key, listed in by_setting(report.results).items()
+        for key, group in by_setting(report.results).items()
     ]  # fmt: skip
     return "AUC in percent, as in TRACED's Table 6", [*_SETTING, *_PAPERS], rows
 
@@ -128,14 +128,14 @@ def _table_1(report: EvaluationReport) -> Table:
     dataset = papers_dataset(report.dataset)
     runs = _group(report.results, lambda result: (result.scorer, result.explorer))
     rows = []
-    for key, listed in runs.items():
-        of_seeds = [of for _, of in sorted(_group(listed, lambda result: result.seed).items())]
+    for key, group in runs.items():
+        of_seeds = [of for _, of in sorted(_group(group, lambda result: result.seed).items())]
         means = [
             cell([sum(map(value, of_seed)) / len(of_seed) for of_seed in of_seeds], 1)
             for value in _PERCENT
         ]
         rows.append([*key, *means, *_papers(1, dataset, *key, "all")])
-    has_several = any(len({result.noise for result in listed}) > 1 for listed in runs.values())
+    has_several = any(len({result.noise for result in group}) > 1 for group in runs.values())
     title = "Mean over the noises, as in TRACED's Table 1"
     return title, ["scorer", "explorer", *_PAPERS], rows if has_several else []
 
@@ -172,13 +172,13 @@ _TABLE_OF = {"s alone": 3, "c alone": 3, "first step": 4, "last step": 4, "mean"
 
 def _ablation(report: EvaluationReport) -> Table:
     rows: Rows = []
-    ablated = [result for result in report.results if result.ablations]
-    runs = _group(ablated, lambda result: (result.scorer, result.explorer))
-    for (scorer, explorer), listed in runs.items():
+    results = [result for result in report.results if result.ablations]
+    runs = _group(results, lambda result: (result.scorer, result.explorer))
+    for (scorer, explorer), group in runs.items():
         for name in (*ABLATIONS, "minimised"):
             changes = [
                 100 * (result.ablations[name] / result.ablations["whole trajectory"] - 1)
-                for result in listed
+                for result in group
                 if name in result.ablations
             ]
             if name == "whole trajectory" or not changes:
@@ -196,9 +196,9 @@ def _ablation(report: EvaluationReport) -> Table:
 def _detectors(report: EvaluationReport) -> Table:
     names = list(dict.fromkeys(name for r in report.results for name in r.auc_by_detector))
     rows = [
-        [*key, *cells(listed, "auc"),
-         *(cell([result.auc_by_detector.get(name) for result in listed]) for name in names)]
-        for key, listed in by_setting(report.results).items()
+        [*key, *cells(group, "auc"),
+         *(cell([result.auc_by_detector.get(name) for result in group]) for name in names)]
+        for key, group in by_setting(report.results).items()
     ]  # fmt: skip
     head = [*_SETTING, f"{report.detector} (shown)", *names]
     return "AUC by detector, on the same folds", head, rows if names else []
@@ -209,9 +209,9 @@ def _rates(report: EvaluationReport) -> Table:
         [*key, f"{rate:.0%}",
          *cells(at, "average_precision", "average_precision_single_score", "effort",
                 "effort_single_score")]
-        for key, listed in by_setting(report.results).items()
+        for key, group in by_setting(report.results).items()
         for rate, at in sorted(
-            _group((at for result in listed for at in result.at_rate), lambda at: at.rate).items()
+            _group((at for result in group for at in result.at_rate), lambda at: at.rate).items()
         )
     ]  # fmt: skip
     head = [*_SETTING, "share wrong", "average precision", "s_0's",
@@ -221,8 +221,8 @@ def _rates(report: EvaluationReport) -> Table:
 
 def _localisation(report: EvaluationReport) -> Table:
     rows: Rows = []
-    for (scorer, explorer, _), listed in by_setting(report.results).items():
-        of_runs = [result.localisation.by_score for result in listed if result.localisation]
+    for (scorer, explorer, _), group in by_setting(report.results).items():
+        of_runs = [result.localisation.by_score for result in group if result.localisation]
         for name in of_runs[0] if of_runs else ():
             rates = [by_score[name] for by_score in of_runs if name in by_score]
             figures = cells(rates, "top1", "top3", "auc", "phrase_top1", "phrase_top3")
@@ -234,8 +234,8 @@ def _localisation(report: EvaluationReport) -> Table:
 
 def _by_kind(report: EvaluationReport) -> Table:
     rows: Rows = []
-    for (scorer, explorer, _), listed in by_setting(report.results).items():
-        of_runs = [result.localisation.by_kind for result in listed if result.localisation]
+    for (scorer, explorer, _), group in by_setting(report.results).items():
+        of_runs = [result.localisation.by_kind for result in group if result.localisation]
         for kind in sorted({kind for by_kind in of_runs for kind in by_kind}):
             of_kind = [by_kind[kind] for by_kind in of_runs if kind in by_kind]
             ours = [rates[OURS] for rates in of_kind]
@@ -252,10 +252,10 @@ def _by_kind(report: EvaluationReport) -> Table:
 def _transfer(report: EvaluationReport) -> Table:
     runs = _group(report.transfers, lambda r: (r.scorer, r.explorer, r.trained_on, r.noise))
     rows = [
-        [*key, *cells(listed, "auc", "auc_single_score"),
-         *cells(listed, "improvement_percent", digits=1),
-         *cells(listed, "auc_text_only", "calibration_error")]
-        for key, listed in runs.items()
+        [*key, *cells(group, "auc", "auc_single_score"),
+         *cells(group, "improvement_percent", digits=1),
+         *cells(group, "auc_text_only", "calibration_error")]
+        for key, group in runs.items()
     ]  # fmt: skip
     head = ["scorer", "explorer", "trained on", "tested on", "AUC", "s_0 alone", "over s_0, %",
             "words alone", "calibration error"]  # fmt: skip
@@ -269,12 +269,12 @@ _PAPERS_GAIN = "+14.5"
 
 def _correction(report: EvaluationReport) -> Table:
     rows: Rows = []
-    for (scorer, explorer, _), listed in by_setting(report.results).items():
-        for name in dict.fromkeys(name for result in listed for name in result.corrections):
-            of_proposer = [r.corrections[name] for r in listed if name in r.corrections]
+    for (scorer, explorer, _), group in by_setting(report.results).items():
+        for name in dict.fromkeys(name for result in group for name in result.corrections):
+            of_proposer = [r.corrections[name] for r in group if name in r.corrections]
             figures = cells(of_proposer, "offered", "restored_of_all", "restored", "true", "harm",
                             "rise_of_s", "change_of_p", digits=2)  # fmt: skip
-            rows.append([scorer, explorer, name, *figures, *_over_unguided(name, listed)])
+            rows.append([scorer, explorer, name, *figures, *_over_unguided(name, group)])
     head = ["scorer", "explorer", "suggestion", "offered", "restores (of all)",
             "restores (of those offered)", "is true", "right words lost", "rise of s",
             "change of p", "s over unguided, %", "paper: up to"]  # fmt: skip
@@ -285,12 +285,12 @@ def _over_unguided(name: str, listed: Sequence[Figures]) -> list[str]:
     """How much higher s is after this proposer's corrections than after the unguided ones of the
     same model, in percent; and the paper's figure."""
     model, _, mode = name.rpartition(" · ")
-    unguided = f"{model} · unguided"
+    prefix = f"{model} · unguided"
     gains = [
         100 * (result.corrections[name].s_after / other.s_after - 1)
         for result in listed if name in result.corrections
         for proposer, other in result.corrections.items()
-        if proposer.startswith(unguided) and proposer != name and other.s_after
+        if proposer.startswith(prefix) and proposer != name and other.s_after
     ]  # fmt: skip
     return [cell(gains, 1), _PAPERS_GAIN if gains and mode.startswith("words") else "–"]
 

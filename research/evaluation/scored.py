@@ -50,7 +50,7 @@ def word_gradients(scorer: Scorer, pairs: Iterator[tuple[ImageState, Caption]]) 
     A word of several tokens gets the maximum of their scores.
     """
     session = scorer.open_session()
-    allowed = scorer.reader.replaceable(True)
+    mask = scorer.reader.replaceable(True)
     word_scores: list[WordScores] = []
     for batch in iter(lambda: list(islice(pairs, _BATCH)), []):
         texts = scorer.reader.tokenise([caption.text for _, caption in batch])
@@ -58,7 +58,7 @@ def word_gradients(scorer: Scorer, pairs: Iterator[tuple[ImageState, Caption]]) 
         for (_, caption), text, gains in zip(
             batch, texts, session.replacement_gains(queries), strict=True
         ):
-            of_tokens = gains[:, allowed].mean(1) - gains[np.arange(len(text)), list(text)]
+            of_tokens = gains[:, mask].mean(1) - gains[np.arange(len(text)), list(text)]
             of_words = np.full(len(caption), -np.inf)
             spans = scorer.reader.spans(caption.text)
             for (start, end), gain in zip(spans, of_tokens, strict=False):
@@ -76,21 +76,21 @@ def load_or_make(
     key = json.dumps({**what, "format": 3, "captions": list(captions)}, sort_keys=True)
     path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
     try:
-        with np.load(path, allow_pickle=False) as saved:
-            names = saved["names"].tolist()
+        with np.load(path, allow_pickle=False) as archive:
+            names = archive["names"].tolist()
             return {
-                name: np.split(saved[name], np.cumsum(saved[f"{name}_lengths"])[:-1])
+                name: np.split(archive[name], np.cumsum(archive[f"{name}_lengths"])[:-1])
                 for name in names
             }
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         arrays = make()
-    written: dict[str, Any] = {"names": np.array(list(arrays))}
+    contents: dict[str, Any] = {"names": np.array(list(arrays))}
     for name, parts in arrays.items():
-        written[name] = np.concatenate(parts) if parts else np.zeros(0)
-        written[f"{name}_lengths"] = np.array([len(part) for part in parts], np.int64)
+        contents[name] = np.concatenate(parts) if parts else np.zeros(0)
+        contents[f"{name}_lengths"] = np.array([len(part) for part in parts], np.int64)
     folder.mkdir(parents=True, exist_ok=True)
     with replacement(path, flushed=False) as part, part.open("wb") as file:
-        np.savez_compressed(file, **written)
+        np.savez_compressed(file, **contents)
     return arrays
 
 
@@ -130,13 +130,13 @@ def word_interventions(
     """One score per word for each pair, shape [words]; words in no phrase score below all others.
 
     Raises SettingsError for LEMoN."""
-    listed = list(pairs)
+    requests = list(pairs)
     nonces = Nonces(scorer.reader, make_pools(scorer.reader, scorer.open_session().embed))
     by_caption = []
-    for index, scores in attribute_phrases(scorer, listed, nonces):
-        caption = listed[index][1]
-        known = [-score.pas for score in scores if score.pas is not None]
-        words = np.full(len(caption), min(known, default=0.0) - 1.0)
+    for index, scores in attribute_phrases(scorer, requests, nonces):
+        caption = requests[index][1]
+        values = [-score.pas for score in scores if score.pas is not None]
+        words = np.full(len(caption), min(values, default=0.0) - 1.0)
         for score in scores:
             if score.pas is None:
                 continue
@@ -260,15 +260,15 @@ def word_weights_of(
     which the program itself injects errors. No labels of the pairs are used."""
     rows = np.flatnonzero(~test).tolist()
     captions = [ImageCaption(str(pairs.groups[row]), pairs.captions[row]) for row in rows]
-    made = [
+    copies = [
         (row, noisy)
         for row, noisy in zip(rows, inject(captions, 1.0, ["fine_grained"], seed), strict=True)
         if noisy is not None
     ]
-    changed: list[Spans] = [noisy.changed for _, noisy in made]
+    spans: list[Spans] = [noisy.changed for _, noisy in copies]
     key = {**what, "copies": "fine_grained"}
     score = score_captions(cache, key, scorer, captioner, exploring, pairs)
-    return fit_word_weights(score([(row, noisy.text) for row, noisy in made]), changed)
+    return fit_word_weights(score([(row, noisy.text) for row, noisy in copies]), spans)
 
 
 def score_captions(
@@ -283,14 +283,14 @@ def score_captions(
 
     def score(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
         rows, texts = [row for row, _ in requests], [text for _, text in requests]
-        queried = LabelledPairs(
+        copies = LabelledPairs(
             texts, texts, np.ones(len(texts), np.bool_), [frozenset()] * len(texts),
             [""] * len(texts), [pairs.groups[row] for row in rows],
             lambda index: pairs.picture(rows[index]),
         )  # fmt: skip
         key = {**what, "rows": rows}
-        trajectories = trajectories_of(cache, key, scorer, exploring, queried)
-        return with_captioner(cache, key, captioner, trajectories, queried)
+        trajectories = trajectories_of(cache, key, scorer, exploring, copies)
+        return with_captioner(cache, key, captioner, trajectories, copies)
 
     return score
 
@@ -320,7 +320,7 @@ def _of_changed_pairs(
     pairs: LabelledPairs,
     scores_of: Callable[[Scorer, Iterator[tuple[ImageState, Caption]]], list[WordScores]],
 ) -> list[WordScores] | None:
-    rows = [row for row, changed in enumerate(pairs.changed) if changed]
+    rows = [row for row, words in enumerate(pairs.changed) if words]
     if not rows:
         return None
 
@@ -393,6 +393,6 @@ def measure_times(
 
 
 def _seconds(work: Callable[[], None]) -> float:
-    started = time.perf_counter()
+    start = time.perf_counter()
     work()
-    return time.perf_counter() - started
+    return time.perf_counter() - start

@@ -77,27 +77,27 @@ class SelectionEvaluation:
 def make_mixture(count: int, seed: int) -> Mixture:
     """`count` new scenes with captions; deterministic for a given seed."""
     rng = random.Random(_SEED + 1_000_000 * seed)
-    described: list[tuple[Scene, Description]] = []
+    pairs: list[tuple[Scene, Description]] = []
     for _ in range(count):
         scene = make_scene(rng)
-        described.append((scene, describe(scene, rng)))
+        pairs.append((scene, describe(scene, rng)))
     sorts = [sort for sort, share in SHARES.items() for _ in range(round(share * count))][:count]
     sorts += ["right"] * (count - len(sorts))
     rng.shuffle(sorts)
-    balanced = BalancedNoise()
+    balanced_noise = BalancedNoise()
     captions = []
     for index, sort in enumerate(sorts):
-        scene, description = described[index]
+        scene, description = pairs[index]
         text = description.text
         if sort == "fine":
-            false = balanced(description, scene, rng)
+            false = balanced_noise(description, scene, rng)
             if false is None:
                 sorts[index] = "right"
             else:
                 text = false.description.text
         elif sort in ("noun", "random"):
             swap = noun_swap if sort == "noun" else random_swap
-            text = swap(index, described, rng).text
+            text = swap(index, pairs, rng).text
         elif sort == "generic":
             thing = rng.choice(scene.things)
             name = NAMES[thing.noun][0][thing.count > 1]
@@ -106,7 +106,7 @@ def make_mixture(count: int, seed: int) -> Mixture:
         elif sort == "abstract":
             text = abstract_caption(rng)
         captions.append(text)
-    return Mixture([scene for scene, _ in described], captions, sorts)
+    return Mixture([scene for scene, _ in pairs], captions, sorts)
 
 
 @dataclass(frozen=True)
@@ -126,13 +126,15 @@ def measure(scorer: Scorer, mixture: Mixture) -> Measured:
     for first in range(0, len(mixture.scenes), _BATCH):
         captions = mixture.captions[first : first + _BATCH]
         pictures = pictures_of(mixture.scenes[first : first + _BATCH])
-        encoded = scorer.encode_images(list(pictures))
-        requests = [(state, [caption]) for state, caption in zip(encoded, captions, strict=True)]
+        image_states = scorer.encode_images(list(pictures))
+        requests = [
+            (state, [caption]) for state, caption in zip(image_states, captions, strict=True)
+        ]
         s_0 += [float(scores[0]) for scores in scorer.score(requests)]
-        states += encoded
+        states += image_states
     pools = make_pools(scorer.reader, scorer.open_session().embed)
-    parsed = map(Caption.parse, mixture.captions)
-    phrases = attributions(scorer, pools, zip(states, parsed, strict=True))
+    parsed_captions = map(Caption.parse, mixture.captions)
+    phrases = attributions(scorer, pools, zip(states, parsed_captions, strict=True))
     match = np.array(s_0)
     pool = pool_of(match, np.ones(len(match), np.bool_), ALIGN_SHARE)
     scale = normalisation_of(phrases[row] for row in np.flatnonzero(pool))
@@ -172,24 +174,26 @@ def evaluate_selection(
         progress(number, seeds, f"{name}, seed {seed}")
         folder = embedded[min(number, len(embedded) - 1)]
         mixture = make_mixture(pairs, seed)
-        measured = measure(load_scorer(str(folder / DIRECTORIES[name]), name), mixture)
+        measurement = measure(load_scorer(str(folder / DIRECTORIES[name]), name), mixture)
         everything, sorts = np.ones(pairs, np.bool_), np.array(mixture.sorts)
-        for rule, (align, values) in rules(measured, seed).items():
-            chosen = select(measured.s_0, values, everything, align, KEEP)
-            kept = chosen.kept
+        for rule, (align, values) in rules(measurement, seed).items():
+            selection = select(measurement.s_0, values, everything, align, KEEP)
+            mask = selection.kept
             results.append(
                 RuleFigures(
                     rule=rule,
                     seed=seed,
-                    pool=int(chosen.pool.sum()),
-                    count=int(kept.sum()),
-                    kept={sort: float(kept[sorts == sort].mean()) for sort in SHARES},
-                    wrong=float(np.isin(sorts[kept], WRONG).mean()),
-                    phrases=float(measured.phrases[kept].mean()),
+                    pool=int(selection.pool.sum()),
+                    count=int(mask.sum()),
+                    kept={sort: float(mask[sorts == sort].mean()) for sort in SHARES},
+                    wrong=float(np.isin(sorts[mask], WRONG).mean()),
+                    phrases=float(measurement.phrases[mask].mean()),
                 )
             )
-        pool = pool_of(measured.s_0, everything, ALIGN_SHARE) & ~np.isnan(measured.support)
-        correlation.append(float(np.corrcoef(measured.s_0[pool], measured.support[pool])[0, 1]))
+        pool = pool_of(measurement.s_0, everything, ALIGN_SHARE) & ~np.isnan(measurement.support)
+        correlation.append(
+            float(np.corrcoef(measurement.s_0[pool], measurement.support[pool])[0, 1])
+        )
     return SelectionEvaluation(name, pairs, results, correlation)
 
 
@@ -198,10 +202,10 @@ def markdown(evaluation: SelectionEvaluation) -> str:
     seeds = len(evaluation.correlation)
     rows = []
     for rule in dict.fromkeys(result.rule for result in evaluation.results):
-        listed = [result for result in evaluation.results if result.rule == rule]
-        kept = [f"{mean_of([result.kept[sort] for result in listed]).mean:.2f}" for sort in SHARES]
-        phrases = mean_of([result.phrases for result in listed]).mean
-        rows.append([rule, *kept, *cells(listed, "wrong"), f"{phrases:.1f}"])
+        group = [result for result in evaluation.results if result.rule == rule]
+        shares = [f"{mean_of([result.kept[sort] for result in group]).mean:.2f}" for sort in SHARES]
+        phrases = mean_of([result.phrases for result in group]).mean
+        rows.append([rule, *shares, *cells(group, "wrong"), f"{phrases:.1f}"])
     return (
         f"Drawn world, {evaluation.scorer}, {seeds} trainings × {evaluation.pairs:,} pairs; half "
         f"are kept.\n\n{table(['rule', *SHARES, 'wrong among the kept', 'phrases'], rows)}\n\n"

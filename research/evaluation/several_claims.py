@@ -117,11 +117,11 @@ def evaluate_long_captions(
     results: list[LongCaptionFigures] = []
     for world in worlds:
         for k in range(seeds):
-            drawn = list(WORLDS[world](captions, first_seed + k))
+            sample = list(WORLDS[world](captions, first_seed + k))
             models = embedded[k % len(embedded)]
             divisions = DIVISIONS if world == ALSO_WHOLE else DIVISIONS[:1]
             for division in divisions:
-                run = _Run(world, division, first_seed + k, drawn)
+                run = _Run(world, division, first_seed + k, sample)
                 results.append(run.figures(models, kind, device, progress))
     return LongCaptionReport(results)
 
@@ -144,9 +144,9 @@ class _Run:
         }  # fmt: skip
         captions = [(number, caption.text) for number, caption in enumerate(self.drawn)]
         with import_pairs(captions, self._picture, settings, progress) as (workspace, dataset):
-            started = time.process_time()
+            start = time.process_time()
             workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
-            seconds = time.process_time() - started
+            seconds = time.process_time() - start
             pairs, claims = _read_stored(workspace, dataset)
             wrong = np.array([any(c.is_wrong for c in caption.claims) for caption in self.drawn])
             p_error = np.array([pair.p_error for pair in pairs], np.float64)
@@ -204,17 +204,17 @@ class _Run:
         self, workspace: Workspace, dataset: int, pairs: Sequence[PairRow], wrong: metrics.Wrong
     ) -> tuple[NDArray[np.bool_], metrics.Scores]:
         """The captions that were judged, and the chances of all that were learnt from that."""
-        judged = np.zeros(len(pairs), np.bool_)
+        is_judged = np.zeros(len(pairs), np.bool_)
         order = np.random.default_rng((self.seed, 7)).permutation(len(pairs))
-        judged[order[: min(VERDICTS, len(pairs) // 2)]] = True
-        for row in np.flatnonzero(judged).tolist():
+        is_judged[order[: min(VERDICTS, len(pairs) // 2)]] = True
+        for row in np.flatnonzero(is_judged).tolist():
             decision = "wrong" if wrong[row] else "correct"
             pair = pairs[row]
             workspace.review.decide(pair.id, 0, decision, sampling=AT_RANDOM)
         report = retrain.train_candidate(workspace.store, workspace.engine, dataset)
         workspace.jobs.adopt(report.classifier_id)
         after, _ = _read_stored(workspace, dataset)
-        return judged, np.array([pair.p_error for pair in after], np.float64)
+        return is_judged, np.array([pair.p_error for pair in after], np.float64)
 
 
 def _read_stored(

@@ -50,8 +50,8 @@ def draw_sign(rng: random.Random) -> Sign:
     font = ImageFont.load_default(size)
     width = int(max(font.getlength(line) for line in lines)) + size
     sign = Image.new("RGBA", (width, int(1.3 * size * len(lines) + size)), board)
-    shown = [line.upper() if rng.random() < 0.4 else line for line in lines]
-    ImageDraw.Draw(sign).multiline_text((size / 2, size / 2), "\n".join(shown), ink, font)
+    sign_lines = [line.upper() if rng.random() < 0.4 else line for line in lines]
+    ImageDraw.Draw(sign).multiline_text((size / 2, size / 2), "\n".join(sign_lines), ink, font)
     is_rotated = rng.random() < 0.4
     if is_rotated:
         sign = sign.rotate(rng.uniform(-30, 30), expand=True, resample=Image.Resampling.BICUBIC)
@@ -79,8 +79,8 @@ def measure_signs(count: int, seed: int) -> dict[str, list[float]]:
         other = rng.choice([text for text in TEXTS if text != sign.text])
         captions = (sign.text, other, one_letter_off(sign.text, rng))
         for kind, text in zip(("right", *KINDS), captions, strict=True):
-            written = text if form != _FORMS[0] else text.upper()
-            value = picture_text(form.format(written), lambda picture=sign.picture: picture)
+            wording = text if form != _FORMS[0] else text.upper()
+            value = picture_text(form.format(wording), lambda picture=sign.picture: picture)
             values[kind].append(0.0 if value is None else value)
         if sign.rotated:
             values["rotated"].append(values["right"][-1])

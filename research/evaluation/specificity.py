@@ -177,18 +177,18 @@ def _scene_rows(
     m = multimodal(pictures, texts["rich"])
     own_rows = np.arange(count)
     for size in sizes:
-        mined = curated_bags(candidate_bags(m, pictures, size))
-        sampled = random_bags(count, size, random.Random(seed))[: max(1, len(mined))]
+        mined_bags = curated_bags(candidate_bags(m, pictures, size))
+        sampled_bags = random_bags(count, size, random.Random(seed))[: max(1, len(mined_bags))]
         for name in KINDS:
-            for what, bags in (("mined", mined), ("random", sampled)):
+            for what, bags in (("mined", mined_bags), ("random", sampled_bags)):
                 members = [bag.members for bag in bags]
                 recall = recall_at_1(members, pictures, texts[name], own_rows)
                 unique = _unique(scenes, name, bags)
                 yield RecallRow(seed, name, what, size, recall, unique)
-        shuffled = np.random.default_rng(seed).permutation(texts["ordinary"])
+        shuffled_texts = np.random.default_rng(seed).permutation(texts["ordinary"])
         chance = random_bags(count, size, random.Random(seed + 1))
         members = [bag.members for bag in chance]
-        recall = recall_at_1(members, pictures, shuffled, own_rows)
+        recall = recall_at_1(members, pictures, shuffled_texts, own_rows)
         yield RecallRow(seed, "ordinary", "shuffled", size, recall)
     for name in KINDS:
         among = recall_among_random(pictures, texts[name], own_rows, seed)
@@ -214,8 +214,8 @@ def _column(
     places, cosines = nearest(pictures, NEIGHBOURS + 20)
     specificity, s_0, share, likeness = [], [], [], []
     for row, (near, alike) in enumerate(zip(places, cosines, strict=True)):
-        kept = alike < NEAR_DUPLICATE
-        near, alike = near[kept][:NEIGHBOURS], alike[kept][:NEIGHBOURS]
+        mask = alike < NEAR_DUPLICATE
+        near, alike = near[mask][:NEIGHBOURS], alike[mask][:NEIGHBOURS]
         s = float(pictures[row] @ texts[row])
         specificity.append(retrieve(s, pictures[near] @ texts[row], scale).specificity)
         s_0.append(s)
@@ -233,13 +233,13 @@ def _marks(
     rows: Sequence[RecallRow], column: Sequence[ColumnRow], sizes: Sequence[int]
 ) -> list[Mark]:
     def shares(captions: str, bags: str, size: int) -> NDArray[np.float64]:
-        wanted = (captions, bags, size)
-        return np.array([r.recall.share for r in rows if (r.captions, r.bags, r.size) == wanted])
+        key = (captions, bags, size)
+        return np.array([r.recall.share for r in rows if (r.captions, r.bags, r.size) == key])
 
     def add(what: str, least: float, gap: NDArray[np.float64]) -> None:
-        reached.append(mark(what, f">= {least:.2f}", gap, ".3f", lambda value: value >= least))
+        marks.append(mark(what, f">= {least:.2f}", gap, ".3f", lambda value: value >= least))
 
-    reached: list[Mark] = []
+    marks: list[Mark] = []
     for size in sizes:
         generic, ordinary, rich = (shares(name, "mined", size) for name in KINDS)
         add(f"R@1 #{size}: ordinary - generic", 0.08, ordinary - generic)
@@ -254,12 +254,12 @@ def _marks(
             if r.bags == "shuffled" and r.size == size
         ]
         what = f"R@1 #{size}: shuffled captions, standard errors from 1/{size}"
-        reached.append(mark(what, "<= 3", errors, ".3f", lambda error: error <= 3))
+        marks.append(mark(what, "<= 3", errors, ".3f", lambda error: error <= 3))
     aucs = np.array([row.auc_specificity for row in column])
     what = "column, ordinary captions: AUC of 'true of no similar picture'"
     add(what, 0.7, aucs)
     add(f"{what}, above s_0", 0.1, aucs - np.array([row.auc_s for row in column]))
-    return reached
+    return marks
 
 
 # ------------------------------------------------------------------------------- a dataset
@@ -295,21 +295,23 @@ def evaluate_dataset(
     if pairs is not None and len(names) > pairs and bags is None:
         names = sorted(random.Random(seed).sample(names, pairs))
     _check_sizes(sizes, len(names))
-    known = {identity: row for row, name in enumerate(names) for identity in _ids(by_picture[name])}
+    row_of = {
+        identity: row for row, name in enumerate(names) for identity in _ids(by_picture[name])
+    }
     # Report unreadable input before encoding the pictures.
-    given = None
+    given_bags = None
     if bags is not None:
-        given = _given_bags(bags, sizes, known)
+        given_bags = _given_bags(bags, sizes, row_of)
         # Only the bags' own pictures are opened.
-        rows_used = sorted({row for _, members in given for bag in members for row in bag})
+        rows_used = sorted({row for _, members in given_bags for bag in members for row in bag})
         names = [names[row] for row in rows_used]
         new_row = {row: new for new, row in enumerate(rows_used)}
-        known = {identity: new_row[row] for identity, row in known.items() if row in new_row}
-        given = [
+        row_of = {identity: new_row[row] for identity, row in row_of.items() if row in new_row}
+        given_bags = [
             (size, [tuple(new_row[row] for row in bag) for bag in members])
-            for size, members in given
+            for size, members in given_bags
         ]
-    theirs, unknown = _read_captions(captions, known) if captions is not None else ([], 0)
+    theirs, unknown = _read_captions(captions, row_of) if captions is not None else ([], 0)
     scorer = load_scorer(model, kind, device)
     files = [by_picture[name][0].image_path for name in names]
     pictures = picture_vectors(
@@ -337,14 +339,14 @@ def evaluate_dataset(
               for _, text in of)  # fmt: skip
     if cut:
         notes.append(f"{cut} captions are truncated by the model; their ends do not count")
-    chosen = given
-    if chosen is None:
-        chosen = _mined_bags(sizes, pictures, texts["the dataset"], human)
+    bag_sets = given_bags
+    if bag_sets is None:
+        bag_sets = _mined_bags(sizes, pictures, texts["the dataset"], human)
     rows = []
     for name, of in sets.items():
         owners = np.array([row for row, _ in of], np.int64)
         present = set(owners.tolist())
-        for size, members in chosen:
+        for size, members in bag_sets:
             whole = [bag for bag in members if present.issuperset(bag)]
             if len(whole) < len(members):
                 notes.append(f"{name} #{size}: {len(members) - len(whole)} bags lack a caption")
@@ -457,8 +459,8 @@ def markdown(report: SpecificityReport) -> str:
         )))  # fmt: skip
     if report.marks:
         parts.append(marks_table(report.marks))
-    published = "published (SR, Tables 1 and 2; other pictures, CLIP ViT-B/32 judges)"
-    parts.append(table((published, "#3", "#5", "#7", "RD100"), (
+    title = "published (SR, Tables 1 and 2; other pictures, CLIP ViT-B/32 judges)"
+    parts.append(table((title, "#3", "#5", "#7", "RD100"), (
         (name, *figures, PAPER_AMONG_RANDOM.get(name, "")) for name, figures in PAPER.items()
     )))  # fmt: skip
     return "\n\n".join(parts)

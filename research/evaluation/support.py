@@ -94,12 +94,12 @@ def evaluate_support(
     f1 = drawn_f1(2000)
     results: list[SupportFigures] = []
     for seed in range(first_seed, first_seed + seeds):
-        labelled = from_scenes(pairs, "fine-grained", seed)
+        sample = from_scenes(pairs, "fine-grained", seed)
         folder = embedded[min(seed - first_seed, len(embedded) - 1)]
         for name in scorers:
             progress(2 + len(results), total, f"{name}, seed {seed}")
             scorer = load_scorer(str(folder / DIRECTORIES[name]), name)
-            results.append(_figures(scorer, name, seed, labelled))
+            results.append(_figures(scorer, name, seed, sample))
     return SupportEvaluation(coverage, phrases, f1, results)
 
 
@@ -125,7 +125,7 @@ def real_coverage() -> tuple[float, int]:
 def drawn_f1(count: int, seed: int = 20_261_122) -> float:
     """F1 of the extracted phrases (span, kind) against the grammar's own claims."""
     rng = random.Random(seed)
-    right = named = 0
+    right = total = 0
     for _ in range(count):
         description = describe(make_scene(rng), rng)
         spans = Caption.parse(description.text).spans
@@ -135,20 +135,20 @@ def drawn_f1(count: int, seed: int = 20_261_122) -> float:
         }
         phrases = {(p.start, p.end, p.kind) for p in phrases_of(description.text)}
         right += len(truth & phrases)
-        named += len(truth) + len(phrases)
-    return 2 * right / named
+        total += len(truth) + len(phrases)
+    return 2 * right / total
 
 
 def _figures(scorer: Scorer, name: str, seed: int, pairs: LabelledPairs) -> SupportFigures:
     pools = make_pools(scorer.reader, scorer.open_session().embed)
     scores = attributions(scorer, pools, states_of(scorer, pairs))
-    changed = list(_changed_phrases(pairs, scores))
+    changed_phrases = list(_changed_phrases(pairs, scores))
     control = None
     if name != "blip-itm":  # ITM reads patches, so there is no mean image vector
         of_mean = attributions(scorer, pools, _mean_image(scorer, pairs))
         control = _pooled_auc(_changed_phrases(pairs, of_mean))
     scale = normalisation_of(scores)
-    supported = [supports(scale, phrases) for phrases in scores]
+    support = [supports(scale, phrases) for phrases in scores]
     s_0 = [
         float(scorer.score([(state, [caption.text])])[0][0])
         for state, caption in states_of(scorer, pairs)
@@ -160,16 +160,16 @@ def _figures(scorer: Scorer, name: str, seed: int, pairs: LabelledPairs) -> Supp
         pairs=len(pairs),
         phrases=len(phrases),
         covered=sum(phrase.covered for phrase in phrases) / len(phrases),
-        auc=_pooled_auc(changed),
+        auc=_pooled_auc(changed_phrases),
         # Unaffected by how far s can fall at all, which differs between captions.
         auc_within=float(
-            np.mean([roc_auc_score(*of_caption) for of_caption in changed
+            np.mean([roc_auc_score(*of_caption) for of_caption in changed_phrases
                      if len(set(of_caption[0])) > 1])
         ),
         auc_by_basis=_pooled_auc(_changed_phrases(pairs, scores, by_basis=True)),
         control=control,
-        auc_by_support=_auc(pairs.wrong, [mean for mean, _ in supported]),
-        auc_by_weakest=_auc(pairs.wrong, [least for _, least in supported]),
+        auc_by_support=_auc(pairs.wrong, [mean for mean, _ in support]),
+        auc_by_weakest=_auc(pairs.wrong, [least for _, least in support]),
         auc_by_s_0=_auc(pairs.wrong, s_0),
         cost=_cost(scorer, pools, pairs),
     )  # fmt: skip
@@ -184,10 +184,10 @@ def attributions(
 
 
 def _kinds_and_values(scores: Sequence[PhraseScore]) -> tuple[list[int], list[float]]:
-    tested = [
+    rows = [
         (KINDS.index(score.phrase.kind), score.basis) for score in scores if score.basis is not None
     ]
-    return [kind for kind, _ in tested], [value for _, value in tested]
+    return [kind for kind, _ in rows], [value for _, value in rows]
 
 
 def normalisation_of(pool: Iterable[Sequence[PhraseScore]]) -> Normalisation:
@@ -231,8 +231,8 @@ def _changed_phrases(
 
 
 def _auc(wrong: NDArray[np.bool_], values: Sequence[float]) -> float:
-    known = ~np.isnan(np.array(values))
-    return float(roc_auc_score(wrong[known], -np.array(values)[known]))
+    mask = ~np.isnan(np.array(values))
+    return float(roc_auc_score(wrong[mask], -np.array(values)[mask]))
 
 
 def _mean_image(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageState, Caption]]:
@@ -248,14 +248,14 @@ def _mean_image(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageSta
 def _cost(scorer: Scorer, pools: NoncePools, pairs: LabelledPairs) -> float:
     """Time of attributions over time of trajectories, without image encoding. Processor time, which
     other programs hardly affect."""
-    timed = list(islice(states_of(scorer, pairs), _TIMED))
-    started = time.process_time()
-    for _ in run_trajectories(scorer, timed):
+    requests = list(islice(states_of(scorer, pairs), _TIMED))
+    start = time.process_time()
+    for _ in run_trajectories(scorer, requests):
         pass
-    trajectories = time.process_time() - started
-    started = time.process_time()
-    attributions(scorer, pools, iter(timed))
-    return (time.process_time() - started) / trajectories
+    trajectories = time.process_time() - start
+    start = time.process_time()
+    attributions(scorer, pools, iter(requests))
+    return (time.process_time() - start) / trajectories
 
 
 def markdown(evaluation: SupportEvaluation) -> str:
@@ -272,10 +272,10 @@ def markdown(evaluation: SupportEvaluation) -> str:
             "cost relative to trajectories")  # fmt: skip
     rows = []
     for name in dict.fromkeys(result.scorer for result in evaluation.results):
-        listed = [result for result in evaluation.results if result.scorer == name]
-        figures = cells(listed, "auc", "auc_within", "auc_by_basis", "control", "auc_by_support",
+        group = [result for result in evaluation.results if result.scorer == name]
+        figures = cells(group, "auc", "auc_within", "auc_by_basis", "control", "auc_by_support",
                         "auc_by_weakest", "auc_by_s_0")  # fmt: skip
-        cost = f"{mean_of([result.cost for result in listed]).mean:+.0%}"
-        rows.append([name, f"{len(listed)} × {listed[0].pairs}", *figures, cost])
+        cost = f"{mean_of([result.cost for result in group]).mean:+.0%}"
+        rows.append([name, f"{len(group)} × {group[0].pairs}", *figures, cost])
     return "\n\n".join([table(("without a model", "found", "mark"), without_model),
                         table(head, rows)])  # fmt: skip

@@ -62,36 +62,36 @@ def localisation(
 
     The word prior is cross-fitted on the two halves given by `test`; nothing else is fitted here.
     """
-    changed: dict[int, NDArray[np.bool_]] = {}
+    truth_by_row: dict[int, NDArray[np.bool_]] = {}
     for row, trajectory in enumerate(trajectories):
         words = range(len(trajectory.first_step_scores))
         truth = np.array([word in pairs.changed[row] for word in words], np.bool_)
         if trajectory.steps and truth.any() and not truth.all():
-            changed[row] = truth
-    if len(changed) < 2:
+            truth_by_row[row] = truth
+    if len(truth_by_row) < 2:
         return None
-    known = [trajectories[row] for row in changed]
-    scored: dict[str, list[WordScores]] = {
-        OURS: [word_scores(trajectory, weights) for trajectory in known],
-        "single deletion": [t.deletion_gains.astype(np.float64) for t in known],
-        "order of removal": [_order(trajectory) for trajectory in known],
-        PRIOR: _prior(pairs.captions, changed, test),
+    subset = [trajectories[row] for row in truth_by_row]
+    by_method: dict[str, list[WordScores]] = {
+        OURS: [word_scores(trajectory, weights) for trajectory in subset],
+        "single deletion": [t.deletion_gains.astype(np.float64) for t in subset],
+        "order of removal": [_order(trajectory) for trajectory in subset],
+        PRIOR: _prior(pairs.captions, truth_by_row, test),
     }
-    if all(trajectory.expectation is not None for trajectory in known):
-        scored[CAPTIONER] = [_surprise(trajectory) for trajectory in known]
-    for name, given in (("gradient", gradients), (INTERVENTION, interventions)):
-        if given is not None:
-            scored[name] = [given[row][: len(truth)] for row, truth in changed.items()]
-    phrases = [_in_its_phrase(pairs.captions[row], truth) for row, truth in changed.items()]
-    truths = list(zip(changed.values(), phrases, strict=True))
+    if all(trajectory.expectation is not None for trajectory in subset):
+        by_method[CAPTIONER] = [_surprise(trajectory) for trajectory in subset]
+    for name, values in (("gradient", gradients), (INTERVENTION, interventions)):
+        if values is not None:
+            by_method[name] = [values[row][: len(truth)] for row, truth in truth_by_row.items()]
+    phrases = [_in_its_phrase(pairs.captions[row], truth) for row, truth in truth_by_row.items()]
+    truths = list(zip(truth_by_row.values(), phrases, strict=True))
     hits = {
         name: np.array([_rates(*truth, of) for truth, of in zip(truths, scores, strict=True)])
-        for name, scores in scored.items()
+        for name, scores in by_method.items()
     }
     hits[CHANCE] = np.array(
         [(*_by_chance(truth), *_by_chance(phrase)[:2]) for truth, phrase in truths]
     )
-    kinds = np.array([pairs.kinds[row] for row in changed])
+    kinds = np.array([pairs.kinds[row] for row in truth_by_row])
     by_kind = {
         kind: {name: _mean(hits[name][kinds == kind]) for name in _BY_KIND if name in hits}
         for kind in sorted(set(kinds.tolist()))
@@ -133,21 +133,21 @@ def _prior(
     captions: Sequence[str], changed: dict[int, NDArray[np.bool_]], test: NDArray[np.bool_]
 ) -> list[WordScores]:
     """For each row of `changed`, the log-odds that each word was changed, from the text alone."""
-    seen = {row: _word_features(captions[row], len(truth)) for row, truth in changed.items()}
+    features = {row: _word_features(captions[row], len(truth)) for row, truth in changed.items()}
     by_row: dict[int, WordScores] = {}
     for half in (False, True):
         half_rows = [row for row in changed if bool(test[row]) is half]
         other = [row for row in changed if bool(test[row]) is not half]
         truth = np.concatenate([np.zeros(0, np.bool_), *(changed[row] for row in other)])
         if len(set(truth.tolist())) < 2:
-            by_row |= {row: np.zeros(len(seen[row])) for row in half_rows}
+            by_row |= {row: np.zeros(len(features[row])) for row in half_rows}
             continue
         names = DictVectorizer()
         model = LogisticRegression(C=1.0, max_iter=1000).fit(
-            names.fit_transform([word for row in other for word in seen[row]]), truth
+            names.fit_transform([word for row in other for word in features[row]]), truth
         )
         for row in half_rows:
-            by_row[row] = model.decision_function(names.transform(seen[row]))
+            by_row[row] = model.decision_function(names.transform(features[row]))
     return [by_row[row] for row in changed]
 
 
@@ -182,11 +182,11 @@ def _rates(
 
 def _by_chance(truth: NDArray[np.bool_]) -> tuple[float, float, float]:
     """Expected top-1, top-3 and AUC of random guessing; top-3 is 1 - P(all three guesses miss)."""
-    words, changed = len(truth), int(truth.sum())
-    missed = 1.0
-    for drawn in range(min(3, words)):
-        missed *= max(0, words - changed - drawn) / (words - drawn)
-    return changed / words, 1 - missed, 0.5
+    words, positives = len(truth), int(truth.sum())
+    miss_rate = 1.0
+    for draw in range(min(3, words)):
+        miss_rate *= max(0, words - positives - draw) / (words - draw)
+    return positives / words, 1 - miss_rate, 0.5
 
 
 def _mean(rates: NDArray[np.float64]) -> HitRates:

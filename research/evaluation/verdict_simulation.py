@@ -47,11 +47,11 @@ class Policy:
         """The first `count` pairs, and which of them were drawn at random."""
         value = -np.abs(world.p_error - 0.5) if self.uncertain else world.p_error
         queue = iter(np.argsort(-value, kind="stable").tolist())
-        drawn = iter(rng.permutation(len(value)).tolist())
+        permutation = iter(rng.permutation(len(value)).tolist())
         rows: dict[int, bool] = {}
         for turn in range(1, count + 1):
             at_random = turn <= self.first or (bool(self.every) and turn % self.every == 0)
-            row = next(row for row in (drawn if at_random else queue) if row not in rows)
+            row = next(row for row in (permutation if at_random else queue) if row not in rows)
             rows[row] = at_random
         return np.array(list(rows)), np.array(list(rows.values()))
 
@@ -90,20 +90,20 @@ class Outcome:
 def simulate(world: World, policy: Policy, count: int, seed: int) -> Outcome:
     """Judge `count` pairs of a world, learn, and measure on the others."""
     pairs = len(world.wrong)
-    rows, drawn = policy.select_pairs(world, count, np.random.default_rng((seed, count)))
+    rows, is_random = policy.select_pairs(world, count, np.random.default_rng((seed, count)))
     labels, at_random = np.full(pairs, -1), np.zeros(pairs, np.bool_)
-    labels[rows], at_random[rows] = world.wrong[rows], drawn
-    judged = JudgedPairs(
+    labels[rows], at_random[rows] = world.wrong[rows], is_random
+    judged_pairs = JudgedPairs(
         world.features, world.p_error, labels, at_random, list(range(pairs)), np.zeros(pairs),
         np.ones(pairs, np.bool_),
     )  # fmt: skip
     prior = Classifier(S_0, Calibration())  # only its probabilities are read
-    learnt = learn(prior, InUse(prior, world.p_error, np.zeros(pairs, np.bool_)), judged)
+    learnt = learn(prior, InUse(prior, world.p_error, np.zeros(pairs, np.bool_)), judged_pairs)
     update = learnt.classifier.update
     assert update is not None
-    marked = [row for row in rows.tolist() if row in world.words]
+    marked_rows = [row for row in rows.tolist() if row in world.words]
     words = learn_word_weights(
-        world.weights, [world.words[row] for row in marked], at_random[marked].tolist()
+        world.weights, [world.words[row] for row in marked_rows], at_random[marked_rows].tolist()
     )
     others = [words for row, words in world.words.items() if labels[row] < 0]
     rest = labels < 0
@@ -145,11 +145,11 @@ def outcomes(
     """Every simulation, by policy, kind of dataset and number of verdicts; those in the folder's
     `outcomes.jsonl` are not made again."""
     file = folder / "outcomes.jsonl"
-    known: dict[tuple[str, str, int, int], Outcome] = {}
+    by_key: dict[tuple[str, str, int, int], Outcome] = {}
     if file.exists():
         for line in file.read_text().splitlines():
             *key, numbers = json.loads(line)
-            known[tuple(key)] = Outcome(*numbers)
+            by_key[tuple(key)] = Outcome(*numbers)
     by_kind = defaultdict(list)
     with file.open("a") as lines:
         for policy in POLICIES:
@@ -157,11 +157,11 @@ def outcomes(
                 for count in COUNTS:
                     for seed in range(draws):
                         key = (policy.name, world.name, count, seed)
-                        if key not in known:
-                            known[key] = simulate(world, policy, count, seed)
-                            lines.write(json.dumps([*key, astuple(known[key])]) + "\n")
+                        if key not in by_key:
+                            by_key[key] = simulate(world, policy, count, seed)
+                            lines.write(json.dumps([*key, astuple(by_key[key])]) + "\n")
                             lines.flush()
-                        by_kind[policy.name, kind_of(world), count].append(known[key])
+                        by_kind[policy.name, kind_of(world), count].append(by_key[key])
     return by_kind
 
 

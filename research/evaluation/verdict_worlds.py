@@ -73,19 +73,19 @@ class World:
 
     @classmethod
     def read(cls, path: Path) -> "World":
-        with np.load(path) as saved:
+        with np.load(path) as archive:
             words = {}
-            if len(saved["marked"]):
-                ends = np.cumsum(saved["lengths"])[:-1]
-                flat = saved["signs"].reshape(-1, len(SIGNS))
+            if len(archive["marked"]):
+                ends = np.cumsum(archive["lengths"])[:-1]
+                flat = archive["signs"].reshape(-1, len(SIGNS))
                 signs = np.split(flat, ends)
-                function, truth = (np.split(saved[name], ends) for name in ("function", "truth"))
-                parts = zip(signs, saved["known"], function, truth, strict=True)
-                rows = zip(saved["marked"].tolist(), parts, strict=True)
+                function, truth = (np.split(archive[name], ends) for name in ("function", "truth"))
+                parts = zip(signs, archive["known"], function, truth, strict=True)
+                rows = zip(archive["marked"].tolist(), parts, strict=True)
                 words = {row: MarkedWords(*part) for row, part in rows}
             return cls(
-                path.stem, saved["features"], saved["p_error"], saved["wrong"], words,
-                WordWeights.from_json(json.loads(str(saved["weights"]))),
+                path.stem, archive["features"], archive["p_error"], archive["wrong"], words,
+                WordWeights.from_json(json.loads(str(archive["weights"]))),
             )  # fmt: skip
 
 
@@ -109,15 +109,15 @@ def draw_worlds(
     key = {"training": training, "seed": seed, "worlds": pairs}
 
     def score(labelled: LabelledPairs, what: str) -> list[Trajectory]:
-        named = {**key, "of": what}
-        trajectories = trajectories_of(cache, named, scorer, exploring, labelled)
-        return with_captioner(cache, named, captioner, trajectories, labelled)
+        cache_key = {**key, "of": what}
+        trajectories = trajectories_of(cache, cache_key, scorer, exploring, labelled)
+        return with_captioner(cache, cache_key, captioner, trajectories, labelled)
 
     clean = score(_without_errors(from_scenes(pairs, NOISES[0], seed)), "originals")
     for noise in NOISES:
-        labelled = from_scenes(pairs, noise, seed)
-        noisy = score(labelled, noise)
-        order = np.random.default_rng((seed, 3)).permutation(np.flatnonzero(labelled.wrong))
+        sample = from_scenes(pairs, noise, seed)
+        noisy = score(sample, noise)
+        order = np.random.default_rng((seed, 3)).permutation(np.flatnonzero(sample.wrong))
         for rate in RATES:
             name = f"{training or 'seed-0'} {noise} {rate}"
             if name in has:
@@ -126,24 +126,24 @@ def draw_worlds(
             wrong[order[: round(pairs * rate / 100)]] = True
             rows = [noisy[i] if wrong[i] else clean[i] for i in range(pairs)]
             dataset = replace(
-                labelled,
+                sample,
                 captions=[row.caption.text for row in rows],
                 wrong=wrong,
             )
             copies = {**key, "copies": f"{noise} {rate}"}
-            started = cold_start(
+            detector = cold_start(
                 dataset.captions,
                 rows,
                 score_captions(cache, copies, scorer, captioner, exploring, dataset),
                 dataset.groups,
             )
-            marked = {
+            marked_words = {
                 i: words
                 for i in np.flatnonzero(wrong).tolist()
-                if (words := MarkedWords.of(rows[i], _spans(rows[i], labelled.changed[i])))
+                if (words := MarkedWords.of(rows[i], _spans(rows[i], sample.changed[i])))
             }
-            weights = started.classifier.words
-            yield World(name, feature_matrix(rows), started.p_error, wrong, marked, weights)
+            weights = detector.classifier.words
+            yield World(name, feature_matrix(rows), detector.p_error, wrong, marked_words, weights)
 
 
 def demo_world() -> World:
@@ -161,16 +161,16 @@ def demo_world() -> World:
             for pair, caption in zip(*batch, strict=True)
         ]
         store.close()
-    known = [truth[pair.external_id] for pair, _ in rows]
+    truths = [truth[pair.external_id] for pair, _ in rows]
     readings = [classifier.read(trajectory) for _, trajectory in rows]
     return World(
         "demo",
         feature_matrix(readings),
         np.array([pair.p_error for pair, _ in rows]),
-        np.array([of_pair.is_error for of_pair in known]),
+        np.array([of_pair.is_error for of_pair in truths]),
         {
             i: words
-            for i, (reading, of_pair) in enumerate(zip(readings, known, strict=True))
+            for i, (reading, of_pair) in enumerate(zip(readings, truths, strict=True))
             if of_pair.is_error and (words := MarkedWords.of(reading, of_pair.changed))
         },
         classifier.words,

@@ -63,11 +63,11 @@ class AlignScoreModel(torch.nn.Module):
         super().__init__()
         self.base_model = encoder
         self.tri_layer = torch.nn.Linear(encoder.config.hidden_size, 3)
-        wanted = self.state_dict()
-        weights = {name: value for name, value in tensors.items() if name in wanted}
+        state = self.state_dict()
+        weights = {name: value for name, value in tensors.items() if name in state}
         # Position ids are a constant of the encoder that newer versions do not store.
-        missing = [name for name in wanted if name not in weights and "position_ids" not in name]
-        if missing or any(weights[name].shape != wanted[name].shape for name in weights):
+        missing = [name for name in state if name not in weights and "position_ids" not in name]
+        if missing or any(weights[name].shape != state[name].shape for name in weights):
             raise ModelMismatch(
                 f"This checkpoint does not fit {encoder.config.name_or_path}, on which AlignScore "
                 "is built: AlignScore-base needs roberta-base, AlignScore-large roberta-large."
@@ -79,8 +79,8 @@ class AlignScoreModel(torch.nn.Module):
         return self.tri_layer.weight.device
 
     def forward(self, **inputs: torch.Tensor) -> _AlignScoreOutput:
-        pooled = self.base_model(**inputs).pooler_output
-        return _AlignScoreOutput(self.tri_layer(pooled))
+        embedding = self.base_model(**inputs).pooler_output
+        return _AlignScoreOutput(self.tri_layer(embedding))
 
 
 def load_alignscore(path: Path, encoder: str, device: str = "cpu") -> ConsistencyModel:
@@ -112,8 +112,8 @@ def load_consistency_model(name: str, device: str = "cpu") -> ConsistencyModel:
     if name.endswith(ENDING):
         path = Path(name).expanduser()
         beside = path.parent / "encoder"
-        published = "roberta-base" if "base" in path.name.lower() else "roberta-large"
-        return load_alignscore(path, str(beside) if beside.is_dir() else published, device)
+        encoder_name = "roberta-base" if "base" in path.name.lower() else "roberta-large"
+        return load_alignscore(path, str(beside) if beside.is_dir() else encoder_name, device)
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     what = "The NLI model"

@@ -32,24 +32,24 @@ def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
     >>> changed_spans("A brown dog on grass", "An orange dog on sand")
     ((3, 9), (17, 21))
     """
-    old, parsed = Caption.parse(original), Caption.parse(new)
-    before = [word.lower() for word in old.words]
-    after = [word.lower() for word in parsed.words]
+    old_caption, new_caption = Caption.parse(original), Caption.parse(new)
+    before = [word.lower() for word in old_caption.words]
+    after = [word.lower() for word in new_caption.words]
     new_places = new_words(before, after, FUNCTION_WORDS)
     new_places |= jumped_over(before, after, FUNCTION_WORDS)
-    denied: set[int] = set()
+    denials: set[int] = set()
     for run in changes(before, after):
         for j in run.new:
             if after[j] in NEGATIONS:
-                denied.update(governed_by(after, j))
+                denials.update(governed_by(after, j))
         if any(before[i] in NEGATIONS for i in run.old):
-            denied.update(governed_by(after, run.new.stop - 1))
-    if denied:
-        new_places = frozenset(j for j in new_places if after[j] not in FUNCTION_WORDS) | denied
+            denials.update(governed_by(after, run.new.stop - 1))
+    if denials:
+        new_places = frozenset(j for j in new_places if after[j] not in FUNCTION_WORDS) | denials
     if not new_places:
         gaps = [run.new.start for run in changes(before, after)]
         new_places = frozenset(j for gap in gaps for j in (gap - 1, gap) if 0 <= j < len(after))
-    return tuple(parsed.spans[j] for j in sorted(new_places))
+    return tuple(new_caption.spans[j] for j in sorted(new_places))
 
 
 def new_words(
@@ -61,8 +61,8 @@ def new_words(
     >>> sorted(new_words("a dog".split(), "an orange dog".split(), {"a", "an"}))
     [1]
     """
-    changed = frozenset(j for run in changes(old, new) for j in run.new)
-    return frozenset(j for j in changed if new[j] not in function_words) or changed
+    indices = frozenset(j for run in changes(old, new) for j in run.new)
+    return frozenset(j for j in indices if new[j] not in function_words) or indices
 
 
 def jumped_over(
@@ -76,14 +76,14 @@ def jumped_over(
     [1, 2, 3, 4]
     """
     runs = align(old, new)
-    removed = {old[i]: n for n, run in enumerate(runs) if not run.kept for i in run.old}
+    removals = {old[i]: n for n, run in enumerate(runs) if not run.kept for i in run.old}
     between: set[int] = set()
     for n, run in enumerate(runs):
         if run.kept:
             continue
         for word in {new[j] for j in run.new} - set(function_words):
-            if word in removed and removed[word] != n:
-                first, last = sorted((n, removed[word]))
+            if word in removals and removals[word] != n:
+                first, last = sorted((n, removals[word]))
                 between.update(j for other in runs[first + 1 : last] for j in other.new)
     return frozenset(j for j in between if new[j] not in function_words)
 
@@ -128,8 +128,8 @@ class LanguageModelNoise:
             self.refused += 1
             return None
         scores = self.consistency.scores(text, variants)
-        ranked = sorted(zip(scores, variants, strict=True))
-        _, candidate = generator.choice(ranked[:KEPT])
+        ranking = sorted(zip(scores, variants, strict=True))
+        _, candidate = generator.choice(ranking[:KEPT])
         return NoisyCaption(
             candidate, changed_spans(text, candidate), "fine_grained", ("language model",), text
         )
@@ -187,8 +187,8 @@ def usable(original: str, variants: Sequence[str]) -> list[str]:
     by_words: dict[tuple[str, ...], str] = {}
     for variant in variants:
         words = tuple(word.lower() for word in Caption.parse(variant).words)
-        shared = len(set(original_words) & set(words))
-        if list(words) == original_words or shared < _SHARED * min(
+        overlap = len(set(original_words) & set(words))
+        if list(words) == original_words or overlap < _SHARED * min(
             len(set(original_words)), len(set(words))
         ):
             continue
