@@ -30,10 +30,9 @@ test: install-dev system-packages lint types tests
 WORKERS := $(shell $(PYTHON) -c "import os; print(min(6, max(2, os.cpu_count() or 2) + 1))")
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n $(WORKERS) \
 	--dist loadfile --no-loadscope-reorder --max-worker-restart 0
-# A test that fails is run once more, and the summary says so (R): many of them share two cores with
-# browsers, servers and kills. Nightly runs none again, so that an unsteady test is seen.
+# No test is run again: an unsteady test is a fault, often the product's.
 tests: install-dev
-	$(PYTEST) -m "not nightly" --reruns 1 -rfER
+	$(PYTEST) -m "not nightly" -rfE
 
 nightly: install-dev system-packages lint types
 	$(PYTEST)

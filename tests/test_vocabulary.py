@@ -18,6 +18,11 @@ PARTICIPLES = {
     "added", "asked", "chosen", "given", "gone", "kept", "known", "listed", "made", "read",
     "removed", "seen", "shown", "stored", "taken", "written",
 }  # fmt: skip
+#: More of them, which no variable is called; an argument may be.
+NO_VARIABLE = PARTICIPLES | {
+    "begun", "computed", "counted", "described", "drawn", "held", "judged", "loaded", "marked",
+    "named", "opened", "ranked", "sampled", "started",
+}  # fmt: skip
 #: The folders that have none; add to these, never take away.
 WITHOUT_PARTICIPLES = ("backend", "db", "traced_ui")
 #: Also the option's name, and the key in stored jobs.
@@ -95,11 +100,12 @@ def bare_participles(source: str) -> list[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef):
             fields |= {id(x.target) for x in node.body if isinstance(x, ast.AnnAssign)}
-        elif isinstance(node, ast.arg):
+        elif isinstance(node, ast.arg) and node.arg.strip("_") in PARTICIPLES:
             names.append(node.arg)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names += [] if id(node) in fields else [node.id]
-    return [name for name in names if name.strip("_") in PARTICIPLES]
+            is_variable = id(node) not in fields and node.id.strip("_") in NO_VARIABLE
+            names += [node.id] * is_variable
+    return names
 
 
 #: Participles that do not end in -ed.

@@ -175,13 +175,8 @@ def build_keys(workspace: Workspace) -> None:
 
     gr.on(None, draw, None, [listing, form], **QUIET)
     make.click(**wire(create, [label, scope], [message, listing, label], message))
-<<<<<<< HEAD
-    to_ask = [going, revoking.column, revoking.question, message]
-    listing.select(**wire(ask, None, to_ask, message))
-=======
     outputs = [going, revoking.column, revoking.question, message]
     listing.select(**wire(ask, None, outputs, message))
->>>>>>> w-names-c
     revoking.sure.click(**wire(revoke, [going], [message, listing, revoking.column], message))
 
 

@@ -203,9 +203,10 @@ def restore(
         versions.clear()
         return number
 
-    for done, (old, new) in enumerate(_side_by_side(store, dataset_id, snapshot, None), start=1):
-        if old is None:
-            continue
+    pairs = ((old, new) for old, new in _side_by_side(store, dataset_id, snapshot, None) if old)
+    for done, (old, new) in enumerate(pairs, start=1):
+        if done % _AT_ONCE == 0:
+            progress(done, snapshot.pairs, "Restoring")
         gone_count += new is None
         reworded_count += new is not None and new.caption != old.caption
         if new is None or new.caption != old.caption or _is_same(old, new):
@@ -215,7 +216,6 @@ def restore(
             restored_count += 1
         elif len(versions) == verdict_queries.AT_ONCE:
             restored_count += write()
-            progress(done, snapshot.pairs, "Restoring")
     if versions and not is_dry_run:
         restored_count += write()
     return RestoreReport(name, restored_count, reworded_count, gone_count, is_dry_run)

@@ -273,7 +273,7 @@ def _count(
     true = [facts(scene) for scene in drawn.scenes]
     captions: dict[str, list[str]] = {"original": [texts[0] for texts in drawn.captions]}
     boosts: dict[str, list[tuple[int, str]]] = {"blend": [], "holistic": []}
-    offers: Counter[str] = Counter()
+    suggestion_counts: Counter[str] = Counter()
     strikes: dict[str, Counter[str]] = {}
     human_lost = others = too_long = refusals = 0
     for i, proposals in considered.items():
@@ -293,7 +293,9 @@ def _count(
             else:
                 others += len(losses)
             boosts[proposal.boost.kind].append((i, proposal.guarded.caption))
-            offers[proposal.boost.kind] += proposal.suggestion is not None and not proposal.reason
+            suggestion_counts[proposal.boost.kind] += (
+                proposal.suggestion is not None and not proposal.reason
+            )
             human_lost += len(_read(drawn.captions[i][0]) - _with_implied(after))
     for kind, earlier in (("blend", "original"), ("holistic", "blend")):
         captions[kind] = list(captions[earlier])
@@ -320,7 +322,7 @@ def _count(
             for kind, n in sorted(strikes.items())
         ],
         outcomes=dict(outcomes),
-        offered=dict(offers),
+        offered=dict(suggestion_counts),
         human=human_lost,
         others=others,
         too_long=too_long,
