@@ -77,6 +77,7 @@ def test_guidelines_are_written_and_shown_next_to_the_pair(page: Page) -> None:
     expect(box.locator("h3")).to_be_visible()
     expect(box.locator("em")).to_have_text("Name")
     expect(box).to_contain_text("<b>all</b>")
+    page.locator("[data-ready]").evaluate("board => { board.dataset.ready = 0; }")
     press(page, "j")
     expect(box.locator("h3")).to_be_visible()  # still open on the next pair
     page.keyboard.press("i")
