@@ -94,7 +94,7 @@ class Measure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredRecord:
     """A record with the numbers of a pair. Those of the method itself are attributes as well."""
 
     numbers: Numbers

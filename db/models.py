@@ -267,7 +267,7 @@ class Run(Base):
     )
 
 
-class _Packed:
+class _PackedTrajectory:
     """A trajectory's values, packed; see `queries/trajectory_queries.py`."""
 
     scores: Mapped[bytes] = mapped_column(LargeBinary)
@@ -287,7 +287,7 @@ class _Packed:
     whole: Mapped[bool] = mapped_column(Boolean, server_default=true())
 
 
-class Trajectory(_Packed, Base):
+class Trajectory(_PackedTrajectory, Base):
     """The trajectory of a pair's caption under one run, or one of each of its claims. `start`,
     `end`: the claim's characters; an `end` of NULL: the whole caption."""
 
@@ -306,7 +306,7 @@ Index(
 )  # fmt: skip
 
 
-class CopyTrajectory(_Packed, Base):
+class CopyTrajectory(_PackedTrajectory, Base):
     """The trajectory of a noisy copy of a pair's caption, for training."""
 
     __tablename__ = "copy_trajectories"

@@ -19,7 +19,7 @@ POLL = 0.02
 
 
 @dataclass
-class Served:
+class RunningServer:
     """A running server. `requests`: the bodies of all requests received, in order; `keys`: their
     Authorization headers; `models`: what it says it serves."""
 
@@ -30,9 +30,9 @@ class Served:
 
 
 @contextmanager
-def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
+def chat_server(respond: Respond, port: int = 0) -> Iterator[RunningServer]:
     """Serve on the loopback interface until the block ends. `port` 0: any free port."""
-    service = Served("")
+    service = RunningServer("")
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # the name that http.server requires

@@ -138,6 +138,21 @@ def test_a_function_is_a_verb() -> None:
         assert [name for name in functions if is_participle(name)] == [], path
 
 
+def test_a_class_is_a_noun() -> None:
+    """An exception may say what has happened."""
+    for path in modules():
+        if path.relative_to(ROOT).parts[0] == "tests":
+            continue
+        classes = [
+            node.name.strip("_")
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ClassDef)
+            and not any(ast.unparse(base).endswith(("Error", "Exception")) for base in node.bases)
+        ]
+        of_one_word = [name.lower() for name in classes if name.istitle()]
+        assert [name for name in of_one_word if is_participle(name)] == [], path
+
+
 def test_a_name_is_a_noun() -> None:
     for path in modules():
         if path.relative_to(ROOT).parts[0] in WITHOUT_PARTICIPLES:

@@ -380,7 +380,7 @@ TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
 )  # fmt: skip
 
 
-class VerdictGiven(Options):
+class VerdictBody(Options):
     """See `decide` for the fields."""
 
     verdict: Text
@@ -390,14 +390,14 @@ class VerdictGiven(Options):
     sampling: Text = ""
 
 
-class ClaimJudged(Options):
+class ClaimBody(Options):
     """See `judge_claim` for the fields."""
 
     judgement: Text
     sampling: Text = ""
 
 
-class RuleWanted(Options):
+class RuleBody(Options):
     """`queue`: as in its address; `number`: what the preview said; `replaces`: see there."""
 
     verdict: Text
@@ -406,7 +406,7 @@ class RuleWanted(Options):
     replaces: bool = False
 
 
-class TagWanted(Options):
+class TagBody(Options):
     """`pairs`: their ids; `remove`: take the tag from them."""
 
     name: Text
@@ -414,7 +414,7 @@ class TagWanted(Options):
     remove: bool = False
 
 
-class TagRenamed(Options):
+class TagRenameBody(Options):
     name: Text
     new: Text
 
@@ -437,7 +437,7 @@ else:
 def put_verdict(
     caller: Writer,
     pair: Id,
-    body: VerdictGiven,
+    body: VerdictBody,
     response: Response,
     if_match: Annotated[Text | None, Header(description="The pair's `etag`.")] = None,
 ) -> Verdict:
@@ -451,7 +451,7 @@ def put_claim(
     caller: Writer,
     pair: Id,
     claim: Id,
-    body: ClaimJudged,
+    body: ClaimBody,
     response: Response,
     if_match: Annotated[Text | None, Header(description="The pair's `etag`.")] = None,
 ) -> Verdict:
@@ -496,7 +496,7 @@ def preview_rule(
 
 
 def give_rule(
-    caller: Writer, dataset: Id, wanted: RuleWanted, response: Response
+    caller: Writer, dataset: Id, wanted: RuleBody, response: Response
 ) -> RuleReport | Job:
     """One verdict for all pairs of a queue, by a rule: nobody's opinion, undone by one `undo`. A
     long one answers with its job. 412 if more pairs match than the preview's number."""
@@ -515,7 +515,7 @@ def tags(caller: Reader, dataset: Id) -> dict[str, int]:
     return caller.workspace.review.tags(caller.find(dataset))
 
 
-def tag(caller: Writer, dataset: Id, wanted: TagWanted) -> list[int]:
+def tag(caller: Writer, dataset: Id, wanted: TagBody) -> list[int]:
     """Tag pairs, or take the tag from them; the pairs that have changed."""
     among = QueueFilter(caller.find(dataset), among=tuple(wanted.pairs))
     rows = caller.workspace.review.queue_page(among, None, len(wanted.pairs)).rows
@@ -525,7 +525,7 @@ def tag(caller: Writer, dataset: Id, wanted: TagWanted) -> list[int]:
     return caller.workspace.review.tag(pair_ids, wanted.name, caller.author, wanted.remove)
 
 
-def rename_tag(caller: Writer, dataset: Id, wanted: TagRenamed) -> dict[str, int]:
+def rename_tag(caller: Writer, dataset: Id, wanted: TagRenameBody) -> dict[str, int]:
     """Rename a tag, or merge it into one that exists; the dataset's tags afterwards."""
     caller.workspace.review.rename_tag(caller.find(dataset), wanted.name, wanted.new, caller.author)
     return tags(caller, dataset)

@@ -73,7 +73,7 @@ Numbers: Any = create_model(
 )
 
 
-class Scored(Numbers):
+class ScoredPair(Numbers):
     """A pair's identity, its scores and the verdict on it."""
 
     id: int = Field(validation_alias="pair_id")
@@ -86,7 +86,7 @@ class Scored(Numbers):
     note: str
 
 
-class QueueRow(Scored):
+class QueueRow(ScoredPair):
     sampling: str = Field(
         description="How it comes to be here; pass it on with the verdict. random: drawn at random."
     )
@@ -213,7 +213,7 @@ class Claim(Record):
     is_gone: bool = Field(description="Whether the corrected caption is without it.")
 
 
-class Pair(Scored):
+class Pair(ScoredPair):
     picture: str = Field(description="Its address, from this server's page.")
     guidelines: str = Field(description="Of the dataset, in Markdown.")
     picture_issues: list[str]

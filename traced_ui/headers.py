@@ -38,7 +38,7 @@ _SAME_FOR_ALL = ("/assets/", "/static/", "/svelte/", "/theme.css")
 _COMPRESSED = ("/review/", "/board/")
 
 
-class Compressed(GZipMiddleware):
+class CompressionMiddleware(GZipMiddleware):
     """Compresses the pages themselves and what the review page loads."""
 
     def __init__(self, app: ASGIApp, pages: Collection[str], compresslevel: int) -> None:

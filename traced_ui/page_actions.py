@@ -44,7 +44,7 @@ _OPENING = ("visit", "dataset")
 Parts = dict[str, str]
 
 
-class Selected(NamedTuple):
+class SelectedCard(NamedTuple):
     """A card of the grid, as it was on the screen."""
 
     pair: int
@@ -83,7 +83,7 @@ class PageAction(BaseModel):
     word: int = -1
     decision: str = ""
     #: Selected in the grid: pair, version and fingerprint of what was on the screen.
-    pairs: list[Selected] = Field(default_factory=list, max_length=1000)
+    pairs: list[SelectedCard] = Field(default_factory=list, max_length=1000)
     edit: dict[str, str | bool] = Field(default_factory=dict)
 
 

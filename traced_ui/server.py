@@ -20,7 +20,7 @@ from backend.errors import INTERRUPTED, StoreError, TracedError, explain
 from backend.workspace import NOBODY, Workspace
 from traced_ui import api, board, header, layout, playground, rooms, transfers
 from traced_ui.file_guard import FileGuard
-from traced_ui.headers import Compressed, SafeHeaders
+from traced_ui.headers import CompressionMiddleware, SafeHeaders
 from traced_ui.hosts import BelowPath, EarlierAddresses, HostGuard
 from traced_ui.layout import STYLES, make_theme
 from traced_ui.login import Guard, add_routes, curator_of
@@ -89,7 +89,7 @@ def create_app(
         preload={path: _preload(path) for path in rooms.PATHS},
         frame=settings.frame,
     )
-    app.add_middleware(Compressed, compresslevel=5, pages=rooms.PATHS)
+    app.add_middleware(CompressionMiddleware, compresslevel=5, pages=rooms.PATHS)
     app.add_middleware(EarlierAddresses, root=root)
     app.add_middleware(BelowPath, root=root)
 

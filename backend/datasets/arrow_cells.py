@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backend.datasets.cells import Embedded, Unusable, trim
+from backend.datasets.cells import EmbeddedImage, Unusable, trim
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.regular_files import open_regular, open_within
 from backend.datasets.text_files import LONGEST_LINE, MOST_BYTES
@@ -204,7 +204,7 @@ def image_cell(cell: pa.Scalar, address: str) -> Any:
         ]
     if isinstance(cell, pa.StructScalar) and not cell["bytes"].is_valid:
         return str(value_of(cell["path"]) or "") if "path" in cell else ""
-    return Embedded(address)
+    return EmbeddedImage(address)
 
 
 def is_list(kind: pa.DataType) -> bool:

@@ -101,7 +101,7 @@ class BadCell(ValueError):
     """A value that cannot be stored; the message says what is wrong with it."""
 
 
-class Embedded(str):
+class EmbeddedImage(str):
     """The address of an image inside its container (see `containers`), if a cell contains it."""
 
     __slots__ = ()
@@ -123,7 +123,7 @@ def text_of(value: Any) -> str:
         return ""
     if isinstance(value, Unusable):
         raise BadCell(value.reason)
-    if isinstance(value, Embedded):
+    if isinstance(value, EmbeddedImage):
         raise BadCell("it holds binary data, not text")
     if isinstance(value, str):
         return value

@@ -243,7 +243,7 @@ def member_name(place: str) -> str:
     return (inner.partition("/")[2] if ending == ".tar" else inner).replace("\\", "/")
 
 
-class _Opened:
+class _ContainerPool:
     """A pool of open containers, each used exclusively; a changed file is reopened."""
 
     def __init__(self, open_file: Callable[[Path], Any]) -> None:
@@ -365,7 +365,7 @@ def _opened_zip(path: Path) -> tuple[zipfile.ZipFile, ZipMembers]:
     return archive, ZipMembers(archive)
 
 
-_zips = _Opened(_opened_zip)
+_zips = _ContainerPool(_opened_zip)
 #: The flag of a member whose name is said to be UTF-8 (APPNOTE.TXT, 4.4.4, bit 11).
 _IS_UTF_8 = 0x800
 #: Compression methods with bounded output: with others a few bytes may expand to gigabytes at once,
@@ -386,8 +386,8 @@ def zip_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     return about
 
 
-_parquets = _Opened(_ParquetRows)
-_arrows = _Opened(_ArrowRows)
+_parquets = _ContainerPool(_ParquetRows)
+_arrows = _ContainerPool(_ArrowRows)
 
 
 def _from_tar(path: Path, inner: str) -> bytes:
@@ -417,7 +417,7 @@ def _from_zip(path: Path, inner: str) -> bytes:
     return content
 
 
-def _from_rows(opened: _Opened) -> Callable[[Path, str], bytes]:
+def _from_rows(opened: _ContainerPool) -> Callable[[Path, str], bytes]:
     def read(path: Path, inner: str) -> bytes:
         row, _, column = inner.partition("/")
         rows, lock = opened.use(path)

@@ -86,7 +86,7 @@ class _TimedStream(httpcore.NetworkStream):
         return self._plain.get_extra_info(info)
 
 
-class _Checked(httpcore.NetworkBackend):
+class _CheckedNetwork(httpcore.NetworkBackend):
     """Connects only to public addresses, before the deadline."""
 
     def __init__(self, allow_private: bool, deadline: _Deadline) -> None:
@@ -191,7 +191,7 @@ class Fetcher:
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl.create_default_context(),
             max_connections=connections,
-            network_backend=_Checked(limits.allow_private, self._deadline),
+            network_backend=_CheckedNetwork(limits.allow_private, self._deadline),
         )
 
     def fetch(self, url: str) -> bytes:

@@ -84,9 +84,9 @@ class JsonFile:
             self._copy.seek(0)
             yield self._copy
 
-    def _source(self, file: IO[bytes]) -> "IO[bytes] | _Replaced":
+    def _source(self, file: IO[bytes]) -> "IO[bytes] | _ReplacedFile":
         file.seek(len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0)
-        return _Replaced(file, self._replaced) if self._replaced else file
+        return _ReplacedFile(file, self._replaced) if self._replaced else file
 
     def _outline(self) -> frozenset[str]:
         arrays, key, depth, is_object = set(), "", 0, False
@@ -150,7 +150,7 @@ def _is_endless(number: bytes) -> bool:
         return False  # not a number: left to the parser to report
 
 
-class _Replaced:
+class _ReplacedFile:
     """A file in which the numbers at `places` are replaced."""
 
     def __init__(self, file: IO[bytes], places: list[tuple[int, int, bytes]]) -> None:

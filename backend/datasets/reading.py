@@ -28,7 +28,7 @@ from backend.datasets.caption_texts import TextReader, captions_of, listed_capti
 from backend.datasets.caption_writers import Writer, common_writer, writer_in
 from backend.datasets.cells import (
     BadCell,
-    Embedded,
+    EmbeddedImage,
     TableRow,
     json_value,
     size_of,
@@ -293,7 +293,7 @@ class DatasetReader:
         requested."""
         names = list(dict.fromkeys(key for row in rows for key in row))
         picture_columns = {
-            key for row in rows for key, value in row.items() if isinstance(value, Embedded)
+            key for row in rows for key, value in row.items() if isinstance(value, EmbeddedImage)
         }
         options = self.options
         if options.uncaptioned and not usual_name(names, CAPTION_NAMES):
@@ -333,7 +333,7 @@ class DatasetReader:
             return
         if "\0" not in path_text and (problem := text_problem(path_text)):
             raise BadCell(f"The image path '{trim(path_text)}': {problem}")
-        is_address = isinstance(row.values.get(columns.image), Embedded)
+        is_address = isinstance(row.values.get(columns.image), EmbeddedImage)
         path = (
             paths.picture_in_container(table.parent, path_text)
             if is_address
@@ -518,7 +518,7 @@ def _of_column(
     """A cell's converted value. Raises BadCell naming the column. `embedded`: it may be an image's
     address."""
     value = values.get(column)
-    if embedded and isinstance(value, Embedded):
+    if embedded and isinstance(value, EmbeddedImage):
         return str(value)
     try:
         return convert(value)

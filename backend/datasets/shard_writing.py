@@ -166,7 +166,7 @@ def _write_shards(
     A shard with the same rows and images, finished by an interrupted export, is reused.
     """
     part = target.part
-    finished_shards = _Finished(part)
+    finished_shards = _FinishedShards(part)
     waiting: dict[str, list[tuple[int, ExportRow]]] = {}
     numbers: dict[str, int] = {}
     shard_names: set[str] = set()
@@ -200,7 +200,7 @@ def _write_shards(
     return count
 
 
-class _Finished:
+class _FinishedShards:
     """The list of finished shards and their digests, in a file next to them."""
 
     def __init__(self, part: Path) -> None:

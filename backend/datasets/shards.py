@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from backend.datasets.caption_texts import TextReader, unreadable_picture
-from backend.datasets.cells import Embedded, TableRow, json_object, trim
+from backend.datasets.cells import EmbeddedImage, TableRow, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.containers import SEPARATOR, ZipMembers, tar_member, zip_member
 from backend.datasets.csv_table import csv_rows
@@ -184,7 +184,7 @@ class _TarMember:
     key: str
     stem: str
     ending: str
-    address: Embedded
+    address: EmbeddedImage
     text: bytes | None
 
     @property
@@ -230,7 +230,7 @@ def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) ->
     if last in (*CAPTIONS, ".json") and entry.size <= _MOST_TEXT:
         file = archive.extractfile(entry)
         text = file.read() if file is not None else b""
-    address = Embedded(f"{path.name}{SEPARATOR}{inner}")
+    address = EmbeddedImage(f"{path.name}{SEPARATOR}{inner}")
     return _TarMember(entry.name, key, stem, ending, address, text)
 
 

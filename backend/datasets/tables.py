@@ -21,7 +21,7 @@ from backend.datasets.arrow_cells import (
     is_list,
     value_of,
 )
-from backend.datasets.cells import Embedded, TableRow, UniqueNames, check_names, unique_names
+from backend.datasets.cells import EmbeddedImage, TableRow, UniqueNames, check_names, unique_names
 from backend.datasets.containers import SEPARATOR
 from backend.datasets.csv_table import csv_rows
 from backend.datasets.parquet_groups import OpenParquet, open_parquet, rows_at_once
@@ -139,7 +139,7 @@ def _cell(path: Path, row: int, column: str, places: _Places | _Lists, in_group:
     if isinstance(places, _Lists):
         return places.cell(in_group, address)
     outside = places.outside(in_group)
-    return Embedded(address) if outside is None else outside
+    return EmbeddedImage(address) if outside is None else outside
 
 
 def _peek(opened: OpenParquet, column: str) -> Any:

@@ -110,7 +110,7 @@ def encoding_of(
         if not guess or name.lower().endswith(_JSON):
             wide = _without_mark(file.read(_SAMPLE))
             return Encoding(wide, _read_as(name, wide)) if wide else Encoding("utf-8-sig")
-        return _guess_encoding(_Sampled(file), name)
+        return _guess_encoding(_EncodingSample(file), name)
     finally:
         file.seek(start)
 
@@ -263,7 +263,7 @@ def known_encoding(name: str) -> str:
     return "utf-8-sig" if codec.name == "utf-8" else codec.name
 
 
-class _Sampled:
+class _EncodingSample:
     """Statistics about a file's encoding, collected in one pass."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -292,7 +292,7 @@ class _Sampled:
         self.strange = b"".join(lines)
 
 
-def _guess_encoding(sample: _Sampled, name: str) -> Encoding:
+def _guess_encoding(sample: _EncodingSample, name: str) -> Encoding:
     if wide := _without_mark(sample.head):
         return Encoding(wide, _read_as(name, wide))
     # Invalid lines in a mostly UTF-8 file are reported line by line.

@@ -9,7 +9,7 @@ from db.queries import plot_queries as plots
 
 
 @dataclass(frozen=True)
-class ErrorsLeft:
+class RemainingErrors:
     """`total`: pairs in all; `pairs`: that an export would write; `sample`: speaks for all captions
     as they were, of which `mended` were corrected or left out since; those called wrong stay as
     they are."""
@@ -44,7 +44,7 @@ class ErrorsLeft:
         )
 
 
-def errors_left(store: Store, dataset_id: int, split: str | None = None) -> ErrorsLeft:
+def errors_left(store: Store, dataset_id: int, split: str | None = None) -> RemainingErrors:
     """`split`: only the pairs of this split."""
     with store.reading() as session:
         progress = plots.review_progress(session, dataset_id, split=split)
@@ -52,4 +52,6 @@ def errors_left(store: Store, dataset_id: int, split: str | None = None) -> Erro
     total = sum(by_decision.values())
     pairs = total - sum(by_decision.get(each, 0) for each in NOT_EXPORTED)
     sample = Sample(progress.below, progress.sample, progress.wrong_in_sample)
-    return ErrorsLeft(total, pairs, sample, progress.errors_found - by_decision.get("wrong", 0))
+    return RemainingErrors(
+        total, pairs, sample, progress.errors_found - by_decision.get("wrong", 0)
+    )

@@ -374,7 +374,7 @@ def _at_least(line: float | None) -> str:
 
 
 @dataclass(frozen=True)
-class Lost:
+class SelectionLosses:
     """Losses of a selection, so that no filter removes a kind of caption unnoticed.
 
     `kinds`: for each kind of word, the share of its occurrences that stays; `short`: the share of
@@ -409,7 +409,7 @@ class SelectionReport:
     align_line: float | None
     keep_line: float | None
     refitted: bool
-    lost: Lost
+    lost: SelectionLosses
     stays: dict[str, str] = field(default_factory=dict)
     goes: dict[str, dict[str, str]] = field(default_factory=dict)
     view: str = ""

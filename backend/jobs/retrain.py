@@ -23,7 +23,7 @@ from backend.engine.detection.verdict_learning import (
     FEWEST_VERDICTS,
     InUse,
     JudgedPairs,
-    Learnt,
+    LearntClassifier,
     check_verdicts,
     learn,
 )
@@ -327,7 +327,7 @@ def _marked_words(
     return marked_words, at_random
 
 
-def _order_change(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
+def _order_change(store: Store, run: RunRow, learnt: LearntClassifier) -> dict[str, Any]:
     """How the order of all pairs would change; {} if some are not ranked yet."""
     every = rank_pairs(store, run, learnt.classifier)
     before, after = every.before, every.after

@@ -29,7 +29,7 @@ from backend.engine.two_stages import (
     select,
 )
 from backend.errors import SettingsError
-from backend.jobs.reports import SHORT, Lost, SelectionReport, TwoStage
+from backend.jobs.reports import SHORT, SelectionLosses, SelectionReport, TwoStage
 from backend.jobs.selection_criteria import Criterion
 from backend.measures import MEASURES
 from backend.progress import Progress, no_progress
@@ -277,7 +277,7 @@ def _words(text: str) -> list[str]:
 
 def measure_losses(
     store: Store, dataset_id: int, selection: TwoStageResult, progress: Progress = no_progress
-) -> Lost:
+) -> SelectionLosses:
     """The losses of the selection among all captions that took part, read in batches."""
     after: Counter[str] = Counter()
     lost_words: Counter[str] = Counter()
@@ -316,7 +316,7 @@ def measure_losses(
         tally[0] += lost_words[word] + after[word]
         tally[1] += after[word]
     stays = ~selection.takes_part | selection.selection.kept
-    return Lost(
+    return SelectionLosses(
         kinds={kind: kept_count / count for kind, (count, kept_count) in sorted(kinds.items())},
         short=float(short[1] / short.sum()) if short.any() else None,
         words=len(vanished_words),

@@ -149,7 +149,7 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     )
 
 
-class _Judged(NamedTuple):
+class _JudgedText(NamedTuple):
     """A text with its claims, and what is stored of a pair otherwise."""
 
     claims: tuple[Claim, ...]
@@ -169,7 +169,7 @@ def _judge_text(
     captioner: "Captioner | None",
     exploring: Exploring | None = None,
     pair_id: int | None = None,
-) -> _Judged:
+) -> _JudgedText:
     """Score a text claim by claim. `captioner`: whose expectations belong to the trajectories."""
     claims = engine.claims(text, division)
     scored_claims = without_repetitions(claims)
@@ -201,7 +201,7 @@ def _judge_text(
         for i in scored_caption.deciding
         for word in _suspects(classifier, text, scored_caption.claims[i])
     ]
-    return _Judged(claims, scored_caption, p_error, sum(iccs) / len(iccs), tuple(suspects))
+    return _JudgedText(claims, scored_caption, p_error, sum(iccs) / len(iccs), tuple(suspects))
 
 
 def _suspects(classifier: Classifier | None, text: str, scored: ScoredClaim) -> list[SuspectWord]:
@@ -308,7 +308,7 @@ def look_in(
     return [RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
 
 
-def _claim_views(judged: _Judged) -> tuple[ClaimView, ...]:
+def _claim_views(judged: _JudgedText) -> tuple[ClaimView, ...]:
     """The claims of a text that has several."""
     scored_of = {scored_claim.claim: scored_claim for scored_claim in judged.scored.claims}
     views = []

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.picture_map import Point, drawn_region, parse_region, region_text
 from backend.engine.statistics.calibration import (
-    Decided,
+    BinaryVerdict,
     calibration,
     errors_found,
     precision_of_flagged,
@@ -67,7 +67,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         pace = plot_queries.pace(session, dataset_id)
         remaining = remaining_in(session, dataset_id, counts.total - counts.reviewed)
         decisions = [
-            Decided(p_error, is_wrong(decision))
+            BinaryVerdict(p_error, is_wrong(decision))
             for p_error, _, _, decision in plot_queries.decided_points(session, dataset_id)
             if decision in RIGHT_OR_WRONG
         ]

@@ -10,7 +10,7 @@ from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.engine.claims.editing import place_in
 from backend.engine.claims.scored_caption import is_vague, says_something
-from backend.engine.correction.anchoring import Unanchored, conflicts
+from backend.engine.correction.anchoring import UnanchoredWord, conflicts
 from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import SuspectWord
@@ -230,7 +230,7 @@ def _verdict(caption: str, act: VerdictRow) -> VerdictView:
     )  # fmt: skip
 
 
-def _contradictions(pair_id: int, captions: Sequence[CaptionRow]) -> tuple[Unanchored, ...]:
+def _contradictions(pair_id: int, captions: Sequence[CaptionRow]) -> tuple[UnanchoredWord, ...]:
     """Words of this caption that contradict the picture's other captions, except removed ones."""
     text_of = {
         row.pair_id: row.corrected_caption or row.caption

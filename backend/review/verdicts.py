@@ -31,7 +31,7 @@ from db.queries import (
 from db.queries.blind_review import hidden_pairs
 from db.queries.claim_queries import ClaimRow
 from db.queries.pair_queries import PairRow
-from db.queries.verdict_queries import Decided, VerdictRow
+from db.queries.verdict_queries import BatchOutcome, VerdictRow
 from db.texts import is_blank
 
 #: Seconds between two parts of a large batch, in which others write: SQLite's writers have no fair
@@ -207,7 +207,7 @@ class Verdicts:
         note: str = "",
         fingerprints: Mapping[int, str] | None = None,
         request_id: str | None = None,
-    ) -> Decided:
+    ) -> BatchOutcome:
         """The same verdict for many pairs, each as seen at its version and, if its id is in
         `fingerprints`, with that fingerprint; committed when this returns, and one undo reverts it.
         Pairs that have changed since are skipped. `request_id`: see `request_queries.once`."""
@@ -232,8 +232,8 @@ class Verdicts:
                 return [report.written, report.passed_over]
 
             outcome = request_queries.once(session, who, request_id, decide)
-        report = Decided(*outcome) if outcome else Decided((), ())
-        return Decided(tuple(report.written), (*report.passed_over, *changed_ids))
+        report = BatchOutcome(*outcome) if outcome else BatchOutcome((), ())
+        return BatchOutcome(tuple(report.written), (*report.passed_over, *changed_ids))
 
     def mark_word(
         self,

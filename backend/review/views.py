@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from backend.datasets.caption_writers import Writer
 from backend.datasets.cells import picture_key
 from backend.engine.captions import Caption
-from backend.engine.correction.anchoring import Unanchored
+from backend.engine.correction.anchoring import UnanchoredWord
 from backend.engine.correction.suggestion import Suggestion, words_changed
 from backend.engine.detection.explanations import Reasons
 from backend.engine.detection.types import SuspectWord
@@ -19,7 +19,7 @@ from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from db.decisions import NOT_EXPORTED
-from db.measures import Measured
+from db.measures import MeasuredRecord
 from db.queries.duplicate_queries import MemberRow
 from db.queries.pair_queries import CaptionRow
 from db.queries.suggestion_queries import SuggestionRow
@@ -140,7 +140,7 @@ class SpecificityView:
 
 
 @dataclass(frozen=True)
-class ClaimView(Measured):
+class ClaimView(MeasuredRecord):
     """One claim of a caption that has several: the characters `start` to `end`. `numbers`: of the
     measures that claims have. `words_read`: as many of its words have been read by the model, None:
     nothing has been scored. `can_be_wrong`: it is not vague, opens no list and repeats no other."""
@@ -176,7 +176,7 @@ class ClaimsFound:
 
 
 @dataclass(frozen=True)
-class PairView(Measured):
+class PairView(MeasuredRecord):
     """Everything about one pair that a curator sees. `numbers`: by the names of `MEASURES`."""
 
     pair_id: int
@@ -238,7 +238,7 @@ class PairView(Measured):
     #: All captions of this picture, this one among them, in import order.
     captions_of_picture: tuple[CaptionRow, ...] = ()
     #: Words that contradict the other ones.
-    contradictions: tuple[Unanchored, ...] = ()
+    contradictions: tuple[UnanchoredWord, ...] = ()
     #: The claims of a caption that has several, in order. `trajectory`, `reasons` and `suggestions`
     #: belong to the selected one, `suspects` to all.
     claims: tuple[ClaimView, ...] = ()

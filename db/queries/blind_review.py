@@ -42,7 +42,7 @@ _READER, _OVERLAPS = "reader", "overlaps"
 
 
 @dataclass(frozen=True)
-class VerdictSeen:
+class SeenVerdict:
     """The verdict in effect as the reader sees it, as columns; all NULL, "" or false if it is
     hidden. `is_undecided`: also if it is hidden."""
 
@@ -66,13 +66,13 @@ def reader_of(session: Session) -> str | None:
     return reader
 
 
-def verdict_seen(session: Session, dataset_id: int | None = None) -> VerdictSeen:
+def verdict_seen(session: Session, dataset_id: int | None = None) -> SeenVerdict:
     """The columns to select and to compare. `dataset_id`: of the pairs, if it is the same for all;
     the conditions are shorter then."""
     is_hidden = _verdicts_hidden(session, dataset_id)
     if is_hidden is None:
-        return VerdictSeen(Pair.decision.is_(None), *(getattr(Pair, name) for name in VERDICT))
-    return VerdictSeen(
+        return SeenVerdict(Pair.decision.is_(None), *(getattr(Pair, name) for name in VERDICT))
+    return SeenVerdict(
         or_(Pair.decision.is_(None), is_hidden),
         case((~is_hidden, Pair.decision)),
         case((~is_hidden, Pair.corrected_caption)),
@@ -165,12 +165,12 @@ def _overlaps(session: Session) -> list[tuple[int, float, int]]:
     return session.info[_OVERLAPS]
 
 
-def by_a_person(verdict: VerdictSeen) -> ColumnElement[bool]:
+def by_a_person(verdict: SeenVerdict) -> ColumnElement[bool]:
     """Condition: the pair was not decided by a rule (see `db.authors`)."""
     return or_(verdict.decided_by.is_(None), ~verdict.decided_by.startswith(RULE, autoescape=True))
 
 
-def judgement_of(verdict: VerdictSeen) -> ColumnElement[str | None]:
+def judgement_of(verdict: SeenVerdict) -> ColumnElement[str | None]:
     """The `judgement` of a pair's verdict in effect, as an SQL expression."""
     is_copy = verdict.decided_by.startswith(DUPLICATE, autoescape=True)
     return case(

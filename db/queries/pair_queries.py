@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from db.authors import RULE
 from db.decisions import RIGHT_OR_WRONG, is_wrong, judgement
-from db.measures import Measured
+from db.measures import MeasuredRecord
 from db.models import (
     CAPTION_START,
     PICTURE,
@@ -64,7 +64,7 @@ class NewPair:
 
 
 @dataclass(frozen=True)
-class PairRow(Measured):
+class PairRow(MeasuredRecord):
     """The current state of a pair. `numbers`: by the names of `db.measures.MEASURES`."""
 
     id: int

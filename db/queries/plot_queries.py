@@ -63,7 +63,7 @@ def decided_points(
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedPoint:
     """`point`: the highest p_error of an undecided pair (None: no such pair); `below`: number of
     pairs at or below it or without a p_error; `errors_found`: known errors among those; `sample`:
     those decided without a gap in random-audit order, of which `wrong_in_sample` are errors. Pairs
@@ -175,7 +175,7 @@ def wrong_ids(session: Session, dataset_id: int) -> set[str]:
 
 def review_progress(
     session: Session, dataset_id: int, whole: bool = False, split: str | None = None
-) -> Reached:
+) -> ReachedPoint:
     """How far the queue and the random audit are decided without a gap; `whole`: only the random
     audit counts, among all pairs; `split`: of the pairs in it, None: of all."""
     is_shown = and_(in_dataset(dataset_id), true() if split is None else Pair.split == split)
@@ -198,7 +198,7 @@ def review_progress(
     ]
     if gap is not None:
         audit.append(Pair.random_key < gap)
-    return Reached(
+    return ReachedPoint(
         point, count(below), count(below, is_error), count(*audit), count(*audit, is_error)
     )
 

@@ -52,9 +52,9 @@ from db.caption_search import SHORTEST
 from db.column_types import now
 from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.errors import MissingRow
-from db.measures import MEASURES, Measured
+from db.measures import MEASURES, MeasuredRecord
 from db.models import CAPTION_START, PICTURE, Hold, Pair, PictureIssue
-from db.queries.blind_review import VerdictSeen, pair_columns, verdict_seen
+from db.queries.blind_review import SeenVerdict, pair_columns, verdict_seen
 from db.queries.duplicate_queries import is_duplicate
 from db.queries.map_queries import Corners, is_inside
 from db.queries.number_columns import number_column
@@ -200,7 +200,7 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class QueueRow(Measured):
+class QueueRow(MeasuredRecord):
     """What the queue shows of a pair. `numbers`: by the names of `db.measures.MEASURES`."""
 
     pair_id: int
@@ -542,7 +542,7 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
     return conditions
 
 
-def has_caption(verdict: VerdictSeen) -> ColumnElement[bool]:
+def has_caption(verdict: SeenVerdict) -> ColumnElement[bool]:
     """Condition: the source has a caption, or somebody has accepted one."""
     return or_(Pair.caption != "", verdict.decision.is_not_distinct_from("correction"))
 

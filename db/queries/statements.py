@@ -24,7 +24,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import DeclarativeBase, Session
 
 from db.errors import MissingRow, UnstorableText
-from db.measures import MEASURES, Measured
+from db.measures import MEASURES, MeasuredRecord
 from db.models import Dataset, Pair
 from db.texts import has_controls, is_blank
 
@@ -142,7 +142,7 @@ def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
 
 def record_of(kind: type[Record], values: dict[str, Any]) -> Record:
     """The same from the values by name. The numbers of a `Measured` are named like measures."""
-    if issubclass(kind, Measured):
+    if issubclass(kind, MeasuredRecord):
         values["numbers"] = {name: values.pop(name) for name in MEASURES}
     return kind(**values)
 

@@ -140,7 +140,7 @@ class VerdictRow(VerdictEvent):
 
 
 @dataclass(frozen=True)
-class Decided:
+class BatchOutcome:
     """The result of verdicts given together: pairs written, and pairs skipped because their version
     had changed."""
 
@@ -409,7 +409,7 @@ def add_verdicts(
     *,
     author: str,
     note: str = "",
-) -> Decided:
+) -> BatchOutcome:
     """The same verdict for many pairs, each as seen at its version: (pair, version). Like `add_all`
     otherwise."""
     requests = [NewVerdict(pair_id, version, decision, note=note) for pair_id, version in versions]
@@ -418,7 +418,7 @@ def add_verdicts(
 
 def add_all(
     session: Session, requests: Sequence[NewVerdict], *, author: str, batch: str | None = None
-) -> Decided:
+) -> BatchOutcome:
     """Give many verdicts in one transaction, with one undo. Commits. `batch`: the id of verdicts
     given before, to be undone together with them.
 
@@ -474,10 +474,10 @@ def _versions(
     }
 
 
-def _report(changes: Sequence[_Change], pair_ids: Iterable[int]) -> Decided:
+def _report(changes: Sequence[_Change], pair_ids: Iterable[int]) -> BatchOutcome:
     """`pair_ids`: all that were wanted, in their order."""
     done_ids = {change.act.pair_id: None for change in changes}
-    return Decided(tuple(done_ids), tuple(id for id in pair_ids if id not in done_ids))
+    return BatchOutcome(tuple(done_ids), tuple(id for id in pair_ids if id not in done_ids))
 
 
 def _write_all(session: Session, changes: Sequence[_Change]) -> None:
@@ -544,7 +544,7 @@ def count_batch(session: Session, author: str, batch: str, only_overruled: bool 
     return session.execute(acts).scalar_one()
 
 
-def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> Decided:
+def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> BatchOutcome:
     """Edit the captions of many pairs, each as seen at its version. One transaction, one undo by
     `author`; commits. Pairs whose version has changed are skipped, and so are those with a verdict
     other than *correct* or *correction*. Raises ValueError for an empty text.
@@ -607,7 +607,9 @@ def _rewritten(
     return changes
 
 
-def restore(session: Session, versions: Mapping[int, int], *, author: str, batch: str) -> Decided:
+def restore(
+    session: Session, versions: Mapping[int, int], *, author: str, batch: str
+) -> BatchOutcome:
     """Put in effect again what was after an earlier act on each pair; `versions`: of that act, by
     pair (0: undecided). One transaction; commits. Calls with the same `batch` are undone together
     by `author`.

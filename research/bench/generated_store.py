@@ -107,7 +107,7 @@ class _Claim(NamedTuple):
     p_error: float
 
 
-class _Generated(NamedTuple):
+class _GeneratedPair(NamedTuple):
     pair: NewPair
     claims: list[_Claim]
     icc: float
@@ -121,7 +121,9 @@ class _Generated(NamedTuple):
         ]
 
 
-def _batches(count: int, images: list[str], seed: int, claims: int) -> Iterator[list[_Generated]]:
+def _batches(
+    count: int, images: list[str], seed: int, claims: int
+) -> Iterator[list[_GeneratedPair]]:
     rng = random.Random(seed)
     numbers = np.random.default_rng(seed)
     sentences: list[_Sentence] = []
@@ -143,7 +145,7 @@ def _batches(count: int, images: list[str], seed: int, claims: int) -> Iterator[
         ]
 
 
-def _generate(number: int, image: str, sentences: list[_Sentence], icc: float) -> _Generated:
+def _generate(number: int, image: str, sentences: list[_Sentence], icc: float) -> _GeneratedPair:
     text = ""
     claims: list[_Claim] = []
     for trajectory, p_error in sentences:
@@ -153,7 +155,7 @@ def _generate(number: int, image: str, sentences: list[_Sentence], icc: float) -
     split = "test" if number % 10 == 0 else "train"
     extra = {"width": 160 + number * 7919 % 1800}
     pair = NewPair(f"pair-{number:09d}", image, text, split, "generated", number, extra)
-    return _Generated(pair, claims, icc)
+    return _GeneratedPair(pair, claims, icc)
 
 
 def _sentence(rng: random.Random, numbers: np.random.Generator) -> _Sentence:
@@ -176,7 +178,7 @@ def _sentence(rng: random.Random, numbers: np.random.Generator) -> _Sentence:
 
 
 def _write(
-    store: Store, run_id: int, classifier_id: int, ids: list[int], batch: list[_Generated]
+    store: Store, run_id: int, classifier_id: int, ids: list[int], batch: list[_GeneratedPair]
 ) -> None:
     trajectories: list[TrajectoryRow] = []
     claim_rows: dict[int, list[ClaimRow]] = {}

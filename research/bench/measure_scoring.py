@@ -88,7 +88,7 @@ def plain_operations(work: Work, shape: Shape) -> int:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ScoringMeasurement:
     """One scorer with one explorer. Times are seconds for all pairs together.
 
     "Plain" is the naive reference implementation, "fast" the engine.
@@ -144,7 +144,7 @@ def measure(
     device: str = "cpu",
     precision: str = "float32",
     progress: Progress = no_progress,
-) -> Measured:
+) -> ScoringMeasurement:
     """Measure one scorer with one explorer; `reference=False` skips the slow reference.
 
     `words`: minimum and maximum caption length."""
@@ -193,7 +193,7 @@ def measure(
     rate = product_rate(max(16, recorder.work.tokens // calls), shape, scorer)
     once = operations_of_one_score(captions, scorer) + image_operations(scorer) * pairs
     base = image_seconds + plain_score
-    return Measured(
+    return ScoringMeasurement(
         scorer=kind,
         explorer=explorer_name(exploring),
         pairs=pairs,
@@ -339,7 +339,7 @@ PAPER_OVERHEADS = {
 
 @dataclass(frozen=True)
 class BenchReport:
-    results: list[Measured]
+    results: list[ScoringMeasurement]
 
 
 def run_bench(
@@ -383,7 +383,7 @@ def run_bench(
     )
 
 
-def table(results: Sequence[Measured]) -> str:
+def table(results: Sequence[ScoringMeasurement]) -> str:
     """The measurements and the paper's overheads as a table for a terminal."""
     lines = [
         f"{'scorer':9} {'explorer':23} {'pairs/s':>8} {'speedup':>8} {'overhead':>9} "

@@ -25,7 +25,7 @@ TABLE_ROWS = 600
 
 
 @dataclass(frozen=True)
-class Answered:
+class QueryLatency:
     """Latency of one query in milliseconds, over `times` executions."""
 
     question: str
@@ -41,7 +41,7 @@ class StoreReport:
 
     pairs: int
     bytes_a_pair: float | None
-    answers: tuple[Answered, ...]
+    answers: tuple[QueryLatency, ...]
 
     def table(self) -> str:
         size = f", {self.bytes_a_pair:.0f} bytes a pair" if self.bytes_a_pair else ""
@@ -131,14 +131,14 @@ def measure_store(workspace: Workspace, dataset_id: int, times: int = 60) -> Sto
     return StoreReport(summary.total, _bytes_a_pair(workspace.store, summary.total), tuple(answers))
 
 
-def _time(question: str, ask: Callable[[int], object], times: int) -> Answered:
+def _time(question: str, ask: Callable[[int], object], times: int) -> QueryLatency:
     milliseconds = []
     for number in range(times):
         began = time.perf_counter()
         ask(number)
         milliseconds.append(1000 * (time.perf_counter() - began))
     middle, slow = np.percentile(milliseconds, [50, 95])
-    return Answered(question, float(middle), float(slow), max(milliseconds), times)
+    return QueryLatency(question, float(middle), float(slow), max(milliseconds), times)
 
 
 def _bytes_a_pair(store: Store, pairs: int) -> float | None:

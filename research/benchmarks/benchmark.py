@@ -63,7 +63,7 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedFigure:
     """A figure that others published; `source`: where it can be looked up."""
 
     who: str
@@ -118,7 +118,7 @@ class Benchmark:
     layout: str
     read: Callable[[Path, Pictures], Content]
     cited_for: Sequence[str] = ("AUC",)
-    published: Sequence[Published] = ()
+    published: Sequence[PublishedFigure] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
 
     def content(self, path: Path, pictures: Pictures) -> Content:

@@ -17,7 +17,7 @@ from research.benchmarks.benchmark import (
     Content,
     Item,
     Pictures,
-    Published,
+    PublishedFigure,
     check_fields,
     read_json_lines,
     word_indices,
@@ -87,11 +87,12 @@ DETAILVERIFYBENCH = Benchmark(
     "github.com/zyx-hhnkh/DetailVerifyBench, alter_data_format.py", _read,
     cited_for=("F1 by word", "F1", "AUC"),
     published=(
-        Published("GPT-5.4, real errors", "F1 by word, mean of captions", 0.07, _SOURCE),
-        Published("Gemini-3.1-Pro-Preview, real errors", "F1 by word, mean of captions", 0.12,
+        PublishedFigure("GPT-5.4, real errors", "F1 by word, mean of captions", 0.07, _SOURCE),
+        PublishedFigure("Gemini-3.1-Pro-Preview, real errors", "F1 by word, mean of captions", 0.12,
                   _SOURCE),
-        Published("GPT-5.4, injected errors", "F1 by word, mean of captions", 0.45, _SOURCE),
-        Published("Gemini-3.1-Pro-Preview, injected errors", "F1 by word, mean of captions", 0.66,
-                  _SOURCE),
+        PublishedFigure("GPT-5.4, injected errors", "F1 by word, mean of captions", 0.45, _SOURCE),
+        PublishedFigure(
+            "Gemini-3.1-Pro-Preview, injected errors", "F1 by word, mean of captions", 0.66, _SOURCE
+        ),
     ),
 )  # fmt: skip

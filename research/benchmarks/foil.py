@@ -11,7 +11,7 @@ from research.benchmarks.benchmark import (
     Content,
     Item,
     Pictures,
-    Published,
+    PublishedFigure,
     check_fields,
     read_json,
 )
@@ -86,5 +86,5 @@ def _new_words(original: str | None, foil: str) -> frozenset[int] | None:
 FOIL = Benchmark(
     "foil", _TITLE, "foilv1.0_test_2017.json", "foilunitn.github.io", _read,
     cited_for=("AUC", "pairwise accuracy", "top suspect word"),
-    published=(Published("Qwen2.5-VL-7B", "AUC", 0.855, _SOURCE),),
+    published=(PublishedFigure("Qwen2.5-VL-7B", "AUC", 0.855, _SOURCE),),
 )  # fmt: skip

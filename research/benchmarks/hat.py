@@ -13,7 +13,7 @@ from research.benchmarks.benchmark import (
     Content,
     Item,
     Pictures,
-    Published,
+    PublishedFigure,
     check_fields,
     read_json,
     word_indices,
@@ -92,7 +92,7 @@ def _list(path: Path, title: str) -> list[object]:
 HAT = Benchmark(
     "hat", _TITLE, "hat-trainval.json", _LAYOUT, _read,
     cited_for=("AUC", "average precision", "F1", "top suspect word", "F1 by word"),
-    published=(Published("Qwen2.5-VL-7B", "AUC", 0.680, "HalDec-Bench, arXiv:2603.15253"),),
+    published=(PublishedFigure("Qwen2.5-VL-7B", "AUC", 0.680, "HalDec-Bench, arXiv:2603.15253"),),
     sizes={"hat-trainval.json": 400},
 )  # fmt: skip
 NOCAPS_FOIL = Benchmark(

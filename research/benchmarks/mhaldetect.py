@@ -15,7 +15,7 @@ from research.benchmarks.benchmark import (
     Content,
     Item,
     Pictures,
-    Published,
+    PublishedFigure,
     check_fields,
     read_json,
     word_indices,
@@ -86,5 +86,5 @@ def _spans(text: str, annotations: list[object], where: str) -> list[tuple[int, 
 MHALDETECT = Benchmark(
     "mhaldetect", _TITLE, "val_raw.json", "github.com/hendryx-scale/mhal-detect", _read,
     cited_for=("AUC", "average precision", "F1", "F1 by word"),
-    published=(Published("Qwen2.5-VL-7B", "AUC", 0.787, "HalDec-Bench, arXiv:2603.15253"),),
+    published=(PublishedFigure("Qwen2.5-VL-7B", "AUC", 0.787, "HalDec-Bench, arXiv:2603.15253"),),
 )  # fmt: skip

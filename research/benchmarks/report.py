@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from backend.errors import SettingsError
 from backend.version import VERSION
-from research.benchmarks.benchmark import Content, Published
+from research.benchmarks.benchmark import Content, PublishedFigure
 from research.benchmarks.benchmark_figures import (
     FEW_GROUPS,
     REPETITIONS,
@@ -71,7 +71,7 @@ class BenchmarkReport:
     kinds: dict[str, tuple[int, int]]
     judges: list[JudgeFigures]
     differences: list[Difference]
-    published: Sequence[Published] = ()
+    published: Sequence[PublishedFigure] = ()
     notes: list[str] = field(default_factory=list)
     version: str = VERSION
 
@@ -86,7 +86,7 @@ def report_of(
     content: Content,
     judgements: Sequence[Judgement],
     cited_for: Sequence[str] = ("AUC",),
-    published: Sequence[Published] = (),
+    published: Sequence[PublishedFigure] = (),
     seed: int = 0,
     repetitions: int = REPETITIONS,
     notes: Sequence[str] = (),

@@ -11,7 +11,7 @@ from research.benchmarks.benchmark import (
     Content,
     Item,
     Pictures,
-    Published,
+    PublishedFigure,
     check_fields,
     read_json,
 )
@@ -84,7 +84,7 @@ SUGARCREPE = Benchmark(
     "sugarcrepe", _TITLE, "its folder data, or one of its files", "github.com/RAIVNLab/sugar-crepe",
     _read, cited_for=("pairwise accuracy", "AUC"),
     published=(
-        Published("Qwen2.5-VL-7B", "AUC", 0.849, "HalDec-Bench, arXiv:2603.15253"),
+        PublishedFigure("Qwen2.5-VL-7B", "AUC", 0.849, "HalDec-Bench, arXiv:2603.15253"),
     ),
     sizes={"add_obj.json": 2062, "add_att.json": 692, "replace_obj.json": 1652,
            "replace_att.json": 788, "replace_rel.json": 1406, "swap_obj.json": 245,

@@ -12,7 +12,7 @@ from backend.options import CommandLine, Options, switch
 from backend.progress import Progress
 
 
-class Measured(Protocol):
+class BenchResult(Protocol):
     """A report of `bench`."""
 
     def table(self) -> str: ...
@@ -76,19 +76,19 @@ def _bench(options: BenchOptions) -> None:
     from research.bench.queue_speed import bench_store
     from research.bench.suggestion_speed import bench_suggestions
 
-    def store(pairs: int, update: Progress) -> Measured:
+    def store(pairs: int, update: Progress) -> BenchResult:
         return bench_store(pairs, options.db, update, options.sentences)
 
-    def load(curators: int, update: Progress) -> Measured:
+    def load(curators: int, update: Progress) -> BenchResult:
         return bench_load(
             curators, options.verdicts, options.db, update, options.servers, options.pause
         )
 
-    def launches(pairs: int, update: Progress) -> Measured:
+    def launches(pairs: int, update: Progress) -> BenchResult:
         return bench_launches(pairs, options.models, update)
 
     to_count = options.pairs or IN_FLIGHT if options.launches else None
-    modes: list[tuple[int | None, str, Callable[[int, Progress], Measured]]] = [
+    modes: list[tuple[int | None, str, Callable[[int, Progress], BenchResult]]] = [
         (options.store, "Making pairs", store),
         (options.curators, "Making pairs", load),
         (options.ray, "Measuring", lambda pairs, update: bench_cluster(pairs, progress=update)),

@@ -22,9 +22,9 @@ from backend.engine.concreteness import embedded
 from backend.engine.concreteness.embedded import (
     GAMMA,
     WEIGHTS,
-    Embedded,
     Kernel,
     Linear,
+    Regressions,
     Spread,
     Vector,
     inputs,
@@ -76,7 +76,7 @@ def fit_words() -> tuple[Linear, float]:
     return Linear(regression.coef_, float(regression.intercept_)), correlation
 
 
-def fit_captions(words: Linear) -> tuple[Embedded, Vector, Vector]:
+def fit_captions(words: Linear) -> tuple[Regressions, Vector, Vector]:
     """The whole model, its out-of-fold predictions for the captions, and the ratings."""
     captions, ratings = read_captions()
     descriptions = embedded.describe(captions)
@@ -89,10 +89,10 @@ def fit_captions(words: Linear) -> tuple[Embedded, Vector, Vector]:
         features, ratings - mean
     )
     kernel = Kernel(features, regression.dual_coef_, mean)
-    return Embedded(words, kernel, usual), predictions + mean, ratings
+    return Regressions(words, kernel, usual), predictions + mean, ratings
 
 
-def save(model: Embedded, path: Path = WEIGHTS) -> None:
+def save(model: Regressions, path: Path = WEIGHTS) -> None:
     """Save the weights; the points are stored in half precision, which suffices for embeddings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     words, captions = model.words, model.captions

@@ -445,7 +445,7 @@ def make(
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _ScoredCaptions:
     """`captions`: those that did not train the semantic bottleneck, then the rated ones, with both
     standardised scores; `distinct`: number of captions; `losses`: of the bottleneck's training."""
 
@@ -460,7 +460,7 @@ class _Scored:
 def _score(
     captions: Sequence[str], rated: Sequence[str], parts: Parts, out: Path, epochs: int, seed: int,
     progress: Progress,
-) -> _Scored:  # fmt: skip
+) -> _ScoredCaptions:  # fmt: skip
     distinct = list(dict.fromkeys(text for text in captions if text.strip()))
     if len(distinct) < 50:
         raise TrainingError(f"There are {len(distinct)} captions; at least 50 are needed.")
@@ -489,7 +489,7 @@ def _score(
     lengths = [len(Caption.parse(text)) for text in texts]
     vba = standardise([row[0] for row in rows], lengths)
     sba = standardise([row[1] for row in rows], lengths)
-    return _Scored(texts, rows, vba, sba, len(distinct), losses)
+    return _ScoredCaptions(texts, rows, vba, sba, len(distinct), losses)
 
 
 def _scores(

@@ -113,7 +113,7 @@ def biased_caption(writer: str, scene: Scene, rng: random.Random) -> str:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenCaption:
     """A caption of a captioner; `is_wrong`: None if it is no sentence of the drawn world."""
 
     caption: str
@@ -124,7 +124,7 @@ class Written:
 class TrainedWriters:
     """`captions`: all that each writer wrote."""
 
-    captions: dict[str, list[Written]]
+    captions: dict[str, list[WrittenCaption]]
 
     @property
     def biases(self) -> Sequence[Bias]:
@@ -161,7 +161,7 @@ class TrainedWriters:
         return having
 
     @cached_property
-    def _readable(self) -> dict[str, list[Written]]:
+    def _readable(self) -> dict[str, list[WrittenCaption]]:
         return {
             writer: [each for each in captions if each.is_wrong is not None]
             for writer, captions in self.captions.items()
@@ -190,11 +190,13 @@ def trained_writers(
             lines = [asdict(each) for each in _caption_scenes(writer, folder, sizes, progress)]
             with replacement(file) as part:
                 part.write_text(json.dumps(lines, ensure_ascii=False), encoding="utf-8")
-        captions[writer] = [Written(**line) for line in json.loads(file.read_text("utf-8"))]
+        captions[writer] = [WrittenCaption(**line) for line in json.loads(file.read_text("utf-8"))]
     return TrainedWriters(captions)
 
 
-def _caption_scenes(writer: str, folder: Path, sizes: Sizes, progress: Progress) -> list[Written]:
+def _caption_scenes(
+    writer: str, folder: Path, sizes: Sizes, progress: Progress
+) -> list[WrittenCaption]:
     policy = _train(writer, folder, sizes, progress)
     scenes = _scenes(sizes.described, 1)
     descriptions = []
@@ -207,7 +209,7 @@ def _caption_scenes(writer: str, folder: Path, sizes: Sizes, progress: Progress)
         for scene, caption in zip(part, captions, strict=True):
             claims = claims_of(caption)
             descriptions.append(
-                Written(caption, None if claims is None else not claims <= facts(scene))
+                WrittenCaption(caption, None if claims is None else not claims <= facts(scene))
             )
     return descriptions
 

@@ -24,7 +24,7 @@ from backend.engine.correction import prompting
 from backend.engine.duplicate_groups import unit
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
-from backend.wings.specificity.boost_captions import BoostWork, Considered, booster
+from backend.wings.specificity.boost_captions import BoostWork, ProposalOutcome, booster
 from backend.wings.specificity.measuring import picture_vectors, texts_of
 from backend.wings.specificity.picture_bags import candidate_bags, curated_bags, multimodal
 from backend.workspace import QueueFilter, Workspace
@@ -58,7 +58,7 @@ Claims = frozenset[str]
 
 
 @dataclass(frozen=True)
-class Claimed:
+class ClaimTally:
     """Claims of one kind of caption. `captions`: their number; `claims`: number of claims in all of
     them; `false`: false claims; `hallucinated`: captions with at least one false claim."""
 
@@ -109,7 +109,7 @@ class BoostingFigures:
     seed: int
     pictures: int
     recall: list[RecallRow]
-    claimed: dict[str, Claimed]
+    claimed: dict[str, ClaimTally]
     strikes: list[Strikes]
     outcomes: dict[str, int]
     offered: dict[str, int]
@@ -159,7 +159,7 @@ def evaluate_boosting(
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _SceneSample:
     """Scenes with captions. `captions`: five per scene; `rich`: a detailed true caption of each;
     `visual`: the Visual of each scene; `visuals`: the same by picture as sent."""
 
@@ -174,7 +174,7 @@ class _Drawn:
         return render(self.scenes[scene], PICTURE_SIZE)
 
 
-def _draw(count: int, seed: int, rate: float) -> _Drawn:
+def _draw(count: int, seed: int, rate: float) -> _SceneSample:
     rng = random.Random(SEED + 1_000_000 * seed)
     scenes = [make_scene(rng) for _ in range(count)]
     captions = [[describe(scene, rng).text for _ in range(CAPTIONS)] for scene in scenes]
@@ -182,7 +182,7 @@ def _draw(count: int, seed: int, rate: float) -> _Drawn:
     visual = [blending.visual(scene, rng, rate).text for scene in scenes]
     pictures = [prompting.encode_picture(render(scene, PICTURE_SIZE)) for scene in scenes]
     visuals = dict(zip(pictures, visual, strict=True))
-    return _Drawn(seed, scenes, captions, full, visuals, visual)
+    return _SceneSample(seed, scenes, captions, full, visuals, visual)
 
 
 def answers(visuals: dict[bytes, str]) -> Respond:
@@ -210,7 +210,7 @@ def answers(visuals: dict[bytes, str]) -> Respond:
 
 
 def _figures(
-    drawn: _Drawn, models: Path, device: str | None, progress: Progress
+    drawn: _SceneSample, models: Path, device: str | None, progress: Progress
 ) -> BoostingFigures:
     captions = [(scene, text) for scene, texts in enumerate(drawn.captions) for text in texts]
     with chat_server(answers(drawn.visuals)) as server:
@@ -226,8 +226,8 @@ def _figures(
 
 
 def _consider(
-    workspace: Workspace, dataset: int, drawn: _Drawn, progress: Progress
-) -> tuple[dict[int, list[Considered]], Counter[str]]:
+    workspace: Workspace, dataset: int, drawn: _SceneSample, progress: Progress
+) -> tuple[dict[int, list[ProposalOutcome]], Counter[str]]:
     """The proposals of `boost` for the first caption of each scene, and the counts of outcomes."""
     first = {
         pair: scene for (scene, number), pair in _pairs(workspace, dataset).items() if number == 0
@@ -235,7 +235,7 @@ def _consider(
     models = booster(workspace.engine, ["blend", "holistic"])
     work = BoostWork(workspace.store, workspace.engine, dataset, models)
     work.doubts.calibrate(work.captions, progress)
-    by_scene: dict[int, list[Considered]] = {}
+    by_scene: dict[int, list[ProposalOutcome]] = {}
     outcomes: Counter[str] = Counter()
     filter = QueueFilter(dataset, review="all", order="position", among=tuple(first))
     for row, context in work.waiting(filter, None):
@@ -265,8 +265,8 @@ def _pairs(workspace: Workspace, dataset: int) -> dict[tuple[int, int], int]:
 def _count(
     workspace: Workspace,
     dataset: int,
-    drawn: _Drawn,
-    considered: dict[int, list[Considered]],
+    drawn: _SceneSample,
+    considered: dict[int, list[ProposalOutcome]],
     outcomes: Counter[str],
     bodies: Sequence[dict[str, Any]],
 ) -> BoostingFigures:
@@ -374,16 +374,16 @@ def _kind(claim: str) -> str:
     return ("thing" if not rest else kinds.get(first, "relation")) if claim else ""
 
 
-def _count_claims(captions: Sequence[tuple[int, str]], true: Sequence[Claims]) -> Claimed:
+def _count_claims(captions: Sequence[tuple[int, str]], true: Sequence[Claims]) -> ClaimTally:
     read = [(i, _read(text)) for i, text in captions]
     false = [len(claims - true[i]) for i, claims in read]
-    return Claimed(
+    return ClaimTally(
         len(read), sum(len(claims) for _, claims in read), sum(false), sum(n > 0 for n in false)
     )
 
 
 def _recall(
-    workspace: Workspace, dataset: int, drawn: _Drawn, captions: dict[str, list[str]]
+    workspace: Workspace, dataset: int, drawn: _SceneSample, captions: dict[str, list[str]]
 ) -> list[RecallRow]:
     """R@1 by kind of caption, in bags mined with the rich captions as in `evaluate specificity`,
     and RD100."""

@@ -62,7 +62,7 @@ _TRAINED_ON = 1_000
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedRecipe:
     """A recipe of the comparison. `bags`: "curriculum", or the size of bags of all steps."""
 
     name: str
@@ -87,14 +87,14 @@ BAG_CURRI = "BagCurri"
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Named(BAG_CURRI),
-        Named("BagCurri + KL", kl=0.2),
-        Named("BagCurri + strong KL", kl=1.0),
-        Named("BagCurri + CIDEr", cider=0.5),
-        Named("BagCurri + strong CIDEr", cider=2.0),
-        Named("random", RANDOM),
-        Named("BagCurri + references", teacher=0.5),
-        Named("fixed 5", 5),
+        NamedRecipe(BAG_CURRI),
+        NamedRecipe("BagCurri + KL", kl=0.2),
+        NamedRecipe("BagCurri + strong KL", kl=1.0),
+        NamedRecipe("BagCurri + CIDEr", cider=0.5),
+        NamedRecipe("BagCurri + strong CIDEr", cider=2.0),
+        NamedRecipe("random", RANDOM),
+        NamedRecipe("BagCurri + references", teacher=0.5),
+        NamedRecipe("fixed 5", 5),
     )
 }
 
@@ -157,7 +157,9 @@ class Trial:
         )  # fmt: skip
 
 
-def run(trial: Trial, recipe: Named, folder: Path, report: Callable[[str], None]) -> list[Figures]:
+def run(
+    trial: Trial, recipe: NamedRecipe, folder: Path, report: Callable[[str], None]
+) -> list[Figures]:
     """Train with a recipe, measure, and store; the captioner is saved in `folder`/RECIPE-SEED."""
     sizes, policy = trial.sizes, trial.policy()
     training = trial.training(policy, recipe.of(sizes.steps, sizes.batch, trial.seed))

@@ -39,7 +39,7 @@ _TOGETHER = 100
 
 
 @dataclass(frozen=True)
-class Retrieved:
+class RetrievalFigures:
     """R@1 by one model, as shares: among 99 random pictures, and in bags by their size."""
 
     rd100: float
@@ -60,8 +60,8 @@ class Figures:
     recipe: str
     seed: int
     step: int
-    rewarded: Retrieved
-    judged: tuple[Retrieved, ...]
+    rewarded: RetrievalFigures
+    judged: tuple[RetrievalFigures, ...]
     unique: float
     all_true: float
     readable: float
@@ -108,7 +108,7 @@ def measure(policy: Policy, held_out: HeldOut, recipe: str, seed: int, step: int
     for scorer, pictures in zip(held_out.scorers, held_out.pictures, strict=True):
         texts = unit(scorer.text_embeddings(captions))
         retrievals.append(
-            Retrieved(
+            RetrievalFigures(
                 recall_among_random(pictures, texts, owners, seed).share,
                 {size: recall_at_1(bags, pictures, texts, owners).share
                  for size, bags in held_out.bags.items()},

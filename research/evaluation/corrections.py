@@ -50,7 +50,7 @@ class CorrectionFigures:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _JudgedCaption:
     restored: bool
     true: bool | None
     harm: float
@@ -74,7 +74,7 @@ def correction_quality(
     `rows`: the wrong pairs to correct, which must not be in the detector's training data. Raises
     ModelUnavailable if a corrector cannot be reached.
     """
-    by_name: dict[str, list[_Judged]] = {}
+    by_name: dict[str, list[_JudgedCaption]] = {}
     for row in rows:
         image = pairs.picture(row)
         (p_error,) = probability_of([trajectories[row]])
@@ -118,7 +118,7 @@ def correction_quality(
     return {name: _figures(results, len(rows)) for name, results in by_name.items()}
 
 
-def _judge(pairs: LabelledPairs, row: int, suggestion: Suggestion) -> _Judged:
+def _judge(pairs: LabelledPairs, row: int, suggestion: Suggestion) -> _JudgedCaption:
     before, original = pairs.captions[row], pairs.originals[row]
     restored = _plain(suggestion.caption) == _plain(original)
     true = None
@@ -128,7 +128,7 @@ def _judge(pairs: LabelledPairs, row: int, suggestion: Suggestion) -> _Judged:
     change = None
     if suggestion.p_before is not None and suggestion.p_after is not None:
         change = suggestion.p_after - suggestion.p_before
-    return _Judged(
+    return _JudgedCaption(
         restored,
         true,
         harm(before, pairs.changed[row], suggestion.caption),
@@ -156,7 +156,7 @@ def _plain(text: str) -> tuple[str, ...]:
     return tuple(lower_words(text))
 
 
-def _figures(judged: Sequence[_Judged], count: int) -> CorrectionFigures:
+def _figures(judged: Sequence[_JudgedCaption], count: int) -> CorrectionFigures:
     true = [result.true for result in judged if result.true is not None]
     changes = [result.change for result in judged if result.change is not None]
     return CorrectionFigures(

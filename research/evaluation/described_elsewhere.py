@@ -39,7 +39,7 @@ KINDS = ("random", "noun", "fine")
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedCaption:
     """`changed`: indices of the words of the grammar that are wrong, None for a swap."""
 
     scene: Scene
@@ -49,7 +49,7 @@ class Described:
     spans: frozenset[tuple[int, int]] = frozenset()
 
 
-def describe(wording: Wording, count: int, seed: int) -> list[Described]:
+def describe(wording: Wording, count: int, seed: int) -> list[DescribedCaption]:
     rng, noise = random.Random(SEED + 1_000_000 * seed), BalancedNoise()
     scenes = [make_scene(rng) for _ in range(count)]
     true = [(scene, short_description(scene, rng, wording)) for scene in scenes]
@@ -68,7 +68,7 @@ def describe(wording: Wording, count: int, seed: int) -> list[Described]:
                 swap = random_swap if kind == "random" else noun_swap
                 statement = swap(index, true, rng)
         text = wording.text(statement)
-        pairs.append(Described(scene, text, statement is not description, kind, spans))
+        pairs.append(DescribedCaption(scene, text, statement is not description, kind, spans))
     return pairs
 
 
@@ -138,7 +138,7 @@ def evaluate_language(
     )  # fmt: skip
 
 
-def _by_kind(scores: NDArray[np.float64], pairs: Sequence[Described]) -> dict[str, float]:
+def _by_kind(scores: NDArray[np.float64], pairs: Sequence[DescribedCaption]) -> dict[str, float]:
     wrong = np.array([pair.is_wrong for pair in pairs])
     kinds = np.array([pair.kind for pair in pairs])
     figures = {"all": float(roc_auc_score(wrong, scores))}

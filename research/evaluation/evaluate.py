@@ -45,17 +45,17 @@ from research.evaluation.labelled import (
 )
 from research.evaluation.labelled_detectors import LABELLED_DETECTORS
 from research.evaluation.learning_curve import (
-    Learnt,
+    CurvePoint,
     Transfer,
-    Unlabelled,
+    UnlabelledResult,
     learning_curve,
     transfer,
     without_labels,
 )
 from research.evaluation.result_figures import (
     Figures,
-    Judged,
     Run,
+    TestPredictions,
     compare_detectors,
     figures_of,
     test_half,
@@ -153,9 +153,9 @@ class EvaluationReport:
     results: list[Figures]
     summary: list[Summary]
     times: list[Times] = field(default_factory=list)
-    learnt: list[Learnt] = field(default_factory=list)
+    learnt: list[CurvePoint] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
-    unlabelled: list[Unlabelled] = field(default_factory=list)
+    unlabelled: list[UnlabelledResult] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -256,9 +256,9 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
         draw_labelled(plan, plan.noises[0], plan.first_seed)  # fail early on a wrong path
     results: list[Figures] = []
     times: list[Times] = []
-    learnt: list[Learnt] = []
+    learnt: list[CurvePoint] = []
     transfers: list[Transfer] = []
-    unlabelled: list[Unlabelled] = []
+    unlabelled: list[UnlabelledResult] = []
     for name in plan.scorers:
         scorers: dict[Path, Scorer] = {}
         for exploring in plan.explorers:
@@ -360,7 +360,7 @@ class _Task:
         captioner = captioner_of(plan, self.seed)
         return pairs, with_captioner(plan.cache, self._key, captioner, trajectories, pairs)
 
-    def figures(self) -> tuple[Figures, list[Learnt], list[Unlabelled]]:
+    def figures(self) -> tuple[Figures, list[CurvePoint], list[UnlabelledResult]]:
         plan, scorer, exploring, run = self.plan, self.scorer, self.exploring, self.run
         pairs, trajectories = self.score()
         test = test_half(pairs, self.seed)
@@ -372,7 +372,9 @@ class _Task:
                 cache, key, scorer, captioner, exploring, pairs, test, self.seed
             )
 
-        def correct(judged: Judged, test: NDArray[np.bool_]) -> dict[str, CorrectionFigures]:
+        def correct(
+            judged: TestPredictions, test: NDArray[np.bool_]
+        ) -> dict[str, CorrectionFigures]:
             rows = np.flatnonzero(test & pairs.wrong)[: plan.corrections].tolist()
             return correction_quality(
                 scorer, captioner, pairs, trajectories, rows,

@@ -217,7 +217,7 @@ def _draw(pairs: Sequence[SourcePair], count: int, rng: np.random.Generator) -> 
 
 
 @dataclass(frozen=True)
-class _Labelled:
+class _LabelledFile:
     caption: str
     original: str
     wrong: bool
@@ -227,12 +227,12 @@ class _Labelled:
 
 def _inject(
     pairs: Sequence[SourcePair], noise: str, seed: int, rate: float, test: NDArray[np.bool_]
-) -> list[_Labelled]:
+) -> list[_LabelledFile]:
     """Captions are swapped within each half only. Edits need no other caption, and are balanced to
     the words of all of them."""
     fine = noise in ("fine-grained", RULES)
     kind = "fine_grained" if fine else noise
-    samples = [_Labelled(text, text, False) for text in map(_before_errors, pairs)]
+    samples = [_LabelledFile(text, text, False) for text in map(_before_errors, pairs)]
     parts = [np.arange(len(pairs))] if fine else [np.flatnonzero(~test), np.flatnonzero(test)]
     pair_count, error_count = len(pairs), round(rate * len(pairs))
     for rows in (part.tolist() for part in parts if len(part)):
@@ -241,7 +241,7 @@ def _inject(
         captions = [ImageCaption(str(pairs[row].image_path), samples[row].caption) for row in rows]
         for row, noisy in zip(rows, inject(captions, count / len(rows), [kind], seed), strict=True):
             if noisy is not None:
-                samples[row] = _Labelled(
+                samples[row] = _LabelledFile(
                     noisy.text, noisy.original, True,
                     noisy.kinds[0] if fine else "", noisy.changed if fine else (),
                 )  # fmt: skip
@@ -256,7 +256,7 @@ def _before_errors(pair: SourcePair) -> str:
     return str(pair.extra.get("original_caption") or pair.caption)
 
 
-def _as_recorded(path: Path, pairs: Sequence[SourcePair]) -> list[_Labelled]:
+def _as_recorded(path: Path, pairs: Sequence[SourcePair]) -> list[_LabelledFile]:
     samples = []
     for pair in pairs:
         record = noise_record(pair)
@@ -267,7 +267,7 @@ def _as_recorded(path: Path, pairs: Sequence[SourcePair]) -> list[_Labelled]:
             )
         fine = record["wrong"] and record.get("kind") == "fine_grained"
         samples.append(
-            _Labelled(
+            _LabelledFile(
                 pair.caption,
                 str(pair.extra.get("original_caption") or pair.caption),
                 record["wrong"],

@@ -30,7 +30,7 @@ from backend.engine.detection.families import (
     EVERY,
     S_0,
     THEORY,
-    Boosted,
+    BoostedTrees,
     Labels,
     Linear,
     Model,
@@ -47,7 +47,7 @@ LABELLED_DETECTORS = (*DETECTORS, "s_0 alone", "logistic", "xgboost on s_0", "en
 
 
 @dataclass(frozen=True)
-class Stacked(Boosted):
+class StackedTrees(BoostedTrees):
     """XGBoost that starts from the log-odds of s_0 alone and learns a correction to them."""
 
     base: Linear = S_0
@@ -56,7 +56,7 @@ class Stacked(Boosted):
     def kind(self) -> str:
         return "xgboost on s_0"
 
-    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Stacked":
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "StackedTrees":
         import xgboost
 
         base = S_0.fit(features, labels, weights)
@@ -114,10 +114,10 @@ def _families(detector: str, labels: int) -> Families:
         *(Linear("logistic", EVERY, strength) for strength in (0.03, 0.3)),
     ]
     stacks = [
-        grown(Stacked(3, rate, max(classifier.TREES), EVERY)) for rate in classifier.RATES[:2]
+        grown(StackedTrees(3, rate, max(classifier.TREES), EVERY)) for rate in classifier.RATES[:2]
     ]
-    members = (Linear("logistic", EVERY, 0.03), Boosted(3, 0.05, 100, EVERY))
-    ensemble = family_each([Ensemble((*members, Stacked(3, 0.05, 100, EVERY)))])
+    members = (Linear("logistic", EVERY, 0.03), BoostedTrees(3, 0.05, 100, EVERY))
+    ensemble = family_each([Ensemble((*members, StackedTrees(3, 0.05, 100, EVERY)))])
     more = [*family_each(logistic), *stacks, *ensemble]
     of_name = {
         "best": [*signs_family(), *(more if labels >= FEWEST_FOR_MORE else [])],

@@ -24,7 +24,7 @@ PAIR_COUNTS = (120, 600, 3000)
 
 
 @dataclass(frozen=True)
-class Unlabelled(Run):
+class UnlabelledResult(Run):
     """Results on all `pairs` of a dataset that was ranked by a cold start.
 
     `detector`: the family that it chose; `noisy_copies`: how many it was trained on;
@@ -49,7 +49,7 @@ def without_labels(
     run: Run,
     detector: str = "best",
     sizes: Sequence[int] = PAIR_COUNTS,
-) -> list[Unlabelled]:
+) -> list[UnlabelledResult]:
     """One entry for each size for which there are enough pairs.
 
     `score`: the trajectories of other captions on the images of `pairs`, by row.
@@ -76,7 +76,7 @@ def without_labels(
         wrong = pairs.wrong[rows]
         s_0 = np.array([trajectories[row].scores[0] for row in rows])
         results.append(
-            Unlabelled(
+            UnlabelledResult(
                 run.scorer, run.explorer, run.noise, run.seed, len(rows),
                 trained_detector.report["detector"], trained_detector.report.get("noisy_copies", 0),
                 metrics.auc(wrong, trained_detector.p_error), metrics.auc(wrong, -s_0),
@@ -150,7 +150,7 @@ _LEFT = 100
 
 
 @dataclass(frozen=True)
-class Learnt(Run):
+class CurvePoint(Run):
     """Means over `splits` random samples of `labelled` pairs. `worst_difference`: the minimum over
     the samples of AUC minus that of s_0 alone; `detector`: the name requested."""
 
@@ -170,7 +170,7 @@ def learning_curve(
     detector: str = "best",
     sizes: Sequence[int] = SIZES,
     splits: int = SPLITS,
-) -> list[Learnt]:
+) -> list[CurvePoint]:
     """One entry for each size for which there are enough pairs."""
     features, groups = feature_matrix(trajectories), np.array(pairs.groups)
     points = []
@@ -198,7 +198,7 @@ def learning_curve(
         if rows:
             figures = np.array(rows)
             points.append(
-                Learnt(
+                CurvePoint(
                     run.scorer, run.explorer, run.noise, run.seed, size, detector,
                     float(figures[:, 0].mean()), float(figures[:, 1].mean()),
                     float((figures[:, 0] - figures[:, 1]).min()),

@@ -68,7 +68,7 @@ SPOILS: dict[str, Spoil] = {
 
 
 @dataclass
-class Found:
+class RuleFindings:
     """Of one rule: captions with its fault, those that it found of them, and what else."""
 
     put: int = 0
@@ -81,7 +81,7 @@ class Found:
         return self.hits / max(1, self.hits + len(self.others))
 
 
-def measure_rules(captions: Sequence[str], seed: int = 0) -> dict[str, Found]:
+def measure_rules(captions: Sequence[str], seed: int = 0) -> dict[str, RuleFindings]:
     """By rule. Each fault is put into one in a hundred captions, at least MANY_PICTURES."""
     numbers = random.Random(seed)
     each = max(MANY_PICTURES, len(captions) // 100)
@@ -94,7 +94,7 @@ def measure_rules(captions: Sequence[str], seed: int = 0) -> dict[str, Found]:
     comparison = Comparison()
     for index, caption in enumerate(mixture):
         comparison.learn(caption, str(index))
-    results: dict[str, Found] = defaultdict(Found)
+    results: dict[str, RuleFindings] = defaultdict(RuleFindings)
     for index, caption in enumerate(mixture):
         fault = fault_at.get(index)
         if fault is not None:

@@ -63,7 +63,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredSample:
     """Pairs of one seed with what is known of them without their detector."""
 
     pairs: LabelledPairs
@@ -72,7 +72,7 @@ class Scored:
     maps: Arrays
 
 
-def score_scenes(scorer: Scorer, folder: Path, count: int, seed: int, cache: Path) -> Scored:
+def score_scenes(scorer: Scorer, folder: Path, count: int, seed: int, cache: Path) -> ScoredSample:
     pairs = from_scenes(count, _NOISE, seed)
     what: dict[str, Any] = {
         "dataset": "scenes",
@@ -85,7 +85,7 @@ def score_scenes(scorer: Scorer, folder: Path, count: int, seed: int, cache: Pat
     trajectories = with_captioner(cache, what, captioner, plain, pairs)
     key = {**what, "of": "maps", "revision": scorer.info.revision}
     maps = load_or_make(cache, key, pairs.captions, lambda: _maps(scorer, pairs, trajectories))
-    return Scored(pairs, trajectories, feature_matrix(trajectories), maps)
+    return ScoredSample(pairs, trajectories, feature_matrix(trajectories), maps)
 
 
 def _maps(scorer: Scorer, pairs: LabelledPairs, trajectories: Sequence[Trajectory]) -> Arrays:
@@ -113,7 +113,7 @@ def map_signs(support: Weights, weights: Matrix) -> Matrix:
     return np.stack([support, is_absent, peak, part, concentration], 1)
 
 
-def words_of(of: Scored, odds: Weights) -> Words:
+def words_of(of: ScoredSample, odds: Weights) -> Words:
     """All words of these pairs that have a map; `odds`: of each caption by the detector."""
     pair, wrong, score, signs, of_map = [], [], [], [], []
     for row, trajectory in enumerate(of.trajectories):

@@ -64,7 +64,7 @@ _DRAWS = 20
 
 
 @dataclass(frozen=True)
-class Judged:
+class TestPredictions:
     """Predictions for the test half: probabilities and scores, higher means more likely wrong.
 
     `log_odds`: of the model before calibration, which makes all probabilities equal where its
@@ -188,7 +188,7 @@ def judge(
     test: NDArray[np.bool_],
     seed: int,
     detector: str = "best",
-) -> Judged:
+) -> TestPredictions:
     """Train detector and baselines on the labelled pairs outside `test`, and predict for `test`."""
     half = training_half(features, wrong, groups, test, seed)
     classifier = train(half, detector)
@@ -205,7 +205,7 @@ def judge(
     blind = LogisticRegression(C=0.1, max_iter=500).fit(
         words.fit_transform(train_captions), half.labels
     )
-    return Judged(
+    return TestPredictions(
         classifier.kind,
         classifier,
         classifier.predict(features[test]),
@@ -233,7 +233,8 @@ def figures_of(
     detector: str = "best",
     gradients: Sequence[WordScores] | None = None,
     interventions: Sequence[WordScores] | None = None,
-    corrections: Callable[[Judged, NDArray[np.bool_]], dict[str, CorrectionFigures]] | None = None,
+    corrections: Callable[[TestPredictions, NDArray[np.bool_]], dict[str, CorrectionFigures]]
+    | None = None,
     word_weights: WordWeights | None = None,
 ) -> Figures:
     """All metrics of one run but those that `compare_detectors` adds, which are slow.

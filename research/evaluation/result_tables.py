@@ -19,7 +19,7 @@ _DATASETS = {"ms-coco": ("coco",), "flickr30k": ("flickr30k", "flickr30"), "mm-i
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedResult:
     """One published result."""
 
     mean: float
@@ -30,18 +30,18 @@ class Published:
 
 
 @cache
-def _figures() -> dict[tuple[str, ...], Published]:
+def _figures() -> dict[tuple[str, ...], PublishedResult]:
     with _FILE.open(encoding="utf-8", newline="") as file:
         return {
             (row["table"], row["dataset"], row["scorer"], row["explorer"], row["setting"],
-             row["figure"]): Published(float(row["mean"]), float(row["standard_error"]))
+             row["figure"]): PublishedResult(float(row["mean"]), float(row["standard_error"]))
             for row in csv.DictReader(file, delimiter="\t")
         }  # fmt: skip
 
 
 def published_result(
     table: int, dataset: str | None, scorer: str, explorer: str, setting: str, figure: str
-) -> Published | None:
+) -> PublishedResult | None:
     """The published result; None if there is none for this setting.
 
     >>> published_result(6, "ms-coco", "clip", "elimination", "fine-grained", "auc_percent")

@@ -110,7 +110,7 @@ def make_mixture(count: int, seed: int) -> Mixture:
 
 
 @dataclass(frozen=True)
-class Measured:
+class PhraseMeasurements:
     """Arrays [pairs]; `support` and `weakest` are NaN if no phrase could be tested."""
 
     s_0: NDArray[np.float64]
@@ -119,7 +119,7 @@ class Measured:
     phrases: NDArray[np.int64]
 
 
-def measure(scorer: Scorer, mixture: Mixture) -> Measured:
+def measure(scorer: Scorer, mixture: Mixture) -> PhraseMeasurements:
     """Match and support of each pair; support is normalised over the pool of stage one."""
     states: list[ImageState] = []
     s_0: list[float] = []
@@ -140,10 +140,10 @@ def measure(scorer: Scorer, mixture: Mixture) -> Measured:
     scale = normalisation_of(phrases[row] for row in np.flatnonzero(pool))
     support = np.array([supports(scale, of_pair) for of_pair in phrases])
     counts = np.array([sum(phrase.covered for phrase in of_pair) for of_pair in phrases])
-    return Measured(match, support[:, 0], support[:, 1], counts)
+    return PhraseMeasurements(match, support[:, 0], support[:, 1], counts)
 
 
-def rules(measured: Measured, seed: int) -> dict[str, tuple[float, NDArray[np.float64]]]:
+def rules(measured: PhraseMeasurements, seed: int) -> dict[str, tuple[float, NDArray[np.float64]]]:
     """Share kept by stage one and the values ranked in stage two, by rule."""
     rng = np.random.default_rng(seed)
     few = measured.phrases < 2

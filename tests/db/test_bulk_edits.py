@@ -6,13 +6,13 @@ from db import Store
 from db.authors import EDIT, edit_author
 from db.errors import VersionConflict
 from db.queries import opinion_queries, pair_queries, plot_queries, verdict_queries
-from db.queries.verdict_queries import Decided, Rewrite
+from db.queries.verdict_queries import BatchOutcome, Rewrite
 from tests.db.building import add_dataset, decide, decisions, redo, rows_of, undo
 
 HOSTILE = "a 50% <b>犬</b> \\ ' photo"
 
 
-def rewrite(store: Store, *edits: tuple[int, int, str]) -> Decided:
+def rewrite(store: Store, *edits: tuple[int, int, str]) -> BatchOutcome:
     """Bo edits the pairs: (pair, version, text)."""
     with store.writing() as session:
         return verdict_queries.rewrite(session, [Rewrite(*edit) for edit in edits], author="Bo")

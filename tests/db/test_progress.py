@@ -8,7 +8,7 @@ from db.queries.pair_queries import random_key
 from tests.db.building import add_dataset, decide, redo, set_probabilities, undo
 
 
-def reached(store: Store, dataset_id: int) -> plot_queries.Reached:
+def reached(store: Store, dataset_id: int) -> plot_queries.ReachedPoint:
     with store.reading() as session:
         return plot_queries.review_progress(session, dataset_id)
 
@@ -17,7 +17,7 @@ def test_the_reached_point_and_the_random_sample_follow_the_decisions(store: Sto
     dataset_id, ids = add_dataset(store, 20)
     set_probabilities(store, ids, [i / 20 for i in range(19)] + [None])
     order = sorted(range(20), key=lambda i: random_key(dataset_id, f"photo-{i}"))
-    assert reached(store, dataset_id) == plot_queries.Reached(0.9, 20, 0, 0, 0)
+    assert reached(store, dataset_id) == plot_queries.ReachedPoint(0.9, 20, 0, 0, 0)
     for i in (18, 17, 16):  # the top of the queue
         decide(store, ids[i], "drop")
     now = reached(store, dataset_id)
@@ -74,7 +74,7 @@ def test_no_point_remains_when_everything_is_decided(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     for i in ids:
         decide(store, i, "correct")
-    assert reached(store, dataset_id) == plot_queries.Reached(None, 3, 0, 3, 0)
+    assert reached(store, dataset_id) == plot_queries.ReachedPoint(None, 3, 0, 3, 0)
 
 
 def test_chances_are_counted_by_split_and_tenth(store: Store) -> None:

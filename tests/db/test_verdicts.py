@@ -213,7 +213,9 @@ def test_many_pairs_are_decided_together_and_undone_at_once(store: Store) -> Non
     with store.writing() as session:
         seen = [(ids[0], 1), *((i, 0) for i in ids[1:])]
         done = verdict_queries.add_verdicts(session, seen, "drop", author="Ada")
-    assert done == verdict_queries.Decided(tuple(ids[:5]), (ids[5],)), "Ben was faster on the last"
+    assert done == verdict_queries.BatchOutcome(tuple(ids[:5]), (ids[5],)), (
+        "Ben was faster on the last"
+    )
     assert decisions(store, ids) == ["drop"] * 5 + ["unsure"]
     decide(store, ids[1], "abstract", "Ben")
     undone = undo(store, dataset_id)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from backend.jobs.reports import Lost, SelectionReport, TwoStage
+from backend.jobs.reports import SelectionLosses, SelectionReport, TwoStage
 from traced_ui.export import selection_html
 
-NOTHING = Lost(kinds={}, short=None, words=0, examples=(), splits={}, images=0)
+NOTHING = SelectionLosses(kinds={}, short=None, words=0, examples=(), splits={}, images=0)
 REPORT = SelectionReport(
     dataset_id=7, choice=TwoStage(), taking_part=200, pool=140, kept=100, decided=0, edited=0,
     align_line=0.3, keep_line=0.1, refitted=False, lost=NOTHING,

@@ -10,7 +10,7 @@ import numpy as np
 
 from backend.accounts.team_accounts import TeamView
 from backend.engine.captions import Caption
-from backend.engine.correction.anchoring import Unanchored
+from backend.engine.correction.anchoring import UnanchoredWord
 from backend.engine.detection.explanations import Reason, Reasons
 from backend.engine.detection.types import SuspectWord
 from backend.engine.presets import recommend
@@ -157,7 +157,7 @@ def pair(text: str, **changed: Any) -> PairView:
             CaptionRow(8, "", text, None, "drop", False),
             CaptionRow(8, "", text, None, "drop", False),
         ),
-        contradictions=(Unanchored(0, 1, text, text),),
+        contradictions=(UnanchoredWord(0, 1, text, text),),
     )  # fmt: skip
     return replace(pair_view, **changed)
 

@@ -146,7 +146,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Embedded:
+class Regressions:
     """The regressions over words and captions, and the standardisation of surface features."""
 
     words: Linear
@@ -196,9 +196,9 @@ def _word_ratings(captions: Sequence[str], words: Linear) -> Vector:
 
 
 @cache
-def load() -> Embedded:
+def load() -> Regressions:
     arrays = {name: value.astype(np.float64) for name, value in load_file(WEIGHTS).items()}
-    return Embedded(
+    return Regressions(
         Linear(arrays["words.weights"], float(arrays["words.bias"][0])),
         Kernel(
             arrays["captions.points"], arrays["captions.weights"], float(arrays["captions.mean"][0])

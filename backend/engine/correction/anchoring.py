@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from backend.engine.captions import Caption
 from backend.engine.english import word_lists
-from backend.engine.english.caption_facts import Counted, counted_in, is_vague, number_of
+from backend.engine.english.caption_facts import CountedThing, counted_in, is_vague, number_of
 from backend.engine.english.negations import denials, is_negation
 from backend.engine.english.nouns import lemma
 from backend.engine.english.phrases import grammar_of, is_spaced
@@ -25,7 +25,7 @@ _EXACT = ("count", "negation")
 
 
 @dataclass(frozen=True)
-class Unanchored:
+class UnanchoredWord:
     """Characters `start:end` of a proposal, the word, and why it is removed or rejected."""
 
     start: int
@@ -44,7 +44,7 @@ def content_words(text: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def find_unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
+def find_unsupported(proposal: str, sources: Iterable[str]) -> list[UnanchoredWord]:
     """Content words of the proposal that occur in no source, and its counts, negations and
     affirmations that no source supports, in order.
 
@@ -63,7 +63,7 @@ def find_unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
         is_anchored = is_anchored or (kind_of(word) not in _EXACT and lemma(word) in lemmas)
         if not is_anchored:
             additions.append(
-                Unanchored(start, end, word, f"adds a word that no person wrote: '{word}'")
+                UnanchoredWord(start, end, word, f"adds a word that no person wrote: '{word}'")
             )
     negations = misplaced_negations(proposal, sources, unmentioned=True)
     counts = [
@@ -87,7 +87,7 @@ def anchored_share(proposal: str, sources: Iterable[str]) -> float:
     return 1 - len(without_source) / len(words) if words else 1.0
 
 
-def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
+def conflicts(proposal: str, human: Sequence[str]) -> list[UnanchoredWord]:
     """Attributes and numbers in the proposal that contradict the human captions of the same object,
     and negations that contradict them. If people describe a single object, a number is returned
     with everything that it counts.
@@ -105,7 +105,7 @@ def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
         for noun, kind, _, _, word in _qualities(text):
             attributes.setdefault((noun, kind), set()).add(lemma(word))
     differing = [
-        Unanchored(start, end, word, f"people describe the {noun} differently")
+        UnanchoredWord(start, end, word, f"people describe the {noun} differently")
         for noun, kind, start, end, word in qualities
         if (noun, kind) in attributes and lemma(word) not in attributes[noun, kind]
     ]
@@ -115,7 +115,7 @@ def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
 # ------------------------------------------------------------------------------- numbers
 
 
-def _find_miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
+def _find_miscounted(proposal: str, sources: Sequence[str]) -> list[UnanchoredWord]:
     """Numbers that no source states for the same thing."""
     own_numbers = _written_numbers(proposal)
     if not own_numbers:
@@ -129,11 +129,11 @@ def _find_miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
         if count.number not in source_numbers | general | loose_numbers:
             text = proposal[count.start : count.end]
             why = f"gives a count that no person gave: '{text}'"
-            faults.append(Unanchored(count.start, count.end, text, why))
+            faults.append(UnanchoredWord(count.start, count.end, text, why))
     return faults
 
 
-def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
+def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[UnanchoredWord]:
     """Numbers that contradict those of the human captions; if these describe a single thing, with
     everything that is counted."""
     own_numbers = _written_numbers(proposal)
@@ -156,7 +156,7 @@ def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
         end = count.end if is_one else count.number_end
         text = proposal[count.start : end]
         why = f"people describe the {thing} differently"
-        contradicting.append(Unanchored(count.start, end, text, why))
+        contradicting.append(UnanchoredWord(count.start, end, text, why))
     return contradicting
 
 
@@ -178,13 +178,13 @@ def _numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]
 
 
 @lru_cache(maxsize=4096)  # the captions of a picture are compared with each of them
-def _counts_in(text: str) -> tuple[tuple[str, Counted], ...]:
+def _counts_in(text: str) -> tuple[tuple[str, CountedThing], ...]:
     """(thing, as counted) of each thing whose number a caption states."""
     caption = Caption.parse(text)
     return tuple((lemma(caption.words[count.head]), count) for count in counted_in(caption))
 
 
-def _written_numbers(text: str) -> list[tuple[str, Counted]]:
+def _written_numbers(text: str) -> list[tuple[str, CountedThing]]:
     return [(thing, count) for thing, count in _counts_in(text) if count.is_written]
 
 
@@ -200,7 +200,7 @@ def _general(thing: str) -> str:
 
 def misplaced_negations(
     proposal: str, captions: Iterable[str], unmentioned: bool = False
-) -> list[Unanchored]:
+) -> list[UnanchoredWord]:
     """What the proposal denies although the captions affirm it, and the reverse. `unmentioned`:
     also what it denies although they neither deny nor affirm it.
 
@@ -227,7 +227,7 @@ def misplaced_negations(
                 if mention.denied
                 else f"affirms what people deny: '{text}'"
             )
-            faults.append(Unanchored(mention.start, mention.end, text, why))
+            faults.append(UnanchoredWord(mention.start, mention.end, text, why))
     return faults
 
 

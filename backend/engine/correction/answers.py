@@ -34,15 +34,20 @@ class Step(_Strict):
     wrong: bool
 
 
-class Corrected(_Strict):
+class CorrectionAnswer(_Strict):
+    # Part of the question to a server: another title would pay for stored answers again.
+    model_config = ConfigDict(title="Corrected")
+
     caption: str
 
 
-class Reasoned(Corrected):
+class ReasonedAnswer(CorrectionAnswer):
+    model_config = ConfigDict(title="Reasoned")
+
     steps: Sequence[Step]
 
 
-def read(text: str, mode: Mode, caption: str) -> Corrected:
+def read(text: str, mode: Mode, caption: str) -> CorrectionAnswer:
     """Parse the answer to a question about `caption`. Raises Unreadable."""
     content = final_answer(text)
     if not content:
@@ -64,7 +69,7 @@ def read_caption(text: str, longest: int) -> str:
     if not answer:
         raise Unreadable("it was empty.")
     try:
-        caption = Corrected.model_validate(_object(answer)).caption.strip()
+        caption = CorrectionAnswer.model_validate(_object(answer)).caption.strip()
     except ValidationError as problem:
         raise Unreadable("it was not an object with just a caption.") from problem
     return _checked_caption(caption, longest)
@@ -75,8 +80,8 @@ def schema_of(mode: Mode) -> dict[str, Any]:
     return _form(mode).model_json_schema()
 
 
-def _form(mode: Mode) -> type[Corrected]:
-    return Reasoned if mode == "reasoning" else Corrected
+def _form(mode: Mode) -> type[CorrectionAnswer]:
+    return ReasonedAnswer if mode == "reasoning" else CorrectionAnswer
 
 
 def _object(answer: str) -> Any:

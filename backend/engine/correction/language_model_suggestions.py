@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from backend.engine.correction import answers, prompting
-from backend.engine.correction.answers import Reasoned, Step
+from backend.engine.correction.answers import ReasonedAnswer, Step
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.prompting import VERSIONS
 from backend.engine.correction.suggestion import CorrectionContext
@@ -77,7 +77,7 @@ def _read(context: CorrectionContext, mode: Mode, answer: Answer) -> Proposal:
     if not answer.finished:
         raise Unreadable("it was cut off before its end.")
     correction = answers.read(answer.text, mode, context.caption.text)
-    steps = tuple(correction.steps) if isinstance(correction, Reasoned) else ()
+    steps = tuple(correction.steps) if isinstance(correction, ReasonedAnswer) else ()
     if harmless(correction.caption) == harmless(context.caption.text):
         return Proposal("unchanged", None, "the model considers the caption right", steps)
     return Proposal("corrected", correction.caption, "", steps)

@@ -30,7 +30,7 @@ from backend.engine.detection.families import (
     PAPERS_OWN,
     S_0,
     THEORY,
-    Boosted,
+    BoostedTrees,
     Cart,
     Labels,
     Model,
@@ -393,14 +393,14 @@ def cart_family(*sets: tuple[int, ...], held: bool = True) -> Families:
 
 def boosted_family(*sets: tuple[int, ...], held: bool = True) -> Families:
     return [
-        grown(Boosted(depth, rate, max(TREES), columns, held=held))
+        grown(BoostedTrees(depth, rate, max(TREES), columns, held=held))
         for columns in sets
         for depth in DEPTHS
         for rate in RATES
     ]
 
 
-def grown(template: Boosted) -> tuple[Model, list[Model]]:
+def grown(template: BoostedTrees) -> tuple[Model, list[Model]]:
     """One fit with all trees covers every smaller number of trees."""
     return template, [replace(template, n_estimators=trees) for trees in TREES]
 
@@ -408,7 +408,7 @@ def grown(template: Boosted) -> tuple[Model, list[Model]]:
 def _log_odds(model: Model, variant: Model, features: Matrix) -> Weights:
     if isinstance(model, NineSigns) and isinstance(variant, NineSigns):
         return replace(model, share=variant.share).log_odds(features)
-    if isinstance(model, Boosted) and isinstance(variant, Boosted):
+    if isinstance(model, BoostedTrees) and isinstance(variant, BoostedTrees):
         return model.log_odds_after(features, variant.n_estimators)
     return model.log_odds(features)
 

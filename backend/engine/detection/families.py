@@ -222,7 +222,7 @@ def fit_model(model: Model, features: Matrix, labels: Labels, weights: Weights) 
     """The fitted model. If a captioner has read most rows, it is a `WithOrWithoutCaptioner`, with a
     second model for captions without one; otherwise the captioner's columns are ignored. TRACED's
     models, which have no such columns, are fitted as they are."""
-    if isinstance(model, Cart | Boosted) and not model.held:
+    if isinstance(model, Cart | BoostedTrees) and not model.held:
         return model.fit(features, labels, weights)
     if not has_captioner_evidence(features, labels):
         return model.fit(without_expectation(features), labels, weights)
@@ -294,7 +294,7 @@ class Cart:
 
 
 @dataclass(frozen=True)
-class Boosted:
+class BoostedTrees:
     """XGBoost on the given columns.
 
     If `held`, it is monotonic in the signs from theory and regularised by subsampling and by a
@@ -312,7 +312,7 @@ class Boosted:
     def kind(self) -> str:
         return "xgboost"
 
-    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Boosted":
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "BoostedTrees":
         import xgboost
 
         data = xgboost.DMatrix(
@@ -353,7 +353,7 @@ class Boosted:
         }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> "Boosted":
+    def from_json(cls, value: dict[str, Any]) -> "BoostedTrees":
         import xgboost
 
         booster = xgboost.Booster()
@@ -413,7 +413,7 @@ def from_json(value: dict[str, Any]) -> Model:
     if value["kind"] == "cart":
         return Cart.from_json(value)
     if value["kind"] == "xgboost":
-        return Boosted.from_json(value)
+        return BoostedTrees.from_json(value)
     if value["kind"] in (NineSigns().kind, EIGHT_SIGNS.kind):
         return NineSigns.from_json(value)
     if value["kind"] == "heard":

@@ -87,7 +87,7 @@ class InUse:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class LearntClassifier:
     """A classifier that has learnt from verdicts, and a report about it."""
 
     classifier: Classifier
@@ -103,7 +103,7 @@ def check_verdicts(count: int) -> None:
         )
 
 
-def learn(prior: Classifier, in_use: InUse, pairs: JudgedPairs, seed: int = 0) -> Learnt:
+def learn(prior: Classifier, in_use: InUse, pairs: JudgedPairs, seed: int = 0) -> LearntClassifier:
     """Update the prior by all verdicts; if that ranks worse than the classifier in use, update the
     level of that one instead.
 
@@ -148,7 +148,7 @@ def learn(prior: Classifier, in_use: InUse, pairs: JudgedPairs, seed: int = 0) -
     if signs:
         report["signs"] = signs_in_words(signs)
         report["harmful"] = harmful(signs)
-    return Learnt(replace(base, update=update, opinion_weight=weight), report)
+    return LearntClassifier(replace(base, update=update, opinion_weight=weight), report)
 
 
 @dataclass(frozen=True)

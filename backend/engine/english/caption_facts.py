@@ -33,7 +33,7 @@ _ARTICLES = frozenset(("a", "an"))
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedThing:
     """Characters `start:end` from the number to the end of the thing counted, which is word number
     `head`. `number`: in words, "" for a plural without one. `place`, `number_end`: its word number
     and last character; if it is not written (the singular implies one), those of the first word."""
@@ -62,7 +62,7 @@ def is_vague(number: str) -> bool:
     return number in _VAGUE
 
 
-def counted_in(caption: Caption, grammar: Grammar | None = None) -> tuple[Counted, ...]:
+def counted_in(caption: Caption, grammar: Grammar | None = None) -> tuple[CountedThing, ...]:
     """Every thing whose number a caption states, in order; none in a script without spaces. What it
     denies counts nothing.
 
@@ -72,7 +72,7 @@ def counted_in(caption: Caption, grammar: Grammar | None = None) -> tuple[Counte
     grammar = grammar or grammar_of(caption)
     negation_scope = {place for denial in denials(caption, grammar) for place in denial.words}
     words = [word.lower() for word in caption.words]
-    counts: dict[int, Counted] = {}
+    counts: dict[int, CountedThing] = {}
     for first, head in enumerate(grammar.heads):
         if head is None or head in counts or grammar.labels[head] != "noun":
             continue
@@ -84,7 +84,7 @@ def counted_in(caption: Caption, grammar: Grammar | None = None) -> tuple[Counte
             continue
         at = first if place is None else place
         (start, number_end), end = caption.spans[at], caption.spans[head][1]
-        counts[head] = Counted(start, end, head, number, at, number_end, place is not None)
+        counts[head] = CountedThing(start, end, head, number, at, number_end, place is not None)
     return tuple(counts.values())
 
 

@@ -79,7 +79,7 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class _Tested:
+class _TestedFeature:
     """`rows`: captions that have the feature; `hits`: those of them that are wrong. `is_touched`:
     whether people changed or marked it where they said what was wrong."""
 
@@ -123,7 +123,7 @@ def find_patterns(
     """
     from scipy.stats import false_discovery_control
 
-    tests: list[_Tested] = []
+    tests: list[_TestedFeature] = []
     for writer in sorted({each.writer for each in judged}):
         rows = [row for row, each in enumerate(judged) if each.writer == writer]
         tests += _test_features(judged, rows, writer, least)
@@ -137,7 +137,7 @@ def find_patterns(
         if q <= rate and each.is_touched
     ]
     clear.sort(key=lambda each: (each[0].p, each[0].feature[0] != "word", each[0].feature))
-    distinct: list[tuple[_Tested, float]] = []
+    distinct: list[tuple[_TestedFeature, float]] = []
     for each, q in clear:
         stronger = [other for other, _ in distinct if other.writer == each.writer]
         if each.feature[0] == "position" or _holds_without(judged, each, stronger):
@@ -147,7 +147,7 @@ def find_patterns(
 
 def _test_features(
     judged: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
-) -> list[_Tested]:
+) -> list[_TestedFeature]:
     having: dict[Feature, set[int]] = {}
     overlaps: dict[Feature, set[int]] = {}
     for row in rows:
@@ -167,7 +167,7 @@ def _test_features(
         wrong_elsewhere = len(wrong - with_it)
         p = _fisher(len(hits), len(with_it), wrong_elsewhere, others)
         tests.append(
-            _Tested(writer, feature, frozenset(with_it), frozenset(hits), p,
+            _TestedFeature(writer, feature, frozenset(with_it), frozenset(hits), p,
                     wrong_elsewhere / others, is_touched)
         )  # fmt: skip
     return tests
@@ -186,7 +186,7 @@ def _fisher(wrong: int, captions: int, wrong_elsewhere: int, others: int) -> flo
 
 def _test_positions(
     judged: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
-) -> list[_Tested]:
+) -> list[_TestedFeature]:
     """Whether the first wrong word of a caption lies in a third more often than words do: one word
     of each caption, because those of one error stand together."""
     from scipy.stats import binomtest
@@ -211,7 +211,7 @@ def _test_positions(
         return []
     expected_shares = np.mean(shares, axis=0)
     return [
-        _Tested(
+        _TestedFeature(
             writer, ("position", name), frozenset(located_rows), frozenset(hits),
             float(binomtest(len(hits), len(located_rows), float(share), "greater").pvalue),
             float(share),
@@ -221,7 +221,7 @@ def _test_positions(
 
 
 def _holds_without(
-    judged: Sequence[JudgedCaption], each: _Tested, stronger: Sequence[_Tested]
+    judged: Sequence[JudgedCaption], each: _TestedFeature, stronger: Sequence[_TestedFeature]
 ) -> bool:
     """Whether a pattern says something beyond stronger ones: without the captions of these."""
     explained_rows = frozenset[int]().union(
@@ -240,7 +240,7 @@ def _holds_without(
     return bool(with_it) and p <= _STILL_HOLDS
 
 
-def _pattern(judged: Sequence[JudgedCaption], each: _Tested, q: float) -> Pattern:
+def _pattern(judged: Sequence[JudgedCaption], each: _TestedFeature, q: float) -> Pattern:
     kind, name = each.feature
     captions, wrong = len(each.rows), len(each.hits)
     low, high = exact_interval(wrong, captions)

@@ -71,7 +71,7 @@ _POINTS = 200
 
 
 @dataclass(frozen=True)
-class Decided:
+class BinaryVerdict:
     """A right or wrong verdict. Sequences of these are in the order the verdicts were given."""
 
     p_error: float | None
@@ -100,7 +100,7 @@ class CalibrationBin:
         return float(ends.low), float(ends.high)
 
 
-def precision_of_flagged(decided: Sequence[Decided]) -> tuple[float | None, int]:
+def precision_of_flagged(decided: Sequence[BinaryVerdict]) -> tuple[float | None, int]:
     """Share of errors among flagged decided pairs (None without any), and the number of these."""
     flagged_pairs = [
         pair for pair in decided if pair.p_error is not None and pair.p_error >= FLAGGED
@@ -110,7 +110,7 @@ def precision_of_flagged(decided: Sequence[Decided]) -> tuple[float | None, int]
     return sum(pair.is_error for pair in flagged_pairs) / len(flagged_pairs), len(flagged_pairs)
 
 
-def calibration(decided: Sequence[Decided]) -> list[CalibrationBin]:
+def calibration(decided: Sequence[BinaryVerdict]) -> list[CalibrationBin]:
     """Equal-sized bins in order of probability; fewer bins for few pairs."""
     predictions = sorted(
         (pair.p_error, pair.is_error) for pair in decided if pair.p_error is not None
@@ -130,7 +130,7 @@ def calibration(decided: Sequence[Decided]) -> list[CalibrationBin]:
     return bins
 
 
-def errors_found(decided: Sequence[Decided]) -> list[tuple[int, int]]:
+def errors_found(decided: Sequence[BinaryVerdict]) -> list[tuple[int, int]]:
     """The curve of (pairs decided, errors among them), at most a few hundred points."""
     curve, errors = [(0, 0)], 0
     every = max(1, len(decided) // _POINTS)

@@ -72,7 +72,7 @@ _RENEWED_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
-class Detected:
+class DetectedPair:
     """A pair's probability of error, those of its claims by where they start, none for a caption
     that is one claim, and its suspect words in characters of the caption."""
 
@@ -328,7 +328,7 @@ def judge(
     classifier_id: int,
     pairs: Sequence[PairRow],
     captions: Sequence[ScoredCaption],
-    detections: Sequence[Detected],
+    detections: Sequence[DetectedPair],
 ) -> None:
     """Store probabilities and suspect words; also the scores where those of another run were
     shown."""
@@ -354,7 +354,7 @@ def judge(
 
 
 def _save_claims(
-    session: Session, pairs: Sequence[PairRow], detections: Sequence[Detected]
+    session: Session, pairs: Sequence[PairRow], detections: Sequence[DetectedPair]
 ) -> None:
     """Store the probabilities of the claims of captions that have several."""
     claim_queries.save_numbers(
@@ -388,7 +388,7 @@ def renew_suspects(
 
 
 def _renew(
-    store: Store, run: RunRow, classifier_id: int, batch: Sequence[tuple[PairRow, Detected]]
+    store: Store, run: RunRow, classifier_id: int, batch: Sequence[tuple[PairRow, DetectedPair]]
 ) -> bool:
     """Store these detections if their classifier is still in use; returns whether it is. Pairs
     judged under another run keep that run: its scoring has nothing left to do for them."""
@@ -420,13 +420,13 @@ def _detections(
     captions: Sequence[ScoredCaption],
     judged: JudgedCaptions,
     classifier: Classifier,
-) -> list[Detected]:
+) -> list[DetectedPair]:
     """What is stored of each pair. Suspect words take longer to compute than to write: call it
     before a transaction begins."""
     with_opinion = [pair.id for pair in pairs if pair.numbers["second_opinion"] is not None]
     with store.reading() as session:
         opinions = signal_queries.latest_opinions(session, with_opinion) if with_opinion else {}
-    detections: list[Detected] = []
+    detections: list[DetectedPair] = []
     for pair, caption, p_error, of_claims in zip(
         pairs, captions, judged.p_error.tolist(), judged.of_claims, strict=True
     ):
@@ -437,7 +437,7 @@ def _detections(
         chances = dict(
             zip((c.claim.start for c in caption.claims), of_claims.tolist(), strict=True)
         )
-        detections.append(Detected(p_error, {} if caption.is_single else chances, suspects))
+        detections.append(DetectedPair(p_error, {} if caption.is_single else chances, suspects))
     return detections
 
 

@@ -39,7 +39,7 @@ class _Request(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Made:
+class _NewResults:
     """The missing results of a batch of copies; no expectations without a captioner."""
 
     trajectories: dict[Copy, Trajectory]
@@ -125,7 +125,7 @@ class TrajectoryCache:
             if batch:
                 yield batch
 
-    def _save(self, scored_copies: _Made) -> None:
+    def _save(self, scored_copies: _NewResults) -> None:
         texts = [text for _, text in scored_copies.trajectories]
         rows = [
             to_row(key, trajectory) for (key, _), trajectory in scored_copies.trajectories.items()
@@ -141,7 +141,7 @@ class TrajectoryCache:
 
 def score_copies(
     engine: Engine, batch: Sequence[_Request], opened: Opened, exploring: Exploring
-) -> _Made:
+) -> _NewResults:
     """Compute the missing results of these copies. They need expectations by the same captioner as
     the dataset's own captions. Raises ImageError."""
     for name, image in opened.items():
@@ -161,7 +161,7 @@ def score_copies(
         if request.lacks_expectation
     ]
     expectations = engine.expectations([(image, text) for (_, text), image in unread])
-    return _Made(
+    return _NewResults(
         {
             request.copy: trajectory
             for request, trajectory in zip(lacking, trajectories, strict=True)

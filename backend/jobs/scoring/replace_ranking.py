@@ -29,7 +29,7 @@ SECONDS = 0.15
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedPairs:
     """All scored pairs of a dataset in import order, shape [pairs] each: `ids`; their probability
     by a classifier (`after`, NaN: it needs more steps than are known), and by the one in use
     (`before`, NaN: unknown).
@@ -42,7 +42,7 @@ class Ranked:
     before: NDArray[np.float64]
 
 
-def rank_pairs(store: Store, run: RunRow, classifier: Classifier) -> Ranked:
+def rank_pairs(store: Store, run: RunRow, classifier: Classifier) -> RankedPairs:
     """A classifier's probability for every pair with a trajectory in this run; writes nothing."""
     ids, after, before = array("q"), array("d"), array("d")
     for pairs, captions in scored_batches(store, run):
@@ -53,7 +53,7 @@ def rank_pairs(store: Store, run: RunRow, classifier: Classifier) -> Ranked:
             for p_error, caption in zip(p_errors, captions, strict=True)
         )
         before.extend(math.nan if pair.p_error is None else pair.p_error for pair in pairs)
-    return Ranked(np.array(ids, np.int64), np.array(after), np.array(before))
+    return RankedPairs(np.array(ids, np.int64), np.array(after), np.array(before))
 
 
 def use_ranking(

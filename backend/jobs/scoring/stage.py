@@ -44,7 +44,7 @@ _ROW = 200
 
 
 @dataclass(frozen=True)
-class Measured:
+class SampleMeasurement:
     """Trajectories of the sample's pairs, and the seconds that one of them took."""
 
     trajectories: Sequence[Trajectory]
@@ -78,7 +78,7 @@ class Sample:
         ]
         self.vectors = engine.image_embeddings(self.states)
         self._opening = (time.monotonic() - began) / len(self.pairs)
-        self._measured: dict[bool, Measured] = {}
+        self._measured: dict[bool, SampleMeasurement] = {}
 
     def seconds(self, work: Callable[[], Any]) -> float:
         """What `work` on all pairs takes for each."""
@@ -86,7 +86,7 @@ class Sample:
         work()
         return (time.monotonic() - began) / len(self.pairs)
 
-    def trajectories(self, whole: bool) -> Measured:
+    def trajectories(self, whole: bool) -> SampleMeasurement:
         """Opening and encoding the pictures included; `whole`: or first steps."""
         if whole not in self._measured:
             trajectories: list[Trajectory] = []
@@ -96,7 +96,7 @@ class Sample:
             seconds = self.seconds(
                 lambda: trajectories.extend(self._engine.trajectories(pairs, keys, exploring))
             )
-            self._measured[whole] = Measured(trajectories, self._opening + seconds)
+            self._measured[whole] = SampleMeasurement(trajectories, self._opening + seconds)
         return self._measured[whole]
 
     @cached_property

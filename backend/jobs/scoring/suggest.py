@@ -58,7 +58,7 @@ def _likely_pairs(store: Store, dataset_id: int) -> list[PairRow]:
     return store.read(pair_queries.most_likely_wrong, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
 
 
-class _Suspected(NamedTuple):
+class _SuspectPair(NamedTuple):
     """A pair that looks wrong and has no corrections yet: the claim that is most likely wrong, its
     trajectory, and its suspect words and chance of being wrong."""
 
@@ -116,14 +116,14 @@ class Corrections(BatchStage):
     def seconds(self, sample: Sample) -> float:
         return sample.correction_seconds(TOGETHER, judged_ahead(self.scoring.engine))
 
-    def batches(self) -> Iterator[list[_Suspected]]:
+    def batches(self) -> Iterator[list[_SuspectPair]]:
         on_cpu = TOGETHER_IF_SMALL if self.scoring.engine.is_small else TOGETHER
         size = self.scoring.workers.batch_size(on_cpu)
         return _suspected_batches(
             self.scoring.store, self.scoring.this_run, self._waiting, self._classifier, size
         )
 
-    def task(self) -> Task[_Suspected, dict[int, list[Suggestion]]]:
+    def task(self) -> Task[_SuspectPair, dict[int, list[Suggestion]]]:
         return partial(
             _suggest_together,
             classifier=self._classifier,
@@ -131,7 +131,7 @@ class Corrections(BatchStage):
             judged=judged_ahead(self.scoring.engine),
         )
 
-    def save(self, batch: Sequence[_Suspected], result: dict[int, list[Suggestion]]) -> None:
+    def save(self, batch: Sequence[_SuspectPair], result: dict[int, list[Suggestion]]) -> None:
         parts = {pair.pair_id: pair.part for pair in batch}
         self.suggested += _save(
             self.scoring.store, self.scoring.run_id, result, parts, self._proposer
@@ -170,7 +170,7 @@ def _suspected_batches(
     pairs: Sequence[PairRow],
     classifier: Classifier | None,
     size: int,
-) -> Iterator[list[_Suspected]]:
+) -> Iterator[list[_SuspectPair]]:
     """Batches of these pairs, `size` each."""
     for part in chunks(pairs, size):
         batch, captions = scored_pairs(store, run, [pair.id for pair in part])
@@ -182,12 +182,12 @@ def _suspected_batches(
 
 def _suspected_claim(
     pair: PairRow, scored: ScoredCaption, classifier: Classifier | None, start: int | None = None
-) -> _Suspected:
+) -> _SuspectPair:
     """`start`: where the claim starts; None: the most suspicious one."""
     of_claim = next((each for each in scored.claims if each.claim.start == start), scored.leading)
     claim, trajectory = of_claim.claim, of_claim.trajectory
     p_error = pair.p_error if scored.is_single else of_claim.p_error
-    return _Suspected(
+    return _SuspectPair(
         pair.id,
         pair.image_path,
         Part(pair.caption, claim),
@@ -199,7 +199,7 @@ def _suspected_claim(
 
 def _suggest_together(
     engine: Engine,
-    batch: Sequence[_Suspected],
+    batch: Sequence[_SuspectPair],
     opened: Opened,
     classifier: Classifier | None,
     exploring: Exploring,

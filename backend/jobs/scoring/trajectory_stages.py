@@ -38,7 +38,7 @@ UNREADABLE = "unreadable image"
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredBatch:
     """The results of a batch: the claims of the pairs `ids`, with the trajectory of each that does
     not repeat another, and the images' vectors [pairs, d], None if they are not wanted or the
     scorer has none; and the pictures that could not be read or that the model does not know, with
@@ -88,7 +88,7 @@ class TrajectoryStage(BatchStage):
                 yield batch
             first = end
 
-    def task(self) -> Task[PairCaption, Scored]:
+    def task(self) -> Task[PairCaption, ScoredBatch]:
         return partial(
             _score,
             exploring=self.exploring(),
@@ -105,7 +105,7 @@ class TrajectoryStage(BatchStage):
             dataset_queries.files_with_problem, self.scoring.dataset_id, UNKNOWN
         )
 
-    def save(self, batch: Sequence[PairCaption], result: Scored) -> None:
+    def save(self, batch: Sequence[PairCaption], result: ScoredBatch) -> None:
         """Trajectories, vectors and problems; each picture's problem is stored once, however many
         captions it has."""
         scoring = self.scoring
@@ -253,7 +253,7 @@ def _score(
     familiarity: Familiarity | None,
     has_vectors: bool,
     division: Division,
-) -> Scored:
+) -> ScoredBatch:
     states, broken, unknown = encode_known(engine, opened, familiarity)
     readable = [pair for pair in batch if pair.image_path in states]
     pair_states = [states[pair.image_path] for pair in readable]
@@ -275,7 +275,7 @@ def _score(
         strict=True,
     ):
         trajectories[row].append(trajectory)
-    return Scored(
+    return ScoredBatch(
         [pair.pair_id for pair in readable], vectors, claims, trajectories, broken, unknown
     )
 

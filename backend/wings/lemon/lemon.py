@@ -38,7 +38,7 @@ from backend.engine.scoring.protocol import (
     Tokens,
 )
 from backend.errors import ModelMismatch, SettingsError
-from backend.wings.lemon.lemon_fit import OBJECTIVES, Labelled, LemonParameters, NeighbourBank
+from backend.wings.lemon.lemon_fit import OBJECTIVES, LabelledPairs, LemonParameters, NeighbourBank
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class LemonScorer(InSessions):
             )  # pairs whose image cannot be read have no vectors
             self.parameters = OBJECTIVES[pairs.objective](
                 self.neighbours(),
-                Labelled(
+                LabelledPairs(
                     keys[is_labelled], images[is_labelled], captions[is_labelled],
                     np.array([labels[key] for key in keys[is_labelled].tolist()], np.bool_),
                 ),

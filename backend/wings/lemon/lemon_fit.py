@@ -133,7 +133,7 @@ Hyperparameters = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledPairs:
     """Labelled pairs: their keys [n], unit vectors [n, d], and whether each caption is wrong [n].
 
     Pairs that are in the bank are recognised by their keys and are never their own neighbours.
@@ -147,7 +147,7 @@ class Labelled:
 
 def fit_to_auc(
     bank: NeighbourBank,
-    labelled: Labelled,
+    labelled: LabelledPairs,
     start: LemonParameters = FIX,
     seed: int = 0,
 ) -> LemonParameters:
@@ -178,7 +178,7 @@ def fit_to_auc(
 
 def fit_as_published(
     bank: NeighbourBank,
-    labelled: Labelled,
+    labelled: LabelledPairs,
     start: LemonParameters = FIX,
     counts: Sequence[int] = COUNTS,
 ) -> LemonParameters:
@@ -216,7 +216,9 @@ def fit_as_published(
 
 
 #: How labels are used, by the name of the setting.
-OBJECTIVES: dict[str, Callable[[NeighbourBank, Labelled, LemonParameters], LemonParameters]] = {
+OBJECTIVES: dict[
+    str, Callable[[NeighbourBank, LabelledPairs, LemonParameters], LemonParameters]
+] = {
     "opt": fit_as_published,
     "auc": fit_to_auc,
 }
@@ -245,7 +247,7 @@ class Distances:
     """Precomputed terms of LEMoN's score for some pairs, so that parameters are cheap to try."""
 
     def __init__(
-        self, bank: NeighbourBank, pairs: Labelled, neighbours: int, euclidean: bool
+        self, bank: NeighbourBank, pairs: LabelledPairs, neighbours: int, euclidean: bool
     ) -> None:
         p = LemonParameters(neighbours, euclidean=euclidean)
         own_rows = [bank.row_of(key) for key in pairs.keys.tolist()]
@@ -298,7 +300,7 @@ class Distances:
             return d_n, d_m
 
 
-def _check(labelled: Labelled) -> None:
+def _check(labelled: LabelledPairs) -> None:
     wrong = int(labelled.wrong.sum())
     right = len(labelled.wrong) - wrong
     if min(right, wrong) < _FEWEST:

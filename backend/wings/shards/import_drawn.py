@@ -38,7 +38,7 @@ from backend.jobs.export_scores import IMPORTED, claims_in, scored_caption_in
 from backend.jobs.import_dataset import BATCH
 from backend.jobs.reports import DRAWN, SAMPLED, SHOWN_PROBLEMS
 from backend.jobs.retrain import adopt
-from backend.jobs.scoring.detect import Detected, judge, suspects_in
+from backend.jobs.scoring.detect import DetectedPair, judge, suspects_in
 from backend.jobs.scoring.stored_claims import CLAIMS, save_concreteness
 from backend.jobs.scoring.stored_rows import claim_rows, expectation_row, save_scored, to_row
 from backend.progress import Progress, no_progress
@@ -340,11 +340,11 @@ class _DrawnPairs:
                 [self._read_detected(c, row) for c, (row, _) in zip(captions, rows, strict=True)],
             )  # fmt: skip
 
-    def _read_detected(self, caption: ScoredCaption, row: Row) -> Detected:
+    def _read_detected(self, caption: ScoredCaption, row: Row) -> DetectedPair:
         """What the run found."""
         chances = [claim.p_error for claim in caption.claims]
         words = suspects_in(self._classifier, row["caption"], caption, row["p_error"], chances)
-        return Detected(
+        return DetectedPair(
             row["p_error"],
             {cells["start"]: cells["p_error"] for cells in row[CLAIMS]
              if cells["p_error"] is not None},

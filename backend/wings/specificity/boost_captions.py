@@ -21,7 +21,7 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.wings.specificity import boosting
-from backend.wings.specificity.boosting import Boost, Booster, Guarded
+from backend.wings.specificity.boosting import Boost, Booster, GuardedProposal
 from backend.wings.specificity.measuring import Judge
 from backend.wings.specificity.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.wings.specificity.reports import BoostDryRun, BoostReport
@@ -126,14 +126,14 @@ def _server_of(model: ChatModel | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class Considered:
+class ProposalOutcome:
     """A proposal and its outcome. `suggestion` None: refused by the guard; `reason`: why a proposal
     that passed the guard is not offered either; `ranks`: (before, after, of) of its picture;
     `pairs`: those whose captions it is based on; `gain`: in specificity; `unsupported`: number of
     its words from no source."""
 
     boost: Boost
-    guarded: Guarded
+    guarded: GuardedProposal
     pairs: tuple[int, ...] = ()
     gain: float = 0.0
     unsupported: int = 0
@@ -229,7 +229,7 @@ class BoostWork:
 
     def consider(
         self, row: QueueRow, context: CorrectionContext
-    ) -> tuple[list["Considered"], str, str]:
+    ) -> tuple[list["ProposalOutcome"], str, str]:
         """Ask, guard and judge without writing: every proposal, the outcome, and its reason."""
         if _looks_wrong(row):
             return [], "looks wrong", ""
@@ -247,13 +247,13 @@ class BoostWork:
             guarded = self.guard(context, boost, captions)
             if not guarded.caption:
                 outcome, why = "refused by the guard", guarded.refused
-                candidates.append(Considered(boost, guarded))
+                candidates.append(ProposalOutcome(boost, guarded))
                 continue
             suggestion, ranks, gain, reason = self.judge_guarded(row, context, boost, guarded)
             if reason:
                 outcome, why = "no better", reason
             candidates.append(
-                Considered(
+                ProposalOutcome(
                     boost, guarded, _pairs_of(boost, sources), gain,
                     boosting.unsupported_words(boost, guarded, captions), suggestion, ranks, reason,
                 )
@@ -262,7 +262,9 @@ class BoostWork:
             outcome = "offered"
         return candidates, outcome, why
 
-    def guard(self, context: CorrectionContext, boost: Boost, captions: Sequence[str]) -> Guarded:
+    def guard(
+        self, context: CorrectionContext, boost: Boost, captions: Sequence[str]
+    ) -> GuardedProposal:
         reader = self.engine.scorer.reader
         with self.engine.lock:
             words_read = reader.words_read(boost.caption)
@@ -271,7 +273,7 @@ class BoostWork:
             )
 
     def judge_guarded(
-        self, row: QueueRow, context: CorrectionContext, boost: Boost, guarded: Guarded
+        self, row: QueueRow, context: CorrectionContext, boost: Boost, guarded: GuardedProposal
     ) -> tuple[Suggestion, tuple[int, ...], float, str]:
         """The suggestion, its picture's ranks (before, after, of), the gain in specificity, and why
         it is not offered."""
@@ -288,7 +290,7 @@ class BoostWork:
         why = boosting.keeps(context.p_error, suggestion.p_after, gain, rank - new_rank)
         return suggestion, (rank, new_rank, of), gain, why
 
-    def _from(self, proposal: Considered) -> dict[str, Any]:
+    def _from(self, proposal: ProposalOutcome) -> dict[str, Any]:
         """The provenance of an enrichment. Rows stored by earlier versions lack `pairs`, `visual`,
         `gain`, `unsupported`, `worth` and `icc`."""
         boost, guarded = proposal.boost, proposal.guarded

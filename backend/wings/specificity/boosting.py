@@ -21,7 +21,7 @@ from PIL import Image
 from backend.engine.captions import Caption
 from backend.engine.correction import answers, prompting
 from backend.engine.correction.anchoring import (
-    Unanchored,
+    UnanchoredWord,
     anchored_share,
     conflicts,
     find_unsupported,
@@ -273,14 +273,14 @@ def _copies(text: str, prompt: str, sources: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Guarded:
+class GuardedProposal:
     """A proposal after the guard. `caption`: "" if `refused`. `struck`: what was removed and why,
     with offsets into the text before each removal; `anchored`: share of the caption's words that
     occur in a source."""
 
     caption: str
     refused: str = ""
-    struck: tuple[Unanchored, ...] = ()
+    struck: tuple[UnanchoredWord, ...] = ()
     anchored: float = 1.0
     notes: tuple[str, ...] = field(default=())
 
@@ -291,7 +291,7 @@ def guard(
     doubts: Doubts,
     read_words: int | None,
     rule: DoubtRule = DEFAULT,
-) -> Guarded:
+) -> GuardedProposal:
     """Check anchoring, conflicts with human captions, and support by the picture, in this order.
 
     The result still has to pass `keeps`. `human`: the human captions of this picture, starting
@@ -302,14 +302,14 @@ def guard(
     """
     text, notes = boost.caption, []
     if boost.kind == "blend" and (faults := find_unsupported(text, boost.sources)):
-        return Guarded("", faults[0].why)
-    struck: list[Unanchored] = []
+        return GuardedProposal("", faults[0].why)
+    struck: list[UnanchoredWord] = []
     while conflicting := _contradictions(boost, text, human):
         conflict = conflicting[0]
         struck.append(conflict)
         shorter = without_phrase(text, conflict.start, conflict.end)
         if not _stays_a_sentence(text, shorter):
-            return Guarded("", conflict.why, tuple(struck))
+            return GuardedProposal("", conflict.why, tuple(struck))
         text = shorter
     facts = facts_in(human)
     count = len(Caption.parse(text))
@@ -324,22 +324,22 @@ def guard(
         worst = max(doubtful, key=rule.strength)
         phrase = text[worst.start : worst.end]
         struck.append(
-            Unanchored(worst.start, worst.end, phrase, f"the picture does not show '{phrase}'")
+            UnanchoredWord(worst.start, worst.end, phrase, f"the picture does not show '{phrase}'")
         )
         shorter = without_phrase(text, worst.start, worst.end)
         if not _stays_a_sentence(text, shorter):
-            return Guarded("", struck[-1].why, tuple(struck))
+            return GuardedProposal("", struck[-1].why, tuple(struck))
         text = shorter
     if is_blank(text):
-        return Guarded("", "nothing holds", tuple(struck))
+        return GuardedProposal("", "nothing holds", tuple(struck))
     if boost.kind != "visual" and (omission := left_out(without_opener(human[0]), text)):
-        return Guarded("", f"leaves out part of the caption: '{omission}'", tuple(struck))
-    return Guarded(
+        return GuardedProposal("", f"leaves out part of the caption: '{omission}'", tuple(struck))
+    return GuardedProposal(
         text, "", tuple(struck), anchored_share(text, boost.sources or human), tuple(notes)
     )
 
 
-def _contradictions(boost: Boost, text: str, human: Sequence[str]) -> list[Unanchored]:
+def _contradictions(boost: Boost, text: str, human: Sequence[str]) -> list[UnanchoredWord]:
     """What the human captions, starting with the one to enrich, contradict, and negations that
     occur in no source."""
     return [
@@ -364,7 +364,7 @@ def keeps(p_before: float | None, p_after: float | None, gain: float, rank_gain:
     return ""
 
 
-def unsupported_words(boost: Boost, guarded: Guarded, human: Sequence[str]) -> int:
+def unsupported_words(boost: Boost, guarded: GuardedProposal, human: Sequence[str]) -> int:
     """Words of a proposal after the guard that occur in none of its sources; for a Visual, which
     has no sources, in no human caption."""
     return len(find_unsupported(guarded.caption, boost.sources or human))

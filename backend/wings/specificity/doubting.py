@@ -69,7 +69,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class Weighed:
+class FittedRule:
     """A fitted rule: a phrase is doubtful from `limit` on, with these weights of its support,
     suspect score and drop. `phrases`: number of phrases that it was fitted to."""
 
@@ -90,14 +90,14 @@ class Weighed:
         return asdict(self)
 
 
-DoubtRule = Thresholds | Weighed
+DoubtRule = Thresholds | FittedRule
 DEFAULT = Thresholds()
 
 
-def restore(value: dict[str, Any]) -> Weighed:
-    """A rule from `Weighed.to_json`, also after a round trip through JSON."""
+def restore(value: dict[str, Any]) -> FittedRule:
+    """A rule from `FittedRule.to_json`, also after a round trip through JSON."""
     first, second, third = value["weights"]
-    return Weighed((first, second, third), value["limit"], value["phrases"])
+    return FittedRule((first, second, third), value["limit"], value["phrases"])
 
 
 def fit_rule(true: Sequence[Doubt], false: Sequence[Doubt]) -> DoubtRule:
@@ -120,7 +120,7 @@ def fit_rule(true: Sequence[Doubt], false: Sequence[Doubt]) -> DoubtRule:
     first, second, third = (float(weight) for weight in model.coef_[0] / scale)
     strengths = np.sort(signals[: len(true)] @ np.array([first, second, third]))[::-1]
     limit = float(np.nextafter(strengths[int(TRUE_DOUBTED * len(true))], np.inf))
-    return Weighed((first, second, third), limit, len(true) + len(false))
+    return FittedRule((first, second, third), limit, len(true) + len(false))
 
 
 def _signals(doubts: Sequence[Doubt]) -> NDArray[np.float64]:

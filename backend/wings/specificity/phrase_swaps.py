@@ -17,7 +17,7 @@ _TRIES = 10
 
 
 @dataclass(frozen=True)
-class Added:
+class Addition:
     """A caption with an addition: `phrases` are what it adds."""
 
     text: str
@@ -40,7 +40,7 @@ def parts_of(caption: str) -> list[str]:
 
 def swap_phrases(
     captions: Sequence[str], others: Sequence[str], rng: random.Random
-) -> tuple[Added | None, Added | None]:
+) -> tuple[Addition | None, Addition | None]:
     """(with a part of the same picture's captions, with one of `others`), each None if none of a
     few random parts adds anything. `captions`: of one picture, starting with the one to extend;
     `others`: of other pictures."""
@@ -65,7 +65,7 @@ def swap_phrases(
 
 def _first_added(
     before: str, sources: Sequence[str], known_captions: Sequence[str], rng: random.Random
-) -> Added | None:
+) -> Addition | None:
     for _ in range(_TRIES):
         text = _join(before, rng.choice(parts_of(rng.choice(sources)) or [""]))
         if addition := _add(text, new_phrases(text, facts_in(known_captions))):
@@ -83,5 +83,5 @@ def _join(before: str, part: str) -> str:
     return f"{before} and {part[0].lower()}{part[1:]}." if begins else f"{before}{part}."
 
 
-def _add(text: str, phrases: Sequence[Phrase]) -> Added | None:
-    return Added(text, tuple(phrases)) if phrases else None
+def _add(text: str, phrases: Sequence[Phrase]) -> Addition | None:
+    return Addition(text, tuple(phrases)) if phrases else None

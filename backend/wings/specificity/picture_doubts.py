@@ -33,12 +33,12 @@ from backend.wings.specificity.doubting import (
     Doubt,
     DoubtRule,
     Doubts,
-    Weighed,
+    FittedRule,
     fit_rule,
     restore,
 )
 from backend.wings.specificity.phrase_removal import without_phrase
-from backend.wings.specificity.phrase_swaps import Added, swap_phrases
+from backend.wings.specificity.phrase_swaps import Addition, swap_phrases
 from db.decisions import is_wrong, judgement
 from db.queries import classifier_queries, queue_queries, run_queries
 from db.queries.queue_queries import QueueFilter, QueueRow, Range
@@ -111,7 +111,7 @@ class PictureDoubts:
                 evidence += [doubt for doubts in self.evidence(requests) for doubt in doubts]
             progress(min(first + _AT_ONCE, len(rows)), len(rows), "Calibrating the guard")
         rule = fit_rule(true, false)
-        if isinstance(rule, Weighed):
+        if isinstance(rule, FittedRule):
             with self._store.writing() as session:
                 stored_rule = {"classifier": self._classifier, "rule": rule.to_json()}
                 run_queries.record_observed(
@@ -130,19 +130,19 @@ class PictureDoubts:
 
     def _swapped_phrases(
         self, rows: Sequence[QueueRow], captions_of: Callable[[QueueRow], Sequence[str]]
-    ) -> list[tuple[Added | None, Added | None]]:
+    ) -> list[tuple[Addition | None, Addition | None]]:
         """For each caption an addition from its own picture and one from another, None where there
         is none that the scorer reads to its end."""
         rng = random.Random(0)
         words_read = self._engine.scorer.reader.words_read
 
-        def read(phrase: Added | None) -> Added | None:
+        def read(phrase: Addition | None) -> Addition | None:
             is_read = phrase is not None and words_read(phrase.text) >= len(
                 Caption.parse(phrase.text)
             )
             return phrase if is_read else None
 
-        swaps: list[tuple[Added | None, Added | None]] = []
+        swaps: list[tuple[Addition | None, Addition | None]] = []
         for row in rows:
             others = [other.caption for other in rows if other.image_path != row.image_path]
             same, foreign = swap_phrases(captions_of(row), others, rng) if others else (None, None)

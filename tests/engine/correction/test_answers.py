@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from backend.engine.correction.answers import Reasoned, read
+from backend.engine.correction.answers import ReasonedAnswer, read
 from backend.errors import Unreadable
 
 CAPTION = "A red dog on the sand"
@@ -31,7 +31,7 @@ def test_steps_are_read_only_in_reasoning_mode() -> None:
     step = {"word": "red", "seen": "brown fur", "wrong": True}
     text = json.dumps({"steps": [step], "caption": "A brown dog"})
     answer = read(text, "reasoning", CAPTION)
-    assert isinstance(answer, Reasoned)
+    assert isinstance(answer, ReasonedAnswer)
     assert (answer.steps[0].word, answer.steps[0].wrong) == ("red", True)
     with pytest.raises(Unreadable):
         read(text, "words", CAPTION)

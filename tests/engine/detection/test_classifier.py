@@ -23,7 +23,7 @@ from backend.engine.detection.families import (
     PAPERS_OWN,
     S_0,
     THEORY,
-    Boosted,
+    BoostedTrees,
     Cart,
     Linear,
 )
@@ -50,8 +50,8 @@ MODELS = [
     Linear("logistic", EVERY, 0.3),
     Cart(5, EVERY),
     Cart(None, THEORY),
-    Boosted(3, 0.1, 50, THEORY),
-    Boosted(3, 0.1, 50, PAPERS_OWN, held=False),
+    BoostedTrees(3, 0.1, 50, THEORY),
+    BoostedTrees(3, 0.1, 50, PAPERS_OWN, held=False),
 ]
 
 
@@ -139,7 +139,7 @@ def test_a_model_never_reverses_a_known_sign() -> None:
     features, _ = table(400)
     column = NAMES.index("largest deletion gain")
     labels = (features[:, column] < 0).astype(np.int64)
-    for model in (Boosted(3, 0.1, 50, THEORY), Cart(5, THEORY)):
+    for model in (BoostedTrees(3, 0.1, 50, THEORY), Cart(5, THEORY)):
         fitted = model.fit(features, labels, np.ones(400))
         raised = features.copy()
         raised[:, column] += 1

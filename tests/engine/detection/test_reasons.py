@@ -12,7 +12,7 @@ from backend.engine.detection.families import (
     EVERY,
     NINE,
     S_0,
-    Boosted,
+    BoostedTrees,
     NineSigns,
     WithOrWithoutCaptioner,
     fit_model,
@@ -90,7 +90,7 @@ def test_evidence_of_another_or_no_captioner_is_not_listed() -> None:
 
 def test_trees_are_explained_by_an_approximate_backbone() -> None:
     features = feature_matrix(read(WORLD))
-    model = fit_model(Boosted(3, 0.1, 50, EVERY), features, LABELS, WEIGHTS)
+    model = fit_model(BoostedTrees(3, 0.1, 50, EVERY), features, LABELS, WEIGHTS)
     backbone = backbone_of(model, features, LABELS, WEIGHTS)
     assert backbone["exact"] is False
     reasons = reasons_of(WORLD.trajectories[0], backbone, READER)

@@ -14,7 +14,7 @@ from backend.engine.detection.features import HEARD, NAMES
 from backend.engine.detection.verdict_learning import (
     InUse,
     JudgedPairs,
-    Learnt,
+    LearntClassifier,
     compare,
     fit_update,
     learn,
@@ -56,7 +56,7 @@ class World:
             np.ones(PAIRS, np.bool_),
         )  # fmt: skip
 
-    def learn(self, pairs: JudgedPairs, in_use: InUse | None = None) -> Learnt:
+    def learn(self, pairs: JudgedPairs, in_use: InUse | None = None) -> LearntClassifier:
         unseen = np.zeros(PAIRS, np.bool_)
         return learn(PRIOR, in_use or InUse(PRIOR, self.p_prior, unseen), pairs)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from backend.engine.statistics.calibration import (
-    Decided,
+    BinaryVerdict,
     calibration,
     errors_found,
     precision_of_flagged,
@@ -82,9 +82,9 @@ def test_counts_that_contradict_each_other_are_refused(counts: tuple[int, ...]) 
 
 
 def test_precision_calibration_and_errors_found_by_pairs_read() -> None:
-    decided = [Decided(p / 100, p >= 60) for p in range(100)] + [Decided(None, True)]
+    decided = [BinaryVerdict(p / 100, p >= 60) for p in range(100)] + [BinaryVerdict(None, True)]
     assert precision_of_flagged(decided) == (0.8, 50)
-    assert precision_of_flagged([Decided(0.1, False)]) == (None, 0)
+    assert precision_of_flagged([BinaryVerdict(0.1, False)]) == (None, 0)
     bins = calibration(decided)
     assert [bin.pairs for bin in bins] == [10] * 10
     assert [bin.share_wrong for bin in bins] == [0.0] * 6 + [1.0] * 4

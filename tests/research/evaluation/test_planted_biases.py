@@ -10,7 +10,7 @@ from research.evaluation.biased_captioners import (
     WRITERS,
     Sizes,
     TrainedWriters,
-    Written,
+    WrittenCaption,
     biased_caption,
     trained_writers,
 )
@@ -54,8 +54,14 @@ def test_captions_of_the_training_are_wrong_by_a_planted_bias_alone() -> None:
 
 
 def test_a_pattern_is_none_by_all_that_its_writer_wrote() -> None:
-    captions = [Written("A red car.", True), Written("A red bus.", False), Written("A bus.", False)]
-    writers = TrainedWriters({"first": [*captions, Written("A car car.", None)], "second": []})
+    captions = [
+        WrittenCaption("A red car.", True),
+        WrittenCaption("A red bus.", False),
+        WrittenCaption("A bus.", False),
+    ]
+    writers = TrainedWriters(
+        {"first": [*captions, WrittenCaption("A car car.", None)], "second": []}
+    )
 
     def pattern(name: str) -> Pattern:
         return Pattern("first", "word", name, 2, 1, 0, 1, 0, 1, 0.01, 0.01)

@@ -18,7 +18,7 @@ from backend.wings.lemon.lemon import LemonScorer, LemonState, lemon_scores
 from backend.wings.lemon.lemon_fit import (
     FORMULA,
     Distances,
-    Labelled,
+    LabelledPairs,
     LemonParameters,
     NeighbourBank,
     fit_as_published,
@@ -109,7 +109,7 @@ def test_scores_agree_with_the_authors_code_on_random_vectors(parameters: LemonP
     rows = [0, 9, 31]
     images, captions = bank.images[rows], bank.captions[rows]
     keys = np.array(rows)
-    labelled = Labelled(keys, images, captions, wrong[rows])
+    labelled = LabelledPairs(keys, images, captions, wrong[rows])
     distances = Distances(bank, labelled, parameters.neighbours, parameters.euclidean)
     wanted = [
         by_hand(bank, image, caption, row, parameters)
@@ -166,7 +166,7 @@ def test_a_scorer_without_embeddings_is_refused(tmp_path: Path) -> None:
 
 def test_fitted_weights_are_never_worse_than_the_fixed_ones() -> None:
     bank, wrong = made_bank(120, 0)
-    labelled = Labelled(np.arange(120), bank.images, bank.captions, wrong)
+    labelled = LabelledPairs(np.arange(120), bank.images, bank.captions, wrong)
     start = LemonParameters(10)
     fitted = fit_to_auc(bank, labelled, start)
     assert fitted == fit_to_auc(bank, labelled, start)
@@ -175,7 +175,7 @@ def test_fitted_weights_are_never_worse_than_the_fixed_ones() -> None:
         return float(roc_auc_score(wrong, Distances(bank, labelled, 10, False).of(values_of(p))))
 
     assert auc(fitted) > auc(start)
-    few = Labelled(np.arange(12), bank.images[:12], bank.captions[:12], wrong[:12])
+    few = LabelledPairs(np.arange(12), bank.images[:12], bank.captions[:12], wrong[:12])
     for fit in (fit_to_auc, fit_as_published):
         with pytest.raises(TrainingError, match="at least 10"):
             fit(bank, few, start)
@@ -187,7 +187,7 @@ def test_the_published_fit_has_the_highest_f1_of_grid_and_searches(
     bank, wrong = made_bank(60, 2)
     monkeypatch.setattr(lemon_fit, "_STARTS", (1.0,))
     rows = np.arange(0, 60, 2)  # the others are neighbours only
-    labelled = Labelled(rows, bank.images[rows], bank.captions[rows], wrong[rows])
+    labelled = LabelledPairs(rows, bank.images[rows], bank.captions[rows], wrong[rows])
     fitted = fit_as_published(bank, labelled, counts=(2, 5, 400))
     assert fitted.neighbours in (2, 5, 59)
 

@@ -22,7 +22,7 @@ from backend.workspace import QueueFilter, Workspace
 from db.models import CorrectionAttempt, Pair, Run
 from db.queries import pair_queries, suggestion_queries
 from db.queries.ranking_queries import p_error_of
-from research.chat_server import Served, chat_server
+from research.chat_server import RunningServer, chat_server
 from research.scenes.labelled_bags import scene_bags
 from research.scenes.renderer import render
 from tests.cli.invoking import as_json
@@ -59,14 +59,14 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def served() -> Iterator[Served]:
+def served() -> Iterator[RunningServer]:
     """A vision-language model."""
     with chat_server(rule) as server:
         yield server
 
 
 @pytest.fixture
-def workspace(open_workspace: OpenWorkspace, scored: Path, served: Served) -> Workspace:
+def workspace(open_workspace: OpenWorkspace, scored: Path, served: RunningServer) -> Workspace:
     """A copy of that workspace with the model."""
     settings = {**QUICK_CLIP, "corrector": "vlm", "corrector_url": served.url}
     return open_workspace(copy_of=scored, **settings)
@@ -114,7 +114,7 @@ def boosts(workspace: Workspace) -> list[suggestion_queries.SuggestionRow]:
 
 
 def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
-    workspace: Workspace, served: Served
+    workspace: Workspace, served: RunningServer
 ) -> None:
     booster = booster_of(workspace.engine, ["blend", "holistic", "visual"])
     report = boost(workspace, everything(), booster)
@@ -165,7 +165,7 @@ def check_sources(workspace: Workspace, made: list[suggestion_queries.Suggestion
 
 
 def test_a_dry_run_sends_nothing_and_invalid_options_are_refused(
-    workspace: Workspace, served: Served, open_workspace: OpenWorkspace
+    workspace: Workspace, served: RunningServer, open_workspace: OpenWorkspace
 ) -> None:
     preview = requests_for(workspace, everything(), booster_of(workspace.engine, ["holistic"]))
     assert served.requests == []
@@ -262,7 +262,7 @@ def blended(workspace: Workspace, served: Any, pair_id: int) -> tuple[str, list[
 
 
 def test_only_captions_not_dropped_and_not_suspect_are_blended(
-    workspace: Workspace, served: Served
+    workspace: Workspace, served: RunningServer
 ) -> None:
     set_columns(workspace, {n: {"p_error": 0.1} for n in range(10)})
     set_columns(workspace, {5: {"p_error": 0.6}, 7: {"p_error": 0.6}, 8: {"p_error": 0.6}})
@@ -294,7 +294,7 @@ def first_pair(workspace: Workspace) -> int:
         return next(iter(pair_queries.iterate_pairs(session, 1))).id
 
 
-def test_a_dropped_pair_is_not_enriched(workspace: Workspace, served: Served) -> None:
+def test_a_dropped_pair_is_not_enriched(workspace: Workspace, served: RunningServer) -> None:
     first = first_pair(workspace)
     workspace.review.decide(first, 0, "drop")
     assert workspace.jobs.run("enrich", 1, pair_id=first).outcomes == {"judged wrong": 1}
@@ -307,7 +307,7 @@ def test_a_dropped_pair_is_not_enriched(workspace: Workspace, served: Served) ->
 
 
 def test_a_separate_language_model_gets_captions_and_no_picture(
-    workspace: Workspace, served: Served
+    workspace: Workspace, served: RunningServer
 ) -> None:
     first = first_pair(workspace)
     with chat_server(rule) as joins:

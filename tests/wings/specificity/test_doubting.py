@@ -11,7 +11,7 @@ from backend.wings.specificity.doubting import (
     TRUE_DOUBTED,
     Doubt,
     DoubtRule,
-    Weighed,
+    FittedRule,
     fit_rule,
     restore,
 )
@@ -67,5 +67,5 @@ def test_too_few_true_or_false_phrases_keep_the_default_rule() -> None:
 
 def test_a_rule_is_stored_as_json() -> None:
     rule = fit_rule(evidence(100, 2.0), evidence(100, 2.0, false=True))
-    assert isinstance(rule, Weighed)
+    assert isinstance(rule, FittedRule)
     assert restore(json.loads(json.dumps(rule.to_json(), allow_nan=False))) == rule

@@ -3,13 +3,13 @@
 import pytest
 
 from backend.engine.english.shortening import is_sentence
-from backend.wings.specificity.boosting import Boost, Guarded, guard
+from backend.wings.specificity.boosting import Boost, GuardedProposal, guard
 from backend.wings.specificity.doubting import Doubt
 from backend.wings.specificity.phrase_removal import without_phrase
 
 
 def guarded(proposal: str, *people: str, kind: str = "holistic", sources: tuple[str, ...] = (),
-            doubtful: str = "") -> Guarded:  # fmt: skip
+            doubtful: str = "") -> GuardedProposal:  # fmt: skip
     return guard(
         Boost(kind, proposal, sources or people),  # pyrefly: ignore[bad-argument-type]
         people,

@@ -7,7 +7,7 @@ import pytest
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.english.phrases import phrases_of
 from backend.jobs.correct_queue import PairCorrector
-from backend.wings.specificity.doubting import DEFAULT, Weighed
+from backend.wings.specificity.doubting import DEFAULT, FittedRule
 from backend.wings.specificity.picture_doubts import PictureDoubts
 from backend.workspace import QueueFilter, Workspace
 from db.queries import queue_queries
@@ -59,7 +59,7 @@ def test_the_rule_is_stored_with_the_run_and_fitted_once(workspace: Workspace) -
     first = doubts_of(workspace)
     assert first.rule == DEFAULT
     rule = first.calibrate(lambda row: [row.caption])
-    assert isinstance(rule, Weighed)
+    assert isinstance(rule, FittedRule)
     assert rule.phrases >= 2 * LEAST
     assert doubts_of(workspace).rule == rule
 

@@ -30,7 +30,7 @@ from backend.wings.vision_language.model_check import open_server
 from backend.workspace import Workspace
 from db.queries import pair_queries, signal_queries
 from db.queries.pair_queries import PairRow
-from research.chat_server import Respond, Served, chat_server
+from research.chat_server import Respond, RunningServer, chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.cli.invoking import as_json, environment_of, invoked
 from tests.jobs.opening import OpenWorkspace, score_pairs
@@ -74,7 +74,7 @@ def knowing(workspace: Workspace) -> Respond:
     return lambda body: (200, NO if caption_of(body) in wrong else YES)
 
 
-def ask(workspace: Workspace, served: Served, share: float = 1.0, **options: Any) -> Any:
+def ask(workspace: Workspace, served: RunningServer, share: float = 1.0, **options: Any) -> Any:
     return model_check.ask(workspace.store, 1, open_server(served.url, None), share, **options)
 
 
