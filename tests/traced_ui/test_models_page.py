@@ -72,8 +72,8 @@ class ModelsPage:
 
     def click(self, button: str, model: str | None, username: str | None = None) -> dict[str, Any]:
         """Click `models-BUTTON` with this model; returns the new values by element id or type."""
-        given = self.to_remove if button == "removal-sure" else model
-        changed = self._call(f"models-{button}", "click", given, gr.Request(username=username))
+        name = self.to_remove if button == "removal-sure" else model
+        changed = self._call(f"models-{button}", "click", name, gr.Request(username=username))
         if button == "remove":
             self.to_remove = changed.get("state", "")
         else:
