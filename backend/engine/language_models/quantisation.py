@@ -1,5 +1,6 @@
 """Weights in 4 or 8 bits, by bitsandbytes, on an accelerator."""
 
+import logging
 from typing import Any, Literal, get_args
 
 from backend.engine import hub
@@ -7,6 +8,8 @@ from backend.errors import ModelUnavailable
 
 Quantisation = Literal["4bit", "8bit"]
 QUANTISATIONS: tuple[Quantisation, ...] = get_args(Quantisation)
+# In 8 bits it warns at every matrix product that it rounds the inputs: thousands of lines.
+logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
 
 
 def quantisation_config(quantisation: Quantisation, device: str) -> Any:
