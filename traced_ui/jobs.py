@@ -120,9 +120,14 @@ def unfollow() -> tuple[None, str, gr.Timer]:
     return None, "", gr.Timer(active=False)
 
 
+def drop_ended(jobs: Sequence[JobView]) -> list[JobView]:
+    """Those that wait, run or are being cancelled, in the same order."""
+    return [job for job in jobs if not job.has_ended]
+
+
 def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
     """All of `jobs`, newest first."""
-    unfinished_jobs = [job for job in jobs if not job.has_ended]
+    unfinished_jobs = drop_ended(jobs)
     rows = [
         {
             "job": job,
@@ -169,7 +174,7 @@ class News(BaseModel):
 
 def news_of(jobs: Sequence[JobView], now: datetime) -> News:
     """The running job, or the one that has just ended."""
-    running = [job for job in jobs if not job.has_ended]
+    running = drop_ended(jobs)
     ended_jobs = [job for job in jobs if job.has_ended and now - job.updated_at < NEWS]
     failure = next((job for job in ended_jobs if job.status == "failed"), None)
     summary = share = ""

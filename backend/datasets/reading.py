@@ -468,7 +468,7 @@ def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
     """Raise UnsafePath if a table is a link that leads out of the given folders."""
     for table in tables:
         target = table.resolve()
-        if target not in folders and not any(target.is_relative_to(f) for f in folders):
+        if not any(target.is_relative_to(folder) for folder in folders):
             advice = (
                 "Give that file itself; if its images lie here, name this folder as the one that "
                 "image paths are relative to."

@@ -361,12 +361,7 @@ def run_bench(
     """
     where = choose_device(device)
     how = choose_precision(where, precision)
-    try:
-        first, last = (int(part) for part in words.split("-"))
-    except ValueError as problem:
-        raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.") from problem
-    if not 1 <= first <= last:
-        raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.")
+    lengths = _range_of(words)
     explorings = [Exploring(name) for name in explorers or ["elimination"]]
     if first_step:
         explorings += [replace(exploring, whole=False) for exploring in explorings]
@@ -376,11 +371,23 @@ def run_bench(
         raise SettingsError(f"There is no scorer '{unknown.pop()}'; use {', '.join(SCORERS)}.")
     return BenchReport(
         [
-            measure(scorer, exploring, pairs, (first, last), reference, where, how, progress)
+            measure(scorer, exploring, pairs, lengths, reference, where, how, progress)
             for scorer in scorers or SCORERS
             for exploring in explorings
         ]
     )
+
+
+def _range_of(words: str) -> tuple[int, int]:
+    """The fewest and most words of a caption. Raises SettingsError.
+
+    >>> _range_of("8-20")
+    (8, 20)
+    """
+    first, _, last = words.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
+        raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.")
+    return int(first), int(last)
 
 
 def table(results: Sequence[ScoringMeasurement]) -> str:
