@@ -131,7 +131,7 @@ def test_the_number_of_processes_can_be_chosen() -> None:
     assert ScoreCommand(devices="cpu").where() == Devices(("cpu",))
 
 
-#: A job whose other process writes its id and sleeps.
+#: A job whose other process writes its id and sleeps. Of a few batches, the main process would do all.
 _SLEEPING = """
 from pathlib import Path
 from backend.jobs.scoring.workers import Devices, Workers
@@ -142,7 +142,7 @@ from tests.jobs.scoring.sleeping_worker import write_and_sleep
 
 settings = load_settings({"model": str(MODELS / "scenes-clip")}, {"TRACED_DATA_DIRECTORY": "."})
 with Workers(Engine(settings), Path("."), Devices(("cpu", "cpu"))) as workers:
-    list(workers.map(write_and_sleep, [[PairCaption(0, "1.png", "dog")]]))
+    list(workers.map(write_and_sleep, [[PairCaption(0, "1.png", "dog")]] * 9))
 """
 
 
