@@ -109,7 +109,7 @@ LANDMARKS = 30_000
 #: t-SNE's perplexity, the effective number of neighbours.
 _PERPLEXITY = 30
 #: With fewer pictures, the first two principal components are used instead of t-SNE.
-_FEWEST = 20
+FEWEST = 20
 _COMPONENTS = 50
 #: Number of nearest landmarks that determine another picture's place.
 _BETWEEN = 5
@@ -179,7 +179,7 @@ def _components(
 def _laid_out(reduced: NDArray[np.float32], tick: Callable[[int], None]) -> NDArray[np.float64]:
     """Positions [n, 2] at any scale."""
     spread = float(reduced[:, 0].std())
-    if len(reduced) < _FEWEST or spread < 1e-9:
+    if len(reduced) < FEWEST or spread < 1e-9:
         flat = np.zeros((len(reduced), 2))
         flat[:, : reduced.shape[1]] = reduced[:, :2]
         return flat
