@@ -35,7 +35,7 @@ _TOGETHER = 64
 def picture_vectors(
     scorer: Scorer,
     pictures: Iterator[Image.Image],
-    report: Callable[[int], None] = lambda seen: None,
+    report: Callable[[int], None] = lambda count: None,
 ) -> NDArray[np.float32]:
     """Unit vectors [pictures, d]; `report` gets the number of pictures seen so far.
 

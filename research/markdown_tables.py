@@ -25,7 +25,7 @@ class Mark:
 
 
 def mark(
-    what: str, wanted: str, values: Iterable[float], form: str, reaches: Callable[[float], bool]
+    what: str, target: str, values: Iterable[float], form: str, reaches: Callable[[float], bool]
 ) -> Mark:
     """A criterion that each value has to reach.
 
@@ -34,7 +34,7 @@ def mark(
     """
     numbers = list(values)
     text = ", ".join(format(value, form) for value in numbers)
-    return Mark(what, wanted, text, bool(numbers) and all(map(reaches, numbers)))
+    return Mark(what, target, text, bool(numbers) and all(map(reaches, numbers)))
 
 
 def mean_of(values: Sequence[float]) -> Mean:

@@ -24,9 +24,9 @@ from traced_ui.templates import count_of, render
 _EXAMPLES, _SHOWN = 3, 200
 
 
-def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None:
-    """Build this part of the page; called inside it. `imported`: what an import has found, after
-    which the captions are checked."""
+def build(workspace: Workspace, dataset: PageDataset, import_report: gr.HTML) -> None:
+    """Build this part of the page; called inside it. `import_report`: what an import has
+    found, after which the captions are checked."""
     faults = gr.HTML(elem_id="caption-faults", padding=False)
     with gr.Row():
         check = gr.Button("Check the captions", elem_id="lint-start", size="sm")
@@ -78,17 +78,17 @@ def build(workspace: Workspace, dataset: PageDataset, imported: gr.HTML) -> None
         return note(f"{count_of(act.together, 'caption')} as before.", "good")
 
     redraw = (draw, [dataset], [faults, which, mending, undo])
-    start_by(check, status, workspace, dataset, "lint", redraw, on_change=imported)
+    start_by(check, status, workspace, dataset, "lint", redraw, on_change=import_report)
     look.click(**wire(preview, [dataset, which], [message], message))
     for button, act, inputs in ((mend, mend_faults, [dataset, which]), (undo, undone, [dataset])):
         button.click(**wire(act, inputs, [message], message)).then(*redraw, **QUIET)
     gr.on(None, *redraw, **QUIET)
 
 
-def mend_html(done: EditView, applied: bool) -> str:
+def mend_html(done: EditView, is_applied: bool) -> str:
     """What a mend would change, or has changed."""
     changes = [difference(example.before, example.after) for example in done.examples]
-    return render("datasets/mend.html", done=done, applied=applied, changes=changes)
+    return render("datasets/mend.html", done=done, applied=is_applied, changes=changes)
 
 
 def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:

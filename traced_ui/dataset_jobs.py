@@ -120,11 +120,11 @@ class DatasetJobs:
         name = models_page.chosen_by(self.workspace, event_value(event, "model", ""), request)
         return follow(self.workspace, self.workspace.jobs.start("download", None, model=name))
 
-    def watch(self, started: int | None, dataset_id: int | None, model: str | None) -> Update:
+    def watch(self, job_id: int | None, dataset_id: int | None, model: str | None) -> Update:
         """The state of the job that the page follows. `model`: the one that is chosen."""
-        if started is None:
+        if job_id is None:
             return Update(timer=gr.Timer(active=False))
-        job = self.workspace.jobs.job(started)
+        job = self.workspace.jobs.job(job_id)
         place = _PLACES.get(job.kind, "status")
         if not job.has_ended:
             return Update(**{place: job_html(job)})
@@ -198,21 +198,21 @@ def claims_message(form: ClaimsFound) -> str:
     return f"{captions}: {', '.join(parts)}" if parts else f"{captions} of one sentence"
 
 
-def imported_note(imported: dict[str, Any]) -> Markup:
+def imported_note(result: dict[str, Any]) -> Markup:
     """The result of an import, including what it decided automatically (encoding, ids)."""
-    message = imported.get("in_words", f"'{imported['name']}' is imported.")
-    notes = [*imported["notes"], *_advice(imported)]
-    notes += filter(None, [imported.get("asks_for_model")])
-    return note(" ".join((message, *notes)), "warning" if imported["problems"] or notes else "good")
+    message = result.get("in_words", f"'{result['name']}' is imported.")
+    notes = [*result["notes"], *_advice(result)]
+    notes += filter(None, [result.get("asks_for_model")])
+    return note(" ".join((message, *notes)), "warning" if result["problems"] or notes else "good")
 
 
-def _advice(imported: dict[str, Any]) -> list[str]:
+def _advice(result: dict[str, Any]) -> list[str]:
     """What another import could do about rows that changed or are gone."""
-    changes = imported.get("changes") or {}
-    differs = changes.get("changed") or imported.get("unproved")
+    changes = result.get("changes") or {}
+    differs = changes.get("changed") or result.get("unproved")
     entries = []
-    if differs and imported.get("update") != "take":
+    if differs and result.get("update") != "take":
         entries.append(f"To take the changes, tick “{TICKS[TAKE]}” and import again.")
-    if changes.get("gone") and not imported.get("hidden"):
+    if changes.get("gone") and not result.get("hidden"):
         entries.append(f"To hide what is gone, tick “{TICKS[HIDE]}” and import again.")
     return entries

@@ -78,11 +78,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         return deletion_preview_html(workspace.deletion_preview(chosen_id)), note(text, "good")
 
     def delete_dataset(
-        dataset_id: int | None, typed: str, request: gr.Request
+        dataset_id: int | None, name: str, request: gr.Request
     ) -> tuple[int | None, str]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         what = workspace.deletion_preview(chosen_id)
-        if (typed or "").strip() != what.name:
+        if (name or "").strip() != what.name:
             raise SettingsError(
                 f"Nothing was deleted. Type the dataset's name, '{what.name}', to delete it."
             )

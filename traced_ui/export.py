@@ -192,13 +192,13 @@ class ExportPage:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
-    def counts(self, dataset_id: int | None, request: gr.Request, *entered: Any) -> tuple[str, str]:
+    def counts(self, dataset_id: int | None, request: gr.Request, *values: Any) -> tuple[str, str]:
         """How many pairs an export would write, as a sentence, and what happens to all of them, as
         a table."""
         if dataset_id is None:
             return "", ""
         try:
-            fields = Fields(*entered)
+            fields = Fields(*values)
             visible_workspace = seen_by(self.workspace, request)
             only = visible_workspace.review.select_pairs(dataset_id, **pairs_of(dataset_id, fields))
             choice = self._choice(dataset_id, fields).model_copy(update={"only": only})
@@ -207,9 +207,9 @@ class ExportPage:
             return note(explain_on_page(error), "error"), ""
         return render("export/total.html", counts=counts), counts_html(counts)
 
-    def selection(self, dataset_id: int | None, request: gr.Request, *entered: Any) -> str:
+    def selection(self, dataset_id: int | None, request: gr.Request, *values: Any) -> str:
         """Links to the pairs that a selection keeps and to those it leaves out."""
-        fields = Fields(*entered)
+        fields = Fields(*values)
         if dataset_id is None or not fields.use_stages:
             return ""
         try:
@@ -244,23 +244,23 @@ class ExportPage:
         folder: str,
         overwrite: bool,
         request: gr.Request,
-        *entered: Any,
+        *values: Any,
     ) -> Started:
         """Start the export; returns the job's id, its status and the timer that follows it."""
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
-        fields = Fields(*entered)
+        fields = Fields(*values)
         return begin(
             seen_by(self.workspace, request), "export", dataset_id, out=folder.strip(),
             choice=self._choice(dataset_id, fields), format=format, overwrite=bool(overwrite),
             **pairs_of(dataset_id, fields),
         )  # fmt: skip
 
-    def watch(self, started: int | None, request: gr.Request | None = None) -> tuple[Any, Any, Any]:
+    def watch(self, job_id: int | None, request: gr.Request | None = None) -> tuple[Any, Any, Any]:
         """The state of the job: status, timer, and the written data card."""
-        if started is None:
+        if job_id is None:
             return gr.skip(), gr.Timer(active=False), gr.skip()
-        job = seen_by(self.workspace, request).jobs.job(started)
+        job = seen_by(self.workspace, request).jobs.job(job_id)
         if not job.has_ended:
             return job_html(job), gr.skip(), gr.skip()
         if job.status != "done":

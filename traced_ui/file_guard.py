@@ -185,8 +185,8 @@ class FileGuard:
             return _refuse("data", "The values do not fit this event. Reload the page.")
         return None
 
-    async def _is_readable(self, event: BlockFunction, sent: Mapping[str, Any]) -> bool:
-        values, name = sent.get("data"), sent["session_hash"]
+    async def _is_readable(self, event: BlockFunction, payload: Mapping[str, Any]) -> bool:
+        values, name = payload.get("data"), payload["session_hash"]
         if not isinstance(values, list):
             return False
         page = self._pages[name]

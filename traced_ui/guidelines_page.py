@@ -46,15 +46,15 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             preview_html(current), gr.Button(visible=may_write and not current), "",
         )  # fmt: skip
 
-    def follow(typed: str | None) -> tuple[str, gr.Button]:
-        return preview_html(typed or ""), gr.Button(visible=not (typed or "").strip())
+    def follow(draft: str | None) -> tuple[str, gr.Button]:
+        return preview_html(draft or ""), gr.Button(visible=not (draft or "").strip())
 
     def keep(
-        dataset_id: int | None, typed: str | None, request: gr.Request
+        dataset_id: int | None, draft: str | None, request: gr.Request
     ) -> tuple[str, gr.Button, str]:
-        workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
+        workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), draft or "")
         confirmation = note("Saved. Curators see it with the next pair that they open.", "good")
-        return (*follow(typed), confirmation)
+        return (*follow(draft), confirmation)
 
     gr.on(
         None, open_dataset, [dataset], [text, save, preview, example, message],
@@ -62,7 +62,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     )  # fmt: skip
     example.click(lambda: (EXAMPLE, *follow(EXAMPLE)), None, [text, preview, example], **QUIET)
     text.input(
-        lambda typed: (*follow(typed), ""), [text], [preview, example, message],
+        lambda draft: (*follow(draft), ""), [text], [preview, example, message],
         trigger_mode="always_last", **QUIET,
     )  # fmt: skip
     save.click(**wire(keep, [dataset, text], [preview, example, message], message))

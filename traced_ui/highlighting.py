@@ -28,7 +28,7 @@ def highlighted_caption(
     wrong: Collection[tuple[int, int]] | None = None,
     expected: Sequence[str] = (),
     claims: Sequence[ClaimView] = (),
-    selected: int | None = None,
+    selected_claim: int | None = None,
     is_unfamiliar: bool = False,
     is_reachable: bool = False,
 ) -> Markup:
@@ -40,9 +40,9 @@ def highlighted_caption(
     removed, from which on the page strikes it out. `wrong`: character ranges of the
     words that a curator marked as wrong; None disables marking. `expected`: what a captioner
     expected in place of each word ("cat 0.61, dog 0.20"), shown on hover. `claims`: of a caption
-    that has several; `gains`, `removal` and `expected` are those of the words of the `selected`
-    one. `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
-    `is_reachable`: the keyboard reaches the shaded words, which are no buttons.
+    that has several; `gains`, `removal` and `expected` are those of the words of the
+    `selected_claim`. `is_unfamiliar`: the model does not know such pictures, and its chances are
+    no figures. `is_reachable`: the keyboard reaches the shaded words, which are no buttons.
     """
     score: dict[tuple[int, int], float] = {}
     for suspect in suspects:  # several words of a question may stand for one pronoun
@@ -61,7 +61,7 @@ def highlighted_caption(
             (word.start, word.end)
             for word in most_suspect(caption, [w for w in suspects if first <= w.start < last])
         }
-        has_numbers = not claims or (place is not None and place == selected)
+        has_numbers = not claims or (place is not None and place == selected_claim)
         limit = words_read if claim is None else claim.words_read
         words = []
         position = first
@@ -87,7 +87,7 @@ def highlighted_caption(
             {"claim": claim, "place": place, "words": words, "rest": caption[position:last]}
         )
     return render(
-        "caption.html", pieces=pieces, selected=selected, number_of_claims=len(claims),
+        "caption.html", pieces=pieces, selected=selected_claim, number_of_claims=len(claims),
         is_unfamiliar=is_unfamiliar, is_reachable=is_reachable,
     )  # fmt: skip
 

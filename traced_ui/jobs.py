@@ -230,10 +230,10 @@ def start_by(
                    if value is not None}  # fmt: skip
         return begin(seen_by(workspace, request), kind, dataset_id, **options)
 
-    def watch(started: int | None, count: int) -> tuple[Any, Any, int]:
-        if started is None:
+    def watch(job_id: int | None, count: int) -> tuple[Any, Any, int]:
+        if job_id is None:
             return gr.skip(), gr.Timer(active=False), count
-        job = workspace.jobs.job(started)
+        job = workspace.jobs.job(job_id)
         if not job.has_ended:
             return job_html(job), gr.skip(), count
         is_done = job.status == "done"

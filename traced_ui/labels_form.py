@@ -38,12 +38,12 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         message = gr.HTML(elem_id="labels-message")
 
     def apply(
-        dataset_id: int | None, pasted: str, at_random: bool, preview: bool, request: gr.Request
+        dataset_id: int | None, labels: str, at_random: bool, preview: bool, request: gr.Request
     ) -> str:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"labels{ending_of(pasted)}"
-            path.write_text(pasted, encoding="utf-8")
+            path = Path(folder) / f"labels{ending_of(labels)}"
+            path.write_text(labels, encoding="utf-8")
             store = seen_by(workspace, request).store
             file = _file(workspace, request)
             report = apply_labels(
@@ -52,14 +52,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         return render("labels.html", lines=report_lines(report))
 
     def preview_labels(
-        dataset_id: int | None, pasted: str, at_random: bool, request: gr.Request
+        dataset_id: int | None, labels: str, at_random: bool, request: gr.Request
     ) -> str:
-        return apply(dataset_id, pasted or "", at_random, True, request)
+        return apply(dataset_id, labels or "", at_random, True, request)
 
     def give_verdicts(
-        dataset_id: int | None, pasted: str, at_random: bool, request: gr.Request
+        dataset_id: int | None, labels: str, at_random: bool, request: gr.Request
     ) -> str:
-        return apply(dataset_id, pasted or "", at_random, False, request)
+        return apply(dataset_id, labels or "", at_random, False, request)
 
     def undone(dataset_id: int | None, request: gr.Request) -> str:
         chosen_id = dataset_to_change(workspace, dataset_id, request)

@@ -80,10 +80,10 @@ def _build_page(
     """Build a page below the bar, and draw it for the dataset in its address."""
     dataset, opening = page_dataset.build(blocks)
 
-    def open_or_first(wanted: int | None) -> int | None:
+    def open_or_first(requested_id: int | None) -> int | None:
         """The dataset of the address, or the first that there is."""
         ids = [summary.id for summary in workspace.datasets()]
-        return next((id for id in (wanted, dataset_id, *ids[:1]) if id in ids), None)
+        return next((id for id in (requested_id, dataset_id, *ids[:1]) if id in ids), None)
 
     with gr.Column(elem_id="traced-content"):
         redraw = _PAGES[page.name](workspace, dataset)

@@ -61,10 +61,10 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
     def probe(model: str | None, request: gr.Request) -> Started:
         return begin("probe", model, request)
 
-    def watch(started: int | None, model: str | None) -> tuple[Any, Any, Any]:
-        if started is None:
+    def watch(job_id: int | None, model: str | None) -> tuple[Any, Any, Any]:
+        if job_id is None:
             return gr.skip(), gr.Timer(active=False), gr.skip()
-        job = workspace.jobs.job(started)
+        job = workspace.jobs.job(job_id)
         if not job.has_ended:
             return job_html(job), gr.skip(), gr.skip()
         message: Any = job_html(job)

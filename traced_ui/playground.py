@@ -268,10 +268,10 @@ def looking(workspace: Workspace) -> Callable[..., str]:
     return look
 
 
-def _spans(sent: object, length: int) -> list[tuple[int, int]]:
+def _spans(value: object, length: int) -> list[tuple[int, int]]:
     """What a browser sent as places in a caption of this length. Raises SettingsError."""
     try:
-        spans = TypeAdapter(list[tuple[int, int]]).validate_python(sent)
+        spans = TypeAdapter(list[tuple[int, int]]).validate_python(value)
     except ValidationError as problem:
         raise SettingsError("These are no places in a caption.") from problem
     if len(spans) > MOST_WORDS or any(not 0 <= a < b <= length for a, b in spans):
@@ -362,7 +362,7 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
             words_read,
             gains,
             claims=result.claims,
-            selected=result.selected if result.claims else None,
+            selected_claim=result.selected if result.claims else None,
             is_reachable=True,
         ),
         suggestions=[

@@ -136,10 +136,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             workspace.jobs.decline(rows[0].id)
         return show(dataset_id)
 
-    def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
-        if started is None:
+    def watch(job_id: int | None, dataset_id: int | None) -> tuple[Any, ...]:
+        if job_id is None:
             return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in tables)
-        job = workspace.jobs.job(started)
+        job = workspace.jobs.job(job_id)
         if not job.has_ended:
             return job_html(job), gr.skip(), *(gr.skip() for _ in tables)
         message = job_html(job)
@@ -181,7 +181,7 @@ def _choice(label: str, candidate: Candidate | None, for_better: bool) -> gr.But
 
 
 def comparison_html(
-    classifiers: list[ClassifierRow], candidate: Candidate | None, reviewed: int
+    classifiers: list[ClassifierRow], candidate: Candidate | None, review_count: int
 ) -> str:
     """What is in use or what would change, in a sentence; the figures behind *Details*."""
     if not classifiers:
@@ -199,7 +199,7 @@ def comparison_html(
         active=active,
         new=newest.name if len(entries) == 2 else "",
         candidate=candidate,
-        reviewed=reviewed,
+        reviewed=review_count,
         rows=_rows(entries),
         listing=listing_html(classifiers),
     )

@@ -166,7 +166,7 @@ def queue(
     views: Mapping[str, dict[str, str]],
     like: str = "",
     limits: str = "",
-    left: ErrorsLeft | None = None,
+    errors_left: ErrorsLeft | None = None,
     is_mixed: bool = True,
     values: QueueValues | None = None,
     draft: str = "",
@@ -175,7 +175,7 @@ def queue(
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
-    scores. `left`: the errors that remain; `is_mixed`: whether random pairs are mixed in.
+    scores. `errors_left`: the errors that remain; `is_mixed`: whether random pairs are mixed in.
     `values`: what the queue contains, if the drawer is open. `draft`: groups that were refused.
     `leading`: the characters of the most suspicious claim of captions that have several.
     `is_unfamiliar`: the model does not know such pictures, and its chances are no figures."""
@@ -211,7 +211,7 @@ def queue(
         views=list(views),
         view_name=next((name for name, fields in views.items() if fields == filter), ""),
         limits=limits,
-        left=left,
+        left=errors_left,
         enough=ENOUGH,
         is_mixed=is_mixed,
         mixed_every=MIXED_EVERY,
@@ -721,16 +721,18 @@ def not_scored(job: JobView | None) -> Markup:
 
 
 def finish(
-    progress: DatasetSummary | ProgressView, left: ErrorsLeft | None, is_on_progress: bool = False
+    progress: DatasetSummary | ProgressView,
+    errors_left: ErrorsLeft | None,
+    is_on_progress: bool = False,
 ) -> Markup:
-    """What a review has come to, and what comes next. `left`: the errors among the other pairs.
+    """What a review has come to, and what comes next. `errors_left`: those among the other pairs.
     `is_on_progress`: not on the review page but on that."""
     counts = progress.by_decision
     errors = [(word_of(name), n) for name, n in counts.items() if is_wrong(name) and n]
     return render(
         "review/finish.html", total=progress.total, reviewed=progress.reviewed,
-        errors_found=progress.errors_found, found=sorted(errors), left=left,
-        is_nearly=left is not None and left.is_few(progress.errors_found),
+        errors_found=progress.errors_found, found=sorted(errors), left=errors_left,
+        is_nearly=errors_left is not None and errors_left.is_few(progress.errors_found),
         is_on_progress=is_on_progress,
     )  # fmt: skip
 

@@ -72,13 +72,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             gr.Button(visible=has_restored),
         )  # fmt: skip
 
-    def store(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[str, str]:
+    def store(dataset_id: int | None, name: str, request: gr.Request) -> tuple[str, str]:
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
-        if not typed.strip():
+        if not name.strip():
             raise SettingsError("A snapshot needs a name, such as 'before import'.")
         report: SnapshotReport = seen_by(workspace, request).jobs.run(
-            "snapshot", dataset_id, name=typed.strip()
+            "snapshot", dataset_id, name=name.strip()
         )
         return "", note(report.in_words(), "good")
 

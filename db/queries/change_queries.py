@@ -76,10 +76,10 @@ def shown_ids(session: Session, dataset_id: int) -> Iterator[int]:
     yield from session.execute(query.execution_options(yield_per=10_000)).scalars()
 
 
-def set_hidden(session: Session, pair_ids: Sequence[int], hidden: bool) -> None:
+def set_hidden(session: Session, pair_ids: Sequence[int], is_hidden: bool) -> None:
     """Hide pairs from queue, scoring and export, or show them again. Nothing is deleted."""
     for part in chunks(sorted(pair_ids), _AT_ONCE):
-        session.execute(update(Pair).where(Pair.id.in_(part)).values(hidden=hidden))
+        session.execute(update(Pair).where(Pair.id.in_(part)).values(hidden=is_hidden))
 
 
 def revise_pairs(session: Session, revisions: Sequence[Revision]) -> None:

@@ -60,10 +60,10 @@ def get_run(session: Session, run_id: int) -> RunRow:
 NEWEST_FIRST = (func.coalesce(Run.finished_at, Run.started_at).desc(), Run.id.desc())
 
 
-def record_observed(session: Session, run_id: int, **observed: Any) -> RunRow:
+def record_observed(session: Session, run_id: int, **observations: Any) -> RunRow:
     """Record what the run observed in its data; unlike parameters, it does not distinguish runs."""
     run = get_run(session, run_id)
-    parameters = run.parameters | {OBSERVED: run.observed | observed}
+    parameters = run.parameters | {OBSERVED: run.observed | observations}
     session.execute(update(Run).where(Run.id == run_id).values(parameters=parameters))
     return get_run(session, run_id)
 

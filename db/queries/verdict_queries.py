@@ -245,17 +245,17 @@ def add_verdict(
 
 
 def _is_answer(
-    act: VerdictRow, requested: tuple[str | None, str | None], origin: tuple[str, str, int | None]
+    act: VerdictRow, request: tuple[str | None, str | None], origin: tuple[str, str, int | None]
 ) -> bool:
     """Whether the act is the requested verdict: an earlier request may have written it and lost its
-    response. `requested`: decision and caption; `origin`: author, note and suggestion."""
+    response. `request`: decision and caption; `origin`: author, note and suggestion."""
     is_original = act.undoes is None and act.redoes is None and act.claim is None
     if not is_original or (act.author, act.note, act.suggestion_id) != origin:
         return False
-    if requested[0] == "correct" and act.decision == "correction":
+    if request[0] == "correct" and act.decision == "correction":
         # The caption had been edited in bulk, and was accepted with the edit.
         return act.enriches and act.batch is None
-    return (act.decision, act.corrected_caption) == requested
+    return (act.decision, act.corrected_caption) == request
 
 
 def _kept_labels(labels: LabelRecords, decision: str) -> LabelRecords:

@@ -83,9 +83,10 @@ class ClusterReport:
 
 
 def bench_cluster(
-    pairs: int, published: int = 4, progress: Progress = no_progress
+    pairs: int, published_size_pairs: int = 4, progress: Progress = no_progress
 ) -> ClusterReport:
-    """Measure on `pairs` drawn pairs, and models of the published sizes on `published` pairs."""
+    """Measure on `pairs` drawn pairs, and models of the published sizes on
+    `published_size_pairs`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         progress(0, 5, "Drawing pairs")
@@ -108,7 +109,7 @@ def bench_cluster(
     torch.set_num_threads(1)
     try:
         for kind in _PUBLISHED:
-            measurement = measure(kind, Exploring(), published, (8, 20), reference=False)
+            measurement = measure(kind, Exploring(), published_size_pairs, (8, 20), reference=False)
             one_core.append((f"{kind}, published size", measurement.pairs_per_second))
     finally:
         torch.set_num_threads(threads)

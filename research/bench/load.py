@@ -286,9 +286,9 @@ class Refused(Exception):
     """The server responded with an error."""
 
 
-def call(client: httpx.Client, method: str, path: str, etag: str = "", **sent: Any) -> Any:
+def call(client: httpx.Client, method: str, path: str, etag: str = "", **body: Any) -> Any:
     """The answer of the API. Raises Refused if it refuses."""
-    answer = client.request(method, f"/api/v1/{path}", json=sent, headers={"If-Match": etag})
+    answer = client.request(method, f"/api/v1/{path}", json=body, headers={"If-Match": etag})
     if answer.is_client_error:
         raise Refused(f"{path}: {answer.text}")
     answer.raise_for_status()

@@ -312,18 +312,18 @@ def _time(compute: Callable[[], Any], device: str) -> tuple[float, Any]:
     return now() - start, result
 
 
-def _same(result: Trajectory, wanted: Trajectory) -> bool:
-    return result.steps == wanted.steps and all(
-        result.caption_at(step) == wanted.caption_at(step) for step in range(result.steps + 1)
+def _same(result: Trajectory, reference: Trajectory) -> bool:
+    return result.steps == reference.steps and all(
+        result.caption_at(step) == reference.caption_at(step) for step in range(result.steps + 1)
     )
 
 
-def _difference(result: Trajectory, wanted: Trajectory) -> float:
+def _difference(result: Trajectory, reference: Trajectory) -> float:
     """The largest difference of s up to the step at which the trajectories diverge, if they do."""
     largest = 0.0
-    for step in range(min(result.steps, wanted.steps) + 1):
-        largest = max(largest, abs(float(result.scores[step] - wanted.scores[step])))
-        if result.caption_at(step) != wanted.caption_at(step):
+    for step in range(min(result.steps, reference.steps) + 1):
+        largest = max(largest, abs(float(result.scores[step] - reference.scores[step])))
+        if result.caption_at(step) != reference.caption_at(step):
             break
     return largest
 

@@ -122,14 +122,19 @@ def _time(
     cases: Sequence[CorrectionContext],
     captioner: Captioner,
     together: int,
-    judged: int | None = None,
+    judged_count: int | None = None,
 ) -> tuple[float, list[list[Suggestion]]]:
     suggestions: list[list[Suggestion]] = []
     start = time.process_time()
     for first in range(0, len(cases), together):
         part = cases[first : first + together]
         suggestions += judge.suggest_all(
-            scorer, part, captioner, _no_opinion, classifier_captioner=captioner, judged=judged
+            scorer,
+            part,
+            captioner,
+            _no_opinion,
+            classifier_captioner=captioner,
+            judged=judged_count,
         )
     return time.process_time() - start, suggestions
 

@@ -100,11 +100,11 @@ class Sampling:
         ).reshape(-1, len(measures))
 
 
-def estimate_of(value: float, drawn: Numbers) -> Estimate:
-    """`drawn` [repetitions]: NaN in those in which the figure was undefined, which are left out; an
-    interval of fewer than half of them is none."""
-    values = drawn[~np.isnan(drawn)]
-    if math.isnan(value) or len(values) < max(2, len(drawn) / 2):
+def estimate_of(value: float, replicates: Numbers) -> Estimate:
+    """`replicates` [repetitions]: NaN in those in which the figure was undefined, which are left
+    out; an interval of fewer than half of them is none."""
+    values = replicates[~np.isnan(replicates)]
+    if math.isnan(value) or len(values) < max(2, len(replicates) / 2):
         return Estimate(value, None, None)
     low, high = np.quantile(values, (0.025, 0.975))
     return Estimate(value, float(low), float(high))
@@ -136,10 +136,10 @@ def average_precision(wrong: Mask, scores: Numbers) -> Measure:
     return measure
 
 
-def f1(wrong: Mask, predicted: Mask) -> Measure:
+def f1(wrong: Mask, predictions: Mask) -> Measure:
     def measure(weights: Numbers) -> float:
-        both = (weights * (wrong & predicted)).sum()
-        return _ratio(2 * both, (weights * wrong).sum() + (weights * predicted).sum())
+        both = (weights * (wrong & predictions)).sum()
+        return _ratio(2 * both, (weights * wrong).sum() + (weights * predictions).sum())
 
     return measure
 

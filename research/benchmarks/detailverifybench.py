@@ -65,21 +65,21 @@ def _names(entry: Mapping[str, Any]) -> list[str]:
     return [path.removeprefix("./"), Path(path).name] if path else []
 
 
-def _untag(tagged: str) -> tuple[str, list[tuple[int, int]]]:
+def _untag(markup: str) -> tuple[str, list[tuple[int, int]]]:
     """The text without its marks, and where they were.
 
     >>> _untag("A <Hallucination>red</Hallucination> dog")
     ('A red dog', [(2, 5)])
     """
     text, spans, start, last = "", [], 0, 0
-    for mark in _TAG.finditer(tagged):
-        text += tagged[last : mark.start()]
+    for mark in _TAG.finditer(markup):
+        text += markup[last : mark.start()]
         if mark.group().startswith("</"):
             spans.append((start, len(text)))
         else:
             start = len(text)
         last = mark.end()
-    return text + tagged[last:], spans
+    return text + markup[last:], spans
 
 
 DETAILVERIFYBENCH = Benchmark(

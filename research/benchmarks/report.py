@@ -86,7 +86,7 @@ def report_of(
     content: Content,
     judgements: Sequence[Judgement],
     cited_for: Sequence[str] = ("AUC",),
-    published: Sequence[PublishedFigure] = (),
+    published_figures: Sequence[PublishedFigure] = (),
     seed: int = 0,
     repetitions: int = REPETITIONS,
     notes: Sequence[str] = (),
@@ -136,7 +136,7 @@ def report_of(
     by_comparison = content.comparisons[0].figure if content.comparisons else "AUC"
     return BenchmarkReport(
         title, files, len(content.items), wrong, sampling.groups, repetitions, seed, cited_for,
-        by_comparison, frequent_kinds, judges, differences, published, about,
+        by_comparison, frequent_kinds, judges, differences, published_figures, about,
     )  # fmt: skip
 
 

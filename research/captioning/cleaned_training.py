@@ -216,15 +216,15 @@ def _check_judge(recipe: CaptionerRecipe, judge: Scorer) -> list[str]:
     ]
 
 
-def _check_amount(recipe: CaptionerRecipe, cleaned: Sequence[tuple[str, str]]) -> None:
-    if len(cleaned) < FEWEST:
+def _check_amount(recipe: CaptionerRecipe, pairs: Sequence[tuple[str, str]]) -> None:
+    if len(pairs) < FEWEST:
         raise TrainingError(
-            f"Only {len(cleaned)} of the dataset's pairs are kept; a captioner needs at least "
+            f"Only {len(pairs)} of the dataset's pairs are kept; a captioner needs at least "
             f"{FEWEST}."
         )
     if recipe.cider:
         counts: dict[str, int] = {}
-        for name, _ in cleaned:
+        for name, _ in pairs:
             counts[name] = counts.get(name, 0) + 1
         several = sum(count > 1 for count in counts.values())
         if several < FEWEST_WITH_REFERENCES:
@@ -376,8 +376,8 @@ class _Training:
         try:
             pictures = picture_vectors(
                 scorer, (self._open(row) for row in picture_rows),
-                lambda seen: self.progress(
-                    seen, len(picture_rows), "Pictures as the rewarding model sees them"
+                lambda count: self.progress(
+                    count, len(picture_rows), "Pictures as the rewarding model sees them"
                 ),
             )  # fmt: skip
         except SettingsError as problem:

@@ -10,18 +10,18 @@ from backend.engine.embeddings import embedded_model
 _BATCH = 64
 
 
-def edit_similarity(captions: Sequence[str], returned: Sequence[str]) -> list[float]:
+def edit_similarity(captions: Sequence[str], reconstructions: Sequence[str]) -> list[float]:
     """1 - character-level Levenshtein distance / length of the longer text (ICC §2, SBA)."""
     from rapidfuzz.distance import Levenshtein
 
     return [
         Levenshtein.normalized_similarity(caption.lower(), other.lower())
-        for caption, other in zip(captions, returned, strict=True)
+        for caption, other in zip(captions, reconstructions, strict=True)
     ]
 
 
 def meaning_similarity(
-    captions: Sequence[str], returned: Sequence[str], encoder: str | None = None
+    captions: Sequence[str], reconstructions: Sequence[str], encoder: str | None = None
 ) -> list[float]:
     """BERTScore F1 (ICC §2, VBA) with any Hugging Face encoder; None: the embedded MiniLM.
 
@@ -32,7 +32,7 @@ def meaning_similarity(
         return []
     scorer = _scorer(encoder or embedded_model())
     # An empty text has no tokens to compare: the score is 0.
-    pairs = list(zip(returned, captions, strict=True))
+    pairs = list(zip(reconstructions, captions, strict=True))
     non_empty = [(first, other) for first, other in pairs if first.strip() and other.strip()]
     if not non_empty:
         return [0.0] * len(captions)

@@ -380,7 +380,7 @@ def choose_to_rate(
 
 def make(
     captions: Sequence[str],
-    labelled: Sequence[tuple[str, float]],
+    examples: Sequence[tuple[str, float]],
     parts: Parts,
     out: Path,
     epochs: int = semantic_bottleneck.EPOCHS,
@@ -388,17 +388,17 @@ def make(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> MadeReport:
-    """Run the whole pipeline. `labelled`: captions with human ratings, to fit the combination.
+    """Run the whole pipeline. `examples`: captions with human ratings, to fit the combination.
 
     As in appendix A.2, both scores are distilled first, and the combination is fitted to what these
     encoders predict. Raises TrainingError if there are too few captions, SettingsError if `out`
     contains results of another version.
     """
-    if len(labelled) < 10:
-        raise TrainingError(f"There are {len(labelled)} labelled captions; at least 10 are needed.")
-    texts, ratings = [text for text, _ in labelled], [rating for _, rating in labelled]
+    if len(examples) < 10:
+        raise TrainingError(f"There are {len(examples)} labelled captions; at least 10 are needed.")
+    texts, ratings = [text for text, _ in examples], [rating for _, rating in examples]
     caption_scores = _score(captions, texts, parts, out, epochs, seed, progress)
-    unlabelled = caption_scores.captions[: len(caption_scores.captions) - len(labelled)]
+    unlabelled = caption_scores.captions[: len(caption_scores.captions) - len(examples)]
     labelled_rows = slice(len(unlabelled), None)
     by_encoder = {}
     for name, scores in (("vba", caption_scores.vba), ("sba", caption_scores.sba)):
@@ -425,7 +425,7 @@ def make(
     predictions = score_captions(texts, str(out / "model"), clipped=False)
     report = MadeReport(
         captions=caption_scores.distinct,
-        labelled=len(labelled),
+        labelled=len(examples),
         vba=agreement(caption_scores.vba[labelled_rows].tolist(), ratings),
         sba=agreement(caption_scores.sba[labelled_rows].tolist(), ratings),
         distilled_vba=agreement(labelled_scores["vba"], ratings),
@@ -458,8 +458,8 @@ class _ScoredCaptions:
 
 
 def _score(
-    captions: Sequence[str], rated: Sequence[str], parts: Parts, out: Path, epochs: int, seed: int,
-    progress: Progress,
+    captions: Sequence[str], rated_captions: Sequence[str], parts: Parts, out: Path, epochs: int,
+    seed: int, progress: Progress,
 ) -> _ScoredCaptions:  # fmt: skip
     distinct = list(dict.fromkeys(text for text in captions if text.strip()))
     if len(distinct) < 50:
@@ -483,7 +483,7 @@ def _score(
             parts.semantic, distinct[:cut], epochs, seed=seed, progress=progress
         )
         parts.semantic.save(path)
-    texts = [*distinct[cut:], *rated]
+    texts = [*distinct[cut:], *rated_captions]
     reconstructions = _scores(list(dict.fromkeys(texts)), parts, out / "scores.csv", seed, progress)
     rows = [reconstructions[text] for text in texts]
     lengths = [len(Caption.parse(text)) for text in texts]

@@ -161,5 +161,5 @@ def through_vectors(
     for caption in captions:
         candidates = bottleneck.reconstruct(caption)
         scores = edit_similarity([caption] * len(candidates), candidates)
-        best.append(max(zip(scores, candidates, strict=True), key=lambda scored: scored[0]))
+        best.append(max(zip(scores, candidates, strict=True), key=lambda pair: pair[0]))
     return best

@@ -138,5 +138,5 @@ def through_pictures(
         (picture,) = text_to_image.draw([caption], seed + number)
         descriptions = captioner.describe(picture)
         scores = meaning_similarity([caption] * len(descriptions), descriptions, encoder)
-        best.append(max(zip(scores, descriptions, strict=True), key=lambda scored: scored[0]))
+        best.append(max(zip(scores, descriptions, strict=True), key=lambda pair: pair[0]))
     return best

@@ -137,7 +137,7 @@ def evaluate_boosting(
     pairs: int,
     seeds: int,
     first_seed: int,
-    embedded: Sequence[Path],
+    model_folders: Sequence[Path],
     rate: float = RATE,
     device: str | None = None,
     progress: Progress = no_progress,
@@ -152,7 +152,7 @@ def evaluate_boosting(
         )
     results = []
     for k in range(seeds):
-        folder = embedded[k % len(embedded)]
+        folder = model_folders[k % len(model_folders)]
         sample = _draw(pairs, first_seed + k, rate)
         results.append(_figures(sample, folder, device, progress))
     return BoostingReport(results, marks(results), rate)
@@ -210,23 +210,23 @@ def answers(visuals: dict[bytes, str]) -> Respond:
 
 
 def _figures(
-    drawn: _SceneSample, models: Path, device: str | None, progress: Progress
+    sample: _SceneSample, models: Path, device: str | None, progress: Progress
 ) -> BoostingFigures:
-    captions = [(scene, text) for scene, texts in enumerate(drawn.captions) for text in texts]
-    with chat_server(answers(drawn.visuals)) as server:
+    captions = [(scene, text) for scene, texts in enumerate(sample.captions) for text in texts]
+    with chat_server(answers(sample.visuals)) as server:
         settings = {
             "kind": "clip", "device": device, "model": str(models / DIRECTORIES["clip"]),
             "corrector": "by rule", "corrector_url": server.url,
         }  # fmt: skip
-        with import_pairs(captions, drawn.picture, settings, progress) as (workspace, dataset):
+        with import_pairs(captions, sample.picture, settings, progress) as (workspace, dataset):
             workspace.jobs.score(dataset, suggestions=False, progress=progress)
             workspace.jobs.run("specificity", dataset, progress)
-            proposals, outcomes = _consider(workspace, dataset, drawn, progress)
-            return _count(workspace, dataset, drawn, proposals, outcomes, server.requests)
+            proposals, outcomes = _consider(workspace, dataset, sample, progress)
+            return _count(workspace, dataset, sample, proposals, outcomes, server.requests)
 
 
 def _consider(
-    workspace: Workspace, dataset: int, drawn: _SceneSample, progress: Progress
+    workspace: Workspace, dataset: int, sample: _SceneSample, progress: Progress
 ) -> tuple[dict[int, list[ProposalOutcome]], Counter[str]]:
     """The proposals of `boost` for the first caption of each scene, and the counts of outcomes."""
     first = {
@@ -265,23 +265,23 @@ def _pairs(workspace: Workspace, dataset: int) -> dict[tuple[int, int], int]:
 def _count(
     workspace: Workspace,
     dataset: int,
-    drawn: _SceneSample,
-    considered: dict[int, list[ProposalOutcome]],
+    sample: _SceneSample,
+    proposals_by_scene: dict[int, list[ProposalOutcome]],
     outcomes: Counter[str],
     bodies: Sequence[dict[str, Any]],
 ) -> BoostingFigures:
-    true = [facts(scene) for scene in drawn.scenes]
-    captions: dict[str, list[str]] = {"original": [texts[0] for texts in drawn.captions]}
+    true = [facts(scene) for scene in sample.scenes]
+    captions: dict[str, list[str]] = {"original": [texts[0] for texts in sample.captions]}
     boosts: dict[str, list[tuple[int, str]]] = {"blend": [], "holistic": []}
     suggestion_counts: Counter[str] = Counter()
     strikes: dict[str, Counter[str]] = {}
     human_lost = others = too_long = refusals = 0
-    for i, proposals in considered.items():
+    for i, proposals in proposals_by_scene.items():
         for proposal in proposals:
             before, after = _read(proposal.boost.caption), _read(proposal.guarded.caption)
             refusals += not proposal.guarded.caption
             # Captions that look wrong are not used as sources, so their claims do not count.
-            people = set(drawn.captions[i]).intersection(proposal.boost.sources)
+            people = set(sample.captions[i]).intersection(proposal.boost.sources)
             human = frozenset().union(*(_read(text) for text in people))
             if proposal.boost.kind == "holistic":
                 _count_strikes(strikes, before, after, true[i], human)
@@ -296,26 +296,26 @@ def _count(
             suggestion_counts[proposal.boost.kind] += (
                 proposal.suggestion is not None and not proposal.reason
             )
-            human_lost += len(_read(drawn.captions[i][0]) - _with_implied(after))
+            human_lost += len(_read(sample.captions[i][0]) - _with_implied(after))
     for kind, earlier in (("blend", "original"), ("holistic", "blend")):
         captions[kind] = list(captions[earlier])
         for i, text in boosts[kind]:
             captions[kind][i] = text
     claim_counts = {
         "original": _count_claims([(i, text) for i, text in enumerate(captions["original"])], true),
-        "visual, raw": _count_claims(list(enumerate(drawn.visual)), true),
+        "visual, raw": _count_claims(list(enumerate(sample.visual)), true),
         "blend": _count_claims(boosts["blend"], true),
         "holistic, before the guard": _count_claims(
             [(i, proposal.boost.caption)
-             for i, proposals in considered.items() for proposal in proposals
+             for i, proposals in proposals_by_scene.items() for proposal in proposals
              if proposal.boost.kind == "holistic"], true),
         "holistic": _count_claims(boosts["holistic"], true),
     }  # fmt: skip
     keys = [json.dumps(question, sort_keys=True) for question in bodies]
     return BoostingFigures(
-        seed=drawn.seed,
-        pictures=len(drawn.scenes),
-        recall=_recall(workspace, dataset, drawn, captions),
+        seed=sample.seed,
+        pictures=len(sample.scenes),
+        recall=_recall(workspace, dataset, sample, captions),
         claimed=claim_counts,
         strikes=[
             Strikes(kind, n["false"], n["false struck"], n["new"], n["new struck"])
@@ -383,27 +383,27 @@ def _count_claims(captions: Sequence[tuple[int, str]], true: Sequence[Claims]) -
 
 
 def _recall(
-    workspace: Workspace, dataset: int, drawn: _SceneSample, captions: dict[str, list[str]]
+    workspace: Workspace, dataset: int, sample: _SceneSample, captions: dict[str, list[str]]
 ) -> list[RecallRow]:
     """R@1 by kind of caption, in bags mined with the rich captions as in `evaluate specificity`,
     and RD100."""
     pairs = _pairs(workspace, dataset)
-    count = len(drawn.scenes)
+    count = len(sample.scenes)
     vectors = picture_vectors(workspace.store, workspace.engine, dataset)
     pictures = unit(vectors.of([pairs[i, 0] for i in range(count)]))
-    m = multimodal(pictures, texts_of(workspace.engine, drawn.rich))
+    m = multimodal(pictures, texts_of(workspace.engine, sample.rich))
     owners: NDArray[np.int64] = np.arange(count)
     texts = {kind: texts_of(workspace.engine, of_kind) for kind, of_kind in captions.items()}
     rows = []
     for size in (size for size in BAG_SIZES if size <= count):
         bags = [bag.members for bag in curated_bags(candidate_bags(m, pictures, size))]
         rows += [
-            RecallRow(drawn.seed, kind, "mined", size, recall_at_1(bags, pictures, of, owners))
+            RecallRow(sample.seed, kind, "mined", size, recall_at_1(bags, pictures, of, owners))
             for kind, of in texts.items()
         ]
     for kind, of in texts.items():
-        among = recall_among_random(pictures, of, owners, drawn.seed)
-        rows.append(RecallRow(drawn.seed, kind, "random", 100, among))
+        among = recall_among_random(pictures, of, owners, sample.seed)
+        rows.append(RecallRow(sample.seed, kind, "random", 100, among))
     return rows
 
 

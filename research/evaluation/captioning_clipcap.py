@@ -65,8 +65,8 @@ class Model:
         return int(hub.read_tensors(checkpoint)["state"]["done"])
 
 
-def recipe_of(kind: str, tuned: bool) -> str:
-    return f"ClipCap {kind}, {'SR-L' if tuned else 'MLE'}"
+def recipe_of(kind: str, is_tuned: bool) -> str:
+    return f"ClipCap {kind}, {'SR-L' if is_tuned else 'MLE'}"
 
 
 def models_of(folder: Path) -> list[Model]:
@@ -118,10 +118,10 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
         ]
 
     def add(
-        what: str, wanted: str, values: Sequence[float], form: str, reaches: Callable[[float], bool]
+        what: str, target: str, values: Sequence[float], form: str, reaches: Callable[[float], bool]
     ) -> None:
         if values:
-            criteria.append(mark(what, wanted, values, form, reaches))
+            criteria.append(mark(what, target, values, form, reaches))
 
     for kind in (ORDINARY, RICH):
         start, tuned = recipe_of(kind, False), recipe_of(kind, True)

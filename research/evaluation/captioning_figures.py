@@ -89,11 +89,11 @@ class HeldOut:
 
 
 def mined_bags(
-    judge: Scorer, pictures: Floats, made: SceneBags
+    judge: Scorer, pictures: Floats, dataset: SceneBags
 ) -> dict[int, list[tuple[int, ...]]]:
     """Bags of similar pictures by their size. The judge, whose unit vectors are `pictures`, mines
     them with the most detailed captions."""
-    m = multimodal(pictures, judge.text_embeddings(made.captions["rich"]))
+    m = multimodal(pictures, judge.text_embeddings(dataset.captions["rich"]))
     return {
         size: [bag.members for bag in curated_bags(candidate_bags(m, pictures, size))]
         for size in SIZES
@@ -164,17 +164,17 @@ def greedy_captions(policy: Policy, images: torch.Tensor) -> list[str]:
     return captions
 
 
-def images_of(made: SceneBags, policy: Policy) -> torch.Tensor:
+def images_of(dataset: SceneBags, policy: Policy) -> torch.Tensor:
     """The policy's images of all scenes."""
-    pictures = pictures_of(made.scenes)
+    pictures = pictures_of(dataset.scenes)
     parts = iter(lambda: list(islice(pictures, _TOGETHER)), [])
     return torch.cat([policy.images_of(part) for part in parts])
 
 
-def references_of(made: SceneBags, seed: int) -> list[list[str]]:
+def references_of(dataset: SceneBags, seed: int) -> list[list[str]]:
     """Ordinary captions of each scene, `REFERENCES` of each."""
     rng = random.Random(f"references {seed}")
-    return [[describe(scene, rng).text for _ in range(REFERENCES)] for scene in made.scenes]
+    return [[describe(scene, rng).text for _ in range(REFERENCES)] for scene in dataset.scenes]
 
 
 def mean(values: Sequence[float]) -> float:

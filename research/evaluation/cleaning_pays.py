@@ -98,11 +98,11 @@ def evaluate_cleaning(
     pairs: int,
     seeds: int,
     first_seed: int,
-    embedded: Sequence[Path],
+    model_folders: Sequence[Path],
     progress: Progress = no_progress,
 ) -> CleaningReport:
-    """Train and measure each way with each seed. `pairs`: drawn to train on; `embedded`: folders of
-    embedded models, taken in turn. Raises SettingsError for too few pairs."""
+    """Train and measure each way with each seed. `pairs`: drawn to train on; `model_folders`:
+    of embedded models, taken in turn. Raises SettingsError for too few pairs."""
     if pairs < LEAST or seeds < 1:
         raise SettingsError(
             f"An evaluation of cleaning needs at least 1 seed and {LEAST} pairs, as it trains."
@@ -110,7 +110,7 @@ def evaluate_cleaning(
     verdicts = round(JUDGED * pairs)
     results: list[CleaningFigures] = []
     for k in range(seeds):
-        seed, models = first_seed + k, embedded[k % len(embedded)]
+        seed, models = first_seed + k, model_folders[k % len(model_folders)]
         sample = from_scenes(pairs, "fine-grained", seed, unfamiliar=True)
         fresh = from_scenes(_FRESH, "fine-grained", seed + 500, unfamiliar=True)
         learner = _Learner(models, sample, fresh, seed)
@@ -122,23 +122,23 @@ def evaluate_cleaning(
 
 
 def _ways(
-    learner: "_Learner", drawn: LabelledPairs, verdicts: int, seed: int, progress: Progress
+    learner: "_Learner", sample: LabelledPairs, verdicts: int, seed: int, progress: Progress
 ) -> list[Way]:
-    captions = _with_errors(drawn, seed)
-    p_error = _rank(captions, drawn, learner.models, progress)
+    captions = _with_errors(sample, seed)
+    p_error = _rank(captions, sample, learner.models, progress)
     queue = np.argsort(-p_error, kind="stable")[:verdicts].tolist()
-    at_random = np.random.default_rng((seed, 8)).permutation(len(drawn))[:verdicts].tolist()
+    at_random = np.random.default_rng((seed, 8)).permutation(len(sample))[:verdicts].tolist()
 
     def judge(name: str, rows: Sequence[int], learns_from_pairs: bool = False) -> Way:
-        corrections = [row for row in rows if captions[row] != drawn.originals[row]]
+        corrections = [row for row in rows if captions[row] != sample.originals[row]]
         after = [
-            drawn.originals[row] if row in set(corrections) else caption
+            sample.originals[row] if row in set(corrections) else caption
             for row, caption in enumerate(captions)
         ]
         return Way(name, list(after), corrections, learns_from_pairs)
 
     ours = judge("ours", queue)
-    is_kept = (p_error <= 0.5) | np.isin(np.arange(len(drawn)), queue)
+    is_kept = (p_error <= 0.5) | np.isin(np.arange(len(sample)), queue)
     kept_captions = [c if keep else None for c, keep in zip(ours.captions, is_kept, strict=True)]
     return [
         Way("raw", list(captions)),
@@ -147,26 +147,26 @@ def _ways(
         ours,
         Way("ours, rest left out", kept_captions, ours.corrected),
         judge("ours, with pairs", queue, learns_from_pairs=True),
-        Way("all true", list(drawn.originals)),
+        Way("all true", list(sample.originals)),
     ]
 
 
-def _with_errors(drawn: LabelledPairs, seed: int) -> list[str]:
+def _with_errors(sample: LabelledPairs, seed: int) -> list[str]:
     """The captions, of which the share WRONG is wrong."""
-    candidates = np.random.default_rng((seed, 9)).permutation(np.flatnonzero(drawn.wrong))
-    wrong = set(candidates[: round(WRONG * len(drawn))].tolist())
-    return [drawn.captions[i] if i in wrong else drawn.originals[i] for i in range(len(drawn))]
+    candidates = np.random.default_rng((seed, 9)).permutation(np.flatnonzero(sample.wrong))
+    wrong = set(candidates[: round(WRONG * len(sample))].tolist())
+    return [sample.captions[i] if i in wrong else sample.originals[i] for i in range(len(sample))]
 
 
 def _rank(
-    captions: Sequence[str], drawn: LabelledPairs, models: Path, progress: Progress
+    captions: Sequence[str], sample: LabelledPairs, models: Path, progress: Progress
 ) -> Floats:
     """The probability of error of each pair, scored as a user's dataset is: without a label."""
     settings = {
         "kind": "blip-itm", "device": "cpu", "model": str(models / DIRECTORIES["blip-itm"]),
         "captioner": str(models / "scenes-blip-captioner"),
     }  # fmt: skip
-    with import_pairs(enumerate(captions), drawn.picture, settings, progress) as (
+    with import_pairs(enumerate(captions), sample.picture, settings, progress) as (
         workspace,
         dataset,
     ):
@@ -180,8 +180,10 @@ def _rank(
 class _Learner:
     """The embedded CLIP and captioner, and the pictures of a seed as they read them."""
 
-    def __init__(self, models: Path, drawn: LabelledPairs, fresh: LabelledPairs, seed: int) -> None:
-        self.models, self.drawn, self.fresh, self.seed = models, drawn, fresh, seed
+    def __init__(
+        self, models: Path, sample: LabelledPairs, fresh: LabelledPairs, seed: int
+    ) -> None:
+        self.models, self.drawn, self.fresh, self.seed = models, sample, fresh, seed
         from transformers import CLIPModel, CLIPProcessor
 
         folder = models / DIRECTORIES["clip"]
@@ -189,7 +191,7 @@ class _Learner:
         self._processor: Any = hub.load(CLIPProcessor, folder)
         self._loaded: Any = load_captioner(str(models / "scenes-blip-captioner"))
         self.captioner = self._policy()
-        seen, unseen = ([of.picture(i) for i in range(len(of))] for of in (drawn, fresh))
+        seen, unseen = ([of.picture(i) for i in range(len(of))] for of in (sample, fresh))
         self._pixels, self._fresh_pixels = self._pixels_of(seen), self._pixels_of(unseen)
         self.seen, self._unseen = map(self.captioner.images_of, (seen, unseen))
 

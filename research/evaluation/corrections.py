@@ -138,15 +138,15 @@ def _judge(pairs: LabelledPairs, row: int, suggestion: Suggestion) -> _JudgedCap
     )
 
 
-def harm(before: str, changed: frozenset[int], after: str) -> float:
-    """Share of the correct words of `before` (those not in `changed`) that are not in `after`.
+def harm(before: str, changed_indices: frozenset[int], after: str) -> float:
+    """Share of the correct words of `before` (not in `changed_indices`) that are not in `after`.
 
     >>> harm("A red dog on a beach", frozenset({1}), "A brown dog on a lawn")
     0.2
     """
     old = lower_words(before)
     kept_indices = kept_words(old, lower_words(after))
-    right = [i for i in range(len(old)) if i not in changed]
+    right = [i for i in range(len(old)) if i not in changed_indices]
     # A change between "a" and "an" is not a loss.
     losses = [i for i in right if i not in kept_indices and old[i] not in ("a", "an")]
     return len(losses) / len(right) if right else 0.0
@@ -156,17 +156,17 @@ def _plain(text: str) -> tuple[str, ...]:
     return tuple(lower_words(text))
 
 
-def _figures(judged: Sequence[_JudgedCaption], count: int) -> CorrectionFigures:
-    true = [result.true for result in judged if result.true is not None]
-    changes = [result.change for result in judged if result.change is not None]
+def _figures(judgements: Sequence[_JudgedCaption], count: int) -> CorrectionFigures:
+    true = [result.true for result in judgements if result.true is not None]
+    changes = [result.change for result in judgements if result.change is not None]
     return CorrectionFigures(
-        offered=len(judged) / count,
-        restored_of_all=sum(result.restored for result in judged) / count,
-        restored=float(np.mean([result.restored for result in judged])),
+        offered=len(judgements) / count,
+        restored_of_all=sum(result.restored for result in judgements) / count,
+        restored=float(np.mean([result.restored for result in judgements])),
         true=float(np.mean(true)) if true else None,
-        harm=float(np.mean([result.harm for result in judged])),
-        rise_of_s=float(np.mean([result.rise for result in judged])),
+        harm=float(np.mean([result.harm for result in judgements])),
+        rise_of_s=float(np.mean([result.rise for result in judgements])),
         change_of_p=float(np.mean(changes)) if changes else None,
-        captions=len(judged),
-        s_after=float(np.mean([result.after for result in judged])),
+        captions=len(judgements),
+        s_after=float(np.mean([result.after for result in judgements])),
     )

@@ -373,13 +373,13 @@ class _Task:
             )
 
         def correct(
-            judged: TestPredictions, test: NDArray[np.bool_]
+            predictions: TestPredictions, test: NDArray[np.bool_]
         ) -> dict[str, CorrectionFigures]:
             rows = np.flatnonzero(test & pairs.wrong)[: plan.corrections].tolist()
             return correction_quality(
                 scorer, captioner, pairs, trajectories, rows,
-                lambda made: judged.classifier.predict(feature_matrix(made)).tolist(), exploring,
-                plan.correctors,
+                lambda batch: predictions.classifier.predict(feature_matrix(batch)).tolist(),
+                exploring, plan.correctors,
             )  # fmt: skip
 
         figures = figures_of(
@@ -453,6 +453,6 @@ def by_setting(results: Sequence[Figures]) -> dict[tuple[str, str, str], list[Fi
     return runs
 
 
-def _mean(listed: Sequence[Figures], name: str) -> Mean | None:
-    values = [value for result in listed if (value := getattr(result, name)) is not None]
+def _mean(results: Sequence[Figures], name: str) -> Mean | None:
+    values = [value for result in results if (value := getattr(result, name)) is not None]
     return mean_of(values) if values else None

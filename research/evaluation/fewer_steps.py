@@ -156,20 +156,20 @@ def _compare(
     scorer: str,
     seed: int,
     pairs: LabelledPairs,
-    made: Mapping[str, Sequence[Trajectory]],
+    by_way: Mapping[str, Sequence[Trajectory]],
     band: tuple[int, int] | None,
     detector: bool = False,
 ) -> list[StepFigures]:
-    read = np.array([len(trajectory.first_step_scores) for trajectory in made[EXACT]])
+    read = np.array([len(trajectory.first_step_scores) for trajectory in by_way[EXACT]])
     low, high = band or (0, int(read.max(initial=0)))
     rows = np.flatnonzero((low <= read) & (read <= high)).tolist()
     if not rows:
         return []
     wrong = pairs.wrong[rows]
-    exact = [made[EXACT][row] for row in rows]
+    exact = [by_way[EXACT][row] for row in rows]
     exact_cost = sum(questions(int(read[row])) for row in rows)
     figures = []
-    for way, trajectories in made.items():
+    for way, trajectories in by_way.items():
         subset = [trajectories[row] for row in rows]
         lazy = int(way.removeprefix("lazy ")) if way.startswith("lazy ") else None
         cost = sum(questions(int(read[row]), lazy, way != FIRST) for row in rows)
@@ -202,10 +202,12 @@ def _auc(pairs: LabelledPairs, trajectories: Sequence[Trajectory], seed: int, fi
     return float(np.mean(aucs))
 
 
-def _top1(trajectories: Sequence[Trajectory], changed: Sequence[frozenset[int]]) -> float | None:
+def _top1(
+    trajectories: Sequence[Trajectory], changed_indices: Sequence[frozenset[int]]
+) -> float | None:
     hits = [
         int(word_scores(trajectory).argmax()) in words
-        for trajectory, words in zip(trajectories, changed, strict=True)
+        for trajectory, words in zip(trajectories, changed_indices, strict=True)
         if words and len(trajectory.first_step_scores) > len(words)
     ]
     return float(np.mean(hits)) if hits else None

@@ -97,13 +97,13 @@ def plans(plan: Plan, scorers: Collection[str] = (), explorers: Collection[str] 
     ]
 
 
-def estimate(listed: Sequence[Plan], progress: Progress = no_progress) -> Estimate:
+def estimate(plans: Sequence[Plan], progress: Progress = no_progress) -> Estimate:
     """Estimated cost of all runs. Raises ModelUnavailable if a model is not on this machine, and
     the errors of reading the dataset."""
     times: list[Times] = []
     seconds, runs = 0.0, 0
-    total = sum(len(plan.scorers) for plan in listed)
-    for plan in listed:
+    total = sum(len(plan.scorers) for plan in plans)
+    for plan in plans:
         few = replace(plan, pairs=40)
         pairs = draw_labelled(few, plan.noises[0], plan.first_seed)
         of_each = len(plan.noises) * plan.seeds
@@ -116,23 +116,23 @@ def estimate(listed: Sequence[Plan], progress: Progress = no_progress) -> Estima
                 times.append(timing)
                 runs += of_each
                 seconds += of_each * plan.pairs / 1000 * timing.trajectories
-    return Estimate(listed[0].dataset, runs, listed[0].pairs, seconds, times)
+    return Estimate(plans[0].dataset, runs, plans[0].pairs, seconds, times)
 
 
 def evaluate_as_published(
-    listed: Sequence[Plan], progress: Progress = no_progress
+    plans: Sequence[Plan], progress: Progress = no_progress
 ) -> EvaluationReport:
     """All runs of all plans in one report, whose tables show the paper's figures next to ours."""
-    reports = [evaluate(plan, progress) for plan in listed]
+    reports = [evaluate(plan, progress) for plan in plans]
     results = [result for report in reports for result in report.results]
     return replace(reports[0], results=results, summary=summarise(results))
 
 
-def in_words(planned: Estimate) -> str:
+def in_words(estimate: Estimate) -> str:
     """The estimate in one sentence."""
-    hours, minutes = divmod(round(planned.seconds / 60), 60)
+    hours, minutes = divmod(round(estimate.seconds / 60), 60)
     return (
-        f"{planned.runs} runs of {planned.pairs} pairs will take about {hours} h {minutes} min on "
-        f"{planned.times[0].device}. Interrupted, the same command resumes after the last complete "
-        "run."
+        f"{estimate.runs} runs of {estimate.pairs} pairs will take about {hours} h {minutes} min "
+        f"on {estimate.times[0].device}. Interrupted, the same command resumes after the last "
+        "complete run."
     )

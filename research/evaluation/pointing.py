@@ -89,7 +89,7 @@ def evaluate_pointing(
     scenes: int,
     seeds: int,
     first_seed: int,
-    embedded: Sequence[Path],
+    model_folders: Sequence[Path],
     scorers: Sequence[str] = ("blip-itm", "blip-itc", "clip"),
     progress: Progress = no_progress,
 ) -> PointingReport:
@@ -100,7 +100,7 @@ def evaluate_pointing(
         raise SettingsError(f"There is no embedded {', '.join(sorted(missing))}.")
     report = PointingReport()
     for seed in range(first_seed, first_seed + seeds):
-        folder = embedded[min(seed - first_seed, len(embedded) - 1)]
+        folder = model_folders[min(seed - first_seed, len(model_folders) - 1)]
         for number, name in enumerate(scorers):
             done = (seed - first_seed) * len(scorers) + number
             progress(done, seeds * len(scorers), f"{name}, seed {seed}")

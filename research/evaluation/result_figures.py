@@ -250,9 +250,9 @@ def figures_of(
     wrong = pairs.wrong[test]
     auc = metrics.auc(wrong, predictions.log_odds)
 
-    def auc_of(silenced: Matrix) -> float:
-        half = training_half(silenced, pairs.wrong, pairs.groups, test, run.seed)
-        return metrics.auc(wrong, train(half, detector).model.log_odds(silenced[test]))
+    def auc_of(matrix: Matrix) -> float:
+        half = training_half(matrix, pairs.wrong, pairs.groups, test, run.seed)
+        return metrics.auc(wrong, train(half, detector).model.log_odds(matrix[test]))
 
     both = without = deaf = None
     if predictions.both_scores is not None:
@@ -304,19 +304,19 @@ def compare_detectors(
     figures: Figures,
     pairs: LabelledPairs,
     trajectories: Sequence[Trajectory],
-    minimised: Sequence[Trajectory] | None = None,
+    minimising_trajectories: Sequence[Trajectory] | None = None,
 ) -> Figures:
     """Add the results of every detector family and of the paper's ablations, on the same folds.
 
-    `minimised`: trajectories that minimise s, for the paper's Table 5.
+    `minimising_trajectories`: those that minimise s, for the paper's Table 5.
     """
     features = feature_matrix(trajectories)
     test = test_half(pairs, figures.seed)
     half = training_half(features, pairs.wrong, pairs.groups, test, figures.seed)
     wrong = pairs.wrong[test]
 
-    def auc_of(chosen: ModelChoice, half: Half, features: Matrix) -> float:
-        model = chosen.model.fit(half.features, half.labels, half.weights)
+    def auc_of(choice: ModelChoice, half: Half, features: Matrix) -> float:
+        model = choice.model.fit(half.features, half.labels, half.weights)
         return metrics.auc(wrong, model.log_odds(features[test]))
 
     of = (half.features, half.labels, half.weights, half.folds)
@@ -330,8 +330,8 @@ def compare_detectors(
         for name, columns in ABLATIONS.items()
     }
     by_detector["paper"] = ablations["whole trajectory"]
-    if minimised is not None:
-        other = feature_matrix(minimised)
+    if minimising_trajectories is not None:
+        other = feature_matrix(minimising_trajectories)
         low = replace(half, features=other[~test])
         choice = choose_as_published(low.features, low.labels, low.weights, low.folds, PAPERS_OWN)
         ablations["minimised"] = auc_of(choice, low, other)

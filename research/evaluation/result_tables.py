@@ -281,14 +281,14 @@ def _correction(report: EvaluationReport) -> Table:
     return "Corrections of wrong captions", head, rows
 
 
-def _over_unguided(name: str, listed: Sequence[Figures]) -> list[str]:
+def _over_unguided(name: str, results: Sequence[Figures]) -> list[str]:
     """How much higher s is after this proposer's corrections than after the unguided ones of the
     same model, in percent; and the paper's figure."""
     model, _, mode = name.rpartition(" · ")
     prefix = f"{model} · unguided"
     gains = [
         100 * (result.corrections[name].s_after / other.s_after - 1)
-        for result in listed if name in result.corrections
+        for result in results if name in result.corrections
         for proposer, other in result.corrections.items()
         if proposer.startswith(prefix) and proposer != name and other.s_after
     ]  # fmt: skip

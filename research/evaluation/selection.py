@@ -143,17 +143,22 @@ def measure(scorer: Scorer, mixture: Mixture) -> PhraseMeasurements:
     return PhraseMeasurements(match, support[:, 0], support[:, 1], counts)
 
 
-def rules(measured: PhraseMeasurements, seed: int) -> dict[str, tuple[float, NDArray[np.float64]]]:
+def rules(
+    measurement: PhraseMeasurements, seed: int
+) -> dict[str, tuple[float, NDArray[np.float64]]]:
     """Share kept by stage one and the values ranked in stage two, by rule."""
     rng = np.random.default_rng(seed)
-    few = measured.phrases < 2
+    few = measurement.phrases < 2
     return {
-        "random 50": (1.0, rng.random(len(measured.s_0))),
-        "alignment 50": (ALIGN_SHARE, measured.s_0),
-        "support (the paper's mean)": (ALIGN_SHARE, measured.support),
-        "worst phrase (ours)": (ALIGN_SHARE, measured.weakest),
-        "support, 2 phrases at least": (ALIGN_SHARE, np.where(few, np.nan, measured.support)),
-        "worst phrase, 2 phrases at least": (ALIGN_SHARE, np.where(few, np.nan, measured.weakest)),
+        "random 50": (1.0, rng.random(len(measurement.s_0))),
+        "alignment 50": (ALIGN_SHARE, measurement.s_0),
+        "support (the paper's mean)": (ALIGN_SHARE, measurement.support),
+        "worst phrase (ours)": (ALIGN_SHARE, measurement.weakest),
+        "support, 2 phrases at least": (ALIGN_SHARE, np.where(few, np.nan, measurement.support)),
+        "worst phrase, 2 phrases at least": (
+            ALIGN_SHARE,
+            np.where(few, np.nan, measurement.weakest),
+        ),
     }
 
 
@@ -161,7 +166,7 @@ def evaluate_selection(
     pairs: int,
     seeds: int,
     first_seed: int,
-    embedded: Sequence[Path],
+    model_folders: Sequence[Path],
     name: str = "clip",
     progress: Progress = no_progress,
 ) -> SelectionEvaluation:
@@ -172,7 +177,7 @@ def evaluate_selection(
     correlation = []
     for number, seed in enumerate(range(first_seed, first_seed + seeds)):
         progress(number, seeds, f"{name}, seed {seed}")
-        folder = embedded[min(number, len(embedded) - 1)]
+        folder = model_folders[min(number, len(model_folders) - 1)]
         mixture = make_mixture(pairs, seed)
         measurement = measure(load_scorer(str(folder / DIRECTORIES[name]), name), mixture)
         everything, sorts = np.ones(pairs, np.bool_), np.array(mixture.sorts)

@@ -102,14 +102,14 @@ def evaluate_long_captions(
     captions: int,
     seeds: int,
     first_seed: int,
-    embedded: Sequence[Path],
+    model_folders: Sequence[Path],
     kind: str = "blip-itm",
     worlds: Sequence[str] = tuple(WORLDS),
     device: str | None = None,
     progress: Progress = no_progress,
 ) -> LongCaptionReport:
-    """Evaluate each world with each seed. `captions`: per world and seed; `embedded`: folders of
-    embedded models, taken in turn. Raises SettingsError for too few captions."""
+    """Evaluate each world with each seed. `captions`: per world and seed; `model_folders`:
+    of embedded models, taken in turn. Raises SettingsError for too few captions."""
     if captions < LEAST or seeds < 1:
         raise SettingsError(
             f"An evaluation of long captions needs at least 1 seed and {LEAST} captions."
@@ -118,7 +118,7 @@ def evaluate_long_captions(
     for world in worlds:
         for k in range(seeds):
             sample = list(WORLDS[world](captions, first_seed + k))
-            models = embedded[k % len(embedded)]
+            models = model_folders[k % len(model_folders)]
             divisions = DIVISIONS if world == ALSO_WHOLE else DIVISIONS[:1]
             for division in divisions:
                 run = _Run(world, division, first_seed + k, sample)
@@ -177,10 +177,10 @@ class _Run:
     def _picture(self, number: int) -> Image.Image:
         return render(self.drawn[number].scene, PICTURE_SIZE)
 
-    def _of_claims(self, stored: Sequence[Sequence[ClaimRow]]) -> ClaimFigures:
-        """`stored`: the claims of each caption; none of one that was scored as a whole."""
+    def _of_claims(self, claims: Sequence[Sequence[ClaimRow]]) -> ClaimFigures:
+        """`claims`: those of each caption; none of one that was scored as a whole."""
         wrong, chances, positions, hits = [], [], [], []
-        for caption, rows in zip(self.drawn, stored, strict=True):
+        for caption, rows in zip(self.drawn, claims, strict=True):
             chance = {row.start: row.p_error for row in rows if row.p_error is not None}
             truth = [(k.is_wrong, chance[k.start], at) for at, k in enumerate(caption.claims)
                      if k.start in chance and not k.is_vague]  # fmt: skip

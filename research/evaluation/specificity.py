@@ -134,7 +134,7 @@ def evaluate_scenes(
     pairs: int,
     seeds: int,
     first_seed: int,
-    embedded: Sequence[Path],
+    model_folders: Sequence[Path],
     kind: str = "clip",
     sizes: Sequence[int] = SIZES,
     device: str | None = None,
@@ -149,14 +149,14 @@ def evaluate_scenes(
     rows: list[RecallRow] = []
     column: list[ColumnRow] = []
     for k in range(seeds):
-        seed, folder = first_seed + k, embedded[k % len(embedded)]
+        seed, folder = first_seed + k, model_folders[k % len(model_folders)]
         scorer = load_scorer(str(folder / DIRECTORIES[kind]), kind, device)
         scenes = scene_bags(pairs, seed)
         before = k * pairs
         pictures = picture_vectors(
             scorer, pictures_of(scenes.scenes),
-            lambda seen, before=before: progress(
-                before + seen, seeds * pairs, "Drawing and seeing"
+            lambda count, before=before: progress(
+                before + count, seeds * pairs, "Drawing and seeing"
             ),
         )  # fmt: skip
         texts = {name: _texts(scorer, scenes.captions[name]) for name in KINDS}
@@ -370,10 +370,10 @@ def _ids(sources: Sequence[SourcePair]) -> set[str]:
 _SizedBags = list[tuple[int, list[tuple[int, ...]]]]
 
 
-def _given_bags(given: Path, sizes: Sequence[int], known: dict[str, int]) -> _SizedBags:
+def _given_bags(path: Path, sizes: Sequence[int], row_of: dict[str, int]) -> _SizedBags:
     """Raises DatasetError for a file that cannot be read or names unknown pictures."""
-    files = files_of(given, sizes) if given.is_dir() else [given]
-    read = [rows_of(file, read_bags(file), known) for file in files]
+    files = files_of(path, sizes) if path.is_dir() else [path]
+    read = [rows_of(file, read_bags(file), row_of) for file in files]
     return [(len(bags[0]) if bags else 0, bags) for bags in read]
 
 
@@ -389,7 +389,7 @@ def _mined_bags(
     ]
 
 
-def _read_captions(path: Path, known: dict[str, int]) -> tuple[list[tuple[int, str]], int]:
+def _read_captions(path: Path, row_of: dict[str, int]) -> tuple[list[tuple[int, str]], int]:
     """(row, caption) of a JSONL file with id and caption per line, and the number of lines whose
     picture is unknown. Raises DatasetError naming the line that cannot be read, or if no line is of
     a known picture."""
@@ -409,8 +409,8 @@ def _read_captions(path: Path, known: dict[str, int]) -> tuple[list[tuple[int, s
             raise DatasetError(f"{path}, line {number}: the caption is empty or not text.")
         if problem := text_problem(caption):
             raise DatasetError(f"{path}, line {number}: the caption cannot be read: {problem}.")
-        if identity in known:
-            captions.append((known[identity], caption))
+        if identity in row_of:
+            captions.append((row_of[identity], caption))
         else:
             left_out += 1
     if not captions:

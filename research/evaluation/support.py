@@ -78,7 +78,7 @@ def evaluate_support(
     pairs: int,
     seeds: int,
     first_seed: int,
-    embedded: Sequence[Path],
+    model_folders: Sequence[Path],
     scorers: Sequence[str] = ("clip", "blip-itm"),
     progress: Progress = no_progress,
 ) -> SupportEvaluation:
@@ -95,7 +95,7 @@ def evaluate_support(
     results: list[SupportFigures] = []
     for seed in range(first_seed, first_seed + seeds):
         sample = from_scenes(pairs, "fine-grained", seed)
-        folder = embedded[min(seed - first_seed, len(embedded) - 1)]
+        folder = model_folders[min(seed - first_seed, len(model_folders) - 1)]
         for name in scorers:
             progress(2 + len(results), total, f"{name}, seed {seed}")
             scorer = load_scorer(str(folder / DIRECTORIES[name]), name)
@@ -204,8 +204,8 @@ def supports(scale: Normalisation, scores: Sequence[PhraseScore]) -> tuple[float
     return (np.nan, np.nan) if mean is None or least is None else (mean, least)
 
 
-def _pooled_auc(changed: Iterable[tuple[list[bool], list[float]]]) -> float:
-    labels, values = zip(*changed, strict=True)
+def _pooled_auc(phrases: Iterable[tuple[list[bool], list[float]]]) -> float:
+    labels, values = zip(*phrases, strict=True)
     return float(roc_auc_score([*chain(*labels)], [*chain(*values)]))
 
 

@@ -130,15 +130,17 @@ def _order(trajectory: Trajectory) -> WordScores:
 
 
 def _prior(
-    captions: Sequence[str], changed: dict[int, NDArray[np.bool_]], test: NDArray[np.bool_]
+    captions: Sequence[str], truth_by_row: dict[int, NDArray[np.bool_]], test: NDArray[np.bool_]
 ) -> list[WordScores]:
-    """For each row of `changed`, the log-odds that each word was changed, from the text alone."""
-    features = {row: _word_features(captions[row], len(truth)) for row, truth in changed.items()}
+    """For each row of `truth_by_row`, the log-odds that each word was changed, by text alone."""
+    features = {
+        row: _word_features(captions[row], len(truth)) for row, truth in truth_by_row.items()
+    }
     by_row: dict[int, WordScores] = {}
     for half in (False, True):
-        half_rows = [row for row in changed if bool(test[row]) is half]
-        other = [row for row in changed if bool(test[row]) is not half]
-        truth = np.concatenate([np.zeros(0, np.bool_), *(changed[row] for row in other)])
+        half_rows = [row for row in truth_by_row if bool(test[row]) is half]
+        other = [row for row in truth_by_row if bool(test[row]) is not half]
+        truth = np.concatenate([np.zeros(0, np.bool_), *(truth_by_row[row] for row in other)])
         if len(set(truth.tolist())) < 2:
             by_row |= {row: np.zeros(len(features[row])) for row in half_rows}
             continue
@@ -148,10 +150,10 @@ def _prior(
         )
         for row in half_rows:
             by_row[row] = model.decision_function(names.transform(features[row]))
-    return [by_row[row] for row in changed]
+    return [by_row[row] for row in truth_by_row]
 
 
-def _word_features(caption: str, read: int) -> list[dict[str, float]]:
+def _word_features(caption: str, limit: int) -> list[dict[str, float]]:
     words = [word.lower() for word in Caption.parse(caption).words]
     around = ["", *words, ""]
     return [
@@ -162,7 +164,7 @@ def _word_features(caption: str, read: int) -> list[dict[str, float]]:
             "place": i / max(1, len(words) - 1),
             "words": len(words) / 10,
         }
-        for i in range(min(read, len(words)))
+        for i in range(min(limit, len(words)))
     ]
 
 

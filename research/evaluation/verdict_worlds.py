@@ -108,10 +108,10 @@ def draw_worlds(
     exploring = Exploring()
     key = {"training": training, "seed": seed, "worlds": pairs}
 
-    def score(labelled: LabelledPairs, what: str) -> list[Trajectory]:
+    def score(sample: LabelledPairs, what: str) -> list[Trajectory]:
         cache_key = {**key, "of": what}
-        trajectories = trajectories_of(cache, cache_key, scorer, exploring, labelled)
-        return with_captioner(cache, cache_key, captioner, trajectories, labelled)
+        trajectories = trajectories_of(cache, cache_key, scorer, exploring, sample)
+        return with_captioner(cache, cache_key, captioner, trajectories, sample)
 
     clean = score(_without_errors(from_scenes(pairs, NOISES[0], seed)), "originals")
     for noise in NOISES:

@@ -18,11 +18,11 @@ from research.scenes.phrasing import vocabulary
 
 
 def byte_pair_tokenizer(
-    texts: Sequence[str], vocabulary: int, special: Sequence[str], end: str, **named: str
+    texts: Sequence[str], vocabulary: int, special: Sequence[str], end: str, **extra_tokens: str
 ) -> Any:
     """Train a fast tokenizer on `texts`; "<pad>" and `end` must be among the `special` tokens.
 
-    `vocabulary`: its size; `named`: additional special tokens by their attribute names.
+    `vocabulary`: its size; `extra_tokens`: additional special tokens by their attribute names.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -40,7 +40,10 @@ def byte_pair_tokenizer(
         ),
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token=end, extra_special_tokens=named
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token=end,
+        extra_special_tokens=extra_tokens,
     )
 
 

@@ -76,9 +76,9 @@ def blend(captions: Sequence[str]) -> str:
     return _in_words_of(base, captions)
 
 
-def holistic(trusted: str, other: str) -> str:
+def holistic(trusted_caption: str, other: str) -> str:
     """The trusted caption enriched by the other."""
-    return blend([trusted, other])
+    return blend([trusted_caption, other])
 
 
 def _in_words_of(description: Description, captions: Sequence[str]) -> str:

@@ -79,10 +79,10 @@ def _marks(description: Description) -> str:
     return marks
 
 
-def _wording(options: dict[str, tuple[str, ...]], chosen: str | None, number: int) -> str:
-    if chosen is None:
+def _wording(options: dict[str, tuple[str, ...]], option: str | None, number: int) -> str:
+    if option is None:
         return ""
-    return _SETTINGS[options[chosen][number % len(options[chosen])]]
+    return _SETTINGS[options[option][number % len(options[option])]]
 
 
 def _noun_phrase(phrase: NounPhrase) -> str:

@@ -71,10 +71,10 @@ def fit_familiarity(
     return replace(familiarity, threshold=threshold)
 
 
-def save(known: Familiarity, folder: Path) -> None:
+def save(familiarity: Familiarity, folder: Path) -> None:
     np.savez(
-        folder / FILE, layer=known.layer, mean=known.mean, whitening=known.whitening,
-        threshold=known.threshold,
+        folder / FILE, layer=familiarity.layer, mean=familiarity.mean,
+        whitening=familiarity.whitening, threshold=familiarity.threshold,
     )  # fmt: skip
 
 

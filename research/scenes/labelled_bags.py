@@ -104,13 +104,13 @@ def _order(scene: Scene) -> tuple[list[int], list[Link]]:
     return order, links
 
 
-def _phrase(scene: Scene, index: int, related: bool, style: int) -> NounPhrase:
+def _phrase(scene: Scene, index: int, is_related: bool, style: int) -> NounPhrase:
     thing = scene.things[index]
     return NounPhrase(
         thing.noun,
         thing.count,
         colour=None if thing.noun in COLOURLESS else thing.colour,
         size=thing.size if thing.size != "normal" else None,
-        action=None if related else thing.action,
+        action=None if is_related else thing.action,
         style=style,
     )

@@ -198,7 +198,7 @@ def _without_articles(words: Sequence[str]) -> list[str]:
 
 
 def _with_errors(
-    drafts: list[_Draft], scene: Scene, rng: random.Random, count: int, balanced: BalancedNoise
+    drafts: list[_Draft], scene: Scene, rng: random.Random, count: int, sampler: BalancedNoise
 ) -> list[_Draft]:
     """`count` of the claims changed, or as many as can be."""
     order = [i for i, draft in enumerate(drafts) if draft.description is not None]
@@ -214,7 +214,7 @@ def _with_errors(
             words = tuple(phrasing.SETTINGS[setting][0].split())
             false = _Draft(words, draft.description, kind="setting")
         elif not draft.subject:
-            noise = balanced(draft.description, scene, rng)
+            noise = sampler(draft.description, scene, rng)
             if noise is not None:
                 whole = words_of(draft.description) == draft.words
                 words = words_of(noise.description)

@@ -302,7 +302,7 @@ def random_swap(
 
     `among`: the pairs whose captions may be taken, None: all.
     """
-    return _swap(index, pairs, rng, among, shared=False)
+    return _swap(index, pairs, rng, among, shares_noun=False)
 
 
 def noun_swap(
@@ -312,7 +312,7 @@ def noun_swap(
     among: Sequence[int] | None = None,
 ) -> Description:
     """Another scene's caption that is false here and shares a noun with the true one."""
-    return _swap(index, pairs, rng, among, shared=True)
+    return _swap(index, pairs, rng, among, shares_noun=True)
 
 
 def _swap(
@@ -320,7 +320,7 @@ def _swap(
     pairs: Sequence[tuple[Scene, Description]],
     rng: random.Random,
     among: Sequence[int] | None,
-    shared: bool,
+    shares_noun: bool,
 ) -> Description:
     scene, description = pairs[index]
     nouns = {phrase.noun for phrase in description.phrases}
@@ -339,7 +339,7 @@ def _swap(
         if not is_false:
             continue
         fallback = other
-        if shares == shared:
+        if shares == shares_noun:
             return other
     if fallback is None:
         raise ValueError("No caption of this collection is false for the scene; give more pairs.")

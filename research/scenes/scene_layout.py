@@ -151,18 +151,18 @@ def _copies(spot: Spot, thing: Thing, rng: random.Random) -> list[Spot]:
     ]
 
 
-def _holding(scene: Scene, holder: Spot, held: Spot, flip: bool) -> list[Spot]:
+def _holding(scene: Scene, holder: Spot, item: Spot, flip: bool) -> list[Spot]:
     side = -1 if flip else 1
     hand = (
         holder.x + side * HOLDING_HAND[0] * holder.height,
         holder.y - HOLDING_HAND[1] * holder.height,
     )
-    noun = scene.things[held.thing].noun
+    noun = scene.things[item.thing].noun
     if noun in ("kite", "balloon"):
         rise = 0.1 if noun == "kite" else 0.03
-        y = max(held.height + 0.02, hand[1] - rise)
+        y = max(item.height + 0.02, hand[1] - rise)
         x = hand[0] + side * (0.07 if noun == "kite" else 0.0)
-        return [holder, Spot(held.thing, x, y, held.height, flip, "open", string_to=hand)]
+        return [holder, Spot(item.thing, x, y, item.height, flip, "open", string_to=hand)]
     below = {"umbrella": 0.12, "flower": 0.3}.get(noun, 0.35)
-    y = hand[1] + below * held.height
-    return [holder, Spot(held.thing, hand[0], y, held.height, flip, "open")]
+    y = hand[1] + below * item.height
+    return [holder, Spot(item.thing, hand[0], y, item.height, flip, "open")]

@@ -56,13 +56,13 @@ class Schedule:
     def total(self) -> int:
         return sum(self.samples)
 
-    def stage(self, seen: int) -> int:
-        return int(np.searchsorted(np.cumsum(self.samples)[:-1], seen, side="right"))
+    def stage(self, count: int) -> int:
+        return int(np.searchsorted(np.cumsum(self.samples)[:-1], count, side="right"))
 
-    def progress(self, seen: int) -> float:
-        """Progress of the decay, from 0 to 1, after `seen` samples."""
+    def progress(self, count: int) -> float:
+        """Progress of the decay, from 0 to 1, after `count` samples."""
         ends = np.cumsum([0, *self.samples])
-        return float(np.interp(seen, ends, np.cumsum([0.0, *self.shares])))
+        return float(np.interp(count, ends, np.cumsum([0.0, *self.shares])))
 
 
 class RetrievalLearner(nn.Module):
@@ -117,15 +117,15 @@ def wrap(words: Sequence[int]) -> Tokens:
 
 
 def drop_words(
-    words: NDArray[np.int16], rng: np.random.Generator, kept: NDArray[np.bool_] | None = None
+    words: NDArray[np.int16], rng: np.random.Generator, mask: NDArray[np.bool_] | None = None
 ) -> list[int]:
     """A caption with words dropped at random: trajectories contain ever shorter captions.
 
-    `kept`: mask of words that are never dropped (those that make a false caption false). Captions
+    `mask`: of words that are never dropped (those that make a false caption false). Captions
     with a negation stay complete: without "no" they would say the opposite.
     """
     kept_words = [int(word) for word in words if word]
-    keep = kept[: len(kept_words)] if kept is not None else np.zeros(len(kept_words), np.bool_)
+    keep = mask[: len(kept_words)] if mask is not None else np.zeros(len(kept_words), np.bool_)
     chance = rng.random()
     if chance > 0.45 and not any(word in NEGATIONS for word in kept_words):
         rate = rng.uniform(0.05, 0.4) if chance < 0.82 else rng.uniform(0.4, 0.9)

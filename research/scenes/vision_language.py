@@ -84,14 +84,16 @@ def make_vision_language_model(
     return folder
 
 
-def make_tokenizer(**named: str) -> Any:
+def make_tokenizer(**extra_tokens: str) -> Any:
     """A byte-level BPE tokenizer trained on the prompts and on captions of drawn scenes; it can
-    encode any text. `named`: additional special tokens by their attribute names."""
+    encode any text. `extra_tokens`: additional special tokens by their attribute names."""
     rng = random.Random(0)
     captions = [describe(make_scene(rng), rng).text for _ in range(2000)]
     texts = [path.read_text("utf-8") for path in sorted(prompting.FOLDER.glob("*.md"))]
     texts += [f"{caption_question.SHIPPED.read_text('utf-8')} Yes yes No no\nYes\nNo"] * 4
-    return byte_pair_tokenizer([*texts * 5, *captions], _VOCABULARY, _SPECIAL, "<|end|>", **named)
+    return byte_pair_tokenizer(
+        [*texts * 5, *captions], _VOCABULARY, _SPECIAL, "<|end|>", **extra_tokens
+    )
 
 
 def main() -> None:

@@ -282,7 +282,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "jobs/drawer.html": lambda text: jobs.drawer_html([job(text)], NOW),
     "caption.html": lambda text: (
         highlighted_caption(text, suspects(text), 2, (), {0: 1}, ())
-        + highlighted_caption(text, suspects(text), claims=(claim(text),), selected=0)
+        + highlighted_caption(text, suspects(text), claims=(claim(text),), selected_claim=0)
     ),
     "difference.html": lambda text: difference(f"a {text} b", f"{text} c"),
     "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
