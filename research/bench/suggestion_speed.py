@@ -129,7 +129,12 @@ def _time(
     for first in range(0, len(cases), together):
         part = cases[first : first + together]
         suggestions += judge.suggest_all(
-            scorer, part, captioner, _no_opinion, classifier_captioner=captioner, judged=judged
+            scorer,
+            part,
+            captioner,
+            _no_opinion,
+            classifier_captioner=captioner,
+            judged_count=judged,
         )
     return time.process_time() - start, suggestions
 
