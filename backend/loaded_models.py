@@ -74,9 +74,9 @@ class ModelCache:
         return len(self._models)
 
 
-def bytes_of(loaded: Any) -> int:
+def bytes_of(wrapper: Any) -> int:
     """Memory of a model's weights; 0 for one in another process or on a server."""
-    model = getattr(loaded, "model", None)
+    model = getattr(wrapper, "model", None)
     for module in (model, getattr(model, "model", None)):
         if callable(parameters := getattr(module, "parameters", None)):
             return sum(weight.numel() * weight.element_size() for weight in parameters())

@@ -218,34 +218,34 @@ class Team:
 
     # ---------------------------------------------------------------- coordination
 
-    def hold(self, pair_id: int, curator: str, held: Collection[int] = ()) -> bool:
+    def hold(self, pair_id: int, curator: str, holds: Collection[int] = ()) -> bool:
         """Hold a pair for a curator; False if another curator holds it. Releases the pairs
-        in `held`, unless the pair is one of them."""
+        in `holds`, unless the pair is one of them."""
         with self._store.writing() as session:
             is_held = hold_queries.hold(session, pair_id, curator)
-            if is_held and pair_id not in held:
-                hold_queries.release(session, held, curator)
+            if is_held and pair_id not in holds:
+                hold_queries.release(session, holds, curator)
             return is_held
 
     def hold_first(
-        self, filter: QueueFilter, curator: str, held: Collection[int] = ()
+        self, filter: QueueFilter, curator: str, holds: Collection[int] = ()
     ) -> int | None:
         """Hold the first pair of the curator's queue that no other curator
         holds, and release as `hold` does; None if no pair is left."""
         with self._store.seen_by(curator).writing() as session:
             pair_id = hold_queries.take_first(session, filter, curator)
-            if pair_id is not None and pair_id not in held:
-                hold_queries.release(session, held, curator)
+            if pair_id is not None and pair_id not in holds:
+                hold_queries.release(session, holds, curator)
             return pair_id
 
     def hold_each(
-        self, pair_ids: Sequence[int], curator: str, held: Collection[int] = ()
+        self, pair_ids: Sequence[int], curator: str, holds: Collection[int] = ()
     ) -> list[int]:
-        """Hold a pair and those that follow it, and release the rest of `held`. Returns those that
+        """Hold a pair and those that follow it, and release the rest of `holds`. Returns those that
         no other curator holds, in the given order."""
         with self._store.writing() as session:
             held_ids = hold_queries.hold_each(session, pair_ids, curator)
-            hold_queries.release(session, set(held) - set(held_ids), curator)
+            hold_queries.release(session, set(holds) - set(held_ids), curator)
             return held_ids
 
     def set_overlap(self, dataset_id: int, share: float, people: int) -> None:

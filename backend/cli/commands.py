@@ -88,13 +88,13 @@ def as_command(
     for variant in variants:
         parameters += _parameters(variant.options)
 
-    def command(**typed: Any) -> None:
-        with report_errors(bool(typed.get("as_json"))):
-            options = {name: model.parse(_values(model, typed)) for name, model in models.items()}
-            arguments = {name: options.get(name, typed.get(name)) for name in own_parameters}
+    def command(**inputs: Any) -> None:
+        with report_errors(bool(inputs.get("as_json"))):
+            options = {name: model.parse(_values(model, inputs)) for name, model in models.items()}
+            arguments = {name: options.get(name, inputs.get(name)) for name in own_parameters}
             run = partial(function, **arguments)
             for variant in reversed(variants):
-                further = variant.options.parse(_values(variant.options, typed))
+                further = variant.options.parse(_values(variant.options, inputs))
                 run = partial(variant.run, run, arguments, further)
             if status := run():
                 raise typer.Exit(status)
@@ -156,17 +156,17 @@ def _parameter(
     )
 
 
-def _values(model: type[Options], typed: Mapping[str, Any]) -> dict[str, Any]:
+def _values(model: type[Options], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """What was typed for the model. A model within it that is optional is there if one of its
     fields was typed."""
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         inner = _model_in(field)
         if inner is None:
-            if name in typed and _how(field).is_typed:
-                values[name] = typed[name]
+            if name in inputs and _how(field).is_typed:
+                values[name] = inputs[name]
             continue
-        of_inner = _values(inner, typed)
+        of_inner = _values(inner, inputs)
         if field.default is None:
             of_inner = {key: value for key, value in of_inner.items() if value is not None}
             values[name] = of_inner or None

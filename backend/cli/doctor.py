@@ -29,7 +29,7 @@ _LEAST_FREE = 1_000_000_000
 
 
 #: Settings with the models that datasets remember, by the names of those datasets.
-_Named = dict[tuple[str, ...], Settings]
+_ModelChoices = dict[tuple[str, ...], Settings]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
         yield _no_database(settings)
         yield from _models(settings, {}, load_models)
         return
-    choices: _Named = {}
+    choices: _ModelChoices = {}
     try:
         store = open_database(settings.database_url)
     except StoreError as problem:
@@ -218,7 +218,7 @@ def _check_embedded_models() -> Finding:
     return Finding("embedded models", "ok", f"in {EMBEDDED_SCORER.parent}")
 
 
-def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
+def _models(settings: Settings, choices: _ModelChoices, load: bool) -> Iterator[Finding]:
     """The models of this session, and those that datasets remember."""
     finding = _check_embedded_models()
     yield finding
@@ -226,16 +226,16 @@ def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
         return
     if not load:
         yield from _not_loaded(settings, "", "Choose another with --model.")
-        for names, others in named.items():
+        for names, others in choices.items():
             yield from _not_loaded(others, _of(names), _rescore(names))
         return
     engine = Engine(settings)
     yield from _try_to_load(engine, "", "Choose another with --model.")
-    for names, others in named.items():
+    for names, others in choices.items():
         yield from _try_to_load(engine.with_settings(others), _of(names), _rescore(names))
 
 
-def _model_choices(store: Store, settings: Settings) -> _Named:
+def _model_choices(store: Store, settings: Settings) -> _ModelChoices:
     """Each distinct choice of models, without datasets that use the session's."""
     choices: dict[tuple[object, ...], tuple[list[str], Settings]] = {}
     datasets = store.read(dataset_queries.list_datasets)

@@ -46,7 +46,7 @@ CITATION = """\
 
 
 def dataset_card(
-    *, name: str, created: datetime, version: str, facts: Mapping[str, Any], counts: Counts
+    *, name: str, created_at: datetime, version: str, facts: Mapping[str, Any], counts: Counts
 ) -> str:
     """Markdown with the metadata block that the Hugging Face hub reads."""
     lines = [
@@ -57,7 +57,7 @@ def dataset_card(
         "---",
         f"# {_plain(name)}, cleaned",
         "",
-        f"Exported by TRACED Curator {version} on {created:%Y-%m-%d %H:%M} UTC.",
+        f"Exported by TRACED Curator {version} on {created_at:%Y-%m-%d %H:%M} UTC.",
         "",
         "## What is in it",
         "",

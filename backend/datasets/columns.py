@@ -52,23 +52,23 @@ def find_columns(
     id: str | None = None,
     split: str | None = None,
     writer: str | None = None,
-    embedded: Collection[str] = (),
+    image_columns: Collection[str] = (),
 ) -> Columns:
     """Given names must exist; others are detected, ignoring case. An empty name means no column.
 
-    `embedded`: columns that contain the images themselves; they are preferred among common names,
-    because a file name next to them is only the image's original name.
+    `image_columns`: columns that contain the images themselves; they are preferred among common
+    names, because a file name next to them is only the image's original name.
 
     Raises DatasetFormatError, which lists the existing columns.
     """
     names = list(columns)
     images = names
-    if image is None and embedded:
-        usual = [name for name in embedded if name.strip().lower() in IMAGE_NAMES]
+    if image is None and image_columns:
+        usual = [name for name in image_columns if name.strip().lower() in IMAGE_NAMES]
         images = usual or names
-        if len(embedded) == 1 and not usual:
-            image = next(iter(embedded))
-    captions = [name for name in names if name not in embedded or name == caption]
+        if len(image_columns) == 1 and not usual:
+            image = next(iter(image_columns))
+    captions = [name for name in names if name not in image_columns or name == caption]
     return Columns(
         _find(images, file, image, IMAGE_NAMES, "image path", "image_column") or "",
         _find(captions, file, caption, CAPTION_NAMES, "caption", "caption_column") or "",
@@ -101,11 +101,11 @@ def _find(
     file: str,
     column: str | None,
     usual: tuple[str, ...],
-    needed: str | None,
+    requirement: str | None,
     field: str,
 ) -> str | None:
     headings = ", ".join(f"'{trim(name)}'" for name in names[:50]) or "none"
-    if column == "" and needed is None:
+    if column == "" and requirement is None:
         return None
     if column is not None:
         if column in names:
@@ -116,9 +116,9 @@ def _find(
         )
     if name := usual_name(names, usual):
         return name
-    if needed is None:
+    if requirement is None:
         return None
     raise DatasetFormatError(
-        f"'{file}' has no column that looks like the {needed}. Its columns: {headings}.",
+        f"'{file}' has no column that looks like the {requirement}. Its columns: {headings}.",
         **where_to_state(field),
     )

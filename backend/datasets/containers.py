@@ -175,7 +175,7 @@ def _in_present_form(root: Path, name: str) -> str:
 
 
 @lru_cache(_KEPT_OPEN)
-def _names_by_form(folder: Path, _changed: int) -> dict[str, list[str]]:
+def _names_by_form(folder: Path, _mtime_ns: int) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for name in os.listdir(folder):
         if not name.isascii():
@@ -417,10 +417,10 @@ def _from_zip(path: Path, inner: str) -> bytes:
     return content
 
 
-def _from_rows(opened: _ContainerPool) -> Callable[[Path, str], bytes]:
+def _from_rows(pool: _ContainerPool) -> Callable[[Path, str], bytes]:
     def read(path: Path, inner: str) -> bytes:
         row, _, column = inner.partition("/")
-        rows, lock = opened.use(path)
+        rows, lock = pool.use(path)
         with lock:
             cell = rows.cell(int(row), column)
         content = image_bytes(cell)

@@ -105,7 +105,9 @@ class Changes:
     remarks: list[str] = field(default_factory=list)
 
 
-def exportable(row: ExportRow, changes: Changes, reserved: frozenset[str] = RESERVED) -> ExportRow:
+def exportable(
+    row: ExportRow, changes: Changes, reserved_names: frozenset[str] = RESERVED
+) -> ExportRow:
     """The row with source columns that neither clash with ours nor break JSON; every change is
     recorded in `changes`."""
     extra = {}
@@ -113,7 +115,7 @@ def exportable(row: ExportRow, changes: Changes, reserved: frozenset[str] = RESE
         plain = _text(key)
         if plain != key:
             changes.no_text.add(plain)
-        name = new_name(plain, reserved)
+        name = new_name(plain, reserved_names)
         if name != plain:
             changes.renamed[plain] = name
         extra[name] = _clean(value, plain, changes)
@@ -121,7 +123,7 @@ def exportable(row: ExportRow, changes: Changes, reserved: frozenset[str] = RESE
     return replace(row, extra=extra, numbers=numbers)
 
 
-def new_name(key: str, reserved: frozenset[str] = RESERVED) -> str:
+def new_name(key: str, reserved_names: frozenset[str] = RESERVED) -> str:
     """The name under which a source column is exported. A source column that already has the new
     name is renamed in turn, so that names stay unique.
 
@@ -131,7 +133,7 @@ def new_name(key: str, reserved: frozenset[str] = RESERVED) -> str:
     plain = key
     while plain.startswith(_PREFIX):
         plain = plain.removeprefix(_PREFIX)
-    return _PREFIX + key if plain.strip().lower() in reserved else key
+    return _PREFIX + key if plain.strip().lower() in reserved_names else key
 
 
 def arrow_values(row: ExportRow) -> dict[str, Any]:

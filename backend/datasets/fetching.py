@@ -49,12 +49,12 @@ class _Deadline(threading.local):
 
     at: float = float("inf")
 
-    def seconds_left(self, wanted: float | None = None) -> float:
-        """Seconds left, at most `wanted`. Raises httpcore.ReadTimeout if there are none."""
+    def seconds_left(self, timeout: float | None = None) -> float:
+        """Seconds left, at most `timeout`. Raises httpcore.ReadTimeout if there are none."""
         remaining = self.at - time.monotonic()
         if remaining <= 0:
             raise httpcore.ReadTimeout("the deadline has passed")
-        return remaining if wanted is None else min(wanted, remaining)
+        return remaining if timeout is None else min(timeout, remaining)
 
 
 class _TimedStream(httpcore.NetworkStream):

@@ -90,10 +90,10 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     return count
 
 
-def _metadata(spooled: Path, path: Path, columns: "_Columns") -> None:
+def _metadata(spool: Path, path: Path, columns: "_Columns") -> None:
     """Write the metadata file of a split: all lines have the same columns, of one type each."""
     with (
-        spooled.open(encoding="utf-8", newline="\n") as lines,
+        spool.open(encoding="utf-8", newline="\n") as lines,
         path.open("w", encoding="utf-8", newline="\n") as file,
     ):
         for line in lines:

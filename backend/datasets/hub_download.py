@@ -72,14 +72,14 @@ def fetch(
         if versions.get(file.name) == file.checksum and place.is_file():
             return
         place.parent.mkdir(parents=True, exist_ok=True)
-        with replacement(place, flushed=False) as part:
+        with replacement(place, is_flushed=False) as part:
             save(
                 dataset.repository, file, part, commit,
                 lambda done: progress(before + done, total, f"Fetching {dataset}"),
                 "dataset", anonymous,
             )  # fmt: skip
         versions[file.name] = file.checksum
-        with replacement(marks, flushed=False) as part:
+        with replacement(marks, is_flushed=False) as part:
             part.write_text(json.dumps(versions), "utf-8")
 
     total = 0
@@ -128,7 +128,7 @@ def copy_snapshot(snapshot: Path, folder: Path) -> Path:
                 raise UnsafePath(f"'{trim(str(path))}' is a link that leads out of the snapshot.")
             destination = target / path.relative_to(snapshot)
             destination.parent.mkdir(parents=True, exist_ok=True)
-            with replacement(destination, flushed=False) as part:
+            with replacement(destination, is_flushed=False) as part:
                 _link_or_copy(file, part)
     return target
 

@@ -139,7 +139,7 @@ class Location:
             raise DatasetFormatError(f"{self} lists a file outside of it: '{trim(file.name)}'.")
         before = self._state(file)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with replacement(target, flushed=False) as part, part.open("wb") as out:
+        with replacement(target, is_flushed=False) as part, part.open("wb") as out:
             for start in range(0, file.size, _BLOCK):
                 out.write(self.part(file, start, min(start + _BLOCK, file.size)))
             if out.tell() != file.size or self._state(file) != before:

@@ -41,14 +41,14 @@ _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _ST
 _DEEPEST = 16
 
 #: The fields of a struct to keep, by number, and of those inside each.
-_Wanted = Mapping[int, "_Wanted"]
+_Selection = Mapping[int, "_Selection"]
 #: Of FileMetaData: the groups with their columns (encodings, path, numbers, nulls) and rows.
-_FOOTER: _Wanted = {
+_FOOTER: _Selection = {
     4: {1: {3: {2: {}, 3: {}, 5: {}, 7: {}, 9: {}, 11: {}, 12: {3: {}}}}, 3: {}},
 }
 #: Of PageHeader: kind and sizes, and the number of values in a page of data, of a dictionary, or of
 #: data in the second version.
-_PAGE: _Wanted = {1: {}, 2: {}, 3: {}, 5: {1: {}}, 7: {1: {}}, 8: {1: {}}}
+_PAGE: _Selection = {1: {}, 2: {}, 3: {}, 5: {1: {}}, 7: {1: {}}, 8: {1: {}}}
 
 
 class _CompactReader:
@@ -59,19 +59,19 @@ class _CompactReader:
         self._content = content
         self.at = 0
 
-    def struct(self, wanted: _Wanted | None, depth: int = 0) -> dict[int, Any]:
-        """The wanted fields of the struct that begins here, by number; the others are skipped."""
+    def struct(self, selection: _Selection | None, depth: int = 0) -> dict[int, Any]:
+        """The selected fields of the struct that begins here, by number; the others are skipped."""
         fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._read_signed()
-            inner = wanted.get(number) if wanted else None
+            inner = selection.get(number) if selection else None
             value = self._value(head & 15, inner, depth + 1)
             if inner is not None:
                 fields[number] = value
         return fields
 
-    def _value(self, kind: int, wanted: _Wanted | None, depth: int) -> Any:
+    def _value(self, kind: int, selection: _Selection | None, depth: int) -> Any:
         if depth > _DEEPEST:
             raise ValueError("it is nested too deeply")
         if kind in (_TRUE, _FALSE):  # it is in the header of the field
@@ -83,12 +83,12 @@ class _CompactReader:
         if kind in (_BYTE, _DOUBLE):
             return self._bytes(1 if kind == _BYTE else 8)
         if kind == _STRUCT:
-            return self.struct(wanted, depth)
+            return self.struct(selection, depth)
         if kind in (_LIST, _SET):
             head = self._byte()
             size = head >> 4 if head >> 4 < 15 else self._varint()
-            elements = (self._element(head & 15, wanted, depth) for _ in range(size))
-            return list(elements) if wanted is not None else sum(1 for _ in elements)
+            elements = (self._element(head & 15, selection, depth) for _ in range(size))
+            return list(elements) if selection is not None else sum(1 for _ in elements)
         if kind == _MAP:
             size = self._varint()
             kinds = self._byte() if size else 0
@@ -98,9 +98,9 @@ class _CompactReader:
             return None
         raise ValueError(f"there is no field type {kind}")
 
-    def _element(self, kind: int, wanted: _Wanted | None, depth: int) -> Any:
+    def _element(self, kind: int, selection: _Selection | None, depth: int) -> Any:
         is_truth = kind in (_TRUE, _FALSE)
-        return self._byte() if is_truth else self._value(kind, wanted, depth + 1)
+        return self._byte() if is_truth else self._value(kind, selection, depth + 1)
 
     def _bytes(self, length: int) -> bytes:
         self.at += length
@@ -218,21 +218,23 @@ def open_parquet(raw: IO[bytes]) -> OpenParquet:
     return OpenParquet(pq.ParquetFile(raw, read_dictionary=dictionary_columns), raw, groups)
 
 
-def rows_at_once(opened: OpenParquet, group: int, columns: Collection[str]) -> int:
+def rows_at_once(parquet: OpenParquet, group: int, columns: Collection[str]) -> int:
     """How many rows of the group may be read at once, of the top-level `columns`. Raises ValueError
     if the whole group decompresses to too much, or its pages are broken."""
-    file, size, rows = opened.file, 0, MOST_ROWS
-    for number, chunk in enumerate(opened.groups[group].chunks):
+    file, size, rows = parquet.file, 0, MOST_ROWS
+    for number, chunk in enumerate(parquet.groups[group].chunks):
         leaf = file.schema.column(number)
         if not any(leaf.path == name or leaf.path.startswith(f"{name}.") for name in columns):
             continue
-        pages = list(_pages(opened.raw.fileno(), chunk))
+        pages = list(_pages(parquet.raw.fileno(), chunk))
         unpacked = sum(page.unpacked for page in pages)
         values = sum(page.values for page in pages if page.kind != _DICTIONARY)
         width = leaf.length if leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(
             leaf.physical_type, 0
         )  # fmt: skip
-        expands = chunk.dictionary_at is not None and not _is_kept_once(file, opened.groups, number)
+        expands = chunk.dictionary_at is not None and not _is_kept_once(
+            file, parquet.groups, number
+        )
         if _DELTA_BYTE_ARRAY in chunk.encodings or (expands and not width):
             # A value may be as long as its page, even if few bytes of it are stored.
             width = max((page.unpacked for page in pages), default=0)

@@ -327,7 +327,7 @@ class DatasetReader:
         self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths
     ) -> Iterator["_Candidate"]:
         assert row.values is not None
-        path_text = _of_column(text_of, row.values, columns.image, embedded=True)
+        path_text = _of_column(text_of, row.values, columns.image, is_image=True)
         if not path_text:
             self._report(name, row.number, "no image", f"The column '{columns.image}' is empty.")
             return
@@ -513,12 +513,12 @@ def _with_lists(rows: Iterable[TableRow], column: str) -> Iterator[TableRow]:
 
 
 def _of_column(
-    convert: Callable[[Any], Any], values: dict[str, Any], column: str, embedded: bool = False
+    convert: Callable[[Any], Any], values: dict[str, Any], column: str, is_image: bool = False
 ) -> Any:
-    """A cell's converted value. Raises BadCell naming the column. `embedded`: it may be an image's
-    address."""
+    """A cell's converted value. Raises BadCell naming the column. `is_image`: it may be an
+    embedded image, whose address is the value."""
     value = values.get(column)
-    if embedded and isinstance(value, EmbeddedImage):
+    if is_image and isinstance(value, EmbeddedImage):
         return str(value)
     try:
         return convert(value)

@@ -191,9 +191,9 @@ def _resolved_within(folders: Sequence[Path], path: Path) -> Path:
 
 
 @contextmanager
-def replacement(path: Path, flushed: bool = True) -> Iterator[Path]:
+def replacement(path: Path, is_flushed: bool = True) -> Iterator[Path]:
     """A new, empty file beside `path`, which takes its place as a whole when the block ends; if it
-    raises, nothing changes. `flushed`: it is on the disk then. A link at either place is not
+    raises, nothing changes. `is_flushed`: it is on the disk then. A link at either place is not
     followed. Raises DatabaseFile, and OSError."""
     _refuse_database_at(path)
     part = path.with_name(f".{path.name}.part")
@@ -201,10 +201,10 @@ def replacement(path: Path, flushed: bool = True) -> Iterator[Path]:
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     try:
         yield part
-        if flushed:
+        if is_flushed:
             _flush(part)
         os.replace(part, path)
-        if flushed:
+        if is_flushed:
             _flush(path.parent)
     finally:
         part.unlink(missing_ok=True)

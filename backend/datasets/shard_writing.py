@@ -61,10 +61,10 @@ def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
     return count
 
 
-def write_samples(path: Path, numbered: Sequence[tuple[int, ExportRow]]) -> None:
+def write_samples(path: Path, rows: Sequence[tuple[int, ExportRow]]) -> None:
     """Write a tar of samples, each named by its number."""
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
-        for number, row in numbered:
+        for number, row in rows:
             data, ending = image_and_ending(row.image_path)
             extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
             values = {**typed_values(row), "extra": extra}
@@ -111,10 +111,10 @@ def write_parquet_images(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `train-00000.parquet`, …: the image is a struct of bytes and path, which the schema
     declares as Hugging Face's Image feature."""
 
-    def write(path: Path, numbered: Sequence[tuple[int, ExportRow]]) -> None:
+    def write(path: Path, rows: Sequence[tuple[int, ExportRow]]) -> None:
         with pq.ParquetWriter(path, _SCHEMA) as writer:
-            for first in range(0, len(numbered), _GROUP):
-                cells = [_cells(number, row) for number, row in numbered[first : first + _GROUP]]
+            for first in range(0, len(rows), _GROUP):
+                cells = [_cells(number, row) for number, row in rows[first : first + _GROUP]]
                 writer.write_table(pa.Table.from_pylist(cells, _SCHEMA))
 
     return _write_shards(rows, target, "{split}-{number:05d}.parquet", write, "parquet")
@@ -217,18 +217,18 @@ class _FinishedShards:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(f"{digest} {path.name}\n")
 
-    def end(self, wanted: set[str], ending: str) -> None:
-        """Remove the list, and shards of an earlier attempt that are not in `wanted`."""
+    def end(self, names: set[str], ending: str) -> None:
+        """Remove the list, and shards of an earlier attempt that are not in `names`."""
         self._path.unlink(missing_ok=True)
         for path in self._path.parent.glob(f"*{ending}"):
-            if path.name not in wanted:
+            if path.name not in names:
                 path.unlink()
 
 
-def _digest(numbered: Sequence[tuple[int, ExportRow]]) -> str:
+def _digest(rows: Sequence[tuple[int, ExportRow]]) -> str:
     """Digest of a shard's content; images are identified by path, size and modification time."""
     digest = hashlib.sha256()
-    for number, row in numbered:
+    for number, row in rows:
         try:
             status = file_of(row.image_path).stat()
         except OSError as problem:

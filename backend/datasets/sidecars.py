@@ -123,9 +123,11 @@ def has_images(folder: Path) -> bool:
     return any(_is_image(name) for _, names in _folders(folder) for name in names)
 
 
-def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> Iterator[TableRow]:
+def sidecar_rows(
+    folder: Path, texts: TextReader, may_lack_captions: bool = False
+) -> Iterator[TableRow]:
     """One row per image, sorted by folder and name, and a problem per caption without an image. The
-    row number is the position in that order. `uncaptioned`: an image without a caption is no
+    row number is the position in that order. `may_lack_captions`: an image without a caption is no
     problem."""
     number = 0
     splits = _splits(folder)
@@ -146,7 +148,9 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
             else:
                 json_file = own_metadata[0] if own_metadata else ""
                 caption = own_captions[0] if own_captions else ""
-                row = _row(number, place, picture, caption, json_file, folder, texts, uncaptioned)
+                row = _row(
+                    number, place, picture, caption, json_file, folder, texts, may_lack_captions
+                )
                 yield replace(row, split=split)
         for name in sorted(name for name in names - captions.keys() if _is_caption(name)):
             number += 1
@@ -190,13 +194,13 @@ def owners_of(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[
     return owners
 
 
-def _uncertain(picture: str, texts: Iterable[list[str]], shared: list[str]) -> str:
+def _uncertain(picture: str, texts: Iterable[list[str]], shared_files: list[str]) -> str:
     """Why it is uncertain which text belongs to the picture; "" if it is not."""
     name, stem = trim(picture), trim(PurePosixPath(picture).stem)
-    if shared:
+    if shared_files:
         return (
-            f"'{trim(shared[0])}' may belong to '{name}' or to another picture named '{stem}'. "
-            f"Name the text after its picture: '{name}.txt'."
+            f"'{trim(shared_files[0])}' may belong to '{name}' or to another picture named "
+            f"'{stem}'. Name the text after its picture: '{name}.txt'."
         )
     if several := next((files for files in texts if len(files) > 1), None):
         quoted_texts = ", ".join(f"'{trim(text)}'" for text in several)
@@ -259,7 +263,7 @@ def _splits(folder: Path) -> SplitFolders:
 
 def _row(
     number: int, place: Path, picture: str, caption: str, metadata: str, folder: Path,
-    texts: TextReader, uncaptioned: bool,
+    texts: TextReader, may_lack_captions: bool,
 ) -> TableRow:  # fmt: skip
     """The row of a picture; `caption` and `metadata`: the names of its files, "" without one."""
     file_name = (place / picture).relative_to(folder).as_posix()
@@ -278,7 +282,7 @@ def _row(
         reason = getattr(problem, "strerror", None) or problem
         return TableRow(number, None, f"'{trim(file or metadata)}' cannot be read: {reason}.")
     if not any(key.strip().lower() in CAPTION_NAMES for key in more):
-        if uncaptioned:
+        if may_lack_captions:
             return TableRow(number, {**more, "file_name": file_name, "caption": ""})
         stem = trim(PurePosixPath(picture).stem)
         return TableRow(

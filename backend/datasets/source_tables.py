@@ -107,9 +107,9 @@ METADATA = (
 )  # fmt: skip
 
 
-def tables_of(folder: Path, subset: str | None, uncaptioned: bool = False) -> SourceTables:
-    """The tables to read from a folder, by its content; `uncaptioned`: pictures alone will do.
-    Raises DatasetFormatError if there are none, naming what there is."""
+def tables_of(folder: Path, subset: str | None, may_lack_captions: bool = False) -> SourceTables:
+    """The tables to read from a folder, by its content; `may_lack_captions`: pictures alone will
+    do. Raises DatasetFormatError if there are none, naming what there is."""
     # MM-IMDb has its films in a folder, which is treated as the table.
     films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
     if films is not None:
@@ -133,7 +133,7 @@ def tables_of(folder: Path, subset: str | None, uncaptioned: bool = False) -> So
             return SourceTables(tables, clone.splits, _notes(folder, []))
     advice = {}
     if has_images(folder):
-        if uncaptioned:
+        if may_lack_captions:
             return SourceTables([folder])
         advice = {
             "terminal": "Captions inside the images: --caption-from metadata. Pictures without "

@@ -95,9 +95,9 @@ def _batches(
 class _Places:
     """Finds cells of a struct column with no bytes but the path of an external image."""
 
-    def __init__(self, opened: OpenParquet, group: int, column: str) -> None:
+    def __init__(self, parquet: OpenParquet, group: int, column: str) -> None:
         self._paths: list[Any] | None = None
-        about = opened.groups[group]
+        about = parquet.groups[group]
         leaves = {chunk.path: chunk for chunk in about.chunks}
         inner, outer = leaves.get(f"{column}.bytes"), leaves.get(f"{column}.path")
         if inner is None or outer is None or not inner.nulls:
@@ -105,9 +105,9 @@ class _Places:
         columns = [f"{column}.path"]
         if inner.nulls < about.rows:  # some embedded, some external: check each
             columns.append(f"{column}.bytes")
-        at_once = rows_at_once(opened, group, columns)
+        at_once = rows_at_once(parquet, group, columns)
         self._paths = []
-        for batch in opened.file.iter_batches(
+        for batch in parquet.file.iter_batches(
             batch_size=at_once, row_groups=[group], columns=columns
         ):
             cells = batch.column(0)
@@ -125,9 +125,9 @@ class _Places:
 class _Lists:
     """The cells of a column of lists of images."""
 
-    def __init__(self, opened: OpenParquet, group: int, column: str) -> None:
-        rows_at_once(opened, group, [column])
-        self._cells = opened.file.read_row_group(group, columns=[column]).column(column)
+    def __init__(self, parquet: OpenParquet, group: int, column: str) -> None:
+        rows_at_once(parquet, group, [column])
+        self._cells = parquet.file.read_row_group(group, columns=[column]).column(column)
 
     def cell(self, row: int, address: str) -> Any:
         """The addresses or paths of the images in a row; see `image_cell`."""
@@ -142,12 +142,12 @@ def _cell(path: Path, row: int, column: str, places: _Places | _Lists, in_group:
     return EmbeddedImage(address) if outside is None else outside
 
 
-def _peek(opened: OpenParquet, column: str) -> Any:
+def _peek(parquet: OpenParquet, column: str) -> Any:
     """The first cells of a column; empty if its first group is too large or damaged."""
     try:
-        if opened.groups:
-            at_once = min(_PEEKED, rows_at_once(opened, 0, [column]))
-            for batch in opened.file.iter_batches(at_once, row_groups=[0], columns=[column]):
+        if parquet.groups:
+            at_once = min(_PEEKED, rows_at_once(parquet, 0, [column]))
+            for batch in parquet.file.iter_batches(at_once, row_groups=[0], columns=[column]):
                 return batch.column(0)
     except (pa.ArrowException, OSError, ValueError):
         pass  # the affected rows are reported when they are read

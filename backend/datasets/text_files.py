@@ -88,21 +88,21 @@ def text_of(path: Path) -> str:
 
 
 def encoding_of(
-    file: IO[bytes], name: str, requested: str | None = None, guess: bool = True
+    file: IO[bytes], name: str, choice: str | None = None, guess: bool = True
 ) -> Encoding:
     """The encoding of the text in `file`, which may be read to the end and is rewound.
 
     JSON (according to `name`) is UTF-8 by its standard; lines that are not are reported one by one.
     `guess` False: the same holds for this text.
 
-    `requested` is used without detection. Raises DatasetFormatError if there is no such encoding,
+    `choice` is used without detection. Raises DatasetFormatError if there is no such encoding,
     or if the text is not UTF-8 and detection is uncertain, listing the candidates.
     """
     start = file.tell()
     try:
         head = file.read(4)
-        if requested is not None:
-            return Encoding(_with_its_mark(known_encoding(requested), head, name))
+        if choice is not None:
+            return Encoding(_with_its_mark(known_encoding(choice), head, name))
         charset = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
         if charset is not None:
             return Encoding(charset, "" if charset == "utf-8-sig" else _read_as(name, charset))
@@ -129,7 +129,7 @@ def _with_its_mark(encoding: str, head: bytes, name: str) -> str:
 def decoded_text(
     content: bytes,
     name: str,
-    requested: str | None = None,
+    choice: str | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> str:
     """The text of a small file. UTF-16 and UTF-32 are recognised, as in JSON lines, and `note` is
@@ -137,7 +137,7 @@ def decoded_text(
 
     Raises DatasetFormatError if the text is not in that encoding, as `encoding_of` does.
     """
-    encoding = encoding_of(io.BytesIO(content), name, requested, guess=False)
+    encoding = encoding_of(io.BytesIO(content), name, choice, guess=False)
     try:
         text = content.decode(encoding.name)
     except (UnicodeError, ValueError) as problem:

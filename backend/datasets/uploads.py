@@ -103,15 +103,15 @@ class Uploads:
         shutil.rmtree(self._folder_of(upload))
         self._taken.pop(upload, None)
 
-    def remove_abandoned(self, used: Collection[str], now: float | None = None) -> int:
-        """Remove uploads that no dataset uses; return how many. `used`: paths that datasets refer
+    def remove_abandoned(self, paths: Collection[str], now: float | None = None) -> int:
+        """Remove uploads that no dataset uses; return how many. `paths`: those that datasets refer
         to. Uploads of the last day are kept, because they may still be in progress."""
         if not self.folder.is_dir():
             return 0
         now = time.time() if now is None else now
         removed_count = 0
         for entry in self.folder.iterdir():
-            is_used = any(Path(path).is_relative_to(entry) for path in used)
+            is_used = any(Path(path).is_relative_to(entry) for path in paths)
             if not is_used and entry.is_dir() and now - entry.stat().st_mtime > ABANDONED:
                 shutil.rmtree(entry, ignore_errors=True)
                 removed_count += 1

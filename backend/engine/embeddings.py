@@ -50,9 +50,9 @@ def embedded_model() -> str:
     return str(folder)
 
 
-def check_files(folder: Path, published: Mapping[str, str]) -> None:
+def check_files(folder: Path, digests: Mapping[str, str]) -> None:
     """Raise ModelUnavailable, naming it, if a file's SHA-256 is not the published one."""
-    for name, digest in published.items():
+    for name, digest in digests.items():
         try:
             with (folder / name).open("rb") as file:
                 is_same = hashlib.file_digest(file, "sha256").hexdigest() == digest

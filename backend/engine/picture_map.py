@@ -176,25 +176,25 @@ def _components(
     return project(vectors), project
 
 
-def _laid_out(reduced: NDArray[np.float32], tick: Callable[[int], None]) -> NDArray[np.float64]:
+def _laid_out(projections: NDArray[np.float32], tick: Callable[[int], None]) -> NDArray[np.float64]:
     """Positions [n, 2] at any scale."""
-    spread = float(reduced[:, 0].std())
-    if len(reduced) < FEWEST or spread < 1e-9:
-        flat = np.zeros((len(reduced), 2))
-        flat[:, : reduced.shape[1]] = reduced[:, :2]
+    spread = float(projections[:, 0].std())
+    if len(projections) < FEWEST or spread < 1e-9:
+        flat = np.zeros((len(projections), 2))
+        flat[:, : projections.shape[1]] = projections[:, :2]
         return flat
     from openTSNE import TSNEEmbedding, affinity
     from openTSNE.nearest_neighbors import PrecomputedNeighbors
 
-    is_large = len(reduced) >= _LARGE
+    is_large = len(projections) >= _LARGE
     jobs = threads.cores() if is_large else 1
-    perplexity = min(_PERPLEXITY, (len(reduced) - 1) / 3)
-    near, distances = _neighbours(reduced, int(3 * perplexity))
+    perplexity = min(_PERPLEXITY, (len(projections) - 1) / 3)
+    near, distances = _neighbours(projections, int(3 * perplexity))
     affinities = affinity.PerplexityBasedNN(
         knn_index=PrecomputedNeighbors(near, distances), perplexity=perplexity, n_jobs=jobs
     )
-    start = np.zeros((len(reduced), 2))
-    start[:, : reduced.shape[1]] = reduced[:, :2]
+    start = np.zeros((len(projections), 2))
+    start[:, : projections.shape[1]] = projections[:, :2]
     embedding: Any = TSNEEmbedding(
         start / spread * 1e-4, affinities, n_jobs=jobs, random_state=0,
         negative_gradient_method="fft" if is_large else "bh",
@@ -211,23 +211,23 @@ def _laid_out(reduced: NDArray[np.float32], tick: Callable[[int], None]) -> NDAr
     return np.asarray(embedding, np.float64)
 
 
-def _index(reduced: NDArray[np.float32]) -> Any:
+def _index(projections: NDArray[np.float32]) -> Any:
     import faiss
 
-    index = faiss.IndexFlatL2(reduced.shape[1])
-    index.add(reduced)
+    index = faiss.IndexFlatL2(projections.shape[1])
+    index.add(projections)
     return index
 
 
 def _neighbours(
-    reduced: NDArray[np.float32], count: int
+    projections: NDArray[np.float32], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The nearest other rows of each row, and their distances [n, count]."""
-    index = _index(reduced)
-    near = np.zeros((len(reduced), count), np.int64)
-    distances = np.zeros((len(reduced), count))
-    for first in range(0, len(reduced), _ROWS):
-        squares, rows = index.search(reduced[first : first + _ROWS], count + 1)
+    index = _index(projections)
+    near = np.zeros((len(projections), count), np.int64)
+    distances = np.zeros((len(projections), count))
+    for first in range(0, len(projections), _ROWS):
+        squares, rows = index.search(projections[first : first + _ROWS], count + 1)
         # Among duplicates a row need not be its own nearest: move it to the end, then drop it.
         itself = rows == np.arange(first, first + len(rows))[:, None]
         order = np.argsort(itself, axis=1, kind="stable")[:, :count]

@@ -26,13 +26,13 @@ def caption_pairs(
     store: Store,
     dataset_id: int,
     decisions: Iterable[tuple[PairRow, ExportDecision, Sequence[KnownClaim]]],
-    unconfirmed: bool = False,
+    with_unconfirmed: bool = False,
 ) -> dict[int, tuple[CaptionPair, ...]]:
     """What each exported pair has to compare, by its id; pairs without anything are left out.
 
     A caption that was found wrong is compared with its correction; without one, with itself without
     the claims that are wrong, or else with that right caption of the same picture from which it
-    differs least. `unconfirmed`: also what no person has confirmed: verdicts by a rule, and
+    differs least. `with_unconfirmed`: also what no person has confirmed: verdicts by a rule, and
     corrections that wait for a verdict.
     """
     pairs: dict[int, list[CaptionPair]] = {}
@@ -45,7 +45,7 @@ def caption_pairs(
             if stays and pair.caption and outcome.kind == "human":
                 open_pairs[pair.id] = pair
             continue
-        if is_rule(pair.decided_by) and not unconfirmed:
+        if is_rule(pair.decided_by) and not with_unconfirmed:
             continue
         if pair.decision in ("correct", "correction") and stays:
             # An enrichment that was only suggested is no text that anybody called right.
@@ -65,7 +65,7 @@ def caption_pairs(
         if nearest is not None:
             comparisons = _pair(nearest[1], pair, "same picture")
             pairs.setdefault(nearest[0], []).extend(comparisons)
-    if unconfirmed:
+    if with_unconfirmed:
         pairs |= _suggested_pairs(store, dataset_id, open_pairs)
     return {pair_id: tuple(of_pair) for pair_id, of_pair in pairs.items() if of_pair}
 
@@ -128,16 +128,16 @@ def _only_change(caption: str, text: str, claims: Sequence[KnownClaim]) -> tuple
 
 
 def _suggested_pairs(
-    store: Store, dataset_id: int, undecided: dict[int, PairRow]
+    store: Store, dataset_id: int, open_pairs: dict[int, PairRow]
 ) -> dict[int, list[CaptionPair]]:
     """The undecided pairs that have a correction worth an offer, with the best one."""
     run = store.read(run_queries.latest_run, dataset_id, "score")
     pairs = {}
-    for part in chunks(list(undecided), _AT_ONCE):
+    for part in chunks(list(open_pairs), _AT_ONCE):
         with store.reading() as session:
             waiting = suggestion_queries.open_corrections(session, part, run.id if run else None)
         for pair_id, suggestions in waiting.items():
-            pair = undecided[pair_id]
+            pair = open_pairs[pair_id]
             best = in_order(pair.caption, suggestions)[0]
             if is_offer(pair.caption, best):
                 pairs[pair_id] = _pair(best.caption, pair, "suggested")

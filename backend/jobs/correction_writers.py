@@ -5,13 +5,13 @@ from db.authors import is_edit, is_reserved, person_of
 from db.queries.pair_queries import PairRow
 
 
-def new_writer(pair: PairRow, caption: str, accepted: tuple[str, str] | None) -> Writer | None:
+def new_writer(pair: PairRow, caption: str, suggestion: tuple[str, str] | None) -> Writer | None:
     """Who or what wrote a caption that is not the source's any more: the proposer of the suggestion
     that the verdict accepted (with its text), or the verdict's author; None: nobody knows, or
     whoever asks may not."""
     date = f"{pair.decided_at:%Y-%m-%d}" if pair.decided_at is not None else ""
-    if accepted is not None and accepted[1] == caption:
-        model, _, prompt = accepted[0].partition(" · ")
+    if suggestion is not None and suggestion[1] == caption:
+        model, _, prompt = suggestion[0].partition(" · ")
         return Writer(model, "model", prompt, date)
     if not pair.decided_by or pair.corrected_caption != caption:
         return None

@@ -89,14 +89,14 @@ def decide_export(
     specificity: float | None = None,
     not_selected: str = "",
     enrichment: Enrichment | None = None,
-    edited: str | None = None,
+    edit: str | None = None,
     claims: Sequence[KnownClaim] = (),
 ) -> ExportDecision:
     """Apply `choice` to one pair: the single rule behind counts, files and card.
 
     A verdict always overrides the threshold: a curator has looked, the detector only estimates.
     `not_selected`: why a two-stage selection leaves the pair out; a verdict and the threshold take
-    precedence. `enrichment`: the accepted or suggested one. `edited`: the text of a bulk edit in
+    precedence. `enrichment`: the accepted or suggested one. `edit`: the text of a bulk edit in
     effect, which replaces the caption under every verdict but a correction. `claims`: of a caption
     that has several.
 
@@ -107,18 +107,18 @@ def decide_export(
     >>> decide_export(ExportChoice(), "A dog", "wrong", None, 0.95)  # a label leaves nothing out
     ExportDecision(caption='A dog', kind='human', tags=('wrong',), left_out_because='')
     """
-    if not caption and not edited and decision != "correction":
+    if not caption and not edit and decision != "correction":
         reason = _left_out("drop") if decision == "drop" else "no caption accepted yet"
         return ExportDecision(caption, left_out_because=reason)
-    if edited is not None and decision != "correction":
+    if edit is not None and decision != "correction":
         # Without enrichments: they are based on another text.
-        plain = decide_export(choice, edited, decision, None, p_error, specificity, not_selected)
-        text = _without_wrong(choice, caption, edited, decision, claims)
-        if plain.left_out_because or text == edited:
+        plain = decide_export(choice, edit, decision, None, p_error, specificity, not_selected)
+        text = _without_wrong(choice, caption, edit, decision, claims)
+        if plain.left_out_because or text == edit:
             return replace(plain, kind="edited")
         return _decide_shortened(text)
-    if decision == "correction" and edited is not None and corrected_caption == edited:
-        return ExportDecision(edited, "edited")
+    if decision == "correction" and edit is not None and corrected_caption == edit:
+        return ExportDecision(edit, "edited")
     if decision == "correction":
         kind = enrichment.kind if enrichment is not None and enrichment.accepted else ""
         return ExportDecision(
@@ -371,7 +371,7 @@ def export(
     def card() -> str:
         return dataset_card(
             name=dataset.name,
-            created=datetime.now(UTC),
+            created_at=datetime.now(UTC),
             version=VERSION,
             facts={
                 **facts, **origins.in_words(), **_choice_in_words(choice),
@@ -493,7 +493,7 @@ def _name_people(pairs: Sequence[CaptionPair], people: People) -> tuple[CaptionP
 
 def _row(
     pair: PairRow,
-    decided: ExportDecision,
+    outcome: ExportDecision,
     image: ImageFile,
     issues: Sequence[str],
     own_tags: Sequence[str],
@@ -508,15 +508,15 @@ def _row(
     return ExportRow(
         id=pair.external_id,
         image_path=image,
-        caption=decided.caption,
+        caption=outcome.caption,
         original_caption=pair.caption,
-        caption_kind=decided.kind,
+        caption_kind=outcome.kind,
         split=pair.split,
         verdict=pair.judgement,
         note=pair.note or None,
         picture=" ".join(issues) or None,
         numbers={name: pair.numbers[name] for name in export_names()},
-        tags=decided.tags,
+        tags=outcome.tags,
         own_tags="; ".join(own_tags) or None,
         original_writer=writer.name if writer is not None else None,
         extra=extra,
@@ -540,17 +540,17 @@ class _Tally:
     left_out: Counter[str] = field(default_factory=Counter)
     by_decision: Counter[str] = field(default_factory=Counter)
 
-    def add(self, judgement: str | None, decided: ExportDecision) -> None:
+    def add(self, judgement: str | None, outcome: ExportDecision) -> None:
         self.by_decision[judgement or "undecided"] += 1
-        if decided.left_out_because:
-            self.left_out[decided.left_out_because] += 1
+        if outcome.left_out_because:
+            self.left_out[outcome.left_out_because] += 1
             return
         self.kept += 1
-        self.corrected += decided.kind == "corrected"
-        self.edited += decided.kind == "edited"
-        self.shortened += decided.kind == "shortened"
-        self.enriched += decided.kind not in _NOT_ENRICHED
-        self.tagged += bool(decided.tags)
+        self.corrected += outcome.kind == "corrected"
+        self.edited += outcome.kind == "edited"
+        self.shortened += outcome.kind == "shortened"
+        self.enriched += outcome.kind not in _NOT_ENRICHED
+        self.tagged += bool(outcome.tags)
 
     def counts(self) -> ExportCounts:
         left_out, by_decision = dict(self.left_out), dict(self.by_decision)

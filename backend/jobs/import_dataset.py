@@ -114,8 +114,8 @@ class _Copies:
     """What an import puts into the folder `fetched`, to be read like every source: a dataset of the
     hub, files at an address, a snapshot of the hub's cache, unpacked tars."""
 
-    def __init__(self, fetched: Path, progress: Progress) -> None:
-        self._fetched, self._progress = fetched, progress
+    def __init__(self, folder: Path, progress: Progress) -> None:
+        self._folder, self._progress = folder, progress
         self._new: list[Path] = []
 
     def local(
@@ -136,30 +136,30 @@ class _Copies:
                 dataset = replace(dataset, subset=options.subset)
             options = options.model_copy(update={"subset": dataset.subset})
             self._progress(0, 0, f"Fetching {dataset}")
-            self._add(hub_download.folder_for(dataset, self._fetched))
-            copy = hub_download.fetch(dataset, self._fetched, limit, self._progress, anonymous)
+            self._add(hub_download.folder_for(dataset, self._folder))
+            copy = hub_download.fetch(dataset, self._folder, limit, self._progress, anonymous)
             return copy, dataset.title, options
         if is_address(path):
             from backend.datasets import locations  # fsspec is slow to import
 
             plain = PurePosixPath(without_query(str(path))).stem
             self._progress(0, 0, f"Fetching {trim(without_query(str(path)))}")
-            self._add(locations.folder_for(str(path), self._fetched))
-            source = locations.fetch(str(path), self._fetched, limit)
+            self._add(locations.folder_for(str(path), self._folder))
+            source = locations.fetch(str(path), self._folder, limit)
         else:
             source = check_source(path, data_directory)
             is_tar = source_tables.is_gzipped_tar(source)
             plain = source_tables.plain_name(source) if is_tar else source.stem
             plain = source.name if source.is_dir() else plain
         if hub_datasets.is_snapshot(source):
-            self._add(hub_download.snapshot_folder(source, self._fetched))
-            source = hub_download.copy_snapshot(source, self._fetched)
+            self._add(hub_download.snapshot_folder(source, self._folder))
+            source = hub_download.copy_snapshot(source, self._folder)
         if source_tables.gzipped_tars(source) and not (
             source.is_dir() and any(source.glob("*.tar"))
         ):
             self._progress(0, 0, f"Unpacking {source.name}")
-            self._add(source_tables.unpacked_folder(source, self._fetched))
-            source = source_tables.unpack(source, self._fetched)
+            self._add(source_tables.unpacked_folder(source, self._folder))
+            source = source_tables.unpack(source, self._folder)
         return source, plain, options
 
     def _add(self, folder: Path) -> None:
@@ -296,7 +296,7 @@ def _write_rows(
     return number
 
 
-def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
+def _notes(comparison: Comparison, takes: bool, hidden_count: int) -> list[str]:
     """What happened to rows that are not what they were."""
     changes = comparison.changes
     # (number, what it counts, what follows if changes are taken, else)
@@ -323,8 +323,8 @@ def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
             "Score the dataset again."
         )
     if changes.gone:
-        state = "hidden until their rows come back" if hidden else "stay in queue and export"
-        number = hidden or changes.gone
+        state = "hidden until their rows come back" if hidden_count else "stay in queue and export"
+        number = hidden_count or changes.gone
         notes.append(f"{number:,} pairs are gone from the source and {state}.")
     return notes
 

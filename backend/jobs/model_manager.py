@@ -230,9 +230,9 @@ def _score(engine: Engine, pairs: Sequence[tuple[Image.Image, str]]) -> None:
     engine.concreteness(captions)
 
 
-def _keep(folder: Path, measured: Probe) -> None:
+def _keep(folder: Path, probe: Probe) -> None:
     earlier_probes = {name: asdict(earlier) for name, earlier in probes(folder).items()}
-    earlier_probes[measured.model] = asdict(measured)
+    earlier_probes[probe.model] = asdict(probe)
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"{_FILE}.part"
     part.write_text(json.dumps(earlier_probes, indent=2), encoding="utf-8")
@@ -372,13 +372,13 @@ class Models:
         return self.view(model)
 
 
-def _view(model: str, measured: Mapping[str, Probe], default: str) -> ModelView:
+def _view(model: str, probe_of: Mapping[str, Probe], default: str) -> ModelView:
     if (preset := preset_of(model)) is not None:
-        return _of_preset(preset, measured.get(preset.name), default)
-    return _of_name(model, measured.get(model), default)
+        return _of_preset(preset, probe_of.get(preset.name), default)
+    return _of_name(model, probe_of.get(model), default)
 
 
-def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelView:
+def _of_preset(preset: Preset, probe: Probe | None, default: str) -> ModelView:
     names = [checkpoint.repository for checkpoint in preset.checkpoints]
     commits = [commit_of(name) for name in names]
     return ModelView(
@@ -393,14 +393,14 @@ def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelVie
         "" if preset.is_embedded else preset.scorer.revision or commits[0] or "main",
         preset.is_embedded or all(commits),
         preset.name == default,
-        measured,
+        probe,
         None if preset.is_embedded else sum(bytes_of(name) for name in names),
         preset.core_seconds,
         preset.without_captioner,
     )
 
 
-def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
+def _of_name(model: str, probe: Probe | None, default: str) -> ModelView:
     """A model about which only the local files are known."""
     path = path_of(model)
     names = () if path is not None else _repositories(model)
@@ -428,7 +428,7 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
         revision=(commits[0] or "main") if commits else "",
         is_here=is_here,
         is_default=model == default,
-        probe=measured,
+        probe=probe,
         on_disk=on_disk,
     )
 

@@ -23,25 +23,25 @@ _OF_THE_SOURCE = ("human", "shortened")
 class People:
     """The curators of an export: by their names, or numbered in the order in which they appear."""
 
-    def __init__(self, named: bool) -> None:
-        self._named = named
+    def __init__(self, has_names: bool) -> None:
+        self._has_names = has_names
         self._numbers: dict[str, int] = {}
 
     def name_of(self, person: str) -> str:
         """A curator; "" stays "".
 
-        >>> people = People(named=False)
+        >>> people = People(has_names=False)
         >>> people.name_of("Ada"), people.name_of("Bob"), people.name_of("Ada"), people.name_of("")
         ('curator 1', 'curator 2', 'curator 1', '')
         """
-        if self._named or not person:
+        if self._has_names or not person:
             return person
         return f"curator {self._numbers.setdefault(person, len(self._numbers) + 1)}"
 
     def author(self, author: str) -> str:
         """The author of a verdict: a person, a rule or a file.
 
-        >>> People(named=False).author("rule: edit by Ada")
+        >>> People(has_names=False).author("rule: edit by Ada")
         'rule: edit by curator 1'
         """
         person = person_of(author)
@@ -51,10 +51,10 @@ class People:
 class Origins:
     """Collects who wrote and who judged the captions of an export, while its rows are written."""
 
-    def __init__(self, dataset: DatasetRow, named: bool) -> None:
-        self.people = People(named)
+    def __init__(self, dataset: DatasetRow, has_names: bool) -> None:
+        self.people = People(has_names)
         self._dataset = dataset
-        self._named = named
+        self._has_names = has_names
         self._judges = Counter[str]()
         self._curators = set[str]()
         self._writers = Counter[Writer | None]()
@@ -64,13 +64,13 @@ class Origins:
             self._judges[self.people.author(pair.decided_by)] += 1
 
     def writer(
-        self, pair: PairRow, decided: ExportDecision, accepted: tuple[str, str] | None
+        self, pair: PairRow, outcome: ExportDecision, suggestion: tuple[str, str] | None
     ) -> Writer | None:
-        """Of the caption that is exported. `accepted`: proposer and text of the suggestion that the
-        verdict accepted, or that is exported without one."""
+        """Of the caption that is exported. `suggestion`: proposer and text of the one that the
+        verdict accepted, or that is exported without a verdict."""
         writer = writer_of(pair.extra)
-        if decided.kind not in _OF_THE_SOURCE:
-            writer = new_writer(pair, decided.caption, accepted)
+        if outcome.kind not in _OF_THE_SOURCE:
+            writer = new_writer(pair, outcome.caption, suggestion)
             if writer is not None and (writer.kind == "person" or is_reserved(writer.name)):
                 writer = replace(writer, name=self.people.author(writer.name))
                 self._curators.add(writer.name)
@@ -100,7 +100,7 @@ class Origins:
 
     def _may_name(self, writer: Writer) -> bool:
         """Whether it is no person of the source, or people are named anyway."""
-        return self._named or writer.kind != "person" or writer.name in self._curators
+        return self._has_names or writer.kind != "person" or writer.name in self._curators
 
     def _other_captions(self) -> Iterator[str]:
         """The other captions, in words."""

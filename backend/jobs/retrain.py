@@ -89,8 +89,8 @@ def verdicts_missing(store: Store, dataset_id: int) -> int:
     return max(0, FEWEST_VERDICTS - _count_verdicts(decided_ids, claims))
 
 
-def _count_verdicts(decided: Sequence[int], claims: Mapping[tuple[int, int], bool]) -> int:
-    return len(decided) + sum(claims.values())
+def _count_verdicts(decided_ids: Sequence[int], claims: Mapping[tuple[int, int], bool]) -> int:
+    return len(decided_ids) + sum(claims.values())
 
 
 def train_candidate(
@@ -177,7 +177,7 @@ class _Prior:
 
 
 def _prior(
-    store: Store, engine: Engine, run: RunRow, drawn: list[int], progress: Progress
+    store: Store, engine: Engine, run: RunRow, drawn_ids: list[int], progress: Progress
 ) -> _Prior:
     """The cold start behind the classifier in use; another one, trained now if need be, if the
     settings name another detector, if it is another scoring's or another captioner's, or if it
@@ -189,7 +189,7 @@ def _prior(
         lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
     if active is None:
         raise NotScored("This dataset is not ranked yet. Score it first.")
-    _, captions = scored_pairs(store, run, drawn[:_LOOKED_AT])
+    _, captions = scored_pairs(store, run, drawn_ids[:_LOOKED_AT])
     captioner = captioner_of([c.trajectory for caption in captions for c in caption.claims])
     in_use = _readable(store, active.id)
 
@@ -210,7 +210,7 @@ def _prior(
         prepare_scorer(store, engine, dataset_id, progress)
         with store.reading() as session:
             root = Path(dataset_queries.get_dataset(session, dataset_id).root)
-        cold_start = start_cold(store, Workers(engine, root), run, drawn, progress).detector
+        cold_start = start_cold(store, Workers(engine, root), run, drawn_ids, progress).detector
         store.write(add_cold_start, dataset_id, cold_start)
         prior, report = cold_start.classifier, cold_start.report
     if in_use is None:
@@ -237,7 +237,7 @@ def _judged_pairs(
     run: RunRow,
     prior: _Prior,
     ids: list[int],
-    drawn: set[int],
+    drawn_ids: set[int],
     claims: Mapping[tuple[int, int], bool],
 ) -> tuple[JudgedPairs, InUse]:
     """What is learnt from. Pairs decided by a rule are left out: a detector must not learn from
@@ -270,7 +270,7 @@ def _judged_pairs(
         label = LABELS.get(pair.judgement or "", -1)
         rows.append(
             _Row(pair, features, by_prior.p_error[row], in_use.p_error[row], label, is_seen,
-                 pair.sampling == AT_RANDOM, pair.id in drawn, caption.second_opinion)
+                 pair.sampling == AT_RANDOM, pair.id in drawn_ids, caption.second_opinion)
         )  # fmt: skip
     labels = np.array([row.label for row in rows])
     check_verdicts(int((labels >= 0).sum()))
@@ -303,7 +303,7 @@ class _Row:
 
 
 def _marked_words(
-    store: Store, run: RunRow, classifier: Classifier, decided: Sequence[int]
+    store: Store, run: RunRow, classifier: Classifier, decided_ids: Sequence[int]
 ) -> tuple[list[MarkedWords], list[bool]]:
     """The words that make captions wrong, as people say, and whether each caption was drawn at
     random: the words that they marked, or those that their correction replaces, unless it replaces
@@ -311,7 +311,7 @@ def _marked_words(
     marks = store.read(word_mark_queries.marked_words, run.dataset_id or 0)
     marked_words: list[MarkedWords] = []
     at_random: list[bool] = []
-    for pair, caption in zip(*scored_pairs(store, run, sorted(decided)), strict=True):
+    for pair, caption in zip(*scored_pairs(store, run, sorted(decided_ids)), strict=True):
         if is_rule(pair.decided_by) or LABELS.get(pair.judgement or "") != 1:
             continue
         spans = marks.get(pair.id) or replaced_spans(pair.caption, pair.corrected_caption or "")

@@ -224,13 +224,13 @@ def _tag_of(pattern: Pattern) -> str:
 
 
 def _one_verdict_for_all(
-    pattern: Pattern, undecided: int
+    pattern: Pattern, undecided_count: int
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     if pattern.kind == "position" or pattern.random < FEWEST_AT_RANDOM:
         return None, None
     low, high = exact_interval(pattern.random_wrong, pattern.random)
-    least, most = round(undecided * low), round(undecided * high)
-    return (least, most), (undecided - most, undecided - least)
+    least, most = round(undecided_count * low), round(undecided_count * high)
+    return (least, most), (undecided_count - most, undecided_count - least)
 
 
 def _pairs(store: Store, dataset_id: int) -> Iterator[PairRow]:

@@ -204,11 +204,13 @@ def _judge_text(
     return _JudgedText(claims, scored_caption, p_error, sum(iccs) / len(iccs), tuple(suspects))
 
 
-def _suspects(classifier: Classifier | None, text: str, scored: ScoredClaim) -> list[SuspectWord]:
+def _suspects(
+    classifier: Classifier | None, text: str, scored_claim: ScoredClaim
+) -> list[SuspectWord]:
     """The suspect words of a claim, in characters of its caption."""
     words = []
-    for word in suspects_by(classifier, scored.trajectory, scored.p_error):
-        start, end = scored.claim.in_caption(text, word.start, word.end)
+    for word in suspects_by(classifier, scored_claim.trajectory, scored_claim.p_error):
+        start, end = scored_claim.claim.in_caption(text, word.start, word.end)
         words.append(replace(word, start=start, end=end))
     return words
 
@@ -308,11 +310,11 @@ def look_in(
     return [RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
 
 
-def _claim_views(judged: _JudgedText) -> tuple[ClaimView, ...]:
+def _claim_views(text: _JudgedText) -> tuple[ClaimView, ...]:
     """The claims of a text that has several."""
-    scored_of = {scored_claim.claim: scored_claim for scored_claim in judged.scored.claims}
+    scored_of = {scored_claim.claim: scored_claim for scored_claim in text.scored.claims}
     views = []
-    for claim in judged.claims:
+    for claim in text.claims:
         scored_claim = scored_of.get(claim)
         scores = scored_claim.trajectory.scores if scored_claim else None
         views.append(

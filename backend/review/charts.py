@@ -123,17 +123,17 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
     return Whole(source, pairs, remaining)
 
 
-def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining | None:
-    """The errors that remain in a dataset of which `undecided` pairs have no verdict; None without
-    pairs decided at random."""
+def remaining_in(session: Session, dataset_id: int, undecided_count: int) -> Remaining | None:
+    """The errors that remain in a dataset of which `undecided_count` pairs have no verdict; None
+    without pairs decided at random."""
     progress = plot_queries.review_progress(session, dataset_id)
     return remaining_errors(
         progress.point, progress.below, progress.sample, progress.wrong_in_sample,
-        progress.errors_found, undecided=undecided,
+        progress.errors_found, undecided_count=undecided_count,
     )  # fmt: skip
 
 
-def errors_left(session: Session, dataset_id: int, undecided: int) -> ErrorsLeft:
+def errors_left(session: Session, dataset_id: int, undecided_count: int) -> ErrorsLeft:
     """What to tell a curator who wonders whether to go on."""
     by_chance = plot_queries.undecided_by_chance(session, dataset_id)
     expected_count = sum(errors for _, errors in by_chance)
@@ -143,7 +143,7 @@ def errors_left(session: Session, dataset_id: int, undecided: int) -> ErrorsLeft
             break
         pairs, likely = pairs + count, likely + errors
     seconds = pairs * seconds_a_pair(plot_queries.latest_verdicts(session, dataset_id, PACE_OF))
-    remaining = remaining_in(session, dataset_id, undecided)
+    remaining = remaining_in(session, dataset_id, undecided_count)
     is_enough = remaining is not None and remaining.is_enough
     return ErrorsLeft(
         expected_count, 0 if remaining is None else remaining.sample,
@@ -301,7 +301,7 @@ def plane_of(store: Store, dataset_id: int) -> PlaneView:
         )  # fmt: skip
 
 
-def _regions(measured: bool) -> list[tuple[str, str, dict[str, str]]]:
+def _regions(has_specificity: bool) -> list[tuple[str, str, dict[str, str]]]:
     """(name, description, queue fields), each excluding the ones before: for a wrong or an
     abstract caption, specificity is meaningless."""
     right = {"p_error_to": "0.5"}
@@ -312,7 +312,7 @@ def _regions(measured: bool) -> list[tuple[str, str, dict[str, str]]]:
         ("abstract", "remove or tag it", {**right, "icc_to": f"{ABSTRACT_THRESHOLD:g}",
                                            "order": "icc"}),
     ]  # fmt: skip
-    if not measured:
+    if not has_specificity:
         return [*regions, ("good", "nothing to do", concrete)]
     return [
         *regions,

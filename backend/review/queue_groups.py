@@ -165,10 +165,10 @@ class _Parser:
         self._place = end
         return condition
 
-    def _take(self, wanted: str) -> bool:
+    def _take(self, token: str) -> bool:
         """Whether this keyword or mark comes next; then go beyond it."""
         kind, text, end = self._peek()
-        is_next = kind in ("mark", "word") and text.lower() == wanted
+        is_next = kind in ("mark", "word") and text.lower() == token
         if is_next:
             self._place = end
         return is_next

@@ -257,7 +257,7 @@ def _suggest(
         part = cases[first : first + captioner.max_batch]
         judge.suggest_all(
             scorer, part, captioner, _no_opinion, classifier_captioner=captioner,
-            judged=JUDGED_AHEAD_IF_SMALL,
+            judged_count=JUDGED_AHEAD_IF_SMALL,
         )  # fmt: skip
 
 

@@ -134,7 +134,7 @@ def _time(
             captioner,
             _no_opinion,
             classifier_captioner=captioner,
-            judged=judged_count,
+            judged_count=judged_count,
         )
     return time.process_time() - start, suggestions
 

@@ -118,7 +118,7 @@ def write_instructions(examples: Sequence[Example], folder: Path) -> Path:
     with replacement(path) as part, part.open("w", encoding="utf-8") as file:
         for number, example in enumerate(examples):
             name = f"images/{number:06d}.jpg"
-            with replacement(folder / name, flushed=False) as picture:
+            with replacement(folder / name, is_flushed=False) as picture:
                 picture.write_bytes(example.question.image or b"")
             messages = [
                 {"role": "system", "content": example.question.system},

@@ -89,7 +89,7 @@ def load_or_make(
         contents[name] = np.concatenate(parts) if parts else np.zeros(0)
         contents[f"{name}_lengths"] = np.array([len(part) for part in parts], np.int64)
     folder.mkdir(parents=True, exist_ok=True)
-    with replacement(path, flushed=False) as part, part.open("wb") as file:
+    with replacement(path, is_flushed=False) as part, part.open("wb") as file:
         np.savez_compressed(file, **contents)
     return arrays
 

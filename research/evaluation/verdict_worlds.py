@@ -63,7 +63,7 @@ class World:
             for name in _WORD_ARRAYS
         )
         path = folder / f"{self.name}.npz"
-        with replacement(path, flushed=False) as part, part.open("wb") as file:
+        with replacement(path, is_flushed=False) as part, part.open("wb") as file:
             np.savez_compressed(
                 file, signs=signs, function=function > 0, truth=truth > 0,
                 features=self.features, p_error=self.p_error, wrong=self.wrong,

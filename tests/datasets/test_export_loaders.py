@@ -80,7 +80,7 @@ def rows(source: Path) -> list[ExportRow]:
 
 
 def write(source: Path, out: Path, format: str, every: list[ExportRow] | None = None) -> Path:
-    card = dataset_card(name="d", created=CREATED, version="1", facts={}, counts=COUNTS)
+    card = dataset_card(name="d", created_at=CREATED, version="1", facts={}, counts=COUNTS)
     every = rows(source) if every is None else every
     write_dataset(every, out, format=format, card=card, source_root=source)
     return out
@@ -132,7 +132,7 @@ def test_no_loader_takes_an_export_for_another_one(tmp_path: Path, format: str) 
         image = picture(root / "a.png", (len(caption), 9))
         every = [ExportRow("1", image, caption, "before", split="train")]
         out = root / "cleaned"
-        card = dataset_card(name="d", created=CREATED, version="1", facts={}, counts=COUNTS)
+        card = dataset_card(name="d", created_at=CREATED, version="1", facts={}, counts=COUNTS)
         write_dataset(every, out, format=format, card=card, overwrite=True, source_root=root)
         for load in LOADERS[format]:
             loaded = load(out)["train"]

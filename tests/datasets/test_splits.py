@@ -186,7 +186,7 @@ def test_an_export_keeps_splits_apart_and_says_what_they_are_called(
     image = picture(tmp_path / "source" / "a.png")
     names = [None, "train", "Train", "my-fold", "my fold", "all", "टेस्ट", "é" * 200, "../x", "T"]
     every = [ExportRow(f"p{n}", image, f"A dog {n}.", "", split=s) for n, s in enumerate(names)]
-    card = dataset_card(name="d", created=CREATED, version="1", facts={}, counts=COUNTS)
+    card = dataset_card(name="d", created_at=CREATED, version="1", facts={}, counts=COUNTS)
     out = tmp_path / "out"
     write_dataset(every, out, format=format, card=card, source_root=tmp_path / "source")
     text = (out / "README.md").read_text("utf-8")

@@ -231,7 +231,7 @@ def test_a_missing_image_stops_the_export(source: Path, tmp_path: Path) -> None:
 
 def test_the_card_says_what_was_removed_and_why() -> None:
     card = dataset_card(
-        name="my <b>data</b>", created=CREATED, version="1.0",
+        name="my <b>data</b>", created_at=CREATED, version="1.0",
         facts={"Model": "scenes-blip-itm"}, counts=COUNTS,
     )  # fmt: skip
     assert "7 of 10" in card

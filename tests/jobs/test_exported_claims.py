@@ -63,7 +63,7 @@ def test_a_caption_of_which_nothing_would_stay_is_left_out() -> None:
 def test_an_edited_caption_loses_them_too() -> None:
     decided = decide_export(
         ExportChoice(drop_claims_above=0.8), CAPTION, None, None, 0.9,
-        edited="Photo: A dog runs. It is red. A cat sleeps.",
+        edit="Photo: A dog runs. It is red. A cat sleeps.",
         claims=claims((0.1, 0.4, 0.9), (None,) * 3),
     )  # fmt: skip
     assert decided.caption == "Photo: A dog runs. It is red."

@@ -132,8 +132,8 @@ def test_the_writer_follows_the_source_and_what_is_told(
      ("labels: ada.csv", "labels: ada.csv"), ("rule: p 0.1", "rule: p 0.1")],
 )  # fmt: skip
 def test_a_rule_is_no_way_to_a_name(author: str, named: str) -> None:
-    assert People(named=False).author(author) == named
-    assert People(named=True).author(author) == author
+    assert People(has_names=False).author(author) == named
+    assert People(has_names=True).author(author) == author
 
 
 def test_a_pair_says_who_wrote_what_it_was_and_is(workspace: Workspace) -> None:

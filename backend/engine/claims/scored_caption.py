@@ -75,6 +75,6 @@ class ScoredCaption:
         return max((self.claims[i] for i in self.deciding), key=_suspicion)
 
 
-def _suspicion(scored: ScoredClaim) -> tuple[float, float]:
-    scores = scored.trajectory.scores
-    return scored.p_error or 0.0, float(scores.max() - scores[0])
+def _suspicion(scored_claim: ScoredClaim) -> tuple[float, float]:
+    scores = scored_claim.trajectory.scores
+    return scored_claim.p_error or 0.0, float(scores.max() - scores[0])

@@ -65,7 +65,7 @@ def find_unsupported(proposal: str, sources: Iterable[str]) -> list[UnanchoredWo
             additions.append(
                 UnanchoredWord(start, end, word, f"adds a word that no person wrote: '{word}'")
             )
-    negations = misplaced_negations(proposal, sources, unmentioned=True)
+    negations = misplaced_negations(proposal, sources, with_unmentioned=True)
     counts = [
         fault
         for fault in _find_miscounted(proposal, sources)
@@ -199,10 +199,10 @@ def _general(thing: str) -> str:
 
 
 def misplaced_negations(
-    proposal: str, captions: Iterable[str], unmentioned: bool = False
+    proposal: str, captions: Iterable[str], with_unmentioned: bool = False
 ) -> list[UnanchoredWord]:
-    """What the proposal denies although the captions affirm it, and the reverse. `unmentioned`:
-    also what it denies although they neither deny nor affirm it.
+    """What the proposal denies although the captions affirm it, and the reverse.
+    `with_unmentioned`: also what it denies although they neither deny nor affirm it.
 
     A thing is compared wherever it is mentioned; if the captions both deny and affirm it, and for
     qualities and actions that the proposal affirms, what counts is the thing that they describe.
@@ -218,7 +218,7 @@ def misplaced_negations(
     for mention in _mentions(proposal):
         same, other = (negations, affirmations) if mention.denied else (affirmations, negations)
         if any(
-            same.contradicts(of, other, mention, unmentioned and mention.denied)
+            same.contradicts(of, other, mention, with_unmentioned and mention.denied)
             for of in mention.lemmas
         ):
             text = proposal[mention.start : mention.end]
@@ -256,7 +256,7 @@ class _Mentions:
         self.pairs.update((mention.of, word) for word in mention.lemmas)
 
     def contradicts(
-        self, word: str, other: "_Mentions", mention: _Mention, unmentioned: bool
+        self, word: str, other: "_Mentions", mention: _Mention, with_unmentioned: bool
     ) -> bool:
         """Whether a mention of `word` in a proposal contradicts these captions, which mention it
         with the same polarity, and `other` ones, which mention it with the opposite one."""
@@ -264,7 +264,7 @@ class _Mentions:
         if word in self.lemmas:
             return pair in other.pairs and pair not in self.pairs
         if word not in other.lemmas:
-            return unmentioned
+            return with_unmentioned
         return mention.denied or mention.is_thing or pair in other.pairs
 
 

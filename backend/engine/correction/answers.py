@@ -108,17 +108,17 @@ def _object(answer: str) -> Any:
     return objects[0]
 
 
-def _check_answer(corrected: str, caption: str) -> str:
-    return _checked_caption(corrected, _LONGER * len(caption) + _SPARE)
+def _check_answer(correction: str, caption: str) -> str:
+    return _checked_caption(correction, _LONGER * len(caption) + _SPARE)
 
 
-def _checked_caption(corrected: str, longest: int) -> str:
-    if is_blank(corrected):
+def _checked_caption(caption: str, longest: int) -> str:
+    if is_blank(caption):
         raise Unreadable("the caption was empty.")
-    if "\ufffd" in corrected or any("\ud800" <= character < "\ue000" for character in corrected):
+    if "\ufffd" in caption or any("\ud800" <= character < "\ue000" for character in caption):
         raise Unreadable("the caption has characters that are no text.")
-    if any(ord(character) < 32 or character == "\x7f" for character in corrected):
+    if any(ord(character) < 32 or character == "\x7f" for character in caption):
         raise Unreadable("the caption has several lines or control characters.")
-    if len(corrected) > longest:
+    if len(caption) > longest:
         raise Unreadable("the caption is far longer than the one to correct.")
-    return corrected
+    return caption

@@ -71,7 +71,7 @@ def _advance(
     end: int,
     is_last: bool,
     beams: int,
-    generated: int,
+    length: int,
 ) -> None:
     running, log_p, finished = [], [], list(of_image.finished)
     for rank, (value, place) in enumerate(zip(values, places, strict=True)):
@@ -81,14 +81,14 @@ def _advance(
             running.append(tokens)
             log_p.append(value)
         elif rank < beams:
-            finished.append((value / generated, tokens))
+            finished.append((value / length, tokens))
     of_image.running, of_image.log_p = running[:beams], log_p[:beams]
     of_image.finished = sorted(finished, key=lambda item: -item[0])[:beams]
 
 
-def _is_done(of_image: _Beams, beams: int, generated: int) -> bool:
+def _is_done(of_image: _Beams, beams: int, length: int) -> bool:
     if not of_image.running:
         return True
     if len(of_image.finished) < beams:
         return False
-    return of_image.log_p[0] / generated <= of_image.finished[-1][0]
+    return of_image.log_p[0] / length <= of_image.finished[-1][0]

@@ -310,12 +310,13 @@ class Captioner:
         return self._decode(ids, mask, memory.expand(len(sequences), -1, -1)).float()
 
     def generate(
-        self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
+        self, memory: torch.Tensor, input_ids: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
         """Tokens of the likeliest continuation of each row, by beam search."""
         config = self.model.config.text_config
         sequences: torch.Tensor = self.model.text_decoder.generate(
-            input_ids=begun, encoder_hidden_states=memory, attention_mask=torch.ones_like(begun),
+            input_ids=input_ids, encoder_hidden_states=memory,
+            attention_mask=torch.ones_like(input_ids),
             eos_token_id=config.sep_token_id, pad_token_id=config.pad_token_id,
             num_beams=BEAMS, max_new_tokens=max_new_tokens, use_cache=True,
         )  # fmt: skip

@@ -107,7 +107,7 @@ class TokenModel(Protocol):
         self, memory: "torch.Tensor", sequences: Sequence[Sequence[int]]
     ) -> "torch.Tensor": ...
     def generate(
-        self, memory: "torch.Tensor", begun: "torch.Tensor", max_new_tokens: int
+        self, memory: "torch.Tensor", input_ids: "torch.Tensor", max_new_tokens: int
     ) -> "torch.Tensor": ...
 
 

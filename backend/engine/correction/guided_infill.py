@@ -77,10 +77,10 @@ def _stutters(text: str) -> bool:
     return any(a == b for a, b in itertools.pairwise(words))
 
 
-def prefix_before(caption: Caption, position: int, filled: dict[int, str]) -> str:
+def prefix_before(caption: Caption, position: int, replacements: dict[int, str]) -> str:
     """The caption's text before word `position`, with the replacements so far."""
     pieces = Caption.parse(caption.text[: caption.starts[position]] if position else "")
-    return pieces.replace(filled) if len(pieces) else ""
+    return pieces.replace(replacements) if len(pieces) else ""
 
 
 #: Refilled captions are more informative than shortened or new ones, so several are offered.

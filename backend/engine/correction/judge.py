@@ -37,18 +37,18 @@ def suggest_all(
     count: int = 3,
     exploring: Exploring | None = None,
     classifier_captioner: "Captioner | None" = None,
-    judged: int | None = None,
+    judged_count: int | None = None,
 ) -> list[list[Suggestion]]:
     """At most `count` corrections per pair, each with a higher score than the caption it would
     replace, ranked by gain against words lost. `probability_of` computes the probability of error
     after the correction, from trajectories computed with `exploring` and the expectations of
-    `classifier_captioner`, the captioner that the classifier depends on, for the first `judged`
-    corrections of a pair (None: for all). Pairs are batched; the results are the same as for each
-    pair alone."""
+    `classifier_captioner`, the captioner that the classifier depends on, for the first
+    `judged_count` corrections of a pair (None: for all). Pairs are batched; the results are the
+    same as for each pair alone."""
     contexts = encode_images(contexts, captioner)
     cases = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
     return judge_all(
-        scorer, cases, probability_of, count, exploring, False, classifier_captioner, judged
+        scorer, cases, probability_of, count, exploring, False, classifier_captioner, judged_count
     )
 
 
@@ -113,15 +113,15 @@ def judge_all(
     exploring: Exploring | None = None,
     keep: bool = False,
     classifier_captioner: "Captioner | None" = None,
-    judged: int | None = None,
+    judged_count: int | None = None,
 ) -> list[list[Suggestion]]:
     """Score the proposals (caption -> proposer) of each case against its image and keep the best.
 
     Of a proposer with `Proposer.all_compete` the first captions that improve are kept, of any other
     only the first one. `keep`: also keep captions that do not improve, ranked last (a
     model was asked for them, and a curator may know better). If the caption is a sentence,
-    proposals that are not are ranked below those that are. `judged`: see `suggest_all`; the order
-    does not depend on probabilities.
+    proposals that are not are ranked below those that are. `judged_count`: see `suggest_all`; the
+    order does not depend on probabilities.
     """
     session = scorer.open_session()  # images and texts are shared by all that follows
     captions = [
@@ -143,7 +143,7 @@ def judge_all(
     first = [
         (context, caption)
         for (context, _), best in zip(cases, best_of_case, strict=True)
-        for _, caption in best[:judged]
+        for _, caption in best[:judged_count]
     ]
     selection = [(context, caption) for (context, _), best in zip(cases, best_of_case, strict=True)
               for _, caption in best]  # fmt: skip
@@ -157,7 +157,7 @@ def judge_all(
             Suggestion(
                 caption, proposals[caption], float(context.trajectory.scores[0]), s,
                 context.p_error,
-                next(after) if judged is None or index < judged else None,
+                next(after) if judged_count is None or index < judged_count else None,
                 next(alike),
                 place_of[caption],
             )
@@ -176,14 +176,14 @@ def _has_form(context: CorrectionContext, text: str) -> bool:
 def _best(
     context: CorrectionContext,
     proposals: Mapping[str, str],
-    scored: Sequence[tuple[float, str]],
+    candidates: Sequence[tuple[float, str]],
     count: int,
     keep: bool,
 ) -> list[tuple[float, str]]:
     """The (s, caption) pairs to show, in display order."""
     s_before = float(context.trajectory.scores[0])
     better = sorted(
-        (pair for pair in scored if keep or pair[0] > s_before + SMALLEST_GAIN), reverse=True
+        (pair for pair in candidates if keep or pair[0] > s_before + SMALLEST_GAIN), reverse=True
     )
     places = _places(proposals)
     best_captions = rank_suggestions(
@@ -252,11 +252,11 @@ def _places(proposals: Mapping[str, str]) -> dict[str, int]:
 
 
 def _select_varied(
-    scored: Sequence[tuple[float, str]], proposals: Mapping[str, str], count: int
+    candidates: Sequence[tuple[float, str]], proposals: Mapping[str, str], count: int
 ) -> list[tuple[float, str]]:
     """At most `count` of the scored captions, highest s first: the first of each proposer, and more
     of those that may have several, as far as there is room."""
-    s_of = {caption: s for s, caption in scored}
+    s_of = {caption: s for s, caption in candidates}
     competing = {proposer.name for proposer in PROPOSERS if proposer.all_compete}
     several: list[tuple[float, str]] = []
     single: dict[str, tuple[float, str]] = {}

@@ -28,26 +28,26 @@ Proposing = Generator[Request, Any, list[str]]
 
 
 def propose_all(
-    decoding: Decoding | None, started: Sequence[tuple[int, Proposing]]
+    decoding: Decoding | None, proposers: Sequence[tuple[int, Proposing]]
 ) -> list[list[str]]:
-    """The captions of each proposer, in order. `started`: (image, proposer), each image by its
+    """The captions of each proposer, in order. `proposers`: (image, proposer), each image by its
     index in `decoding`, which may be None if no proposer makes a request."""
-    captions: list[list[str]] = [[] for _ in started]
+    captions: list[list[str]] = [[] for _ in proposers]
     pending: list[tuple[int, Request]] = []
 
     def advance(number: int, answer: Any) -> None:
         try:
-            pending.append((number, started[number][1].send(answer)))
+            pending.append((number, proposers[number][1].send(answer)))
         except StopIteration as finished:
             captions[number] = finished.value
 
-    for number in range(len(started)):
+    for number in range(len(proposers)):
         advance(number, None)
     while pending:
         assert decoding is not None
         requests, pending = pending, []
         answers = _answers(
-            decoding, [(started[number][0], request) for number, request in requests]
+            decoding, [(proposers[number][0], request) for number, request in requests]
         )
         for (number, _), answer in zip(requests, answers, strict=True):
             advance(number, answer)

@@ -114,9 +114,9 @@ class Linear:
         return contributions
 
     @staticmethod
-    def _clip(scaled: Matrix) -> Matrix:
+    def _clip(values: Matrix) -> Matrix:
         """Limits the influence of values far outside the training range."""
-        return np.clip(scaled, -5, 5)
+        return np.clip(values, -5, 5)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -309,19 +309,19 @@ def _open_share(pairs: JudgedPairs) -> Weights:
 
 
 def _cross_fitted(
-    pairs: JudgedPairs, rows: NDArray[np.bool_], wanted: NDArray[np.bool_], seed: int
+    pairs: JudgedPairs, rows: NDArray[np.bool_], targets: NDArray[np.bool_], seed: int
 ) -> Weights:
-    """How suspicious the `wanted` pairs are by updates that have learnt from the other images of
-    `rows`, as log-odds without the level, which differs between folds. Shape [wanted]."""
+    """How suspicious the `targets` are by updates that have learnt from the other images of
+    `rows`, as log-odds without the level, which differs between folds. Shape [targets]."""
     distinct = list(dict.fromkeys(pairs.groups))
     order = np.random.default_rng(seed).permutation(len(distinct)) % _FOLDS
     fold_of = dict(zip(distinct, order.tolist(), strict=True))
     folds = np.array([fold_of[group] for group in pairs.groups])
     suspicion = np.zeros(len(folds))
     for fold in range(_FOLDS):
-        inside = wanted & (folds == fold)
+        inside = targets & (folds == fold)
         if inside.any():
             update = fit_update(pairs, rows & (folds != fold))
             p_error = update(pairs.p_prior[inside], pairs.features[inside])
             suspicion[inside] = log_odds(p_error) - update.intercept
-    return suspicion[wanted]
+    return suspicion[targets]

@@ -52,15 +52,15 @@ _FOLDS = 5
 
 
 def fit_word_weights(
-    trajectories: Sequence[Trajectory], changed: Sequence[Spans]
+    trajectories: Sequence[Trajectory], changes: Sequence[Spans]
 ) -> WordWeights | None:
     """Weights fitted to these captions; None if there are too few or the default is as good.
 
-    `changed`: for each caption, the character ranges that make it wrong; captions in which all or
+    `changes`: for each caption, the character ranges that make it wrong; captions in which all or
     none of the words are changed are skipped."""
     examples = [
         example
-        for trajectory, spans in zip(trajectories, changed, strict=True)
+        for trajectory, spans in zip(trajectories, changes, strict=True)
         if (example := MarkedWords.of(trajectory, spans)) is not None
     ]
     if len(examples) < FEWEST:
@@ -135,33 +135,33 @@ class LearntWords:
 
 
 def learn_word_weights(
-    prior: WordWeights, marked: Sequence[MarkedWords], at_random: Sequence[bool]
+    prior: WordWeights, marks: Sequence[MarkedWords], at_random: Sequence[bool]
 ) -> LearntWords:
     """Update the weights by captions whose wrong words people have marked. `at_random`: whether
     each was shown because it was drawn at random."""
     is_drawn = np.array(at_random, np.bool_)
-    if len(marked) < FEWEST_MARKED or is_drawn.sum() < _FEWEST_AT_RANDOM:
-        return LearntWords(prior, len(marked))
+    if len(marks) < FEWEST_MARKED or is_drawn.sum() < _FEWEST_AT_RANDOM:
+        return LearntWords(prior, len(marks))
     weights = np.where(is_drawn, 1.0, _NOT_AT_RANDOM)
 
     def fit(rows: NDArray[np.int64]) -> WordWeights:
-        examples = [marked[row] for row in rows]
+        examples = [marks[row] for row in rows]
         factors = (prior.function_words,)
         return _fit(examples, prior, _PENALTY_OF_MARKS, factors, weights[rows])
 
-    gains, before, after = np.zeros(len(marked)), 0, 0
+    gains, before, after = np.zeros(len(marks)), 0, 0
     for fold in range(_FOLDS):
-        held_out = np.arange(len(marked)) % _FOLDS == fold
+        held_out = np.arange(len(marks)) % _FOLDS == fold
         trial = fit(np.flatnonzero(~held_out))
         for row in np.flatnonzero(held_out & is_drawn).tolist():
-            likelihoods = [_likelihoods([marked[row]], w)[0] for w in (prior, trial)]
+            likelihoods = [_likelihoods([marks[row]], w)[0] for w in (prior, trial)]
             gains[row] = likelihoods[1] - likelihoods[0]
-            before += marked[row].is_hit(prior)
-            after += marked[row].is_hit(trial)
+            before += marks[row].is_hit(prior)
+            after += marks[row].is_hit(trial)
     error = float(gains[is_drawn].std(ddof=1)) / is_drawn.sum() ** 0.5
     is_better = after > before and float(gains[is_drawn].mean()) > _CLEARLY * error
-    learnt = fit(np.arange(len(marked))) if is_better else prior
-    return LearntWords(learnt, len(marked), is_better, int(is_drawn.sum()), before, after)
+    learnt = fit(np.arange(len(marks))) if is_better else prior
+    return LearntWords(learnt, len(marks), is_better, int(is_drawn.sum()), before, after)
 
 
 def _fit(

@@ -206,14 +206,12 @@ class _Form:
             options["response_format"] = {"type": "json_object"}
         return options
 
-    def without(
-        self, refusal: str, question: Question, refused: Sequence["_Form"]
-    ) -> "_Form | None":
+    def without(self, refusal: str, question: Question, forms: Sequence["_Form"]) -> "_Form | None":
         """The form to try next, without the option named in a server's error message; if it names
         none, without the schema, the newest part of the protocol. None if nothing is left to
-        try. `refused`: the forms tried for this question."""
+        try. `forms`: those tried for this question."""
         if self.length is not None and self.length in refusal:
-            lengths = {form.length for form in refused}
+            lengths = {form.length for form in forms}
             names = ("max_completion_tokens", "max_tokens")
             return replace(self, length=next((name for name in names if name not in lengths), None))
         if "temperature" in refusal and self.temperature:

@@ -199,18 +199,18 @@ class _Total(NamedTuple):
     cost: float | None
 
 
-def _total(counted: Sequence[tuple[Questions, int]], prices: PriceList) -> _Total:
+def _total(counts: Sequence[tuple[Questions, int]], prices: PriceList) -> _Total:
     """What so many of each kind of question take together."""
     costs = [
         None
         if (price := prices.of(each.model)) is None
         else price.of(count * each.tokens_in, count * each.tokens_out)
-        for each, count in counted
+        for each, count in counts
     ]
     amounts = [cost for cost in costs if cost is not None]
     return _Total(
-        sum(count for _, count in counted),
-        sum(count * each.tokens_in for each, count in counted),
-        sum(count * each.tokens_out for each, count in counted),
+        sum(count for _, count in counts),
+        sum(count * each.tokens_in for each, count in counts),
+        sum(count * each.tokens_out for each, count in counts),
         sum(amounts) if len(amounts) == len(costs) else None,
     )

@@ -366,13 +366,13 @@ def emptiest(
 
 
 def _candidates(
-    reader: TokenReader, seed: int, closed: bool
+    reader: TokenReader, seed: int, is_closed: bool
 ) -> dict[tuple[int, str, bool], list[str]]:
     """Up to CANDIDATES nonces for every number of tokens, suffix and kind of initial letter; for
     a closed vocabulary only KEPT, since none is better than another; PER_PHRASE where single tokens
     in use have to complete a form."""
-    most = KEPT if closed else CANDIDATES
-    counts = (1,) if closed else range(1, MOST_TOKENS + 1)
+    most = KEPT if is_closed else CANDIDATES
+    counts = (1,) if is_closed else range(1, MOST_TOKENS + 1)
     pools: dict[tuple[int, str, bool], list[str]] = {
         (count, suffix, vowel): [] for count in counts for suffix in SUFFIXES
         for vowel in (True, False)
@@ -388,12 +388,12 @@ def _candidates(
             pool.append(nonce)
 
     rng = random.Random(seed)
-    if not closed:
+    if not is_closed:
         for nonce in _single_tokens(reader, rng):
             take(1, _suffix_of(nonce), nonce, PER_PHRASE if frequency(nonce) else most)
     for syllables in (*range(1, 7), *(1, 2) * 6):
         lacking = [key for key, words in pools.items() if len(words) < most]
-        if not any(closed or count > 1 for count, _, _ in lacking):
+        if not any(is_closed or count > 1 for count, _, _ in lacking):
             break
         stems = [s for s in islice(_syllables(rng, syllables), 600) if means_nothing(s)]
         for suffix in SUFFIXES:

@@ -105,12 +105,12 @@ def load_weights(model: str, model_class: Any, optional: tuple[str, ...] = ()) -
 
 
 def info_of(
-    kind: str, model: str, device: str, precision: str, loaded: Any, context: int
+    kind: str, model: str, device: str, precision: str, network: Any, context: int
 ) -> ScorerInfo:
     return ScorerInfo(
         kind=kind,
         model=model,
-        revision=revision_of(model, getattr(loaded.config, "_commit_hash", None)),
+        revision=revision_of(model, getattr(network.config, "_commit_hash", None)),
         device=device,
         limits=limits_of(model),
         precision=precision,

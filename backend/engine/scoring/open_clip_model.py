@@ -367,18 +367,18 @@ def hub_name_of(model: str) -> str:
     return os.path.split(settings.get("hf_hub", ""))[0]  # OWNER/NAME/ or OWNER/NAME/FILE
 
 
-def _check(model: str, loaded: Any, tokenizer: Any, reader: Any, preprocess: Any) -> None:
+def _check(model: str, network: Any, tokenizer: Any, reader: Any, preprocess: Any) -> None:
     """Raises ModelMismatch if tokenizer or preprocessing do not fit the model."""
-    text = getattr(loaded, "text", loaded)
+    text = getattr(network, "text", network)
     table = next(m for m in text.modules() if isinstance(m, torch.nn.Embedding))
-    rows = int(getattr(loaded, "vocab_size", 0) or table.num_embeddings)
+    rows = int(getattr(network, "vocab_size", 0) or table.num_embeddings)
     if isinstance(reader, HubReader):
         check_tokenizer(model, tokenizer.tokenizer, rows)
     elif reader.vocabulary != rows:
         raise ModelMismatch(
             f"The tokenizer of '{model}' has {reader.vocabulary:,} tokens, the model {rows:,}."
         )
-    size = loaded.visual.image_size
+    size = network.visual.image_size
     height = size[0] if isinstance(size, (tuple, list)) else size
     check_pixels(model, preprocess(probe())[None].numpy(), int(height))
 

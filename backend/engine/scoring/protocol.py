@@ -202,7 +202,7 @@ class Scorer(Protocol):
         """The result of `prepare`, for `take_over` by the same scorer in another process."""
         ...
 
-    def take_over(self, prepared: Any) -> None: ...
+    def take_over(self, preparation: Any) -> None: ...
 
     def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
         """One state per image, in order. Images are RGB of any size; `image.info` has the picture's
@@ -284,7 +284,7 @@ class Independent(InSessions):
     def prepared(self) -> None:
         return None
 
-    def take_over(self, prepared: None) -> None:
+    def take_over(self, preparation: None) -> None:
         """Nothing to do."""
 
     def of_pair(self, state: ImageState, key: int) -> ImageState:

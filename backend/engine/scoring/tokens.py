@@ -49,12 +49,12 @@ def origins(text: str, clean: Callable[[str], str]) -> list[Span]:
     return ranges
 
 
-def span_in(ranges: list[Span], cleaned: str, start: int, end: int) -> Span:
-    """The range of the user's text behind `cleaned[start:end]`, without the spaces around it.
+def span_in(ranges: list[Span], clean_text: str, start: int, end: int) -> Span:
+    """The range of the user's text behind `clean_text[start:end]`, without the spaces around it.
 
     `ranges`: of `origins`. Empty if there is nothing but spaces.
     """
-    start, end = without_spaces(cleaned, start, end)
+    start, end = without_spaces(clean_text, start, end)
     if start < end:
         return ranges[start][0], ranges[end - 1][1]
     place = ranges[start - 1][1] if start else 0
@@ -73,8 +73,8 @@ def without_spaces(text: str, start: int, end: int) -> Span:
     return start, end
 
 
-def _align(text: str, cleaned: str) -> list[Span]:
-    matcher = SequenceMatcher(None, _fold(text), _fold(cleaned), autojunk=False)
+def _align(text: str, clean_text: str) -> list[Span]:
+    matcher = SequenceMatcher(None, _fold(text), _fold(clean_text), autojunk=False)
     ranges: list[Span] = []
     for kind, start, end, first, last in matcher.get_opcodes():
         if kind == "equal":

@@ -94,8 +94,8 @@ class Sample:
         return low, max(low, high)
 
 
-def outcome_of(sample: Sample, allowed: int, confidence: float) -> Outcome:
-    """Whether at most `allowed` of the pairs are wrong; a wrong "passed" and a wrong "failed" each
+def outcome_of(sample: Sample, limit: int, confidence: float) -> Outcome:
+    """Whether at most `limit` of the pairs are wrong; a wrong "passed" and a wrong "failed" each
     have a probability of at most 1 - confidence.
 
     >>> outcome_of(Sample(9000, 200, 0), 180, 0.95), outcome_of(Sample(9000, 200, 12), 180, 0.95)
@@ -103,24 +103,24 @@ def outcome_of(sample: Sample, allowed: int, confidence: float) -> Outcome:
     """
     alpha = 1 - confidence
     most = sample.pairs - (sample.drawn - sample.wrong)
-    if sample.wrong > allowed:
+    if sample.wrong > limit:
         return "failed"
-    if most <= allowed or sample.has_fewer_than(allowed + 1, alpha):
+    if most <= limit or sample.has_fewer_than(limit + 1, alpha):
         return "passed"
-    return "failed" if sample.has_more_than(allowed, alpha) else "undecided"
+    return "failed" if sample.has_more_than(limit, alpha) else "undecided"
 
 
-def more_to_draw(sample: Sample, allowed: int, confidence: float) -> int:
+def more_to_draw(sample: Sample, limit: int, confidence: float) -> int:
     """How many more pairs have to be drawn until the answer is clear, if errors go on as they have
     been so far; 0: it is clear."""
-    if outcome_of(sample, allowed, confidence) != "undecided":
+    if outcome_of(sample, limit, confidence) != "undecided":
         return 0
     share = sample.wrong / sample.drawn if sample.drawn else 0.0
 
     def is_clear(more: int) -> bool:
         wrong = sample.wrong + round(share * more)
         grown = Sample(sample.pairs, sample.drawn + more, min(wrong, sample.drawn + more))
-        return outcome_of(grown, allowed, confidence) != "undecided"
+        return outcome_of(grown, limit, confidence) != "undecided"
 
     return _first(1, sample.pairs - sample.drawn, is_clear)
 

@@ -68,12 +68,12 @@ def agreement(judgements: Sequence[Mapping[str, str]]) -> Agreement:
     return Agreement(len(overlap), same, _alpha(overlap), tuple(two for two in people if two.pairs))
 
 
-def _two(first: str, second: str, shared: Sequence[Mapping[str, str]]) -> TwoPeople:
+def _two(first: str, second: str, judgements: Sequence[Mapping[str, str]]) -> TwoPeople:
     from sklearn.metrics import cohen_kappa_score
 
     both = [
         (judgement[first], judgement[second])
-        for judgement in shared
+        for judgement in judgements
         if first in judgement and second in judgement
     ]
     same = sum(a == b for a, b in both)
@@ -84,12 +84,14 @@ def _two(first: str, second: str, shared: Sequence[Mapping[str, str]]) -> TwoPeo
     return TwoPeople(first, second, len(both), same, kappa)
 
 
-def _alpha(shared: Sequence[Mapping[str, str]]) -> float | None:
+def _alpha(judgements: Sequence[Mapping[str, str]]) -> float | None:
     """1 - observed / expected disagreement, by the coincidence matrix (Krippendorff 2018)."""
-    verdicts = sorted({verdict for judgement in shared for verdict in judgement.values()})
-    if len(shared) < FEWEST or len(verdicts) < 2:
+    verdicts = sorted({verdict for judgement in judgements for verdict in judgement.values()})
+    if len(judgements) < FEWEST or len(verdicts) < 2:
         return None
-    counts = np.array([[list(j.values()).count(v) for v in verdicts] for j in shared], np.float64)
+    counts = np.array(
+        [[list(j.values()).count(v) for v in verdicts] for j in judgements], np.float64
+    )
     people = counts.sum(1, keepdims=True)
     coincidences = (counts / (people - 1)).T @ counts - np.diag((counts / (people - 1)).sum(0))
     totals, n = coincidences.sum(0), coincidences.sum()

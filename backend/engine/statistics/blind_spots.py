@@ -114,7 +114,7 @@ def occurrences(caption: str) -> Iterator[tuple[Feature, Span]]:
 
 
 def find_patterns(
-    judged: Sequence[JudgedCaption], least: int = 5, rate: float = 0.1
+    captions: Sequence[JudgedCaption], least: int = 5, rate: float = 0.1
 ) -> tuple[list[Pattern], int]:
     """The patterns of all writers, the clearest first, and how many were tested.
 
@@ -124,10 +124,10 @@ def find_patterns(
     from scipy.stats import false_discovery_control
 
     tests: list[_TestedFeature] = []
-    for writer in sorted({each.writer for each in judged}):
-        rows = [row for row, each in enumerate(judged) if each.writer == writer]
-        tests += _test_features(judged, rows, writer, least)
-        tests += _test_positions(judged, rows, writer, least)
+    for writer in sorted({each.writer for each in captions}):
+        rows = [row for row, each in enumerate(captions) if each.writer == writer]
+        tests += _test_features(captions, rows, writer, least)
+        tests += _test_positions(captions, rows, writer, least)
     if not tests:
         return [], 0
     q_values = false_discovery_control([each.p for each in tests])
@@ -140,23 +140,23 @@ def find_patterns(
     distinct: list[tuple[_TestedFeature, float]] = []
     for each, q in clear:
         stronger = [other for other, _ in distinct if other.writer == each.writer]
-        if each.feature[0] == "position" or _holds_without(judged, each, stronger):
+        if each.feature[0] == "position" or _holds_without(captions, each, stronger):
             distinct.append((each, q))
-    return [_pattern(judged, each, q) for each, q in distinct], len(tests)
+    return [_pattern(captions, each, q) for each, q in distinct], len(tests)
 
 
 def _test_features(
-    judged: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
+    captions: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
 ) -> list[_TestedFeature]:
     having: dict[Feature, set[int]] = {}
     overlaps: dict[Feature, set[int]] = {}
     for row in rows:
-        for feature, (start, end) in occurrences(judged[row].caption):
+        for feature, (start, end) in occurrences(captions[row].caption):
             having.setdefault(feature, set()).add(row)
-            if any(a < end and start < b for a, b in judged[row].wrong_spans):
+            if any(a < end and start < b for a, b in captions[row].wrong_spans):
                 overlaps.setdefault(feature, set()).add(row)
-    wrong = {row for row in rows if judged[row].is_wrong}
-    located_rows = {row for row in wrong if judged[row].wrong_spans}
+    wrong = {row for row in rows if captions[row].is_wrong}
+    located_rows = {row for row in wrong if captions[row].wrong_spans}
     tests = []
     for feature, with_it in having.items():
         others = len(rows) - len(with_it)
@@ -185,7 +185,7 @@ def _fisher(wrong: int, captions: int, wrong_elsewhere: int, others: int) -> flo
 
 
 def _test_positions(
-    judged: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
+    captions: Sequence[JudgedCaption], rows: Sequence[int], writer: str, least: int
 ) -> list[_TestedFeature]:
     """Whether the first wrong word of a caption lies in a third more often than words do: one word
     of each caption, because those of one error stand together."""
@@ -195,13 +195,13 @@ def _test_positions(
     shares: list[list[float]] = []
     located_rows: set[int] = set()
     for row in rows:
-        spans = Caption.parse(judged[row].caption).spans
+        spans = Caption.parse(captions[row].caption).spans
         wrong = [
             word
             for word, (start, end) in enumerate(spans)
-            if any(a < end and start < b for a, b in judged[row].wrong_spans)
+            if any(a < end and start < b for a, b in captions[row].wrong_spans)
         ]
-        if not wrong or len(spans) < len(THIRDS) or not judged[row].is_wrong:
+        if not wrong or len(spans) < len(THIRDS) or not captions[row].is_wrong:
             continue
         thirds = [word * len(THIRDS) // len(spans) for word in range(len(spans))]
         of_third[thirds[wrong[0]]].add(row)
@@ -221,7 +221,7 @@ def _test_positions(
 
 
 def _holds_without(
-    judged: Sequence[JudgedCaption], each: _TestedFeature, stronger: Sequence[_TestedFeature]
+    captions: Sequence[JudgedCaption], each: _TestedFeature, stronger: Sequence[_TestedFeature]
 ) -> bool:
     """Whether a pattern says something beyond stronger ones: without the captions of these."""
     explained_rows = frozenset[int]().union(
@@ -231,23 +231,23 @@ def _holds_without(
         return True
     rows = {
         row
-        for row, caption in enumerate(judged)
+        for row, caption in enumerate(captions)
         if caption.writer == each.writer and row not in explained_rows
     }
     with_it, others = rows & each.rows, rows - each.rows
-    wrong_elsewhere = sum(judged[row].is_wrong for row in others)
+    wrong_elsewhere = sum(captions[row].is_wrong for row in others)
     p = _fisher(len(with_it & each.hits), len(with_it), wrong_elsewhere, len(others))
     return bool(with_it) and p <= _STILL_HOLDS
 
 
-def _pattern(judged: Sequence[JudgedCaption], each: _TestedFeature, q: float) -> Pattern:
+def _pattern(captions: Sequence[JudgedCaption], each: _TestedFeature, q: float) -> Pattern:
     kind, name = each.feature
-    captions, wrong = len(each.rows), len(each.hits)
-    low, high = exact_interval(wrong, captions)
-    of_writer = sum(caption.writer == each.writer for caption in judged)
-    at_random = frozenset(row for row in each.rows if judged[row].at_random)
+    count, wrong = len(each.rows), len(each.hits)
+    low, high = exact_interval(wrong, count)
+    of_writer = sum(caption.writer == each.writer for caption in captions)
+    at_random = frozenset(row for row in each.rows if captions[row].at_random)
     return Pattern(
-        each.writer, kind, name, captions, wrong, low, high, each.elsewhere,
-        0 if kind == "position" else of_writer - captions, each.p, q, len(at_random),
+        each.writer, kind, name, count, wrong, low, high, each.elsewhere,
+        0 if kind == "position" else of_writer - count, each.p, q, len(at_random),
         len(at_random & each.hits),
     )  # fmt: skip

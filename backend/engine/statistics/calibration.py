@@ -33,19 +33,19 @@ class Threshold:
 
 
 def thresholds(
-    scored: Sequence[tuple[float, bool]], wanted: Sequence[float] = WANTED
+    pairs: Sequence[tuple[float, bool]], targets: Sequence[float] = WANTED
 ) -> list[Threshold]:
     """The lowest threshold for each target precision; unreachable targets are omitted.
 
-    `scored`: (score, whether the pair is positive, i.e. what a high score predicts) of every
+    `pairs`: (score, whether the pair is positive, i.e. what a high score predicts) of every
     decided pair.
     """
     from scipy.stats import binomtest
 
-    ranking = sorted(scored, key=lambda pair: -pair[0])
+    ranking = sorted(pairs, key=lambda pair: -pair[0])
     total = sum(is_so for _, is_so in ranking)
     thresholds: list[Threshold] = []
-    for target in wanted:
+    for target in targets:
         best, hits = None, 0
         for count, (score, is_so) in enumerate(ranking, 1):
             hits += is_so
@@ -100,20 +100,20 @@ class CalibrationBin:
         return float(ends.low), float(ends.high)
 
 
-def precision_of_flagged(decided: Sequence[BinaryVerdict]) -> tuple[float | None, int]:
+def precision_of_flagged(verdicts: Sequence[BinaryVerdict]) -> tuple[float | None, int]:
     """Share of errors among flagged decided pairs (None without any), and the number of these."""
     flagged_pairs = [
-        pair for pair in decided if pair.p_error is not None and pair.p_error >= FLAGGED
+        pair for pair in verdicts if pair.p_error is not None and pair.p_error >= FLAGGED
     ]
     if not flagged_pairs:
         return None, 0
     return sum(pair.is_error for pair in flagged_pairs) / len(flagged_pairs), len(flagged_pairs)
 
 
-def calibration(decided: Sequence[BinaryVerdict]) -> list[CalibrationBin]:
+def calibration(verdicts: Sequence[BinaryVerdict]) -> list[CalibrationBin]:
     """Equal-sized bins in order of probability; fewer bins for few pairs."""
     predictions = sorted(
-        (pair.p_error, pair.is_error) for pair in decided if pair.p_error is not None
+        (pair.p_error, pair.is_error) for pair in verdicts if pair.p_error is not None
     )
     count = min(_BINS, len(predictions) // 5)
     edges = [round(k * len(predictions) / count) for k in range(count + 1)] if count else []
@@ -130,27 +130,27 @@ def calibration(decided: Sequence[BinaryVerdict]) -> list[CalibrationBin]:
     return bins
 
 
-def errors_found(decided: Sequence[BinaryVerdict]) -> list[tuple[int, int]]:
+def errors_found(verdicts: Sequence[BinaryVerdict]) -> list[tuple[int, int]]:
     """The curve of (pairs decided, errors among them), at most a few hundred points."""
     curve, errors = [(0, 0)], 0
-    every = max(1, len(decided) // _POINTS)
-    for number, pair in enumerate(decided, 1):
+    every = max(1, len(verdicts) // _POINTS)
+    for number, pair in enumerate(verdicts, 1):
         errors += pair.is_error
-        if number % every == 0 or number == len(decided):
+        if number % every == 0 or number == len(verdicts):
             curve.append((number, errors))
     return curve
 
 
 def suspects_hit(
-    marked: Iterable[tuple[set[tuple[int, int]], Sequence[tuple[int, int, float]]]],
+    pairs: Iterable[tuple[set[tuple[int, int]], Sequence[tuple[int, int, float]]]],
 ) -> tuple[int, float, float] | None:
     """(pairs, top-1 hit rate, chance level) of suspect words against marked ones; None if no word
     is marked.
 
-    `marked`: for each pair the marked spans, and (start, end, suspicion) of every word.
+    `pairs`: for each pair the marked spans, and (start, end, suspicion) of every word.
     """
     hits, chances = [], []
-    for spans, words in marked:
+    for spans, words in pairs:
         is_hit = [(start, end) in spans for start, end, _ in words]
         if not any(is_hit):
             continue

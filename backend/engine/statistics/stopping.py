@@ -44,10 +44,10 @@ def remaining_errors(
     wrong_in_sample: int,
     errors_found: int,
     confidence: float = 0.95,
-    undecided: int | None = None,
+    undecided_count: int | None = None,
 ) -> Remaining | None:
-    """The estimate described in the module docstring; None without a sample. `undecided`: pairs of
-    the dataset without a verdict; none of them, and none remains.
+    """The estimate described in the module docstring; None without a sample. `undecided_count`:
+    pairs of the dataset without a verdict; none of them, and none remains.
 
     Raises ValueError if the counts contradict each other.
 
@@ -56,17 +56,17 @@ def remaining_errors(
     """
     if not 0 <= wrong_in_sample <= sample <= below or not wrong_in_sample <= errors_found <= below:
         raise ValueError("the counts contradict each other")
-    if sample == 0 and undecided != 0:
+    if sample == 0 and undecided_count != 0:
         return None
     if (
-        sample == below or undecided == 0
+        sample == below or undecided_count == 0
     ):  # everything below the point is decided: nothing to estimate
         return Remaining(point, below, sample, wrong_in_sample, errors_found, 0.0, 0.0, 0.0)
     low, high = exact_interval(wrong_in_sample, sample, confidence)
-    undecided = below - errors_found
+    undecided_count = below - errors_found
 
     def expected_errors(share: float) -> float:
-        return min(max(below * share - errors_found, 0.0), float(undecided))
+        return min(max(below * share - errors_found, 0.0), float(undecided_count))
 
     return Remaining(
         point, below, sample, wrong_in_sample, errors_found,

@@ -12,19 +12,19 @@ class Deletions:
         self._reader = reader
         self._words = reader.tokens_of_words(caption) if isinstance(reader, WordReader) else None
 
-    def of_each(self, left: Sequence[int], queried: Sequence[int]) -> list[Tokens]:
-        """The tokens of the words `left` without each of `queried`, which are among them."""
+    def of_each(self, words: Sequence[int], queries: Sequence[int]) -> list[Tokens]:
+        """The tokens of `words` without each of `queries`, which are among them."""
         if self._words is None:
-            deleted_words = set(range(len(self._caption))).difference(left)
+            deleted_words = set(range(len(self._caption))).difference(words)
             return self._reader.tokenise(
-                [self._caption.without({*deleted_words, word}) for word in queried]
+                [self._caption.without({*deleted_words, word}) for word in queries]
             )
         tokens, start_of = list[int](), dict[int, int]()
-        for word in left:
+        for word in words:
             start_of[word] = len(tokens)
             tokens += self._words[word]
         whole = tuple(tokens)
         return [
             whole[: start_of[word]] + whole[start_of[word] + len(self._words[word]) :]
-            for word in queried
+            for word in queries
         ]

@@ -95,11 +95,11 @@ def run_trajectories(
 
 
 def start_explorer(
-    scorer: Scorer, caption: Caption, words_read: int, exploring: Exploring, allowed: BoolArray
+    scorer: Scorer, caption: Caption, words_read: int, exploring: Exploring, is_allowed: BoolArray
 ) -> Explorer:
-    """The generator of one pair. `allowed`: which tokens may replace another."""
+    """The generator of one pair. `is_allowed`: which tokens may replace another."""
     start = EXPLORERS[exploring.name]
-    return start(caption, words_read, scorer.reader, allowed, exploring)
+    return start(caption, words_read, scorer.reader, is_allowed, exploring)
 
 
 def _answer(session: Session, running: list[_Pair]) -> None:

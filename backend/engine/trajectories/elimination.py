@@ -38,18 +38,18 @@ class LastGains:
         self._sign = 1.0 if exploring.direction == "maximise" else -1.0
         self._gains: dict[int, float] = {}
 
-    def most_promising(self, left: Sequence[int]) -> list[int]:
-        """Those of `left` to query at the next step, in the order of the caption: all of them at
+    def most_promising(self, words: Sequence[int]) -> list[int]:
+        """Those of `words` to query at the next step, in the order of the caption: all of them at
         the first step and without `lazy`. Ties go to the first."""
         if self._most is None or not self._gains:
-            return list(left)
-        ranking = sorted(left, key=lambda word: -self._sign * self._gains[word])
+            return list(words)
+        ranking = sorted(words, key=lambda word: -self._sign * self._gains[word])
         return sorted(ranking[: self._most])
 
-    def update(self, queried: Sequence[int], gains: FloatArray) -> None:
-        """`gains`: in s over the caption of the step before, shape [len(queried)]."""
+    def update(self, queries: Sequence[int], gains: FloatArray) -> None:
+        """`gains`: in s over the caption of the step before, shape [len(queries)]."""
         if self._most is not None:
-            self._gains |= zip(queried, gains.tolist(), strict=True)
+            self._gains |= zip(queries, gains.tolist(), strict=True)
 
 
 def eliminate_words(
@@ -111,10 +111,10 @@ def eliminate(
     caption: Caption,
     words_read: int,
     reader: TokenReader,
-    allowed: BoolArray,
+    is_allowed: BoolArray,
     exploring: Exploring,
 ) -> Explorer:
-    """Elimination over words or tokens, by `exploring.unit`. `allowed` is ignored: nothing is
+    """Elimination over words or tokens, by `exploring.unit`. `is_allowed` is ignored: nothing is
     replaced."""
     if exploring.unit == "token":
         return eliminate_tokens(EditedText(caption, reader), words_read, exploring)

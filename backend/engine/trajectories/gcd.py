@@ -32,7 +32,7 @@ def greedy_coordinate_descent(
     caption: Caption,
     words_read: int,
     reader: TokenReader,
-    allowed: BoolArray,
+    is_allowed: BoolArray,
     exploring: Exploring,
 ) -> Explorer:
     """GCD (Algorithm 3): N candidates per step, sampled from the K best of every position."""
@@ -43,7 +43,7 @@ def greedy_coordinate_descent(
     first = np.full(words_read, scores[0], np.float32)
     result = SearchResult([now], [], scores, [], first)
     for step in range(steps_of(exploring, text)):
-        top = best_replacements((yield AskGains(now)), now, allowed, exploring)
+        top = best_replacements((yield AskGains(now)), now, is_allowed, exploring)
         exchanges = _draw(top, exploring.candidates, rng)
         candidates = [_exchange(now, j, v) for j, v in exchanges]
         candidate_scores = yield AskScores(candidates)
@@ -61,7 +61,7 @@ def fast_greedy_coordinate_descent(
     caption: Caption,
     words_read: int,
     reader: TokenReader,
-    allowed: BoolArray,
+    is_allowed: BoolArray,
     exploring: Exploring,
 ) -> Explorer:
     """Fast GCD (Algorithm 4): all K replacements of the token whose deletion raises s most."""
@@ -77,7 +77,7 @@ def fast_greedy_coordinate_descent(
             first[:] = text.by_word(deletion_scores, words_read, scores[0], exploring.direction)
         j = exploring.best(shorter, deletion_scores)
         gains = yield AskGains(now)
-        top = best_replacements(gains[j : j + 1], now[j : j + 1], allowed, exploring)[0]
+        top = best_replacements(gains[j : j + 1], now[j : j + 1], is_allowed, exploring)[0]
         candidates = [_exchange(now, j, int(v)) for v in top]
         candidate_scores = yield AskScores(candidates)
         best = exploring.best(candidates, candidate_scores)
@@ -93,17 +93,17 @@ def steps_of(exploring: Exploring, text: EditedText) -> int:
 
 
 def best_replacements(
-    gains: FloatArray, now: Tokens, allowed: BoolArray, exploring: Exploring
+    gains: FloatArray, now: Tokens, is_allowed: BoolArray, exploring: Exploring
 ) -> NDArray[np.int64]:
     """The K tokens of highest gain at each position, shape [positions, K], best first.
 
     A token never replaces itself. Fewer than K if fewer tokens are allowed.
     """
     objective = gains.astype(np.float32) if exploring.direction == "maximise" else -gains
-    usable = np.where(allowed[None, :], objective, -np.inf)
+    usable = np.where(is_allowed[None, :], objective, -np.inf)
     usable[np.arange(len(now)), list(now)] = -np.inf
     # Excluding a current token leaves one fewer only if that token is itself allowed.
-    most = min(exploring.top, int(allowed.sum()) - int(allowed[list(now)].any()))
+    most = min(exploring.top, int(is_allowed.sum()) - int(is_allowed[list(now)].any()))
     part = np.argpartition(-usable, most - 1, axis=1)[:, :most]
     # Sorted by gain, then by token id: `argpartition` returns no particular order.
     order = np.lexsort((part, -np.take_along_axis(usable, part, 1)), axis=1)

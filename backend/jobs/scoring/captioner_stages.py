@@ -95,10 +95,10 @@ class Expectations(BatchStage):
 
 
 def _read(
-    engine: Engine, batch: Sequence[_Unread], opened: Opened
+    engine: Engine, batch: Sequence[_Unread], pictures: Opened
 ) -> dict[tuple[int, int], Expectation]:
     """Expectations by pair and start of the claim, of pairs whose picture can be read."""
-    texts = readable(batch, opened)
+    texts = readable(batch, pictures)
     expectations = engine.expectations([(image, unread.text) for unread, image in texts])
     keys = [(unread.pair_id, unread.start) for unread, _ in texts]
     return dict(zip(keys, expectations, strict=True))
@@ -145,10 +145,10 @@ class Descriptions(BatchStage):
 
 
 def _describe_together(
-    engine: Engine, batch: Sequence[PairCaption], opened: Opened
+    engine: Engine, batch: Sequence[PairCaption], pictures: Opened
 ) -> dict[int, tuple[str, float]]:
     """A caption and its score by pair, of pairs whose picture can be read."""
-    pairs = readable(batch, opened)
+    pairs = readable(batch, pictures)
     if not pairs:
         return {}
     with engine.lock:

@@ -212,7 +212,7 @@ class ColdStart:
 
 
 def start_cold(
-    store: Store, workers: Workers, run: RunRow, drawn: Sequence[int], progress: Progress
+    store: Store, workers: Workers, run: RunRow, drawn_ids: Sequence[int], progress: Progress
 ) -> ColdStart:
     """Train the detector of the settings on noise injected into the claims of these pairs that say
     something; stores nothing but the copies' trajectories."""
@@ -220,7 +220,7 @@ def start_cold(
     detector = workers.engine.settings.detector
     with store.reading() as session:
         lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
-    pairs, captions = scored_pairs(store, run, drawn)
+    pairs, captions = scored_pairs(store, run, drawn_ids)
     rows: list[list[int]] = []
     keys: list[tuple[int, str]] = []
     trajectories: list[Trajectory] = []
@@ -418,7 +418,7 @@ def _detections(
     store: Store,
     pairs: Sequence[PairRow],
     captions: Sequence[ScoredCaption],
-    judged: JudgedCaptions,
+    judgements: JudgedCaptions,
     classifier: Classifier,
 ) -> list[DetectedPair]:
     """What is stored of each pair. Suspect words take longer to compute than to write: call it
@@ -428,7 +428,7 @@ def _detections(
         opinions = signal_queries.latest_opinions(session, with_opinion) if with_opinion else {}
     detections: list[DetectedPair] = []
     for pair, caption, p_error, of_claims in zip(
-        pairs, captions, judged.p_error.tolist(), judged.of_claims, strict=True
+        pairs, captions, judgements.p_error.tolist(), judgements.of_claims, strict=True
     ):
         words = suspects_in(classifier, pair.caption, caption, p_error, of_claims.tolist())
         if (opinion := opinions.get(pair.id)) is not None:

@@ -73,19 +73,21 @@ def open_pictures(root: Path, names: Sequence[str]) -> dict[str, Image.Image | s
 
 
 def encode_opened(
-    engine: Engine, opened: Mapping[str, Image.Image | str]
+    engine: Engine, pictures: Mapping[str, Image.Image | str]
 ) -> tuple[dict[str, ImageState], dict[str, str]]:
     """States of the readable images by name, and error messages for the others."""
-    images = {n: image for n, image in opened.items() if not isinstance(image, str)}
-    problems = {n: message for n, message in opened.items() if isinstance(message, str)}
+    images = {n: image for n, image in pictures.items() if not isinstance(image, str)}
+    problems = {n: message for n, message in pictures.items() if isinstance(message, str)}
     states = engine.encode(list(images.values())) if images else []
     return dict(zip(images, states, strict=True)), problems
 
 
 def readable(
-    batch: Sequence[Q], opened: Mapping[str, Image.Image | str]
+    batch: Sequence[Q], pictures: Mapping[str, Image.Image | str]
 ) -> list[tuple[Q, Image.Image]]:
     """Those of the pairs whose picture could be opened, each with it."""
     return [
-        (pair, image) for pair in batch if isinstance(image := opened[pair.image_path], Image.Image)
+        (pair, image)
+        for pair in batch
+        if isinstance(image := pictures[pair.image_path], Image.Image)
     ]

@@ -108,14 +108,14 @@ def familiarity_for(
 
 
 def encode_known(
-    engine: Engine, opened: Mapping[str, Image.Image | str], familiarity: Familiarity | None
+    engine: Engine, pictures: Mapping[str, Image.Image | str], familiarity: Familiarity | None
 ) -> tuple[dict[str, ImageState], dict[str, str], dict[str, str]]:
     """`encode_opened` without the pictures that the model does not know, and the reason for each of
     those; the test uses the same encoding."""
     if familiarity is None:
-        return *encode_opened(engine, opened), {}
+        return *encode_opened(engine, pictures), {}
     with engine.lock, familiarity.watching(engine.scorer) as features:
-        states, broken = encode_opened(engine, opened)
+        states, broken = encode_opened(engine, pictures)
     unknown = {
         name: why_unknown(engine.settings.model)
         for name, is_unknown in zip(states, familiarity.unknown_of(features), strict=True)

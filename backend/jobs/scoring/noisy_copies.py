@@ -140,16 +140,16 @@ class TrajectoryCache:
 
 
 def score_copies(
-    engine: Engine, batch: Sequence[_Request], opened: Opened, exploring: Exploring
+    engine: Engine, batch: Sequence[_Request], pictures: Opened, exploring: Exploring
 ) -> _NewResults:
     """Compute the missing results of these copies. They need expectations by the same captioner as
     the dataset's own captions. Raises ImageError."""
-    for name, image in opened.items():
+    for name, image in pictures.items():
         if isinstance(image, str):
             raise ImageError(f"{name}: {image}")
     lacking = [request for request in batch if request.lacks_trajectory]
     names = dict.fromkeys(request.image_path for request in lacking)
-    states, _ = encode_opened(engine, {name: opened[name] for name in names})
+    states, _ = encode_opened(engine, {name: pictures[name] for name in names})
     trajectories = engine.trajectories(
         [(states[request.image_path], request.copy[1]) for request in lacking],
         [request.copy[0] for request in lacking],
@@ -157,7 +157,7 @@ def score_copies(
     )
     unread = [
         (request.copy, image)
-        for request, image in readable(batch, opened)
+        for request, image in readable(batch, pictures)
         if request.lacks_expectation
     ]
     expectations = engine.expectations([(image, text) for (_, text), image in unread])

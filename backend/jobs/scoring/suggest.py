@@ -128,7 +128,7 @@ class Corrections(BatchStage):
             _suggest_together,
             classifier=self._classifier,
             exploring=exploring_of(self.scoring.this_run),
-            judged=judged_ahead(self.scoring.engine),
+            judged_count=judged_ahead(self.scoring.engine),
         )
 
     def save(self, batch: Sequence[_SuspectPair], result: dict[int, list[Suggestion]]) -> None:
@@ -181,12 +181,12 @@ def _suspected_batches(
 
 
 def _suspected_claim(
-    pair: PairRow, scored: ScoredCaption, classifier: Classifier | None, start: int | None = None
+    pair: PairRow, caption: ScoredCaption, classifier: Classifier | None, start: int | None = None
 ) -> _SuspectPair:
     """`start`: where the claim starts; None: the most suspicious one."""
-    of_claim = next((each for each in scored.claims if each.claim.start == start), scored.leading)
+    of_claim = next((each for each in caption.claims if each.claim.start == start), caption.leading)
     claim, trajectory = of_claim.claim, of_claim.trajectory
-    p_error = pair.p_error if scored.is_single else of_claim.p_error
+    p_error = pair.p_error if caption.is_single else of_claim.p_error
     return _SuspectPair(
         pair.id,
         pair.image_path,
@@ -200,14 +200,14 @@ def _suspected_claim(
 def _suggest_together(
     engine: Engine,
     batch: Sequence[_SuspectPair],
-    opened: Opened,
+    pictures: Opened,
     classifier: Classifier | None,
     exploring: Exploring,
-    judged: int | None,
+    judged_count: int | None,
 ) -> dict[int, list[Suggestion]]:
     """Suggestions by pair, of pairs whose picture can be read, as texts in place of the claim.
-    `judged`: as in `judge.suggest_all`."""
-    pairs = readable(batch, opened)
+    `judged_count`: as in `judge.suggest_all`."""
+    pairs = readable(batch, pictures)
     with engine.lock:
         states = engine.encode([image for _, image in pairs])
         contexts = {
@@ -221,7 +221,7 @@ def _suggest_together(
             )
             for (pair, image), state in zip(pairs, states, strict=True)
         }
-        suggestions = _suggest(engine, contexts, classifier, exploring, judged)
+        suggestions = _suggest(engine, contexts, classifier, exploring, judged_count)
     parts = {pair.pair_id: pair.part for pair, _ in pairs}
     return {
         pair_id: [suggestion for suggestion in each if parts[pair_id].takes(suggestion)]
@@ -259,7 +259,7 @@ def _suggest(
     contexts: Mapping[int, CorrectionContext],
     classifier: Classifier | None,
     exploring: Exploring,
-    judged: int | None,
+    judged_count: int | None,
 ) -> dict[int, list[Suggestion]]:
     if not contexts:
         return {}
@@ -271,7 +271,7 @@ def _suggest(
             judging(classifier),
             exploring=steps_needed_by(classifier, exploring),
             classifier_captioner=classifier_captioner(engine, classifier),
-            judged=judged,
+            judged_count=judged_count,
         )
     memory.release()
     return dict(zip(contexts, suggestions, strict=True))
@@ -280,7 +280,7 @@ def _suggest(
 def _save(
     store: Store,
     run_id: int | None,
-    suggested: Mapping[int, Sequence[Suggestion]],
+    suggestions_of: Mapping[int, Sequence[Suggestion]],
     parts: Mapping[int, Part],
     proposer: str = "",
 ) -> int:
@@ -288,13 +288,13 @@ def _save(
     name under which it is recorded that there is nothing to suggest; "": not recorded."""
     rows = [
         to_save(pair_id, suggestion, run_id, part=parts[pair_id])
-        for pair_id, suggestions in suggested.items()
+        for pair_id, suggestions in suggestions_of.items()
         for suggestion in suggestions
     ]
     with store.writing() as session:
         suggestion_queries.save_suggestions(session, rows)
         if run_id is not None and proposer:
-            for pair_id, suggestions in suggested.items():
+            for pair_id, suggestions in suggestions_of.items():
                 if not suggestions:
                     suggestion_queries.save_attempt(
                         session, Attempt(pair_id, proposer, run_id, "no better")

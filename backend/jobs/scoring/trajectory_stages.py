@@ -248,13 +248,13 @@ class Whole(Completion):
 def _score(
     engine: Engine,
     batch: Sequence[PairCaption],
-    opened: Opened,
+    pictures: Opened,
     exploring: Exploring,
     familiarity: Familiarity | None,
     has_vectors: bool,
     division: Division,
 ) -> ScoredBatch:
-    states, broken, unknown = encode_known(engine, opened, familiarity)
+    states, broken, unknown = encode_known(engine, pictures, familiarity)
     readable = [pair for pair in batch if pair.image_path in states]
     pair_states = [states[pair.image_path] for pair in readable]
     vectors = None if has_vectors else engine.image_embeddings(pair_states)

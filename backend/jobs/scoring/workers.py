@@ -100,7 +100,7 @@ class _Pool:
     """
 
     def __init__(
-        self, names: Sequence[str], settings: Settings, root: Path | None, prepared: Any,
+        self, names: Sequence[str], settings: Settings, root: Path | None, preparation: Any,
         polite: bool,
     ) -> None:  # fmt: skip
         # Not forks: CUDA cannot be used in one, and threads of this process hold locks.
@@ -118,7 +118,7 @@ class _Pool:
             self.processes.append(process)
             # Not an argument: its size has no limit, and `start` would wait for ever for a process
             # that ends before it has read it.
-            begin = ForkingPickler.dumps((replace(settings, device=name), root, prepared))
+            begin = ForkingPickler.dumps((replace(settings, device=name), root, preparation))
             self._threads.submit(self._begin, process, connection, begin)
         receiver.close()
 
@@ -341,21 +341,21 @@ def _open_batch(root: Path | None, batch: Sequence[Any]) -> Opened:
 
 def _work_for(
     connection: Connection,
-    ended: Connection,
+    receiver: Connection,
     polite: bool,
 ) -> None:
     """Answer each (task, batch) with (result, None) or (None, what was raised). First come the
     settings, the folder of the pictures and what the scorer has prepared."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the calling process, which ends this
-    threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(receiver,), daemon=True).start()
     if polite and hasattr(os, "nice"):
         os.nice(_NICENESS)
     try:
-        settings, root, prepared = connection.recv()
+        settings, root, preparation = connection.recv()
     except (EOFError, OSError):
         return
     engine = Engine(settings)
-    engine.scorer.take_over(prepared)
+    engine.scorer.take_over(preparation)
     with suppress(EOFError, OSError):
         while True:
             task, batch = connection.recv()
@@ -377,9 +377,9 @@ def _pickle_problem(problem: Exception) -> Any:
     return answer
 
 
-def _end_with(ended: Connection) -> None:
+def _end_with(receiver: Connection) -> None:
     """End this process, whatever it is doing, when the other end of the pipe is closed: by
     `Workers`, or by the system because the calling process was killed."""
     with suppress(EOFError, OSError):
-        ended.recv()
+        receiver.recv()
     leave_at_once()

@@ -63,19 +63,19 @@ class PrefixCaptioner(VisionToText):
         return logits
 
     def generate(
-        self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
+        self, memory: torch.Tensor, input_ids: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
-        inputs = self.model.embed(memory[:, 0], begun[:, 1:])
+        inputs = self.model.embed(memory[:, 0], input_ids[:, 1:])
         end = self.clipcap.end
-        room = self.model.positions - (begun.shape[1] - 1)
+        room = self.model.positions - (input_ids.shape[1] - 1)
         if room < 1:
-            return begun
+            return input_ids
         continuation = self.model.language_model.generate(
             inputs_embeds=inputs, attention_mask=inputs.new_ones(inputs.shape[:2]).long(),
             num_beams=BEAMS, do_sample=False, max_new_tokens=min(max_new_tokens, room),
             eos_token_id=end, pad_token_id=end,
         )  # fmt: skip
-        return torch.cat([begun, continuation], 1)
+        return torch.cat([input_ids, continuation], 1)
 
 
 def load_prefix_captioner(name: str, device: str, scorer: Scorer | None = None) -> PrefixCaptioner:

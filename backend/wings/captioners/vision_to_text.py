@@ -71,12 +71,12 @@ class VisionToText(Captioner):
         return states
 
     def generate(
-        self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
+        self, memory: torch.Tensor, input_ids: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
         from transformers.modeling_outputs import BaseModelOutput
 
         token_ids: torch.Tensor = self.model.generate(
-            encoder_outputs=BaseModelOutput(last_hidden_state=memory), decoder_input_ids=begun,
+            encoder_outputs=BaseModelOutput(last_hidden_state=memory), decoder_input_ids=input_ids,
             num_beams=BEAMS, max_new_tokens=max_new_tokens,
         )  # fmt: skip
         return token_ids

@@ -166,10 +166,10 @@ def _values(row: TableRow, url_name: str, caption_name: str) -> dict[str, Any]:
     }
 
 
-def _column(values: dict[str, Any], wanted: str | None, usual: tuple[str, ...], what: str) -> str:
+def _column(values: dict[str, Any], choice: str | None, usual: tuple[str, ...], what: str) -> str:
     lower = {name.strip().lower(): name for name in reversed(list(values))}
-    column = wanted if wanted in values else next((lower[n] for n in usual if n in lower), None)
-    if column is None or (wanted is not None and wanted not in values):
+    column = choice if choice in values else next((lower[n] for n in usual if n in lower), None)
+    if column is None or (choice is not None and choice not in values):
         raise DatasetFormatError(
             f"The table has no column with the {what}. Its columns: {', '.join(values)}.",
             terminal=f"Name it with --{'url' if what == 'address' else what}-column.",
@@ -198,7 +198,7 @@ def _write_image(out: Path, row: int, data: bytes, ending: str) -> str:
     name = f"images/{row // _A_FOLDER:05d}/{row:09d}{ending}"
     target = out / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    with replacement(target, flushed=False) as part:
+    with replacement(target, is_flushed=False) as part:
         part.write_bytes(data)
     return name
 

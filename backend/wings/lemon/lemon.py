@@ -130,8 +130,8 @@ class LemonScorer(InSessions):
     def prepared(self) -> tuple[NeighbourBank, LemonParameters]:
         return self.neighbours(), self.parameters
 
-    def take_over(self, prepared: tuple[NeighbourBank, LemonParameters]) -> None:
-        self.bank, self.parameters = prepared
+    def take_over(self, preparation: tuple[NeighbourBank, LemonParameters]) -> None:
+        self.bank, self.parameters = preparation
 
     def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
         return [self._state(vector, -1) for vector in self.base.encode_images(images)]

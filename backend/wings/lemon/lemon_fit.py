@@ -147,7 +147,7 @@ class LabelledPairs:
 
 def fit_to_auc(
     bank: NeighbourBank,
-    labelled: LabelledPairs,
+    pairs: LabelledPairs,
     start: LemonParameters = FIX,
     seed: int = 0,
 ) -> LemonParameters:
@@ -158,18 +158,18 @@ def fit_to_auc(
     """
     from sklearn.metrics import roc_auc_score
 
-    _check(labelled)
-    distances = Distances(bank, labelled, start.neighbours, start.euclidean)
+    _check(pairs)
+    distances = Distances(bank, pairs, start.neighbours, start.euclidean)
     rng = np.random.default_rng(seed)
     low, high = np.log(np.array([_RANGES[name] for name in _NAMES])).T
     best = np.log([max(getattr(start, name), 1e-3) for name in _NAMES])
-    best_auc = roc_auc_score(labelled.wrong, distances.of(np.exp(best)))
+    best_auc = roc_auc_score(pairs.wrong, distances.of(np.exp(best)))
     spread = (high - low) / 2
     for _ in range(_ROUNDS):
         centre = best if spread[0] < (high - low)[0] / 2 else (low + high) / 2
         for _ in range(_DRAWS // _ROUNDS):
             candidate = np.clip(rng.uniform(centre - spread, centre + spread), low, high)
-            auc = roc_auc_score(labelled.wrong, distances.of(np.exp(candidate)))
+            auc = roc_auc_score(pairs.wrong, distances.of(np.exp(candidate)))
             if auc > best_auc:
                 best, best_auc = candidate, auc
         spread = spread / 2
@@ -178,7 +178,7 @@ def fit_to_auc(
 
 def fit_as_published(
     bank: NeighbourBank,
-    labelled: LabelledPairs,
+    pairs: LabelledPairs,
     start: LemonParameters = FIX,
     counts: Sequence[int] = COUNTS,
 ) -> LemonParameters:
@@ -192,21 +192,21 @@ def fit_as_published(
     """
     from scipy.optimize import minimize
 
-    _check(labelled)
+    _check(pairs)
     best, best_f1 = start, -1.0
     usable = sorted({min(count, len(bank) - 1) for count in counts})
     for euclidean, count in product((False, True), usable):
-        distances = Distances(bank, labelled, count, euclidean)
+        distances = Distances(bank, pairs, count, euclidean)
 
         def loss(values: Hyperparameters, distances: "Distances" = distances) -> float:
-            return -float(best_f1_of(labelled.wrong, distances.of(values)[None])[0])
+            return -float(best_f1_of(pairs.wrong, distances.of(values)[None])[0])
 
         minima = [
             minimize(loss, np.full(len(_NAMES), begin), method=method)
             for begin, method in product(_STARTS, _METHODS)
         ]
         ends = [(-float(result.fun), np.asarray(result.x)) for result in minima]
-        ends.append(distances.best_of_grid(labelled.wrong))
+        ends.append(distances.best_of_grid(pairs.wrong))
         f1, values = max(ends, key=lambda end: end[0])
         if f1 > best_f1:
             best_f1 = f1
@@ -300,9 +300,9 @@ class Distances:
             return d_n, d_m
 
 
-def _check(labelled: LabelledPairs) -> None:
-    wrong = int(labelled.wrong.sum())
-    right = len(labelled.wrong) - wrong
+def _check(pairs: LabelledPairs) -> None:
+    wrong = int(pairs.wrong.sum())
+    right = len(pairs.wrong) - wrong
     if min(right, wrong) < _FEWEST:
         raise TrainingError(
             f"Fitting LEMoN needs at least {_FEWEST} right and {_FEWEST} wrong pairs; there are "

@@ -270,7 +270,7 @@ class _Pictures:
             self._check(len(content))
             self._bytes += len(content)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with replacement(target, flushed=False) as part:
+        with replacement(target, is_flushed=False) as part:
             part.write_bytes(content)
 
 

@@ -278,15 +278,15 @@ def report_of(
     facts: Sequence[Facts],
     shards: int,
     scored_now: int,
-    failed: Mapping[str, str] | None = None,
+    failures: Mapping[str, str] | None = None,
 ) -> ShardsReport:
-    """`facts`: of the shards with a result; `failed`: why others have none, by name."""
+    """`facts`: of the shards with a result; `failures`: why others have none, by name."""
     return ShardsReport(
         shards=shards,
         scored_now=scored_now,
         pairs=sum(fact["pairs"] for fact in facts),
         left_out=sum(fact["left_out"] for fact in facts),
-        failed=tuple(f"{name}: {why}" for name, why in sorted((failed or {}).items())),
+        failed=tuple(f"{name}: {why}" for name, why in sorted((failures or {}).items())),
         stale=tuple(file.name for file in out.files() if file.name.endswith(STALE)),
         out=str(out),
     )
@@ -318,14 +318,14 @@ def _work_folder(engine: Engine, out: Location, shards: Sequence[StoredFile]) ->
 
 
 def _workers(
-    engine: Engine, devices: Devices | Cluster, shards: int, reported: LastReport
+    engine: Engine, devices: Devices | Cluster, shards: int, last_report: LastReport
 ) -> Workers | RayWorkers:
     if isinstance(devices, Cluster):
         return RayWorkers(engine, devices)
     if shards == 1:  # its batches are shared instead
         return Workers(engine, None)
     several = choose_processes(devices, engine, WORTH_A_PROCESS * (shards - 1))
-    return Workers(engine, None, several, reported.repeat)
+    return Workers(engine, None, several, last_report.repeat)
 
 
 def check_places(source: Location, out: Location) -> None:
@@ -500,20 +500,20 @@ def failures_in(out: Location) -> dict[str, str]:
     return dict(json.loads(out.read(_MANIFEST) or b"{}").get("failed", {}))
 
 
-def write_manifest(out: Location, facts: dict[str, Facts], failed: dict[str, str]) -> None:
+def write_manifest(out: Location, facts: dict[str, Facts], failures: dict[str, str]) -> None:
     versions = {file.name: file.version for file in out.files()}
     for shard, fact in facts.items():
         fact["result"] = versions.get(result_of(shard), "")
-    content = {"shards": facts, "failed": failed}
+    content = {"shards": facts, "failed": failures}
     out.write(_MANIFEST, json.dumps(content, indent=1, sort_keys=True).encode())
 
 
 def _write_in_turn(
-    out: Location, facts: dict[str, Facts], failed: dict[str, str], leases: Leases
+    out: Location, facts: dict[str, Facts], failures: dict[str, str], leases: Leases
 ) -> None:
     while leases.claim(_MANIFEST) is None:
         pass  # a claim that met another pauses
-    write_manifest(out, facts, failed)
+    write_manifest(out, facts, failures)
     leases.give_back(_MANIFEST)
 
 

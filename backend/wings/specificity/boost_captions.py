@@ -273,16 +273,16 @@ class BoostWork:
             )
 
     def judge_guarded(
-        self, row: QueueRow, context: CorrectionContext, boost: Boost, guarded: GuardedProposal
+        self, row: QueueRow, context: CorrectionContext, boost: Boost, proposal: GuardedProposal
     ) -> tuple[Suggestion, tuple[int, ...], float, str]:
         """The suggestion, its picture's ranks (before, after, of), the gain in specificity, and why
         it is not offered."""
         suggestions = self.corrector.judge(
-            context, {guarded.caption: self.booster.proposer(boost.kind)}
+            context, {proposal.caption: self.booster.proposer(boost.kind)}
         )
         suggestion = suggestions[0]
         with self.engine.lock:
-            ranks = self.judge.ranks_of(row.pair_id, [row.caption, guarded.caption])
+            ranks = self.judge.ranks_of(row.pair_id, [row.caption, proposal.caption])
         if not ranks:
             return suggestion, (), 0.0, "its picture has no vector"
         (before, rank, of), (after, new_rank, _) = ranks

@@ -345,7 +345,7 @@ def _contradictions(boost: Boost, text: str, human: Sequence[str]) -> list[Unanc
     return [
         *conflicts(text, human),
         *misplaced_negations(text, human[:1]),
-        *misplaced_negations(text, boost.sources, unmentioned=bool(boost.sources)),
+        *misplaced_negations(text, boost.sources, with_unmentioned=bool(boost.sources)),
     ]
 
 
@@ -364,10 +364,10 @@ def keeps(p_before: float | None, p_after: float | None, gain: float, rank_gain:
     return ""
 
 
-def unsupported_words(boost: Boost, guarded: GuardedProposal, human: Sequence[str]) -> int:
+def unsupported_words(boost: Boost, proposal: GuardedProposal, human: Sequence[str]) -> int:
     """Words of a proposal after the guard that occur in none of its sources; for a Visual, which
     has no sources, in no human caption."""
-    return len(find_unsupported(guarded.caption, boost.sources or human))
+    return len(find_unsupported(proposal.caption, boost.sources or human))
 
 
 def worth(gain: float, unsupported_words: int) -> float:

@@ -94,9 +94,11 @@ def _place_after(text: str, phrases: Sequence[Phrase], end: int) -> Phrase | Non
     return after if after is not None and kind_of(after.text(text)) == "place" else None
 
 
-def _with_denials(denied: Sequence[Denial], removal: set[int]) -> set[int]:
+def _with_denials(denials: Sequence[Denial], removal: set[int]) -> set[int]:
     """Add all words of each denial of which any word is removed."""
-    return removal.union(*(denial.words for denial in denied if removal.intersection(denial.words)))
+    return removal.union(
+        *(denial.words for denial in denials if removal.intersection(denial.words))
+    )
 
 
 def _with_carriers(caption: Caption, removal: set[int]) -> set[int]:
@@ -229,11 +231,11 @@ def _touch(caption: Caption, end: int, start: int) -> bool:
     return start >= end and all(w.lower() in _ARTICLES for w in caption.words[end:start])
 
 
-def _text_without(caption: Caption, removal: set[int], exchanged: dict[int, str]) -> str:
+def _text_without(caption: Caption, removal: set[int], replacements: dict[int, str]) -> str:
     replaced_text = caption.replace(
-        {place: exchanged.get(place, "") for place in removal if place in exchanged}
+        {place: replacements.get(place, "") for place in removal if place in replacements}
     )
-    if not exchanged:
+    if not replacements:
         return " ".join(caption.without(removal).split())
     again = Caption.parse(replaced_text)
-    return " ".join(again.without(removal - set(exchanged)).split())
+    return " ".join(again.without(removal - set(replacements)).split())

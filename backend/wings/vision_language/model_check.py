@@ -168,14 +168,14 @@ def _first_question(store: Store, dataset_id: int) -> tuple[PairRow, Question]:
 
 
 def _extent(
-    store: Store, dataset_id: int, share: float, answered: int
+    store: Store, dataset_id: int, share: float, answered_count: int
 ) -> tuple[int, int, int, int]:
     """Pairs of the dataset, those still to be asked about, and the questions, at least and at
     most: one about each claim, and one without each of the most suspect words of a doubtful one."""
     with store.reading() as session:
         total = pair_queries.counts(session, dataset_id).total
         counts = claim_queries.count_claims(session, dataset_id)
-    pairs = max(0, math.ceil(share * total) - answered)
+    pairs = max(0, math.ceil(share * total) - answered_count)
     fewest = round(pairs * max(1.0, counts.claims / max(1, total)))
     return total, pairs, fewest, fewest + WORDS * pairs
 
@@ -318,7 +318,7 @@ def _run(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> RunRow:
 
 
 def _take_effect(
-    store: Store, dataset_id: int, run: RunRow, scored: RunRow
+    store: Store, dataset_id: int, run: RunRow, scoring_run: RunRow
 ) -> dict[int, ModelAnswerRow]:
     """Use the run's answers instead of those of an earlier one; returns them."""
     ids, p_errors, before = list[int](), list[float](), dict[int, float]()
@@ -345,6 +345,6 @@ def _take_effect(
             lambda session: signal_queries.save_signs(session, dataset_id, signs),
         )  # fmt: skip
     if active is not None:
-        renew_suspects(store, scored, active.id, sorted(opinions))
+        renew_suspects(store, scoring_run, active.id, sorted(opinions))
     measure_disagreement(store, dataset_id)
     return opinions

@@ -196,7 +196,7 @@ class PictureMemories:
         more_rows = len(self._rows) - len(self._begin)
         self._begin = F.pad(self._begin, (0, len(new), 0, more_rows))
 
-    def _count(self, depths: Slots, wanted: int, length: int) -> None:
-        self._work.sequences += wanted
+    def _count(self, depths: Slots, sequences: int, length: int) -> None:
+        self._work.sequences += sequences
         self._work.tokens += len(depths)
         self._work.attended += int((depths + 1).sum()) + len(depths) * length

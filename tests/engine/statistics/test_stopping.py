@@ -67,7 +67,7 @@ def test_estimates_agree_with_cases_computed_by_hand() -> None:
     assert remaining_errors(0.4, 1000, 0, 0, 0) is None
     # Every pair is decided: some of them were no sample, as those that somebody is unsure about.
     for counts in ((0, 0, 0, 0), (10, 9, 2, 2)):
-        decided = remaining_errors(None, *counts, undecided=0)
+        decided = remaining_errors(None, *counts, undecided_count=0)
         assert decided is not None
         assert (decided.errors, decided.low, decided.high) == (0, 0, 0)
     few = remaining_errors(0.4, 1000, 5, 0, 0)

@@ -159,7 +159,7 @@ class BlipText:
     def _through(
         self,
         states: torch.Tensor,
-        projected: torch.Tensor,
+        projections: torch.Tensor,
         packing: Packing,
         work: Work,
         images: Memories | Views | None,
@@ -176,8 +176,8 @@ class BlipText:
                 queries = layer.query_key_value.rows(0, width)(states)
                 context = attention.of_one_token(queries, keys_and_values)
             else:
-                projected = layer.query_key_value(states) if number else projected
-                context = attention.within_texts(projected)
+                projections = layer.query_key_value(states) if number else projections
+                context = attention.within_texts(projections)
             states = layer.norm(layer.output(context) + states)
             if images is not None:
                 image_context = attention.to_images(

@@ -259,10 +259,10 @@ class PrefixReader:
         ]
 
     def _compute(
-        self, slots: Slots, group_of: Slots, requested: set[int], vectors: dict[int, torch.Tensor]
+        self, slots: Slots, group_of: Slots, end_slots: set[int], vectors: dict[int, torch.Tensor]
     ) -> None:
         tower, tree, work = self.tower, self.tree, self.work
-        is_end = np.array([slot in requested for slot in slots.tolist()])
+        is_end = np.array([slot in end_slots for slot in slots.tolist()])
         segments = self._segments(slots, group_of, is_end)
         end_rows = torch.from_numpy(np.flatnonzero(is_end)).to(tower.device)
         where = torch.from_numpy(slots).to(tower.device)

@@ -24,14 +24,14 @@ class PackedAttention(Protocol):
         """The row of each text's first token, [texts]."""
         ...
 
-    def within_texts(self, projected: torch.Tensor) -> torch.Tensor:
-        """Self-attention. `projected`: queries, keys and values, [tokens, 3 width]; the result
+    def within_texts(self, projections: torch.Tensor) -> torch.Tensor:
+        """Self-attention. `projections`: queries, keys and values, [tokens, 3 width]; the result
         [tokens, width]."""
         ...
 
-    def of_one_token(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
+    def of_one_token(self, queries: torch.Tensor, projections: torch.Tensor) -> torch.Tensor:
         """Self-attention of one token of each text to all of it. `queries`: theirs, [texts, width];
-        `projected`: keys and values of all tokens, [tokens, 2 width]."""
+        `projections`: keys and values of all tokens, [tokens, 2 width]."""
         ...
 
     def to_images(self, queries: torch.Tensor, layer: int, of_first: bool) -> torch.Tensor:
@@ -52,20 +52,20 @@ class SeparateAttention:
         self._runs = packing.runs(image_of)
         self._stretches = packing.stretches(image_of) if images is not None else []
 
-    def within_texts(self, projected: torch.Tensor) -> torch.Tensor:
-        context = projected.new_empty(len(projected), projected.shape[1] // 3)
+    def within_texts(self, projections: torch.Tensor) -> torch.Tensor:
+        context = projections.new_empty(len(projections), projections.shape[1] // 3)
         for run in self._runs:
             part = slice(run.start, run.stop)
-            query, key, value = self._split(projected[part], 3, run)
+            query, key, value = self._split(projections[part], 3, run)
             output = scaled_dot_product_attention(query, key, value)
             self._split(context[part], 1, run)[0].copy_(output)
         return context
 
-    def of_one_token(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
+    def of_one_token(self, queries: torch.Tensor, projections: torch.Tensor) -> torch.Tensor:
         context = torch.empty_like(queries)
         for run in self._runs:
             texts = slice(run.first, run.last)
-            key, value = self._split(projected[run.start : run.stop], 2, run)
+            key, value = self._split(projections[run.start : run.stop], 2, run)
             query = _by_head(queries[texts], 1, run.last - run.first, 1, self._heads)[0]
             output = scaled_dot_product_attention(query, key, value)
             _by_head(context[texts], 1, run.last - run.first, 1, self._heads)[0].copy_(output)
@@ -161,9 +161,9 @@ class Grid:
         lines, longest = self.rows.shape
         return _by_head(cells, parts, lines, longest, heads)
 
-    def pack(self, attended: torch.Tensor) -> torch.Tensor:
+    def pack(self, context: torch.Tensor) -> torch.Tensor:
         """[lines, heads, longest, head width] as [rows, width]."""
-        return attended.transpose(1, 2)[self.lines, self.columns].flatten(1)
+        return context.transpose(1, 2)[self.lines, self.columns].flatten(1)
 
 
 class PaddedAttention:
@@ -200,12 +200,12 @@ class PaddedAttention:
         """The row of each text's first token, [texts]."""
         return self._texts.rows[:, 0]
 
-    def within_texts(self, projected: torch.Tensor) -> torch.Tensor:
-        query, key, value = self._texts.pad(projected, 3, self._heads)
+    def within_texts(self, projections: torch.Tensor) -> torch.Tensor:
+        query, key, value = self._texts.pad(projections, 3, self._heads)
         return self._texts.pack(scaled_dot_product_attention(query, key, value, self._mask))
 
-    def of_one_token(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
-        key, value = self._texts.pad(projected, 2, self._heads)
+    def of_one_token(self, queries: torch.Tensor, projections: torch.Tensor) -> torch.Tensor:
+        key, value = self._texts.pad(projections, 2, self._heads)
         query = _by_head(queries, 1, len(queries), 1, self._heads)[0]
         return scaled_dot_product_attention(query, key, value, self._is_token).flatten(1)
 
