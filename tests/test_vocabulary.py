@@ -16,18 +16,15 @@ EMPTY = {
 }  # fmt: skip
 #: Participles that, alone, do not say what a variable or an argument holds.
 PARTICIPLES = {
-    "added", "asked", "chosen", "given", "gone", "kept", "known", "listed", "made", "read",
-    "removed", "seen", "shown", "stored", "taken", "written",
-}  # fmt: skip
-#: More of them, which no variable is called; an argument may be.
-NO_VARIABLE = PARTICIPLES | {
-    "begun", "computed", "counted", "described", "drawn", "held", "judged", "loaded", "marked",
-    "named", "opened", "ranked", "sampled", "started",
+    "added", "asked", "begun", "chosen", "computed", "counted", "described", "drawn", "given",
+    "gone", "held", "judged", "kept", "known", "listed", "loaded", "made", "marked", "named",
+    "opened", "ranked", "read", "removed", "sampled", "scored", "seen", "shown", "started",
+    "stored", "taken", "wanted", "written",
 }  # fmt: skip
 #: The folders that have none; add to these, never take away.
 WITHOUT_PARTICIPLES = ("backend", "db", "traced_ui")
-#: Also the option's name, and the key in stored jobs.
-ALLOWED = {"gone"}
+#: An option of exports that stored jobs name, and a field of stored classifiers.
+ALLOWED = {"gone", "held"}
 #: Forbidden as parts of names, with the standard terms to use instead.
 INSTEAD = {
     "told": "message, label, text", "lot": "random, rng", "lots": "random, rng",
@@ -104,7 +101,7 @@ def bare_participles(source: str) -> list[str]:
         elif isinstance(node, ast.arg) and node.arg.strip("_") in PARTICIPLES:
             names.append(node.arg)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            is_variable = id(node) not in fields and node.id.strip("_") in NO_VARIABLE
+            is_variable = id(node) not in fields and node.id.strip("_") in PARTICIPLES
             names += [node.id] * is_variable
     return names
 

@@ -429,9 +429,9 @@ _JOBS = tuple(
     if operation.is_started_by_kind
 )  # fmt: skip
 if TYPE_CHECKING:
-    JobWanted = Options
+    JobBody = Options
 else:
-    JobWanted = Annotated[Union[_JOBS], Field(discriminator="kind")]  # noqa: UP007
+    JobBody = Annotated[Union[_JOBS], Field(discriminator="kind")]  # noqa: UP007
 
 
 def put_verdict(
@@ -495,14 +495,12 @@ def preview_rule(
     return RulePreview.model_validate({**vars(plan), "sample": sample})
 
 
-def give_rule(
-    caller: Writer, dataset: Id, wanted: RuleBody, response: Response
-) -> RuleReport | Job:
+def give_rule(caller: Writer, dataset: Id, body: RuleBody, response: Response) -> RuleReport | Job:
     """One verdict for all pairs of a queue, by a rule: nobody's opinion, undone by one `undo`. A
     long one answers with its job. 412 if more pairs match than the preview's number."""
     outcome = caller.workspace.decide_all(
-        caller.find(dataset), wanted.queue, wanted.verdict, wanted.number, caller.author,
-        wanted.replaces,
+        caller.find(dataset), body.queue, body.verdict, body.number, caller.author,
+        body.replaces,
     )  # fmt: skip
     if isinstance(outcome, JobView):
         response.status_code = HTTPStatus.ACCEPTED
@@ -515,19 +513,19 @@ def tags(caller: Reader, dataset: Id) -> dict[str, int]:
     return caller.workspace.review.tags(caller.find(dataset))
 
 
-def tag(caller: Writer, dataset: Id, wanted: TagBody) -> list[int]:
+def tag(caller: Writer, dataset: Id, body: TagBody) -> list[int]:
     """Tag pairs, or take the tag from them; the pairs that have changed."""
-    among = QueueFilter(caller.find(dataset), among=tuple(wanted.pairs))
-    rows = caller.workspace.review.queue_page(among, None, len(wanted.pairs)).rows
+    among = QueueFilter(caller.find(dataset), among=tuple(body.pairs))
+    rows = caller.workspace.review.queue_page(among, None, len(body.pairs)).rows
     pair_ids = [row.pair_id for row in rows]
-    if others := sorted({*wanted.pairs} - {*pair_ids}):
+    if others := sorted({*body.pairs} - {*pair_ids}):
         raise SettingsError(f"This dataset has no pair {others[0]}. Nothing was tagged.")
-    return caller.workspace.review.tag(pair_ids, wanted.name, caller.author, wanted.remove)
+    return caller.workspace.review.tag(pair_ids, body.name, caller.author, body.remove)
 
 
-def rename_tag(caller: Writer, dataset: Id, wanted: TagRenameBody) -> dict[str, int]:
+def rename_tag(caller: Writer, dataset: Id, body: TagRenameBody) -> dict[str, int]:
     """Rename a tag, or merge it into one that exists; the dataset's tags afterwards."""
-    caller.workspace.review.rename_tag(caller.find(dataset), wanted.name, wanted.new, caller.author)
+    caller.workspace.review.rename_tag(caller.find(dataset), body.name, body.new, caller.author)
     return tags(caller, dataset)
 
 
@@ -541,22 +539,22 @@ def job(caller: Reader, job: Id) -> Job:
     return Job.of(caller.workspace.jobs.job(job))
 
 
-def start_job(caller: Writer, dataset: Id, wanted: JobWanted) -> Job:
+def start_job(caller: Writer, dataset: Id, body: JobBody) -> Job:
     """Start a job on a dataset."""
-    options = wanted.model_dump(exclude_unset=True)
+    options = body.model_dump(exclude_unset=True)
     job_id = caller.workspace.jobs.start(options.pop("kind"), caller.find(dataset), **options)
     return job(caller, job_id)
 
 
-def start_import(caller: Writer, wanted: ImportOptions) -> Job:
+def start_import(caller: Writer, body: ImportOptions) -> Job:
     """Import a dataset, with what its files do not say detected."""
-    options = wanted.model_dump(exclude_unset=True)
+    options = body.model_dump(exclude_unset=True)
     return job(caller, caller.workspace.jobs.start("import", None, **options))
 
 
-def start_export(caller: Writer, dataset: Id, wanted: ExportOptions) -> Job:
+def start_export(caller: Writer, dataset: Id, body: ExportOptions) -> Job:
     """Write an export in the background."""
-    options = wanted.model_dump(exclude_unset=True)
+    options = body.model_dump(exclude_unset=True)
     return job(caller, caller.workspace.jobs.start("export", caller.find(dataset), **options))
 
 

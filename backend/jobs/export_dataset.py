@@ -585,8 +585,8 @@ def _pairs(
 def _enrichments(
     store: Store, choice: ExportChoice, pairs: Sequence[PairRow], run_id: int | None
 ) -> dict[int, Enrichment]:
-    wanted = choice.captions == "enriched"
-    pair_ids = [pair.id for pair in pairs if wanted and pair.decision in (None, "correct")]
+    is_enriched = choice.captions == "enriched"
+    pair_ids = [pair.id for pair in pairs if is_enriched and pair.decision in (None, "correct")]
     enriched_pairs = {pair.id: pair for pair in pairs if pair.judgement == ENRICHED}
     enrichments: dict[int, Enrichment] = {}
     if not pair_ids and not enriched_pairs:

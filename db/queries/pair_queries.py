@@ -463,12 +463,12 @@ def _count_by_judgement(session: Session, dataset_id: int) -> Select[str | None,
 
 def counts(session: Session, dataset_id: int) -> DatasetCounts:
     """Totals of one dataset."""
-    total, scored = totals(session, dataset_id)
+    total, scored_pairs = totals(session, dataset_id)
     rows = session.execute(_count_by_judgement(session, dataset_id))
     by_decision = {decision: number for decision, number in rows if decision is not None}
     return DatasetCounts(
         total=total,
-        scored=scored,
+        scored=scored_pairs,
         reviewed=sum(by_decision.values()),
         errors_found=sum(number for name, number in by_decision.items() if is_wrong(name)),
         by_decision=by_decision,

@@ -131,7 +131,7 @@ def test_the_number_of_processes_can_be_chosen() -> None:
     assert ScoreCommand(devices="cpu").where() == Devices(("cpu",))
 
 
-#: A job whose other process writes its id and sleeps. Of a few batches, the main process would do all.
+#: A job whose other process writes its id and sleeps. A few batches, the main process would take.
 _SLEEPING = """
 from pathlib import Path
 from backend.jobs.scoring.workers import Devices, Workers
