@@ -263,17 +263,23 @@ def load(page: Page, site: Site, query: str = "") -> None:
     page.wait_for_selector("#traced-stage [data-pair]", timeout=PATIENCE)
 
 
+#: What a page shows as soon as it is drawn.
+CONTENT = "#traced-stage [data-pair], #traced-stage .empty, #traced-content"
+
+
 def go_to(page: Page, name: str) -> None:
-    """Open a page by its name, as people do: its room, then its part of the room."""
-    wanted = next(page for page in rooms.PAGES if page.name == name)
-    room, link = rooms.room_of(wanted), page.locator(f"a[data-page='{wanted.path}']").first
+    """Open a page by its name, as people do: its room, then its part of the room, each once the
+    page before is drawn."""
+    target = next(page for page in rooms.PAGES if page.name == name)
+    room, link = rooms.room_of(target), page.locator(f"a[data-page='{target.path}']").first
     if room is not None and not link.count():
         part = room.pages[1 if room == rooms.DATASET else 0]
         page.locator(f"#traced-header a[data-page='{part.path}']").click()
         page.wait_for_url(at(part))
+        page.wait_for_selector(CONTENT)
     link.click()
-    page.wait_for_url(at(wanted))
-    page.wait_for_selector("#traced-stage [data-pair], #traced-stage .empty, #traced-content")
+    page.wait_for_url(at(target))
+    page.wait_for_selector(CONTENT)
 
 
 def at(page: rooms.Page) -> re.Pattern[str]:
