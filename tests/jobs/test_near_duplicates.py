@@ -92,14 +92,10 @@ def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
     assert workspace.review.open_pair(same.rows[0].pair_id).decision == "correct"
 
 
-@pytest.mark.parametrize("way", ["first", "sharpest", "best"])
+@pytest.mark.parametrize("way", ["first", "best"])
 def test_each_strategy_keeps_one_picture_of_every_group(workspace: Workspace, way: str) -> None:
     workspace.jobs.run("duplicates", 1, threshold=0.995)
     groups = pictures(workspace)
-    if way == "sharpest":
-        with pytest.raises(SettingsError, match="has not been measured"):
-            workspace.review.keep_in_all(1, way)
-        workspace.jobs.run("quality", 1)
     planned = workspace.review.keep_in_all(1, way, dry_run=True)
     assert pictures(workspace, only_open=True) == groups
     done = workspace.review.keep_in_all(1, way)
@@ -112,8 +108,6 @@ def test_each_strategy_keeps_one_picture_of_every_group(workspace: Workspace, wa
         (kept,) = (picture for picture in group.pictures if picture.stays)
         if way == "first":
             assert kept.rows[0].pair_id == min(p.rows[0].pair_id for p in group.pictures)
-        elif way == "sharpest":
-            assert kept.sharpness == max(picture.sharpness or 0 for picture in group.pictures)
         else:
             likely = [picture.rows[0].p_error or 0 for picture in group.pictures]
             assert kept.rows[0].p_error == min(likely)
