@@ -35,6 +35,7 @@ def keep_private() -> None:
 _PACKAGE = Path(__file__).resolve().parent
 #: Whether the program runs from its source tree rather than from an installed wheel.
 IS_CHECKOUT = not (_PACKAGE / "assets").is_dir()
-ASSETS = _PACKAGE.parent / "assets" if IS_CHECKOUT else _PACKAGE / "assets"
+#: Without links, as every path that somebody gives is read.
+ASSETS = (_PACKAGE.parent / "assets" if IS_CHECKOUT else _PACKAGE / "assets").resolve()
 MODELS = ASSETS / "models"
 DEMO = ASSETS / "demo"

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
+import app as program
 from backend.settings import load_settings
 from backend.version import VERSION
 from backend.workspace import Workspace
@@ -46,12 +48,8 @@ for line in sys.stdin.read().splitlines():
         os._exit(0)
     os.waitpid(process, 0)
 """
-HELP_OF = [
-    [], ["serve"], ["import"], ["download"], ["score"], ["correct"], ["distill"], ["train"],
-    ["select"], ["export"], ["progress"], ["noise"], ["evaluate"], ["icc"], ["bench"], ["doctor"],
-    ["backup"],
-    ["curators"], ["curators", "add"],
-]  # fmt: skip
+COMMANDS = typer.main.get_command(program.app).commands  # type: ignore[attr-defined]
+HELP_OF = [[], *([name] for name in COMMANDS), ["curators", "add"]]
 
 
 @pytest.fixture(scope="module")

@@ -125,13 +125,16 @@ class Asker:
         if not event["queue"]:
             return self.post("gradio_api/run/predict", body)
         self.http.post("gradio_api/queue/join", json=body)
+        output = ""
+        # To its end: Gradio takes a stream that is left before for a page that was closed, and may
+        # then drop the event that follows.
         with self.http.stream(
             "GET", "gradio_api/queue/data", params={"session_hash": self.page}
         ) as stream:
             for line in stream.iter_lines():
                 if '"process_completed"' in line:
-                    return plain(json.dumps(json.loads(line[5:])["output"]))
-        return ""
+                    output = plain(json.dumps(json.loads(line[5:])["output"]))
+        return output
 
 
 def plain(text: str) -> str:
