@@ -115,11 +115,6 @@ def follow(workspace: Workspace, job_id: int) -> Started:
     return job_id, job_html(workspace.jobs.job(job_id)), gr.Timer(active=True)
 
 
-def unfollow() -> tuple[None, str, gr.Timer]:
-    """No job, no status and a stopped timer."""
-    return None, "", gr.Timer(active=False)
-
-
 def drop_ended(jobs: Sequence[JobView]) -> list[JobView]:
     """Those that wait, run or are being cancelled, in the same order."""
     return [job for job in jobs if not job.has_ended]

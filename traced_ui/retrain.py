@@ -11,7 +11,7 @@ from backend.jobs.retrain import verdicts_missing
 from backend.learning_texts import learnt_in_words
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui import labels_form
-from traced_ui.jobs import IDLE, Started, begin, follow, job_html, starting, table, unfollow
+from traced_ui.jobs import IDLE, Started, begin, follow, job_html, starting, table
 from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
@@ -96,13 +96,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             gr.Timer(active=bool(classifiers and more)),
         )
 
-    def under_way(dataset_id: int | None) -> Started | tuple[None, str, gr.Timer]:
-        """Follow the dataset's unfinished training or adoption, also after a reload."""
+    def under_way(dataset_id: int | None) -> Started | tuple[Any, Any, Any]:
+        """Follow the dataset's unfinished training or adoption, also after a reload. If there is
+        none, nothing changes: the answer may come after that of a button pressed meanwhile."""
         for job in workspace.jobs.recent(1):
             is_here = job.dataset_id == dataset_id and job.kind in ("train", "adopt")
             if is_here and not job.has_ended:
                 return follow(workspace, job.id)
-        return unfollow()
+        return gr.skip(), gr.skip(), gr.skip()
 
     @starting
     def begin_training(dataset_id: int | None) -> Started:

@@ -15,6 +15,7 @@ from backend.workspace import QueueFilter, Workspace
 from research.bench.generated_store import generate
 from tests.traced_ui.conftest import workspace_in
 from traced_ui import patterns_page
+from traced_ui import retrain as retrain_page
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
 
@@ -76,6 +77,14 @@ def test_the_button_is_disabled_until_it_can_work(generated: Workspace) -> None:
         assert (button.interactive, timer.active) == (is_enough, not is_enough)
         assert ("to-go" in missing) is not is_enough
         judge(generated, FEWEST, "wrong")
+
+
+def test_a_job_that_starts_while_the_page_opens_stays_followed(generated: Workspace) -> None:
+    """What the page asks when it opens may be answered after the button that was pressed."""
+    with gr.Blocks() as blocks:
+        retrain_page.build(generated, PageDataset("1"))
+    under_way = next(_functions(blocks, "under_way"))
+    assert under_way(1) == (gr.skip(), gr.skip(), gr.skip())
 
 
 def _functions(blocks: gr.Blocks, name: str) -> Any:
