@@ -60,7 +60,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     with gr.Row(elem_id="train-decide"):
         keep = gr.Button("Keep the current one", visible=False, elem_id="keep")
         adopt = gr.Button("Use the new one", visible=False, elem_id="adopt")
-        start = gr.Button("Learn from my verdicts", variant="primary", elem_id="train-start")
+        start = gr.Button(
+            "Learn from my verdicts", variant="primary", interactive=False, elem_id="train-start"
+        )
         without = gr.Button("Learn without what misleads", visible=False, elem_id="train-without")
         missing = gr.HTML(elem_id="train-missing", padding=False)
     # Verdicts that are given in another window, or as labels below, enable the button.

@@ -261,6 +261,7 @@ def load(page: Page, site: Site, query: str = "") -> None:
     """Open the review page and wait until it is drawn."""
     page.goto(f"{site.address}/{query}")
     page.wait_for_selector("#traced-stage [data-pair]", timeout=PATIENCE)
+    wait_for_input(page)
 
 
 #: What a page shows as soon as it is drawn.
@@ -277,9 +278,24 @@ def go_to(page: Page, name: str) -> None:
         page.locator(f"#traced-header a[data-page='{part.path}']").click()
         page.wait_for_url(at(part))
         page.wait_for_selector(CONTENT)
+        wait_for_input(page)
     link.click()
     page.wait_for_url(at(target))
     page.wait_for_selector(CONTENT)
+    wait_for_input(page)
+
+
+def wait_for_input(page: Page) -> None:
+    """Wait until the page receives the mouse. On a busy machine Chromium 156 shows a new page for a
+    moment while what is pressed still goes to the page before, and is lost."""
+    page.evaluate(
+        "addEventListener('mousemove', () => { window.hasMouse = true; }, { capture: true })"
+    )
+    until = time.monotonic() + PATIENCE / 1000
+    while not page.evaluate("window.hasMouse ?? false"):
+        assert time.monotonic() < until, "the page never received the mouse"
+        page.mouse.move(1, 0)
+        page.mouse.move(0, 0)
 
 
 def at(page: rooms.Page) -> re.Pattern[str]:
