@@ -24,8 +24,9 @@ def field(
     a slider, text a box, and what is on or off a checkbox.
 
     `label`: by default the option's description. `choices`: as people call them, each with its
-    value. `component`: for a number. `more`: further arguments of the component; a `value` is where
-    an option without a default starts."""
+    value; without the wing of the default's, the first is chosen. `component`: for a number.
+    `more`: further arguments of the component; a `value` is where an option without a default
+    starts."""
     about = model.model_fields[name]
     kind = _kind(about.annotation)
     values = get_args(kind) if get_origin(kind) is Literal else ()
@@ -33,6 +34,8 @@ def field(
         "label": label or " ".join((about.description or "").split()),
         "value": about.default,
     }
+    if choices and about.default not in [value for _, value in choices]:
+        arguments["value"] = choices[0][1]
     arguments |= more
     if choices or values:
         return gr.Radio(list(choices) or list(values), **arguments)

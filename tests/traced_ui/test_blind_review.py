@@ -124,7 +124,7 @@ class Asker:
         }  # fmt: skip
         if not event["queue"]:
             return self.post("gradio_api/run/predict", body)
-        self.http.post("gradio_api/queue/join", json=body)
+        self.http.post("gradio_api/queue/join", json=body).raise_for_status()
         output = ""
         # To its end: Gradio takes a stream that is left before for a page that was closed, and may
         # then drop the event that follows.
