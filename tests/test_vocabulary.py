@@ -115,7 +115,8 @@ _VERBS = {"embed", "feed", "need", "seed"}
 
 
 def is_participle(name: str) -> bool:
-    """>>> [is_participle(name) for name in ("_opened", "seen", "embed", "open_file")]
+    """
+    >>> [is_participle(name) for name in ("_opened", "seen", "embed", "open_file")]
     [True, True, False, False]
     """
     word = name.strip("_")

@@ -6,6 +6,7 @@ ratios are comparable between machines.
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -384,10 +385,11 @@ def _range_of(words: str) -> tuple[int, int]:
     >>> _range_of("8-20")
     (8, 20)
     """
-    first, _, last = words.partition("-")
-    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
-        raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.")
-    return int(first), int(last)
+    with suppress(ValueError):
+        first, last = (int(part) for part in words.split("-"))
+        if 1 <= first <= last:
+            return first, last
+    raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.")
 
 
 def table(results: Sequence[ScoringMeasurement]) -> str:

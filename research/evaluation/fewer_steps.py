@@ -160,19 +160,19 @@ def _compare(
     band: tuple[int, int] | None,
     detector: bool = False,
 ) -> list[StepFigures]:
-    read = np.array([len(trajectory.first_step_scores) for trajectory in by_way[EXACT]])
-    low, high = band or (0, int(read.max(initial=0)))
-    rows = np.flatnonzero((low <= read) & (read <= high)).tolist()
+    word_counts = np.array([len(trajectory.first_step_scores) for trajectory in by_way[EXACT]])
+    low, high = band or (0, int(word_counts.max(initial=0)))
+    rows = np.flatnonzero((low <= word_counts) & (word_counts <= high)).tolist()
     if not rows:
         return []
     wrong = pairs.wrong[rows]
     exact = [by_way[EXACT][row] for row in rows]
-    exact_cost = sum(questions(int(read[row])) for row in rows)
+    exact_cost = sum(questions(int(word_counts[row])) for row in rows)
     figures = []
     for way, trajectories in by_way.items():
         subset = [trajectories[row] for row in rows]
         lazy = int(way.removeprefix("lazy ")) if way.startswith("lazy ") else None
-        cost = sum(questions(int(read[row]), lazy, way != FIRST) for row in rows)
+        cost = sum(questions(int(word_counts[row]), lazy, way != FIRST) for row in rows)
         gains = np.array([float(t.scores.max() - t.scores[0]) for t in subset])
         figures.append(
             StepFigures(

@@ -373,8 +373,8 @@ _SizedBags = list[tuple[int, list[tuple[int, ...]]]]
 def _given_bags(path: Path, sizes: Sequence[int], row_of: dict[str, int]) -> _SizedBags:
     """Raises DatasetError for a file that cannot be read or names unknown pictures."""
     files = files_of(path, sizes) if path.is_dir() else [path]
-    read = [rows_of(file, read_bags(file), row_of) for file in files]
-    return [(len(bags[0]) if bags else 0, bags) for bags in read]
+    bags_of_files = [rows_of(file, read_bags(file), row_of) for file in files]
+    return [(len(bags[0]) if bags else 0, bags) for bags in bags_of_files]
 
 
 def _mined_bags(

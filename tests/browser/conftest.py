@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    Locator,
     Page,
     Request,
     Route,
@@ -264,10 +265,6 @@ def load(page: Page, site: Site, query: str = "") -> None:
     wait_for_input(page)
 
 
-#: What a page shows as soon as it is drawn.
-CONTENT = "#traced-stage [data-pair], #traced-stage .empty, #traced-content"
-
-
 def go_to(page: Page, name: str) -> None:
     """Open a page by its name, as people do: its room, then its part of the room, each once the
     page before is drawn."""
@@ -275,13 +272,16 @@ def go_to(page: Page, name: str) -> None:
     room, link = rooms.room_of(target), page.locator(f"a[data-page='{target.path}']").first
     if room is not None and not link.count():
         part = room.pages[1 if room == rooms.DATASET else 0]
-        page.locator(f"#traced-header a[data-page='{part.path}']").click()
-        page.wait_for_url(at(part))
-        page.wait_for_selector(CONTENT)
-        wait_for_input(page)
+        _follow(page.locator(f"#traced-header a[data-page='{part.path}']"), part)
+    _follow(link, target)
+
+
+def _follow(link: Locator, target: rooms.Page) -> None:
+    """Press a link, and wait until its page is drawn and can be used."""
+    page = link.page
     link.click()
     page.wait_for_url(at(target))
-    page.wait_for_selector(CONTENT)
+    page.wait_for_selector("#traced-stage [data-pair], #traced-stage .empty, #traced-content")
     wait_for_input(page)
 
 

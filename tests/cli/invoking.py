@@ -5,9 +5,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import typer
 from typer.testing import CliRunner
 
 import app as program
+
+COMMANDS: dict[str, Any] = typer.main.get_command(program.app).commands  # type: ignore[attr-defined]
 
 
 def environment_of(scored: Path, folder: Path) -> dict[str, str]:

@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 
-import app as program
 from backend.settings import load_settings
 from backend.version import VERSION
 from backend.workspace import Workspace
+from tests.cli.invoking import COMMANDS
 from tests.datasets.folders import malformed
 from tests.fixtures import programs
 from tests.tree import chain_to
@@ -48,7 +47,6 @@ for line in sys.stdin.read().splitlines():
         os._exit(0)
     os.waitpid(process, 0)
 """
-COMMANDS = typer.main.get_command(program.app).commands  # type: ignore[attr-defined]
 HELP_OF = [[], *([name] for name in COMMANDS), ["curators", "add"]]
 
 

@@ -5,17 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.datasets.cells import split_proof
 from backend.errors import SettingsError
 from backend.jobs.picture_vectors import draw_map
 from backend.review.charts import map_of, region_of
 from backend.review.near_duplicates import groups_of
-from backend.review.views import DuplicatePicture
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
 from tests.fixtures.shared import SharedFolder
 from tests.fixtures.sizes import Sizes
-from tests.jobs.copied_pictures import PAIRS, score_copies
+from tests.jobs.copied_pictures import PAIRS, keep_and_undo, name_of, pictures, score_copies
 from tests.jobs.opening import CLIP, OpenWorkspace
 
 
@@ -30,16 +28,6 @@ def listed(workspace: Workspace, query: str) -> list[str]:
     assert fields is not None
     filter = workspace.review.filter_of(1, fields)
     return [row.external_id for row in workspace.review.queue_page(filter, limit=100).rows]
-
-
-def name_of(picture: DuplicatePicture) -> str:
-    return split_proof(picture.image_path)[0]
-
-
-def pictures(workspace: Workspace, only_open: bool = False) -> list[list[str]]:
-    view = groups_of(workspace.store, 1, only_open)
-    assert view is not None
-    return [[name_of(picture) for picture in group.pictures] for group in view.groups]
 
 
 def test_the_same_picture_is_found_in_any_file_format(workspace: Workspace, sizes: Sizes) -> None:
@@ -94,25 +82,15 @@ def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
 
 @pytest.mark.parametrize("way", ["first", "best"])
 def test_each_strategy_keeps_one_picture_of_every_group(workspace: Workspace, way: str) -> None:
+    """The sharpest: `tests/wings/quality`."""
     workspace.jobs.run("duplicates", 1, threshold=0.995)
-    groups = pictures(workspace)
-    planned = workspace.review.keep_in_all(1, way, dry_run=True)
-    assert pictures(workspace, only_open=True) == groups
-    done = workspace.review.keep_in_all(1, way)
-    assert done == planned
-    assert done.groups == len(groups)
-    assert pictures(workspace, only_open=True) == []
-    view = groups_of(workspace.store, 1)
-    assert view is not None
-    for group in view.groups:
+    for group in keep_and_undo(workspace, way):
         (kept,) = (picture for picture in group.pictures if picture.stays)
         if way == "first":
             assert kept.rows[0].pair_id == min(p.rows[0].pair_id for p in group.pictures)
         else:
             likely = [picture.rows[0].p_error or 0 for picture in group.pictures]
             assert kept.rows[0].p_error == min(likely)
-    assert workspace.review.undo(1).together == done.dropped  # pyrefly: ignore[missing-attribute]
-    assert pictures(workspace, only_open=True) == groups
     with pytest.raises(SettingsError, match="first, sharpest, best"):
         workspace.review.keep_in_all(1, "prettiest")
 

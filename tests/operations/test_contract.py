@@ -8,23 +8,20 @@ from typing import Any
 import fastapi
 import gradio as gr
 import pytest
-import typer
 from annotated_types import Ge, Gt, Le
 from fastapi.testclient import TestClient
 from pydantic.fields import FieldInfo
 
-import app as program
 from backend.errors import SettingsError
 from backend.operations.registry import OPERATIONS
 from backend.options import CommandLine, Options
 from backend.workspace import ExportChoice, Workspace
-from tests.cli.invoking import invoked
+from tests.cli.invoking import COMMANDS, invoked
 from tests.datasets.folders import malformed
 from tests.jobs.opening import opened
 from traced_ui import api
 from traced_ui.export import ExportPage, Fields
 
-COMMANDS: dict[str, Any] = typer.main.get_command(program.app).commands  # type: ignore[attr-defined]
 #: Operations with a command of their name; that of a model is in the group `models`.
 TYPED = sorted((OPERATIONS.keys() & COMMANDS.keys()) - {"download"})
 #: What each operation needs to be told, for those that need anything.
