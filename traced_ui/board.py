@@ -136,7 +136,8 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
                 page.refresh()
                 parts = page.parts()
             if not page.state.grid and page.state.pair is not None:
-                ahead = prefetch(page, post.have)
+                decided = {act.pair for act in post.verdicts if is_verdict(act.action)}
+                ahead = prefetch(page, post.have, is_leaving=page.state.pair in decided)
             if not post.redraw:
                 parts = {"queue": page.draw_queue()[0], "toast": page.toast}
         except Exception as error:  # the verdicts are already saved
@@ -150,9 +151,10 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
     }
 
 
-def prefetch(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
+def prefetch(page: OpenPage, have: dict[int, str], is_leaving: bool = False) -> dict[str, Any]:
     """The pairs that follow the one on the page: `order` lists them, `drawn` contains those that
-    the page does not have yet, `more`: whether the queue continues after them."""
+    the page does not have yet, `more`: whether the queue continues after them. `is_leaving`: the
+    one on the page has been decided, and is not held any longer."""
     state, filter = page.state, page.filter()
     assert state.pair is not None
     assert state.place is not None
@@ -166,11 +168,13 @@ def prefetch(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
             on_screen = [pair for pair in (state.pair, state.place) if pair is not None]
             rows, sample = page.review.mix_random(filter, rows, before, on_screen)
     if page.is_team:
+        following_pairs = [row.pair_id for row in rows]
         held_pairs = page.workspace.accounts.hold_each(
-            [state.pair, *(row.pair_id for row in rows)], page.author, state.held
-        )
+            following_pairs if is_leaving else [state.pair, *following_pairs],
+            page.author, state.held,
+        )  # fmt: skip
         state.held = list(held_pairs)
-        if state.pair not in held_pairs:
+        if not is_leaving and state.pair not in held_pairs:
             page.toast += note(OPEN_ELSEWHERE)
         rows = tuple(row for row in rows if row.pair_id in held_pairs)
     scoring = functools.cache(page.workspace.jobs.last_scoring)

@@ -242,6 +242,12 @@ def test_no_pair_is_prefetched_for_two_people(workspace: Workspace) -> None:
     assert set(ada.state.held) == {order[0], *done["ahead"]["order"]}
     assert first not in ada.state.held
     assert not set(ada.state.held) & of_ben
+    # Also while the picture of the next pair is loading: the page shows the decided one until then.
+    loading, order = ada.pair, following(ada)
+    assert not ada.post(ada.verdict(loading, "drop"), shown=loading)["returned"]
+    assert set(order) <= set(ada.state.held)
+    assert workspace.accounts.hold(loading, "Cid")
+    ada.post(shown=order[0])
     # Redraws by the server keep the prefetched pairs; going elsewhere releases them.
     before = ada.state.held
     ada.press("next")

@@ -199,7 +199,7 @@ export function decide(action, text = null) {
     outbox.push(verdictOf(action, text, button));
     isAdvancing = true;
     advance();
-    outbox.want();
+    if (isAdvancing) outbox.want();
   }
 }
 
@@ -255,7 +255,7 @@ function advance() {
   board().dataset.ready = ahead.ready;
   if (!isAdvancing) return;
   const next = ahead.behind === state.pair ? ahead.shift() : null;
-  if (next) { show(next); walk(); }
+  if (next) { show(next); outbox.want(); walk(); }
   else if (ahead.behind === state.pair && !ahead.entries.length && !ahead.hasMore) { isAdvancing = false; send("end"); }
   else stage()?.classList.add("leaving");
 }
