@@ -21,7 +21,20 @@ function follow() { document.querySelectorAll("#traced-header a[data-page], #tra
 let isUnsaved = false;  // what somebody has written into the guidelines
 addEventListener("input", ({ target }) => { isUnsaved ||= Boolean(target.closest("#guidelines-text")); });
 addEventListener("click", ({ target }) => { isUnsaved = Boolean(target.closest("#guidelines-example")) || (isUnsaved && !target.closest("#guidelines-save")); });
-addEventListener("beforeunload", (event) => { if (isUnsaved) event.preventDefault(); });
+
+// Gradio closes its streams whenever a page is left, takes those with an answer on its way for broken, and
+// loads the page again two seconds later. A page that the server has not sent by then is asked for again.
+let goingTo = "", isLeaving = false;
+const stay = () => { goingTo = ""; isLeaving = false; };
+addEventListener("pointerdown", stay, true);
+addEventListener("keydown", stay, true);
+addEventListener("click", ({ target }) => { goingTo = target.closest("a[href]:not([download], [target])")?.href ?? ""; });
+addEventListener("beforeunload", (event) => {
+  if (isUnsaved) { event.preventDefault(); stay(); }
+  if (goingTo && isLeaving) setTimeout(() => { isLeaving = false; go(goingTo); });
+  isLeaving = true;
+});
+function go(address) { goingTo = address; location.assign(address); }
 
 let asking = 0, stages = null;  // until the first answer
 async function look() {
@@ -65,7 +78,7 @@ function tell({ summary, share: text, failed }) {
 /** Open another dataset: the page may do that itself, otherwise its address is opened. */
 function choose(dataset) {
   const isTaken = !document.dispatchEvent(new CustomEvent("traced-dataset", { detail: Number(dataset), cancelable: true }));
-  if (!isTaken) location.assign(`${location.pathname}?dataset=${dataset}`);
+  if (!isTaken) go(`${location.pathname}?dataset=${dataset}`);
 }
 
 export function start() {
@@ -85,7 +98,7 @@ export function start() {
     look();
   });
   // A queue or a pair is opened in Review.
-  document.addEventListener("traced-visit", (event) => { if (!event.defaultPrevented) location.assign(`./${event.detail}`); });
+  document.addEventListener("traced-visit", (event) => { if (!event.defaultPrevented) go(`./${event.detail}`); });
   // Back may bring a page as it was: its streams are closed, and what it shows may have changed.
   addEventListener("pageshow", ({ persisted }) => { if (persisted) location.reload(); });
   follow();
