@@ -170,7 +170,8 @@ def claim_next(caller: Writer, dataset: Id, order: Text = "p_error") -> Pair | N
     """The next pair to judge, by default the one most likely to be wrong; null if none is left.
 
     One in ten is drawn at random: from these a detector learns the most. Its `sampling` says so;
-    pass it on with the verdict. If login is enabled, it is reserved for you for ten minutes.
+    pass it on with the verdict. If login is enabled, it is reserved for you for ten minutes, or
+    until you have judged it.
 
     Args:
         dataset: The dataset's id.
@@ -237,7 +238,14 @@ def decide(
         pair, version, verdict, corrected_caption or None, suggestion or None,
         author=caller.author, note=note, fingerprint=fingerprint, sampling=sampling,
     )  # fmt: skip
+    _release(caller, pair)
     return _verdict(act, fingerprint)
+
+
+def _release(caller: Writer, pair: int) -> None:
+    """Give a pair back that `claim_next` has reserved."""
+    if caller.name is not None:
+        caller.workspace.accounts.release(pair, caller.name)
 
 
 def judge_claim(
@@ -270,6 +278,7 @@ def judge_claim(
         verdict = review.remove_claim(
             pair, version, span, caller.author, fingerprint=fingerprint, sampling=sampling
         )
+        _release(caller, pair)
     else:
         verdict = review.label_claim(
             pair, version, span, _JUDGEMENTS[judgement], caller.author,

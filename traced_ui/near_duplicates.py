@@ -71,7 +71,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         return message, page_html(visible_workspace, dataset_id, groups_shown, place), place
 
     bus.keypress(
-        act, [dataset, show, after], [toast, page, after], queue=False, trigger_mode="multiple",
+        act, [dataset, show, after], [toast, page, after], trigger_mode="multiple",
         **QUIET,
     )  # fmt: skip
     redraw = (draw, [dataset, show], [toast, page, after])

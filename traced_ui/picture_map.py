@@ -123,7 +123,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             return note(explain_on_page(error), "error"), ""
         return "", ""
 
-    bus.keypress(act, [dataset], [region, card], queue=False, trigger_mode="multiple", **QUIET)
+    bus.keypress(act, [dataset], [region, card], trigger_mode="multiple", **QUIET)
     outputs = [chart, empty, hint, region, regions, tables, start]
     redraw = (draw, [dataset, layout, colour], outputs)
     gr.on(None, None, None, [layout], js=_IN_ADDRESS, api_visibility="private")

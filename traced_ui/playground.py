@@ -107,7 +107,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             steps = gr.HTML()
             abstract = gr.HTML()
 
-    options: dict[str, Any] = {**QUIET, "concurrency_limit": 2}
+    options: dict[str, Any] = {**QUIET, "queue": True, "concurrency_limit": 2}
     pair = [image, caption]
     outputs = [result, chart, steps, abstract]
     begins = _in_browser(

@@ -248,6 +248,10 @@ class Team:
             hold_queries.release(session, set(holds) - set(held_ids), curator)
             return held_ids
 
+    def release(self, pair_id: int, curator: str) -> None:
+        """Give a pair back that the curator has judged: others may be asked for their opinion."""
+        self._store.write(hold_queries.release, [pair_id], curator)
+
     def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
         """Assign a share of the pairs to `people` curators each. Raises SettingsError."""
         check_overlap(share, people)

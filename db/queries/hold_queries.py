@@ -1,5 +1,5 @@
-"""Holds: a pair on a curator's screen, or preloaded for it, is not given to others until its curator
-has judged it or moved on, or its hold expires."""
+"""Holds: a pair on a curator's screen, or preloaded for it, is not given to others until its
+curator has judged it or moved on, or its hold expires."""
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
@@ -70,5 +70,5 @@ def take_first(session: Session, filter: QueueFilter, curator: str) -> int | Non
 
 def release(session: Session, pair_ids: Collection[int], curator: str) -> None:
     """Release those of the pairs that this curator holds."""
-    for part in chunks(list(pair_ids), 1000):
-        session.execute(delete(Hold).where(Hold.pair_id.in_(part), Hold.curator == curator))
+    if pair_ids:
+        session.execute(delete(Hold).where(Hold.pair_id.in_(pair_ids), Hold.curator == curator))

@@ -66,7 +66,7 @@ from db.column_types import now
 from db.decisions import DECISIONS, SAMPLINGS, is_wrong, judgement
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
-from db.queries import hold_queries, opinion_queries
+from db.queries import opinion_queries
 from db.queries.blind_review import may_know_pair, pair_columns
 from db.queries.claim_labels import (
     ClaimLabel,
@@ -189,8 +189,7 @@ def add_verdict(
     note: str = "",
     sampling: str = "",
 ) -> VerdictRow:
-    """Decide a pair as seen at `expected_version`, and release the author's hold of it: others may
-    be asked for their opinion. Commits; needs a `writing()` session.
+    """Decide a pair as seen at `expected_version`. Commits; needs a `writing()` session.
 
     `settles`: an adjudicator ends a disagreement with it. Judging a pair *correct* whose caption
     has been edited in bulk accepts the edit: a *correction* that enriches. `sampling`: one of
@@ -218,7 +217,6 @@ def add_verdict(
                 raise MissingRow(f"Pair {pair_id} has no suggestion {suggestion_id}.")
             is_boost = kind == "boost"
         version = expected_version + 1
-        hold_queries.release(session, [pair_id], author)
         act = _write(
             session,
             VerdictEvent(
@@ -421,8 +419,8 @@ def add_verdicts(
 def add_all(
     session: Session, requests: Sequence[NewVerdict], *, author: str, batch: str | None = None
 ) -> BatchOutcome:
-    """Give many verdicts in one transaction, with one undo, and release the author's holds of
-    their pairs. Commits. `batch`: the id of verdicts given before, to be undone together with them.
+    """Give many verdicts in one transaction, with one undo. Commits. `batch`: the id of verdicts
+    given before, to be undone together with them.
 
     Pairs whose version has changed are skipped; *correct* accepts bulk edits, as in `add_verdict`.
     Raises MissingRow for an unknown pair and ValueError for an invalid verdict; then nothing is
@@ -459,7 +457,6 @@ def add_all(
             claim_labels=_kept_labels(labels, request.decision),
         )
         changes.append(_Change(act, author, when))
-    hold_queries.release(session, [change.act.pair_id for change in changes], author)
     _write_all(session, changes)
     session.commit()
     return _report(changes, request_of)

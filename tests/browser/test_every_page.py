@@ -275,7 +275,7 @@ def test_the_header_stays_where_it_is_while_a_job_runs(page: Page) -> None:
         show(page, "map")
         page.evaluate(WATCH_HEADER)
         # The poll that shows the job's end also shows that it ran.
-        with page.expect_response("**/gradio_api/queue/join*"):
+        with page.expect_response("**/gradio_api/run/predict*"):
             page.locator("#map-start").click()
         expect(page.locator("#traced-jobs-button [role=status]")).to_contain_text(": done")
         assert len(page.evaluate("headerPlaces")) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import APIResponse, Dialog, Page, Route, expect
 
-from tests.browser.conftest import Site, go_to, held
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_own_pictures import pictures
 from tests.browser.test_verdicts import wait_until_ready
@@ -121,12 +121,3 @@ def test_guidelines_that_are_not_saved_are_not_left_by_accident(page: Page) -> N
     go_to(page, "guidelines")
     go_to(page, "review")
     assert questions == ["beforeunload"]
-
-
-def test_a_link_leads_to_a_page_that_takes_long(page: Page) -> None:
-    """Also while an answer is on its way, which Gradio takes for a lost connection."""
-    with held(page, "**/gradio_api/queue/data?*"), held(page, "**/progress?*"):
-        go_to(page, "map")
-        page.locator("#traced-header a[data-page=progress]").click(no_wait_after=True)
-        page.wait_for_timeout(3000)  # it would have loaded this page again
-    page.wait_for_url("**/progress?*")

@@ -104,3 +104,14 @@ def test_on_a_phone_work_and_results_are_in_view_without_scrolling_by_hand(
         example.click()
         expect(page.locator("#playground-result")).to_contain_text(text)
         expect(words.first).to_be_in_viewport()
+
+
+def test_a_link_leads_to_a_page_that_takes_long(page: Page) -> None:
+    """Also while an answer is on its way, which Gradio takes for a lost connection."""
+    go_to(page, "try")
+    with held(page, "**/queue/data?*"), held(page, "**/progress?*"):
+        with page.expect_request("**/queue/data?*"):
+            page.locator("#playground-examples button").last.click()
+        page.locator("#traced-header a[data-page=progress]").click(no_wait_after=True)
+        page.wait_for_timeout(3000)  # it would have loaded this page again
+    page.wait_for_url("**/progress?*")

@@ -81,21 +81,6 @@ def test_a_hold_keeps_others_out_until_it_expires(store: Store) -> None:
         assert hold_queries.hold(session, ids[0], "Ada")
 
 
-def test_a_verdict_releases_its_author_s_hold(store: Store) -> None:
-    """Others are asked for their opinion at once, also if the author does not go on."""
-    dataset, ids = add_dataset(store, 4)
-    with store.writing() as session:
-        dataset_queries.set_overlap(session, dataset, 1.0, 2)
-        hold_queries.hold_each(session, ids, "Ada")
-    decide(store, ids[0], "drop", "Ada")
-    with store.writing() as session:
-        verdict_queries.add_verdicts(session, [(ids[1], 0)], "correct", author="Ada")
-        verdict_queries.add_claim_label(session, ids[2], 0, (0, 1), True, author="Ada")
-    decide(store, ids[3], "drop", "Ben")
-    with store.reading() as session:
-        assert hold_queries.held_by_others(session, ids, "Cid") == {*ids[2:]}
-
-
 def test_what_others_hold_is_what_a_queue_lacks(store: Store) -> None:
     """A page shows the difference, which is faster than to count."""
     dataset, ids = add_dataset(store, 12)
