@@ -239,5 +239,6 @@ def start_by(
     button.click(start_job, inputs, [job_id, status, timer], **QUIET)
     if on_change is not None:
         on_change.change(start_job, inputs, [job_id, status, timer], **QUIET)
-    timer.tick(**wire(watch, [job_id, completions], [status, timer, completions], status))
+    tick = wire(watch, [job_id, completions], [status, timer, completions], status)
+    timer.tick(**tick | {"queue": True})  # a state says only through the queue that it has changed
     completions.change(*redraw, **QUIET)
