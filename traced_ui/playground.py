@@ -128,28 +128,25 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         " results.classList.toggle('stale', shown !== undefined && pair !== shown);"
     )
     over = "results.classList.remove('running');"
-    in_browser: dict[str, Any] = {"api_visibility": "private", "queue": False}
     for event in (check_event, use_event):
         event.success(
             None, pair, None,
             js=_in_browser(
                 f"shown = results.dataset.shown = results.dataset.asked; {compare} {_SCROLLS}"
             ),
-            **in_browser,
+            **QUIET,
         )  # fmt: skip
-        event.then(None, pair, None, js=_in_browser(over), **in_browser)
+        event.then(None, pair, None, js=_in_browser(over), **QUIET)
     answer_event = gallery.select(
         answering(workspace, examples), None, [image, caption, *outputs], **options
     )
     answer_event.success(
         None, pair, None,
         js=_in_browser(f"shown = results.dataset.shown = pair; {compare} {_SCROLLS}"),
-        **in_browser,
+        **QUIET,
     )  # fmt: skip
-    stop.click(
-        None, pair, None, js=_in_browser(over), cancels=[check_event, use_event], **in_browser
-    )
-    gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **in_browser)
+    stop.click(None, pair, None, js=_in_browser(over), cancels=[check_event, use_event], **QUIET)
+    gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **QUIET)
 
     def list_models(model_name: str) -> gr.Dropdown:
         entries = [DATASETS_OWN, *((name, name) for name in models_here(workspace))]
