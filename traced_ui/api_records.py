@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AliasPath,
     BaseModel,
     ConfigDict,
     Field,
@@ -53,8 +54,16 @@ class Progress(Record):
     errors_found: int
     precision_of_flagged: float | None
     errors_remaining: ErrorsRemaining | None = Field(
-        validation_alias="remaining",
-        description="With a 95 % interval; null until pairs were decided in random order.",
+        validation_alias=AliasPath("left", "estimate"),
+        description="With a 95 % interval; null until enough pairs were decided in random order.",
+    )
+    errors_left: str = Field(
+        validation_alias=AliasPath("left", "figure"),
+        description="As the pages say it: also what the model alone expects, if it knows the "
+        "pictures.",
+    )
+    errors_left_by: str = Field(
+        validation_alias=AliasPath("left", "basis"), description="What that rests on."
     )
 
 

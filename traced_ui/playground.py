@@ -360,6 +360,7 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
             gains,
             claims=result.claims,
             selected_claim=result.selected if result.claims else None,
+            is_unfamiliar=result.is_unfamiliar,
             is_reachable=True,
         ),
         suggestions=[
@@ -395,6 +396,7 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
         trajectory=trajectory, suggestions=view.suggestions, scored_by=view.scored_by,
         limits=view.limits, abstractness=Abstractness(view.caption, view.icc, ()),
         phrases=view.phrases, claims=view.claims, selected=view.selected,
+        is_unfamiliar=view.is_unfamiliar,
     )  # fmt: skip
     chart = trajectory_chart(trajectory)
     return result_html(result, Path(example.picture).name), chart, steps_list(trajectory), ""

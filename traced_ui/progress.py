@@ -8,7 +8,6 @@ from typing import Any
 import gradio as gr
 import plotly.graph_objects as go
 
-from backend.engine.statistics.stopping import ENOUGH
 from backend.review.charts import MOST_ERRORS
 from backend.review.queue import MIXED_EVERY
 from backend.review.views import ProgressView
@@ -41,14 +40,16 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         if dataset_id is None:
             return (part("empty", "No dataset yet"), *hidden_plots, "")
         view = seen_by(workspace, request).review.progress(dataset_id)
+        if not view.reviewed and not view.expected:
+            return (part("empty", "No verdict yet", view.left.in_words()), *hidden_plots, "")
         if not view.reviewed:
-            if not view.expected:
-                text = "Find the dataset's errors first: Add data."
-                return (part("empty", "Not scored yet", text), *hidden_plots, "")
             chart = gr.Plot(without_tools(expected_figure(view)), visible=True)
             return (expected_html(view), chart, *hidden_plots[1:], "")
         figures = (left_figure(view), pace_figure(view), calibration_figure(view))
-        plots = (gr.Plot(without_tools(figure), visible=True) for figure in figures)
+        plots = (
+            hidden_plots[0] if figure is None else gr.Plot(without_tools(figure), visible=True)
+            for figure in figures
+        )
         return (cards_html(view), *plots, tables_html(view))
 
     return draw, [dataset], [cards, left_plot, pace, calibration, tables]
@@ -63,16 +64,14 @@ def cards_html(view: ProgressView) -> str:
     """The four key figures for deciding whether to continue; above them what a review that is
     nearly done has come to."""
     share = view.reviewed / view.total if view.total else 0.0
-    is_done = view.reviewed == view.total or (view.left and view.left.is_few(view.errors_found))
-    cards = render(
-        "progress/cards.html", view=view, share=share, enough=ENOUGH, mixed_every=MIXED_EVERY
-    )
+    is_done = view.reviewed == view.total or view.left.is_few(view.errors_found)
+    cards = render("progress/cards.html", view=view, share=share, mixed_every=MIXED_EVERY)
     return (finish(view, view.left, is_on_progress=True) if is_done else "") + cards
 
 
 def expected_html(view: ProgressView) -> str:
     """Before the first verdict: how many errors the chances of error add up to, by split."""
-    return render("progress/expected.html", view=view, splits=view.expected)
+    return render("progress/expected.html", view=view)
 
 
 def expected_figure(view: ProgressView) -> go.Figure:
@@ -92,26 +91,27 @@ def expected_figure(view: ProgressView) -> go.Figure:
     return figure
 
 
-def left_figure(view: ProgressView) -> go.Figure:
-    """The errors left over the pairs decided: those that were found since then, and those that are
-    expected among the rest, down to the end of the likely ones."""
+def left_figure(view: ProgressView) -> go.Figure | None:
+    """The errors left over the pairs decided, and what is expected among the rest, down to the end
+    of the likely ones; None if nobody knows."""
+    if not view.left_by_decided:
+        return None
     figure = go.Figure()
-    decisions, errors = zip(*(view.errors_by_decided or ((0, 0),)), strict=True)
-    rest = view.left.errors if view.left is not None else 0.0
-    lefts = [errors[-1] - count + rest for count in errors]
+    decisions, lefts = zip(*view.left_by_decided, strict=True)
+    rest = lefts[-1]
     figure.add_scatter(
         x=decisions, y=lefts, mode="lines", name="errors left",
         line={"color": S_COLOUR, "width": 3},
         hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
     )  # fmt: skip
-    if view.left is not None and view.left.pairs:
+    if view.left.pairs:
         figure.add_scatter(
             x=[decisions[-1], decisions[-1] + view.left.pairs], y=[rest, rest * (1 - MOST_ERRORS)],
             mode="lines", name="expected", line={"color": MARK, "dash": "dot", "width": 2},
             hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
         )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
-    return quiet(figure, "Errors left", "pairs decided right or wrong", "errors left, about")
+    return quiet(figure, "Errors left", "pairs decided", "errors left, about")
 
 
 def pace_figure(view: ProgressView) -> go.Figure:
@@ -157,8 +157,9 @@ def calibration_figure(view: ProgressView) -> go.Figure:
     )  # fmt: skip
     figure.update_xaxes(range=[0, 1], tickformat=".0%")
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
-    title = "Are the chances right?"
-    return quiet(figure, title, "chance of error, as shown", "share that people judged wrong")
+    return quiet(
+        figure, "Calibration", "chance of error, as shown", "share that people judged wrong"
+    )
 
 
 def tables_html(view: ProgressView) -> str:

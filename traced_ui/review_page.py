@@ -10,7 +10,7 @@ from markupsafe import Markup
 from backend.engine.captions import Caption
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.detection.types import SuspectWord
-from backend.engine.statistics.stopping import ENOUGH
+from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.reports import JobView
 from backend.measures import MEASURES, OF_THE_MODEL, filter_names
 from backend.review.pair_selection import LONGEST
@@ -30,7 +30,6 @@ from backend.review.views import (
     CaptionCheck,
     DatasetSummary,
     EditView,
-    ErrorsLeft,
     PairView,
     ProgressView,
     VerdictView,
@@ -212,7 +211,6 @@ def queue(
         view_name=next((name for name, fields in views.items() if fields == filter), ""),
         limits=limits,
         left=errors_left,
-        enough=ENOUGH,
         is_mixed=is_mixed,
         mixed_every=MIXED_EVERY,
         is_unfamiliar=is_unfamiliar,
@@ -334,6 +332,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
     best = cards[:1] if cards and cards[0][1].is_offer else []
     is_unjudged = any(s.p_before is not None and s.p_after is None for s in suggestions)
     is_whole = trajectory is None or trajectory.whole
+    reason = why(view)
     return render(
         "review/stage.html",
         view=view,
@@ -349,7 +348,8 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         correction=None if correction is None else _correction(view, correction),
         best=best,
         others=cards[len(best) :],
-        why=why(view),
+        why=reason,
+        is_accused=reason is not None and is_accused(view),
         is_sampled=is_sampled,
         mixed_every=MIXED_EVERY,
         opinions=_opinions(view),
@@ -412,8 +412,7 @@ def why(view: PairView) -> Why | None:
     if trajectory is None or not suspects:
         return None
     texts = [view.caption[word.start : word.end] for word in suspects]
-    chance = (claim or view).p_error
-    if chance is not None and chance < 0.5:
+    if not is_accused(view):
         return Why("Least sure of", tuple(texts), "")
     if trajectory.captions is None:  # it removes words
         spans = {(word.start, word.end) for word in suspects}
@@ -440,6 +439,13 @@ def why(view: PairView) -> Why | None:
         words = tuple(dict.fromkeys(text_of[i] for i in word_indices))
         return Why("Without", words, f"the match rises from {before:.2f} to {after:.2f}")
     return Why("Least expected in this caption:", tuple(texts), "")
+
+
+def is_accused(view: PairView) -> bool:
+    """Whether the model, which knows such pictures, holds that the caption, or its selected claim,
+    is more likely wrong than right."""
+    chance = (view.claim or view).p_error
+    return not view.is_unfamiliar and chance is not None and chance >= 0.5
 
 
 def _correction(view: PairView, text: str) -> Markup:

@@ -11,7 +11,6 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from backend.progress import duration
 from backend.templating import template_environment
 
 FOLDER = Path(__file__).with_name("templates")
@@ -53,14 +52,6 @@ def many(count: int) -> str:
     return f"{count:,}+" if count >= 1000 else str(count)
 
 
-def rough(count: int) -> int:
-    """
-    >>> rough(7), rough(74), rough(297), rough(12345)
-    (7, 74, 300, 12000)
-    """
-    return round(count, min(0, 2 - len(str(count))))
-
-
 def count_of(count: int, noun: str = "pair") -> str:
     """
     >>> count_of(1), count_of(2000), count_of(0, "row")
@@ -100,7 +91,7 @@ def environment() -> Environment:
     environment_of_pages = template_environment(FOLDER)
     environment_of_pages.filters.update(
         number=number, percent=percent, chance=chance, many=many, counted=count_of,
-        picture=picture_source, rough=rough, duration=duration, signed=_sign,
+        picture=picture_source, signed=_sign,
         width="{:.1%}".format,  # of CSS, unlike `percent`
     )  # fmt: skip
     return environment_of_pages

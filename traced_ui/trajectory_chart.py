@@ -11,16 +11,12 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from backend.engine.captions import Caption
-from backend.engine.detection.localisation import has_content
-from backend.engine.english.phrases import grammar_of
-from backend.engine.english.shortening import is_sentence
 from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.differences import difference
 from traced_ui.templates import render
 
 #: A rise of the match that is worth a word.
-RISE = 0.01
+RISE = 0.05
 #: Size and plot area in SVG units; the page scales the chart to the column.
 WIDTH, HEIGHT = 400, 200
 LEFT, RIGHT, TOP, BOTTOM = 44, 360, 30, 162
@@ -61,7 +57,6 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
         heights = [_scale(float(value), low, high, BOTTOM, TOP) for value in values]
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, heights, strict=True))
 
-    best = best_step(trajectory)
     dots = [
         Dot(t, across[t], _scale(float(trajectory.scores[t]), s_low, s_high, BOTTOM, TOP),
             _hint(trajectory, t))
@@ -77,7 +72,6 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
         auxiliary=None if auxiliary is None else path(auxiliary, c_low, c_high),
         dots=dots,
         current=dots[0],
-        peak=best,
         x_ticks=[Tick(across[t], str(t)) for t in steps[::every]],
         s_ticks=_ticks(s_low, s_high),
         c_ticks=_ticks(c_low, c_high),
@@ -85,31 +79,10 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
     )
 
 
-def best_step(trajectory: Trajectory) -> int:
-    """The step with the best match among those that could be the caption: that say something and,
-    if the caption itself is a sentence, are one; 0: the caption itself, or hardly better."""
-    scores, whole = trajectory.scores, trajectory.caption_at(0)
-    for t in sorted(range(1, trajectory.steps + 1), key=lambda t: -scores[t]):
-        if scores[t] - scores[0] < RISE:
-            break
-        if _may_replace(trajectory.caption_at(t), whole):
-            return t
-    return 0
-
-
-def _may_replace(text: str, whole: str) -> bool:
-    """Whether what is left of a caption says something and is as much of a sentence as the whole:
-    of "Two trees in a park", "trees in a park", but neither "trees in a" nor "in a park"."""
-    if not has_content(Caption.parse(text).words):
-        return False
-    if not is_sentence(whole):
-        return True
-    return is_sentence(text) and (_opens_with_place(whole) or not _opens_with_place(text))
-
-
-def _opens_with_place(text: str) -> bool:
-    """As "In the park, a table." does."""
-    return grammar_of(Caption.parse(text)).labels[0] == "preposition"
+def highest_step(trajectory: Trajectory) -> int:
+    """The first step with the highest match, whatever is left of the caption there; 0: the caption
+    itself, or later steps are not known yet."""
+    return trajectory.peak if trajectory.whole else 0
 
 
 def _scale(value: float, low: float, high: float, start: float, end: float) -> float:
@@ -151,7 +124,7 @@ MOST = 60
 
 def steps_list(trajectory: Trajectory) -> Markup:
     """An ordered list; each item is clickable and shows its s and gain. The first is current."""
-    scores, best = trajectory.scores, best_step(trajectory)
+    scores, highest = trajectory.scores, highest_step(trajectory)
     steps = [
         {
             "number": t,
@@ -159,7 +132,7 @@ def steps_list(trajectory: Trajectory) -> Markup:
             "score": float(scores[t]),
             "gain": float(scores[t] - scores[t - 1]) if t else 0.0,
             "is_current": t == 0,
-            "is_peak": t == best and t > 0,
+            "is_peak": t == highest and t > 0,
         }
         for t in range(min(trajectory.steps, MOST) + 1)
     ]

@@ -259,22 +259,7 @@ def progress_(dataset: Dataset, common: Common) -> None:
     workspace = open_workspace(load_settings(common.settings()))
     view = progress_of(workspace.store, workspace.find(dataset))
     summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
-    if view.reviewed == view.total:
-        summary += "Every pair is decided: 0 errors remain."
-    elif view.remaining is None or not view.remaining.is_enough:
-        estimate = "How many errors remain is unknown"
-        if view.left is not None and view.left.expected:
-            about = f"{view.left.expected:.0f}"
-            estimate = f"About {about} errors remain if the chances of error are right"
-        summary += (
-            f"{estimate}: review some pairs in the order 'check a random sample' for an estimate."
-        )
-    else:
-        remaining = view.remaining
-        summary += (
-            f"About {remaining.errors:.0f} remain ({remaining.low:.0f} to {remaining.high:.0f}, "
-            f"95 %), from {remaining.sample} pairs sampled at random."
-        )
+    summary += view.left.in_words()
     if (whole := view.whole) is not None:
         summary += f" It is a random sample of {whole.pairs:,} pairs in {whole.source}"
         if whole.remaining is None:

@@ -7,13 +7,14 @@ from typing import Any, Protocol
 
 from backend.datasets.export_row import Changes
 from backend.measures import MEASURES, export_names
+from backend.verdict_texts import word_of
 
 #: Maximum number of column names listed.
 _MOST_NAMES = 50
 
 
 class Counts(Protocol):
-    """The counts shown on the card; implemented by `backend.review.views.ExportCounts`."""
+    """The counts shown on the card; implemented by `backend.jobs.reports.ExportCounts`."""
 
     @property
     def total(self) -> int: ...
@@ -72,9 +73,11 @@ def dataset_card(
         "",
         "## Verdicts",
         "",
+        "Of the pairs that are in it:",
+        "",
         "| verdict | pairs |",
         "|---|---|",
-        *(f"| {_plain(decision)} | {n} |" for decision, n in sorted(counts.by_decision.items())),
+        *(f"| {_plain(word_of(name))} | {n} |" for name, n in sorted(counts.by_decision.items())),
         "",
         "## How it was decided",
         "",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,11 @@ from backend.datasets.images import check_imported
 from backend.datasets.read_options import is_address
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
+from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs import dataset_versions
 from backend.jobs.caption_pairs import caption_pairs
-from backend.jobs.errors_left import errors_left
+from backend.jobs.errors_left import ErrorsLeft, errors_left_by, estimate_left
 from backend.jobs.provenance import Origins, People
 from backend.jobs.reports import (
     ExportChoice,
@@ -41,7 +43,7 @@ from backend.learning_texts import level_caveat
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdict_texts import word_of
+from backend.verdict_texts import UNDECIDED, is_wrong, word_of
 from backend.version import VERSION
 from db.decisions import ENRICHED
 from db.queries import (
@@ -50,6 +52,7 @@ from db.queries import (
     dataset_queries,
     issue_queries,
     pair_queries,
+    plot_queries,
     region_queries,
     run_queries,
     suggestion_queries,
@@ -220,8 +223,8 @@ def _left_out(decision: str) -> str:
     return f"decided: {word_of(decision)}"
 
 
-#: The fact that says how many wrong captions an export still has.
-WRONG_LEFT = "Wrong captions left"
+#: The facts that say how many wrong captions an export still has.
+ERRORS_LEFT, CALLED_WRONG = "Errors left", "Captions called wrong that stay"
 
 
 def facts(store: Store, dataset_id: int) -> dict[str, Any]:
@@ -236,11 +239,39 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
         facts["Explorer"] = f"{run.explorer}, by {run.parameters.get('unit', 'word')}"
     if classifier is not None:
         facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"
-    if share := errors_left(store, dataset_id).in_words():
-        facts[WRONG_LEFT] = share
     if state := dataset_versions.nearest(store, dataset_id):
         facts["Snapshot"] = state
     return facts
+
+
+def errors_left_in(
+    store: Store, dataset_id: int, choice: ExportChoice, undecided_count: int
+) -> ErrorsLeft | None:
+    """Wrong captions among the `undecided_count` pairs without a verdict that an export writes, by
+    the verdicts on randomly chosen ones of the pairs that it would write without any; None if it
+    chooses among undecided pairs only, which tells nothing about decided ones."""
+    if undecided_count and choice.two_stage is not None and not choice.two_stage.tag:
+        return None
+    limits = (choice.drop_above, choice.drop_claims_above, choice.specificity_below)
+    with store.reading() as session:
+        if not undecided_count or (choice.only is None and not any(x is not None for x in limits)):
+            return estimate_left(session, dataset_id, undecided_count)
+        audit = plot_queries.random_audit(session, dataset_id)
+    below, errors_found = 0, 0
+    sample: list[bool] = []
+    for pair, enrichment, edited_text, claims in _pairs(store, dataset_id, choice):
+        undecided = decide_export(
+            choice, pair.caption, None, None, pair.p_error, pair.numbers["specificity"],
+            enrichment=enrichment, edit=edited_text, claims=claims,
+        )  # fmt: skip
+        if not undecided.left_out_because:
+            below += 1
+            errors_found += is_wrong(pair.judgement)
+            sample += [audit[pair.id]] if pair.id in audit else []
+    remaining = remaining_errors(
+        None, below, len(sample), sum(sample), errors_found, undecided_count=undecided_count
+    )
+    return errors_left_by(remaining, undecided_count)
 
 
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
@@ -368,13 +399,23 @@ def export(
                 "was kept."
             )
 
+    @cache
+    def wrong_left() -> dict[str, str]:
+        facts = {}
+        undecided_count, called_wrong = tally.by_decision[UNDECIDED], tally.called_wrong
+        if left := errors_left_in(store, dataset_id, choice, undecided_count):
+            facts[ERRORS_LEFT] = f"{left.figure}. {left.basis}"
+        if called_wrong:
+            facts[CALLED_WRONG] = f"{called_wrong:,}"
+        return facts
+
     def card() -> str:
         return dataset_card(
             name=dataset.name,
             created_at=datetime.now(UTC),
             version=VERSION,
             facts={
-                **facts, **origins.in_words(), **_choice_in_words(choice),
+                **facts, **origins.in_words(), **wrong_left(), **_choice_in_words(choice),
                 **_caveat_in_words(plan),
             },
             counts=tally.counts(),
@@ -383,7 +424,7 @@ def export(
     def about() -> dict[str, Any]:
         """For programs, by the names of Croissant and its vocabulary for annotations."""
         counts = tally.counts()
-        lines = {**facts, **origins.in_words()}
+        lines = {**facts, **origins.in_words(), **wrong_left()}
         tools = ("Model", "Explorer", "Detector")
         return {
             "name": dataset.name,
@@ -399,7 +440,7 @@ def export(
             ],
             "rai:machineAnnotationTools": [f"{key}: {lines[key]}" for key in tools if key in lines],
             "rai:dataAnnotationAnalysis": [
-                f"{key}: {lines[key]}" for key in (WRONG_LEFT,) if key in lines
+                f"{key}: {lines[key]}" for key in (ERRORS_LEFT, CALLED_WRONG) if key in lines
             ],
             **origins.prov({key: lines[key] for key in tools if key in lines}),
         }
@@ -537,20 +578,22 @@ class _Tally:
     tagged: int = 0
     enriched: int = 0
     shortened: int = 0
+    called_wrong: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     by_decision: Counter[str] = field(default_factory=Counter)
 
     def add(self, judgement: str | None, outcome: ExportDecision) -> None:
-        self.by_decision[judgement or "undecided"] += 1
         if outcome.left_out_because:
             self.left_out[outcome.left_out_because] += 1
             return
         self.kept += 1
+        self.by_decision[judgement or UNDECIDED] += 1
         self.corrected += outcome.kind == "corrected"
         self.edited += outcome.kind == "edited"
         self.shortened += outcome.kind == "shortened"
         self.enriched += outcome.kind not in _NOT_ENRICHED
         self.tagged += bool(outcome.tags)
+        self.called_wrong += "wrong" in outcome.tags
 
     def counts(self) -> ExportCounts:
         left_out, by_decision = dict(self.left_out), dict(self.by_decision)

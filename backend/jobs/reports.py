@@ -509,7 +509,8 @@ class ExportDecision:
 
 @dataclass(frozen=True)
 class ExportCounts:
-    """Number of pairs by what an export does with them; `total` is `kept` plus all `left_out`."""
+    """Number of pairs by what an export does with them; `total` is `kept` plus all `left_out`.
+    `by_decision`: of those that are kept; `called_wrong`: that stay although they are."""
 
     total: int
     kept: int
@@ -523,6 +524,7 @@ class ExportCounts:
     edited: int = 0
     #: Kept without claims that are wrong, or look so.
     shortened: int = 0
+    called_wrong: int = 0
     #: Why the threshold of the choice cannot be trusted; "" if it can, or if there is none.
     level_note: str = ""
 

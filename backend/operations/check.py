@@ -95,13 +95,13 @@ class CheckReport:
 def run(
     context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
 ) -> CheckReport:
-    from backend.jobs.errors_left import errors_left
+    from backend.jobs.errors_left import exported_errors
     from db.queries import dataset_queries
 
     share = parse_share(options.at_most)
     with context.store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id).name
-    counts = errors_left(context.store, dataset_id, options.split)
+    counts = exported_errors(context.store, dataset_id, options.split)
     if not counts.total:
         of = f" in the split '{options.split}'" if options.split is not None else ""
         raise NotFound(f"'{dataset}' has no pairs{of}.")

@@ -2,7 +2,6 @@
 map of pictures, and the state of the review.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,18 +15,18 @@ from backend.engine.picture_map import Point, drawn_region, parse_region, region
 from backend.engine.statistics.calibration import (
     BinaryVerdict,
     calibration,
-    errors_found,
+    errors_left_by_decided,
     precision_of_flagged,
     suspects_hit,
     thresholds,
 )
-from backend.engine.statistics.stopping import Remaining, remaining_errors
+from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import SettingsError
+from backend.jobs.errors_left import ErrorsLeft, estimate_left
 from backend.jobs.reports import SAMPLED
 from backend.measures import ABSTRACT_THRESHOLD, MEASURES
 from backend.review.queue_form import from_fields
 from backend.review.views import (
-    ErrorsLeft,
     ExpectedErrors,
     MapView,
     PlaneView,
@@ -65,16 +64,16 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
     with store.reading() as session:
         counts = pair_queries.counts(session, dataset_id)
         pace = plot_queries.pace(session, dataset_id)
-        remaining = remaining_in(session, dataset_id, counts.total - counts.reviewed)
         decisions = [
             BinaryVerdict(p_error, is_wrong(decision))
             for p_error, _, _, decision in plot_queries.decided_points(session, dataset_id)
             if decision in RIGHT_OR_WRONG
         ]
         classifiers = classifier_queries.list_classifiers(session, dataset_id)
-        # Verdicts say more than the chances: from then on `remaining` does.
-        chances = [] if counts.reviewed else plot_queries.chances(session, dataset_id)
-        estimate = errors_left(session, dataset_id, counts.total - counts.reviewed)
+        left = errors_left(session, dataset_id, counts.total - counts.reviewed)
+        by_split = left.trusts_the_model and not counts.reviewed
+        chances = plot_queries.chances(session, dataset_id) if by_split else []
+        left_by_decided = _left_by_decided(session, dataset_id, left)
         whole = whole_of(session, dataset_id)
         hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
     precision, flagged_count = precision_of_flagged(decisions)
@@ -86,9 +85,9 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         pace=tuple(pace),
         precision_of_flagged=precision,
         flagged=flagged_count,
-        remaining=remaining,
+        left=left,
+        left_by_decided=tuple(left_by_decided),
         calibration=tuple(calibration(decisions)),
-        errors_by_decided=tuple(errors_found(decisions)),
         retrainings=tuple(
             Retraining(
                 row.name,
@@ -101,7 +100,6 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         ),
         suspects_hit=SuspectsHit(*hit) if hit is not None else None,
         expected=expected_errors(chances),
-        left=estimate,
         whole=whole,
     )
 
@@ -120,22 +118,17 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
     pairs = int(sampling_run.parameters["pairs"])
     audit = plot_queries.review_progress(session, dataset_id, whole=True)
     remaining = remaining_errors(None, pairs, audit.sample, audit.wrong_in_sample, len(wrong_ids))
-    return Whole(source, pairs, remaining)
-
-
-def remaining_in(session: Session, dataset_id: int, undecided_count: int) -> Remaining | None:
-    """The errors that remain in a dataset of which `undecided_count` pairs have no verdict; None
-    without pairs decided at random."""
-    progress = plot_queries.review_progress(session, dataset_id)
-    return remaining_errors(
-        progress.point, progress.below, progress.sample, progress.wrong_in_sample,
-        progress.errors_found, undecided_count=undecided_count,
-    )  # fmt: skip
+    return Whole(source, pairs, remaining if remaining and remaining.is_enough else None)
 
 
 def errors_left(session: Session, dataset_id: int, undecided_count: int) -> ErrorsLeft:
-    """What to tell a curator who wonders whether to go on."""
+    """What to tell a curator who wonders whether to go on; `undecided_count` pairs have no
+    verdict."""
+    left = estimate_left(session, dataset_id, undecided_count)
     by_chance = plot_queries.undecided_by_chance(session, dataset_id)
+    scored_count = sum(count for count, _ in by_chance)
+    if not scored_count or dataset_queries.get_dataset(session, dataset_id).is_unfamiliar:
+        return left
     expected_count = sum(errors for _, errors in by_chance)
     pairs, likely = 0, 0.0
     for count, errors in by_chance:
@@ -143,12 +136,25 @@ def errors_left(session: Session, dataset_id: int, undecided_count: int) -> Erro
             break
         pairs, likely = pairs + count, likely + errors
     seconds = pairs * seconds_a_pair(plot_queries.latest_verdicts(session, dataset_id, PACE_OF))
-    remaining = remaining_in(session, dataset_id, undecided_count)
-    is_enough = remaining is not None and remaining.is_enough
-    return ErrorsLeft(
-        expected_count, 0 if remaining is None else remaining.sample,
-        remaining if is_enough else None, pairs, seconds,
+    return replace(
+        left, expected=expected_count, pairs=pairs, seconds=seconds,
+        unscored=undecided_count - scored_count,
     )  # fmt: skip
+
+
+def _left_by_decided(
+    session: Session, dataset_id: int, left: ErrorsLeft
+) -> list[tuple[int, float]]:
+    """What was left after each decision: with what has been found since then, or, as far as the
+    model alone knows, with the chances of the pairs that were undecided then."""
+    if left.errors is None:
+        return []
+    decided = plot_queries.decided_points(session, dataset_id, with_rules=True)
+    if left.trusts_the_model:
+        errors = [p_error or 0.0 for p_error, *_ in decided]
+    else:
+        errors = [float(is_wrong(decision)) for *_, decision in decided]
+    return errors_left_by_decided(errors, left.errors)
 
 
 def seconds_a_pair(given_at: Sequence[datetime]) -> float:
@@ -162,27 +168,16 @@ def seconds_a_pair(given_at: Sequence[datetime]) -> float:
     return max(median(work), FASTEST) if len(work) >= FEWEST_PAUSES else SECONDS_A_PAIR
 
 
-#: Standard deviations on both sides of a 95 % interval.
-_INTERVAL = 1.96
-
-
 def expected_errors(chances: Sequence[plot_queries.Chances]) -> tuple[ExpectedErrors, ...]:
-    """What the chances of error add up to, by split. The interval takes pairs as independent: it
-    holds as far as the chances are calibrated."""
+    """What the chances of error add up to, by split."""
     splits = []
     for name in dict.fromkeys(row.split for row in chances):
         rows = [row for row in chances if row.split == name]
         pairs, errors = sum(row.pairs for row in rows), sum(row.expected for row in rows)
-        spread = _INTERVAL * math.sqrt(sum(row.variance for row in rows))
         tenths = [0] * 10
         for row in rows:
             tenths[row.tenth] = row.pairs
-        splits.append(
-            ExpectedErrors(
-                name, pairs, errors, max(0.0, errors - spread), min(pairs, errors + spread),
-                tuple(tenths),
-            )
-        )  # fmt: skip
+        splits.append(ExpectedErrors(name, pairs, errors, tuple(tenths)))
     return tuple(splits)
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from backend.errors import SettingsError
 from backend.jobs import two_stage_selection
+from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -18,7 +19,7 @@ from backend.review.charts import check_region, errors_left, progress_of
 from backend.review.pair_selection import check_values
 from backend.review.queue_values import QueueValues, read_values
 from backend.review.search import PairSearch
-from backend.review.views import ErrorsLeft, ProgressView
+from backend.review.views import ProgressView
 from backend.settings import Settings
 from backend.store import Store
 from db.decisions import AT_RANDOM
@@ -276,10 +277,9 @@ class Queue:
     def progress(self, dataset_id: int) -> ProgressView:
         """As `progress_of`; `errors_left` then says the same."""
         view = progress_of(self._store, dataset_id)
-        if view.left is not None:
-            with self._store.reading() as session:
-                key = self._estimate_key(session, dataset_id)
-            self._caches.estimates[key] = (view.total, view.total - view.reviewed, view.left)
+        with self._store.reading() as session:
+            key = self._estimate_key(session, dataset_id)
+        self._caches.estimates[key] = (view.total, view.total - view.reviewed, view.left)
         return view
 
     def _estimate_key(self, session: Session, dataset_id: int) -> tuple[str | None, int]:

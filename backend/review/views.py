@@ -18,6 +18,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.errors_left import ErrorsLeft
 from db.decisions import NOT_EXPORTED
 from db.measures import MeasuredRecord
 from db.queries.duplicate_queries import MemberRow
@@ -289,9 +290,9 @@ class Retraining:
 
 @dataclass(frozen=True)
 class ProgressView:
-    """How far a review has come. `pace`: (curator, day, verdicts); `errors_by_decided`: (pairs
-    decided, errors among them) along the way; `remaining`: None until pairs have been sampled at
-    random; `left`: the errors among the pairs without a verdict."""
+    """How far a review has come. `pace`: (curator, day, verdicts); `left`: the errors among the
+    pairs without a verdict; `left_by_decided`: (pairs decided, errors left then) along the way, as
+    far as is known now, () if it is not."""
 
     total: int
     reviewed: int
@@ -300,13 +301,12 @@ class ProgressView:
     pace: tuple[tuple[str, str, int], ...]
     precision_of_flagged: float | None
     flagged: int
-    remaining: Remaining | None
+    left: ErrorsLeft
+    left_by_decided: tuple[tuple[int, float], ...]
     calibration: tuple[CalibrationBin, ...]
-    errors_by_decided: tuple[tuple[int, int], ...]
     retrainings: tuple[Retraining, ...]
     suspects_hit: SuspectsHit | None = None
     expected: tuple["ExpectedErrors", ...] = ()
-    left: "ErrorsLeft | None" = None
     whole: "Whole | None" = None
 
 
@@ -320,48 +320,14 @@ class Whole:
     remaining: Remaining | None
 
 
-#: The share of all errors that may remain when a review is nearly done.
-FEW = 0.05
-
-
-@dataclass(frozen=True)
-class ErrorsLeft:
-    """Errors among the pairs without a verdict. `expected`: as far as the chances of error are
-    right; `estimate`: from pairs decided at random, None until there are enough of them. `pairs`:
-    from the head of the queue, among which nine in ten of the errors are expected; `seconds`: the
-    time for them, at the pace of the newest verdicts."""
-
-    expected: float
-    sample: int
-    estimate: Remaining | None
-    pairs: int = 0
-    seconds: float = 0.0
-
-    @property
-    def errors(self) -> float:
-        """The best number there is."""
-        return self.expected if self.estimate is None else self.estimate.errors
-
-    def is_few(self, errors_found: int) -> bool:
-        """Whether hardly any is left, beside as many as have been found.
-
-        >>> [ErrorsLeft(4.0, 0, None).is_few(count) for count in (0, 90, 10)]
-        [False, True, False]
-        """
-        return errors_found > 0 and self.errors < max(1.0, FEW * (errors_found + self.errors))
-
-
 @dataclass(frozen=True)
 class ExpectedErrors:
-    """Errors expected among the scored pairs of a split (`name`; "" without one) before the first
-    verdict, if the chances of error are right: `errors`, with a 95 % interval `low` to `high`.
-    `tenths`: pairs by tenth of the chance of error."""
+    """`errors` that the model expects among the scored pairs of a split (`name`; "" without one)
+    before the first verdict. `tenths`: pairs by tenth of the chance of error."""
 
     name: str
     pairs: int
     errors: float
-    low: float
-    high: float
     tenths: tuple[int, ...]
 
 

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session, aliased
 
 from db.decisions import NOT_ABOUT_CAPTION, WRONG
 from db.models import Pair, Verdict
-from db.queries.blind_review import by_a_person, judgement_of, verdict_seen
+from db.queries.blind_review import SeenVerdict, by_a_person, judgement_of, verdict_seen
 from db.queries.ranking_queries import p_error_of
 from db.queries.statements import (
     in_dataset,
@@ -46,15 +46,16 @@ def by_scores(
 
 
 def decided_points(
-    session: Session, dataset_id: int
+    session: Session, dataset_id: int, with_rules: bool = False
 ) -> Iterator[tuple[float | None, float | None, float | None, str]]:
     """(p_error, icc, specificity, judgement) of every pair that a person has decided, in the order
-    of the decisions. Rules are excluded: one that decides by the probability is no evidence about
-    it."""
+    of the decisions. Rules are excluded unless asked for: one that decides by the probability is no
+    evidence about it."""
     verdict = verdict_seen(session, dataset_id)
+    by_whom = true() if with_rules else by_a_person(verdict)
     rows = session.execute(
         select(p_error_of(session, dataset_id), Pair.icc, Pair.specificity, judgement_of(verdict))
-        .where(in_dataset(dataset_id), ~verdict.is_undecided, by_a_person(verdict))
+        .where(in_dataset(dataset_id), ~verdict.is_undecided, by_whom)
         .order_by(Pair.decided_at, Pair.id)
         .execution_options(yield_per=2000)
     )
@@ -78,14 +79,13 @@ class ReachedPoint:
 
 @dataclass(frozen=True)
 class Chances:
-    """Pairs of one split whose chance of error is in the same tenth (0 to 9): their number, the sum
-    of their chances p, and the sum of p (1 - p)."""
+    """Pairs of one split whose chance of error is in the same tenth (0 to 9): their number, and the
+    sum of their chances."""
 
     split: str
     tenth: int
     pairs: int
     expected: float
-    variance: float
 
 
 def chances(session: Session, dataset_id: int) -> list[Chances]:
@@ -95,15 +95,12 @@ def chances(session: Session, dataset_id: int) -> list[Chances]:
     tenth = case(*((p < n / 10, n - 1) for n in range(1, 10)), else_=9)
     split = func.coalesce(Pair.split, "")
     rows = session.execute(
-        select(split, tenth, func.count(Pair.id), func.sum(p), func.sum(p * (1 - p)))
+        select(split, tenth, func.count(Pair.id), func.sum(p))
         .where(in_dataset(dataset_id), p.is_not(None))
         .group_by(literal_column("1"), literal_column("2"))
         .order_by(literal_column("1"), literal_column("2"))
     )
-    return [
-        Chances(name, at, pairs, total or 0.0, variance)
-        for name, at, pairs, total, variance in rows
-    ]
+    return [Chances(name, at, pairs, total or 0.0) for name, at, pairs, total in rows]
 
 
 def undecided_by_chance(session: Session, dataset_id: int) -> list[tuple[int, float]]:
@@ -191,16 +188,28 @@ def review_progress(
     def count(*conditions: ColumnElement[bool]) -> int:
         return int(session.scalar(select(func.count(Pair.id)).where(is_shown, *conditions)) or 0)
 
-    audit = [
-        below,
-        ~verdict.is_undecided,
-        judgement_of(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION)),
-    ]
-    if gap is not None:
-        audit.append(Pair.random_key < gap)
+    audit = [below, *_in_audit(verdict, gap)]
     return ReachedPoint(
         point, count(below), count(below, is_error), count(*audit), count(*audit, is_error)
     )
+
+
+def _in_audit(verdict: SeenVerdict, gap: float | None) -> list[ColumnElement[bool]]:
+    """Conditions on pairs of the random audit: decided before the first gap in the random order,
+    `gap`, in a way that says whether their caption was right."""
+    is_about_caption = judgement_of(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION))
+    conditions = [~verdict.is_undecided, is_about_caption]
+    return conditions if gap is None else [*conditions, Pair.random_key < gap]
+
+
+def random_audit(session: Session, dataset_id: int) -> dict[int, bool]:
+    """Whether each pair of the random audit was wrong, by its id; see `ReachedPoint`."""
+    verdict, is_shown = verdict_seen(session, dataset_id), in_dataset(dataset_id)
+    gap = session.scalar(select(func.min(Pair.random_key)).where(is_shown, verdict.is_undecided))
+    rows = session.execute(
+        select(Pair.id, judgement_of(verdict).in_(WRONG)).where(is_shown, *_in_audit(verdict, gap))
+    )
+    return {pair_id: bool(is_error) for pair_id, is_error in rows}
 
 
 def pairs_by_decision(

@@ -84,4 +84,3 @@ def test_chances_are_counted_by_split_and_tenth(store: Store) -> None:
         rows = plot_queries.chances(session, dataset_id)
     assert [(row.tenth, row.pairs) for row in rows] == [(0, 1), (1, 2), (9, 1)]
     assert rows[1].expected == pytest.approx(0.25)
-    assert rows[1].variance == pytest.approx(0.09 + 0.1275)

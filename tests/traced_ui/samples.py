@@ -16,9 +16,9 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.presets import recommend
 from backend.engine.statistics.agreement import Agreement, TwoPeople
 from backend.engine.statistics.blind_spots import Pattern
-from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_versions import KINDS, Difference, DiffReport, SnapshotReport
+from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.model_manager import ModelView
 from backend.jobs.reports import Deletion, ExportCounts, JobView
 from backend.jobs.writer_patterns import BlindSpot, PatternsReport
@@ -37,7 +37,6 @@ from backend.review.views import (
     DuplicatesView,
     EditedCaption,
     EditView,
-    ErrorsLeft,
     ExpectedErrors,
     Likeness,
     PairView,
@@ -211,9 +210,9 @@ def queue(text: str) -> str:
 
 def progress_view(text: str) -> ProgressView:
     return ProgressView(
-        40, 20, 5, {text: 5}, (), 0.5, 8, Remaining(0.3, 30, 20, 2, 4, 4.0, 1.0, 9.0), (), (),
+        40, 20, 5, {text: 5}, (), 0.5, 8, ErrorsLeft(20, 4.0, 5, None, 8, 60.0), (), (),
         (Retraining(text, NOW, True, 0.8, None),), SuspectsHit(9, 0.7, 0.1),
-        (ExpectedErrors(text, 40, 9.5, 4.0, 15.0, (4,) * 10),),
+        (ExpectedErrors(text, 40, 9.5, (4,) * 10),),
     )  # fmt: skip
 
 
@@ -461,7 +460,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/facts.html": lambda text: review_page.side_panel(pair(text, guidelines="")),
     "review/finish.html": lambda text: review_page.finish(
         DatasetSummary(1, text, text, text, 9, 9, 5, 3, {text: 1, "drop": 3}),
-        ErrorsLeft(0.1, 0, None, 4, 60.0),
+        ErrorsLeft(4, 0.1, 0, None, 4, 60.0),
     ),
     "review/suggestion.html": lambda text: review_page.stage(
         pair(text, decision=None, may_ask="", suggestions=(suggestion(text),))

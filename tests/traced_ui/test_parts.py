@@ -24,7 +24,7 @@ from traced_ui.trajectory_chart import (
     LEFT,
     RIGHT,
     TOP,
-    best_step,
+    highest_step,
     steps_list,
     trajectory_chart,
 )
@@ -162,36 +162,17 @@ def test_the_tinted_words_are_those_that_the_sentence_names() -> None:
     assert re.findall(tinted, highlighted_caption(text, many)) == ["red", "dogs"], "everywhere"
 
 
-def test_a_step_that_is_hardly_better_is_not_the_best() -> None:
+def test_the_highest_match_is_called_so_and_only_if_every_step_is_known() -> None:
     trajectory = pair("A dog at the lake").trajectory
     assert trajectory is not None
-    caption = Caption.parse("A dog at the lake")
-    steps = np.array([0.2, 0.201, 0.5], np.float32)
-    assert best_step(replace(trajectory, caption=caption, removed=(0, 4), scores=steps)) == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "removed", "best"),
-    [
-        # "A man in a shirt on a bench", not "man in a shirt on a bench" less its nouns.
-        ("A man in a purple shirt on a bench", (4, 8), 1),
-        ("A black ball and a table without a door", (5, 8), 0),  # "… and a without a" is none
-        ("A tree in a park", (1, 0), 0),  # "in a park" says where, but not what
-        ("In a park, two trees", (3,), 1),
-        ("purple", (0,), 0),
-        # No sentence from the start: the best that says something.
-        ("in a purple with", (3, 1), 2),
-        ("in a purple with", (3, 2), 1),
-    ],
-)
-def test_the_best_step_of_a_sentence_is_a_sentence(
-    text: str, removed: tuple[int, ...], best: int
-) -> None:
-    trajectory = pair(text).trajectory
-    assert trajectory is not None
-    rising = np.linspace(0.1, 0.9, len(removed) + 1).astype(np.float32)
-    steps = replace(trajectory, caption=Caption.parse(text), removed=removed, scores=rising)
-    assert best_step(steps) == best
+    scores = np.array([0.2, 0.201, 0.5, 0.4], np.float32)
+    whole = replace(
+        trajectory, caption=Caption.parse("A dog at the lake"), removed=(0, 1, 4), scores=scores
+    )
+    assert highest_step(whole) == 2
+    assert highest_step(replace(whole, scores=scores[::-1].copy())) == 1
+    assert highest_step(replace(whole, scores=-scores)) == 0
+    assert highest_step(replace(whole, whole=False)) == 0
 
 
 def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> None:

@@ -150,16 +150,19 @@ def test_the_bar_says_what_is_expected_and_then_what_is_estimated(workspace: Wor
     page = Page(workspace)
     filter = QueueFilter(1, "unreviewed")
     chances = [row.p_error or 0 for row in workspace.review.queue_page(filter, limit=PAIRS).rows]
-    assert f"about {sum(chances):.0f} errors left, in roughly" in page.shown["queue"]
+    first = progress_of(workspace.store, 1).left
+    assert first.trusts_the_model
+    assert first.errors == pytest.approx(sum(chances))
+    assert first.in_words() in page.shown["queue"]
     sample = [(pair, 0) for pair in order_of(workspace, "random")[: 2 * ENOUGH]]
     workspace.review.decide_many(sample[::4], "drop")
     workspace.review.decide_many(sorted({*sample} - {*sample[::4]}), "correct")
     page.request(redraw=True)
-    remaining = progress_of(workspace.store, 1).remaining
-    assert remaining is not None
+    left = progress_of(workspace.store, 1).left
+    assert left.estimate is not None
     # A quarter of the sample is wrong, as of the others.
-    assert 0.5 < remaining.errors / (PAIRS / 4) < 1.2
-    assert f"about {remaining.errors:.0f} errors left" in page.shown["queue"]
+    assert 0.5 < left.estimate.errors / (PAIRS / 4) < 1.2
+    assert left.in_words() in page.shown["queue"]
     # The last ones are decided: nothing is left to estimate.
     workspace.review.decide_many([(pair, 0) for pair in order_of(workspace, "random")], "correct")
     page.request(redraw=True)

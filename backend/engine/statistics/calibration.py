@@ -130,15 +130,17 @@ def calibration(verdicts: Sequence[BinaryVerdict]) -> list[CalibrationBin]:
     return bins
 
 
-def errors_found(verdicts: Sequence[BinaryVerdict]) -> list[tuple[int, int]]:
-    """The curve of (pairs decided, errors among them), at most a few hundred points."""
-    curve, errors = [(0, 0)], 0
-    every = max(1, len(verdicts) // _POINTS)
-    for number, pair in enumerate(verdicts, 1):
-        errors += pair.is_error
-        if number % every == 0 or number == len(verdicts):
-            curve.append((number, errors))
-    return curve
+def errors_left_by_decided(errors: Sequence[float], left: float) -> list[tuple[int, float]]:
+    """The curve of (pairs decided, errors left then), at most a few hundred points. `errors`: of
+    each decided pair, in the order of the decisions; `left`: errors among the others.
+
+    >>> errors_left_by_decided([1.0, 0.5, 0.0], 20.0)
+    [(0, 21.5), (1, 20.5), (2, 20.0), (3, 20.0)]
+    """
+    every = max(1, len(errors) // _POINTS)
+    lefts = list(itertools.accumulate(reversed(errors), initial=left))[::-1]
+    last = len(errors)
+    return [(n, lefts[n]) for n in range(last + 1) if n % every == 0 or n == last]
 
 
 def suspects_hit(

@@ -8,7 +8,7 @@ import pytest
 from backend.engine.statistics.calibration import (
     BinaryVerdict,
     calibration,
-    errors_found,
+    errors_left_by_decided,
     precision_of_flagged,
     suspects_hit,
 )
@@ -81,7 +81,7 @@ def test_counts_that_contradict_each_other_are_refused(counts: tuple[int, ...]) 
         remaining_errors(0.4, *counts)
 
 
-def test_precision_calibration_and_errors_found_by_pairs_read() -> None:
+def test_precision_calibration_and_errors_left_by_pairs_read() -> None:
     decided = [BinaryVerdict(p / 100, p >= 60) for p in range(100)] + [BinaryVerdict(None, True)]
     assert precision_of_flagged(decided) == (0.8, 50)
     assert precision_of_flagged([BinaryVerdict(0.1, False)]) == (None, 0)
@@ -89,11 +89,13 @@ def test_precision_calibration_and_errors_found_by_pairs_read() -> None:
     assert [bin.pairs for bin in bins] == [10] * 10
     assert [bin.share_wrong for bin in bins] == [0.0] * 6 + [1.0] * 4
     assert calibration(decided[:3]) == []
-    way = errors_found(decided)
-    assert way[0] == (0, 0)
-    assert way[-1] == (101, 41)
-    assert all(a <= b for (_, a), (_, b) in itertools.pairwise(way))
-    assert len(errors_found(decided * 100)) < 250
+    errors = [float(pair.is_error) for pair in decided]
+    way = errors_left_by_decided(errors, 9.5)
+    assert way[0] == (0, 50.5)
+    assert way[-1] == (101, 9.5)
+    assert all(a >= b for (_, a), (_, b) in itertools.pairwise(way))
+    assert len(errors_left_by_decided(errors * 100, 9.5)) < 250
+    assert errors_left_by_decided([], 9.5) == [(0, 9.5)]
 
 
 def test_suspect_words_are_compared_with_those_that_people_marked() -> None:

@@ -1,0 +1,231 @@
+"""The pages say no more than is known: of all pairs of the demo, and of pictures that the model
+does not know."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.bundled import DEMO
+from backend.engine.statistics.stopping import ENOUGH
+from backend.jobs import scored_demo
+from backend.jobs.errors_left import ErrorsLeft
+from backend.jobs.export_dataset import ERRORS_LEFT
+from backend.jobs.reports import ExportChoice, TwoStage
+from backend.review.views import PairView
+from backend.settings import load_settings
+from backend.verdict_texts import UNDECIDED
+from backend.workspace import QueueFilter, Workspace
+from db.queries import dataset_queries
+from tests.cli.invoking import invoked
+from traced_ui import review_page
+from traced_ui.progress import cards_html, expected_html, left_figure
+from traced_ui.trajectory_chart import steps_list
+
+
+def open_demo(folder: Path) -> Workspace:
+    settings = load_settings({"data_directory": str(folder / "state")}, {})
+    assert scored_demo.unpack(settings)
+    workspace = Workspace(settings)
+    workspace.prepare(str(DEMO))
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    workspace = open_demo(tmp_path_factory.mktemp("demo"))
+    yield workspace
+    workspace.store.close()
+
+
+@pytest.fixture
+def fresh_demo(tmp_path: Path) -> Iterator[Workspace]:
+    workspace = open_demo(tmp_path)
+    yield workspace
+    workspace.store.close()
+
+
+@pytest.fixture(scope="module")
+def pairs(demo: Workspace) -> list[PairView]:
+    rows = demo.review.queue_page(QueueFilter(1, "all"), None, 1000).rows
+    assert len(rows) == 600
+    return [demo.review.open_pair(row.pair_id) for row in rows]
+
+
+def mark_unfamiliar(workspace: Workspace) -> None:
+    """As scoring with `--anyway` does where the model does not know the pictures."""
+    with workspace.store.writing() as session:
+        models = dict(dataset_queries.get_dataset(session, 1).models)
+        dataset_queries.remember_models(session, 1, {**models, dataset_queries.UNFAMILIAR: True})
+
+
+def random_order(workspace: Workspace) -> list[tuple[int, int]]:
+    filter = QueueFilter(1, "unreviewed", order="random", descending=False)
+    rows = workspace.review.queue_page(filter, None, 1000).rows
+    return [(row.pair_id, row.verdict_version) for row in rows]
+
+
+def stage_attributes(view: PairView) -> str:
+    opening = re.search(r'<div class="stage"[^>]*>', review_page.stage(view))
+    assert opening is not None
+    return opening[0]
+
+
+def test_the_tips_are_about_what_is_on_the_screen(pairs: list[PairView]) -> None:
+    accused = 0
+    for view in pairs:
+        opening = stage_attributes(view)
+        if "data-accused" in opening:
+            accused += 1
+            assert view.p_error is not None
+            assert view.p_error >= 0.5
+            assert 'class="word suspect' in review_page.stage(view)
+        if "data-rises" in opening:
+            assert "data-accused" in opening
+            reason, trajectory = review_page.why(view), view.trajectory
+            assert reason is not None
+            assert trajectory is not None
+            low, high = map(float, re.findall(r"\d\.\d\d", reason.after))
+            assert high - low >= 0.04, "two decimals of a rise by 0.05"
+            assert high <= float(trajectory.scores.max()) + 0.005
+    assert accused > 100
+
+
+def test_nothing_is_accused_by_a_model_that_does_not_know_the_pictures(
+    pairs: list[PairView],
+) -> None:
+    for view in pairs[::20]:
+        unknown = replace(view, is_unfamiliar=True)
+        opening = stage_attributes(unknown)
+        assert "data-accused" not in opening
+        assert "data-rises" not in opening
+        reason = review_page.why(unknown)
+        assert reason is None or reason.after == ""
+
+
+def test_the_step_called_highest_is_the_highest(pairs: list[PairView]) -> None:
+    for view in pairs:
+        trajectory = view.trajectory
+        assert trajectory is not None
+        steps = re.split(r"<li class=\"step", steps_list(trajectory))[1:]
+        called = [number for number, step in enumerate(steps) if 'class="highest"' in step]
+        highest = float(trajectory.scores.max())
+        if highest > trajectory.scores[0]:
+            (step,) = called
+            assert float(trajectory.scores[step]) == highest
+        else:
+            assert called == []
+
+
+def test_one_estimate_in_all_places(fresh_demo: Workspace, tmp_path: Path) -> None:
+    """Review, Progress, the command line: before any verdict, with some, and once enough random
+    pairs are decided; with verdicts of each kind."""
+    first = check_places(fresh_demo)
+    assert first.trusts_the_model
+    order = random_order(fresh_demo)
+    verdicts = ("correct", "abstract", "unsure", "wrong", "drop")
+    for place, verdict in enumerate(verdicts):
+        fresh_demo.review.decide_many(order[place:20:5], verdict)
+    left = check_places(fresh_demo)
+    assert left.trusts_the_model
+    assert 0 < left.sample < ENOUGH
+    curve = fresh_demo.review.progress(1).left_by_decided
+    assert curve[0] == (0, pytest.approx(first.errors))
+    assert curve[-1] == (20, pytest.approx(left.errors))
+    for place, verdict in enumerate(verdicts):
+        fresh_demo.review.decide_many(order[20 + place : 80 : 5], verdict)
+    left = check_places(fresh_demo)
+    assert left.estimate is not None
+    assert left.sample >= ENOUGH
+    curve = fresh_demo.review.progress(1).left_by_decided
+    assert curve[-1] == (80, pytest.approx(left.estimate.errors))
+    errors = left.estimate.errors + fresh_demo.review.progress(1).errors_found
+    assert curve[0] == (0, pytest.approx(errors))
+    fresh_demo.review.decide_many(order[80:], "correct")
+    left = check_places(fresh_demo)
+    assert (left.errors, left.trusts_the_model) == (0, False)
+
+
+def check_places(workspace: Workspace) -> ErrorsLeft:
+    """What is left, which each place says in the same words."""
+    counts = workspace.review.counts(1)
+    left = workspace.review.errors_left(counts, is_anew=True)
+    view = workspace.review.progress(1)
+    assert view.left == left
+    filter = {"review": "unreviewed", "order": "p_error"}
+    corner = review_page.queue([], None, counts, filter, "0", False, True, {}, errors_left=left)
+    if left.undecided:
+        assert left.in_words() in corner
+    page = cards_html(view) if view.reviewed else expected_html(view)
+    for words in (left.figure, left.basis, left.effort):
+        assert words in page
+    environment = {"TRACED_DATA_DIRECTORY": str(workspace.settings.data_directory)}
+    _, out, err = invoked(environment, "progress", "demo")
+    assert left.in_words() in " ".join((out + err).split())
+    return left
+
+
+def test_no_figure_for_pictures_that_the_model_does_not_know(fresh_demo: Workspace) -> None:
+    mark_unfamiliar(fresh_demo)
+    left = check_places(fresh_demo)
+    assert (left.errors, left.effort, left.trusts_the_model) == (None, "", False)
+    assert not fresh_demo.review.progress(1).expected
+    order = random_order(fresh_demo)
+    fresh_demo.review.decide_many(order[:10], "correct")
+    left = check_places(fresh_demo)
+    assert (left.errors, left.sample) == (None, 10)
+    view = fresh_demo.review.progress(1)
+    assert left_figure(view) is None
+    assert not left.is_few(1000)
+    fresh_demo.review.decide_many(order[10 : 2 * ENOUGH], "correct")
+    left = check_places(fresh_demo)
+    assert left.estimate is not None
+    assert left.effort == "", "where they are, only the model says"
+
+
+def export(workspace: Workspace, folder: Path, **options: Any) -> tuple[dict[str, str], str | None]:
+    """The verdicts and the estimate on the card of an export."""
+    report = workspace.jobs.export(1, ExportChoice(**options), folder, "csv", overwrite=True)
+    about = json.loads((folder / "croissant.json").read_text("utf-8"))
+    facts = dict(line.split(": ", 1) for line in about["rai:dataAnnotationAnalysis"])
+    assert all(f"- {key}: " in report.card for key in facts)
+    table = report.card.split("| verdict | pairs |")[1].split("\n\n")[0]
+    rows = dict(re.findall(r"\| ([^|]+) \| (\d+) \|", table))
+    assert sum(map(int, rows.values())) == report.counts.kept
+    return rows, facts.get(ERRORS_LEFT)
+
+
+def test_the_card_is_about_what_is_exported(fresh_demo: Workspace, tmp_path: Path) -> None:
+    order = random_order(fresh_demo)
+    review = fresh_demo.review
+    for place, verdict in enumerate(("correct", "abstract", "unsure", "wrong", "drop")):
+        review.decide_many(order[place:25:5], verdict)
+    rows, left = export(fresh_demo, tmp_path / "out")
+    assert rows == {"right": "5", "not sure": "5", "wrong": "5", UNDECIDED: "575"}
+    few = ErrorsLeft(575, None, 20, None)
+    assert left == f"{few.figure}. {few.basis}", "20 random pairs, and no word of the model's"
+    rows, left = export(fresh_demo, tmp_path / "out", decided_only=True)
+    assert rows == {"right": "5", "not sure": "5", "wrong": "5"}
+    done = ErrorsLeft(0, None, 0, None)
+    assert left == f"{done.figure}. {done.basis}"
+    review.decide_many(order[25:100], "correct")
+    shown = review.progress(1).left
+    assert shown.estimate is not None
+    assert export(fresh_demo, tmp_path / "out")[1] == f"{shown.figure}. {shown.basis}"
+    # Of the pairs below a threshold only the random ones below it tell.
+    _, left = export(fresh_demo, tmp_path / "out", drop_above=0.3)
+    truth = {pair_id: review.open_pair(pair_id) for pair_id, _ in order[:100]}
+    sample = [
+        view for view in truth.values()
+        if (view.p_error or 0) <= 0.3 and view.decision != "unsure"
+    ]  # fmt: skip
+    assert left is not None
+    assert f"by {len(sample)} randomly" in left
+    assert ENOUGH <= len(sample) < 95
+    # A selection among undecided pairs has no random pairs that tell about it.
+    _, left = export(fresh_demo, tmp_path / "out", two_stage=TwoStage(by="alignment"))
+    assert left is None
