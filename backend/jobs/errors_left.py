@@ -95,18 +95,16 @@ class ErrorsLeft:
         if not self.pairs or self.errors is None or self.errors < 0.5:
             return ""
         pairs = count_of(rough(self.pairs), "pair")
-        return (
-            f"The model expects nine in ten of them in the next {pairs}, {duration(self.seconds)}."
-        )
+        by = "" if self.trusts_the_model else ", by the model"
+        return f"nine in ten of them in the next {pairs}, {duration(self.seconds)}{by}"
 
     def in_words(self) -> str:
         """
         >>> ErrorsLeft(600, None, 3, None).in_words()
         'Errors left: not known. For an estimate, decide 30 randomly chosen pairs (3 so far).'
         """
-        # Each sentence goes on from the one before.
-        parts = (self.effort, self.basis) if self.trusts_the_model else (self.basis, self.effort)
-        return " ".join(filter(None, (f"Errors left: {self.figure}.", *parts)))
+        effort = f", {self.effort}" if self.effort else ""
+        return f"Errors left: {self.figure}{effort}. {self.basis}"
 
 
 def estimate_left(session: Session, dataset_id: int, undecided_count: int) -> ErrorsLeft:
