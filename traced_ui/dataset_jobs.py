@@ -19,7 +19,7 @@ from traced_ui.import_form import FIELDS, import_options
 from traced_ui.jobs import Started, begin, follow, job_html
 from traced_ui.messages import event_value, note
 from traced_ui.model_cards import ModelCards, cards_html, chosen_for, time_of
-from traced_ui.templates import count_of, percent, render
+from traced_ui.templates import count_of, render
 
 
 class Update(NamedTuple):
@@ -180,22 +180,28 @@ def depth_message(result: dict[str, Any]) -> str:
 
 def claims_message(form: ClaimsFound) -> str:
     """
-    >>> claims_message(ClaimsFound(4000, 1.0, 7.31, 0.0, 0.0))
-    '4,000 captions, 7.3 sentences each'
-    >>> claims_message(ClaimsFound(40, 0.5, 4.0, 0.25, 20.0))
-    '40 captions: 50 % have 4.0 sentences each, 25 % are lists of 20.0 tags each'
+    >>> claims_message(ClaimsFound(9, 9, 3, 5.3, 1, 15.0))
+    '3 of 9 captions have several sentences (5 on average); 1 is a list of 15 tags'
+    >>> claims_message(ClaimsFound(4000, 300, 300, 7.3, 0, 0.0))
+    'All of 300 captions, chosen at random from 4,000, have several sentences (7 on average)'
+    >>> claims_message(ClaimsFound(9, 9, 0, 0.0, 0, 0.0))
+    '9 captions of one sentence'
     """
-    captions = count_of(form.pairs, "caption")
-    if form.sentences == 1:
-        return f"{captions}, {form.sentences_each:.1f} sentences each"
-    if form.tags == 1:
-        return f"{captions}, {form.tags_each:.1f} tags each"
-    parts = []
-    if form.sentences:
-        parts.append(f"{percent(form.sentences)} have {form.sentences_each:.1f} sentences each")
-    if form.tags:
-        parts.append(f"{percent(form.tags)} are lists of {form.tags_each:.1f} tags each")
-    return f"{captions}: {', '.join(parts)}" if parts else f"{captions} of one sentence"
+    captions = count_of(form.sampled, "caption")
+    if form.sampled < form.pairs:
+        captions += f", chosen at random from {form.pairs:,},"
+    sentences = f"has {form.sentences_each:.0f} sentences"
+    if form.several > 1:
+        sentences = f"have several sentences ({form.sentences_each:.0f} on average)"
+    tags = f"is a list of {form.tags_each:.0f} tags"
+    if form.lists > 1:
+        tags = f"are lists of tags ({form.tags_each:.0f} on average)"
+    shares = [(n, words) for n, words in ((form.several, sentences), (form.lists, tags)) if n]
+    if not shares:
+        return f"{captions} of one sentence"
+    (number, words), *others = shares
+    count = "All" if number == form.sampled > 1 else f"{number:,}"
+    return "; ".join((f"{count} of {captions} {words}", *(f"{n:,} {words}" for n, words in others)))
 
 
 def imported_note(result: dict[str, Any]) -> Markup:

@@ -66,8 +66,9 @@ class ModelCards:
         recognition = self._workspace.jobs.recognition(dataset_id, model)
         if recognition is not None:
             familiar = recognition.sampled - recognition.unknown
-            text = f"{familiar} of {recognition.sampled} pictures tested"
-            return not recognition.refusal, text
+            of = f"{familiar} of {count_of(recognition.sampled, 'tested picture')}"
+            verb = "is" if familiar == 1 else "are"
+            return not recognition.refusal, f"{of} {verb} like those it was trained on"
         if model == EMBEDDED_NAME:
             return None, "no picture could be opened"
         return None, "trained on pictures of the web; it has no test"

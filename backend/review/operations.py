@@ -197,11 +197,11 @@ class Review(Queue, Verdicts, NearDuplicates):
         divisions = [find_claims(row.caption) for row in rows]
         tags = [len(claims) for claims in divisions if claims[0].kind == "tag"]
         several = [len(claims) for claims in divisions if claims[0].kind not in ("tag", "whole")]
-        number = max(1, len(divisions))
+        is_sample = len(rows) == SAMPLED_CAPTIONS
         return ClaimsFound(
-            self.counts(dataset_id).total,
-            len(several) / number, sum(several) / max(1, len(several)),
-            len(tags) / number, sum(tags) / max(1, len(tags)),
+            self.counts(dataset_id).total if is_sample else len(rows), len(rows),
+            len(several), sum(several) / max(1, len(several)),
+            len(tags), sum(tags) / max(1, len(tags)),
             str(self._store.read(dataset_queries.get_dataset, dataset_id).models.get("claims", "")),
         )  # fmt: skip
 

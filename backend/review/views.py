@@ -163,15 +163,16 @@ class ClaimView(MeasuredRecord):
 
 @dataclass(frozen=True)
 class ClaimsFound:
-    """What the captions of a dataset consist of by their form: of `pairs` captions, `sentences` and
-    `tags` are the shares that are several sentences and lists of tags, and how many claims each of
-    these has on average, estimated from a random sample. `division`: how they were divided when the
-    dataset was scored; "": it was not, or before there were claims."""
+    """What captions consist of by their form: of `sampled` captions, chosen at random from `pairs`
+    or, if there are no more, all of them, `several` have several sentences and `lists` are lists of
+    tags, with so many sentences or tags each, on average. `division`: how they were divided when
+    the dataset was scored; "": it was not, or before there were claims."""
 
     pairs: int
-    sentences: float
+    sampled: int
+    several: int
     sentences_each: float
-    tags: float
+    lists: int
     tags_each: float
     division: str = ""
 

@@ -22,7 +22,11 @@ from backend.verdict_texts import UNDECIDED
 from backend.workspace import QueueFilter, Workspace
 from db.queries import dataset_queries
 from tests.cli.invoking import invoked
+from tests.datasets.folders import image_folder
+from tests.traced_ui.conftest import workspace_in
 from traced_ui import review_page
+from traced_ui.dataset_jobs import claims_message
+from traced_ui.patterns_page import spots_html
 from traced_ui.progress import cards_html, expected_html, left_figure
 from traced_ui.trajectory_chart import steps_list
 
@@ -229,3 +233,28 @@ def test_the_card_is_about_what_is_exported(fresh_demo: Workspace, tmp_path: Pat
     # A selection among undecided pairs has no random pairs that tell about it.
     _, left = export(fresh_demo, tmp_path / "out", two_stage=TwoStage(by="alignment"))
     assert left is None
+
+
+def test_the_forms_of_captions_are_counted(tmp_path: Path) -> None:
+    tags = ", ".join(f"tag {number}" for number in range(15))
+    texts = ["A dog runs. It is brown. The sky is blue. A cat sits. Rain falls."] * 3
+    texts += [tags] + ["A dog on a lawn."] * 5
+    rows = [
+        {"file_name": "a.png", "id": str(number), "caption": text}
+        for number, text in enumerate(texts)
+    ]
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    workspace = workspace_in(tmp_path)
+    workspace.jobs.import_dataset(tmp_path / "pairs")
+    form = workspace.review.claims_found(1)
+    assert (form.pairs, form.sampled, form.several, form.lists) == (9, 9, 3, 1)
+    assert (form.sentences_each, form.tags_each) == (5, 15)
+    words = claims_message(form)
+    assert re.findall(r"\d+", words) == ["3", "9", "5", "1", "15"]
+    workspace.store.close()
+
+
+def test_no_blind_spot_is_named_before_one_is_found(demo: Workspace) -> None:
+    page = spots_html(demo, 1)
+    assert "“" not in page
+    assert "%" not in page
