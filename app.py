@@ -167,8 +167,8 @@ def serve(options: ServeOptions) -> None:
     # Models given here apply only to datasets without a model of their own.
     workspace = open_workspace(settings.for_datasets_without_models())
     login = not settings.no_login and workspace.accounts.has_accounts()
-    is_open = not login and not settings.no_login
-    if is_open and settings.host not in ("127.0.0.1", "localhost", "::1"):
+    may_begin = not login and not settings.no_login
+    if may_begin and settings.host not in ("127.0.0.1", "localhost", "::1"):
         raise SettingsError(
             f"{settings.host} can be reached from other machines and there are no accounts "
             "yet. Add one (python app.py curators add NAME), or use --host 127.0.0.1, or "
@@ -188,7 +188,9 @@ def serve(options: ServeOptions) -> None:
     # Import Gradio last: the socket already listens, so early requests wait for the page.
     from traced_ui.server import serve as serve_app
 
-    serve_app(workspace, listening, dataset_id=start_dataset, login=login, mcp=options.mcp)
+    serve_app(
+        workspace, listening, start_dataset, login=None if may_begin else login, mcp=options.mcp
+    )
 
 
 app.add_typer(curator_commands.curators)

@@ -104,6 +104,10 @@ class Workspace:
         workspace.review = workspace.jobs.review
         return workspace
 
+    def become(self, other: "Workspace") -> None:
+        """Be another one from now on, for pages that hold this one."""
+        vars(self).update(vars(other))
+
     def decide_all(
         self,
         dataset_id: int,

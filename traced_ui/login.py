@@ -1,13 +1,16 @@
 """Authentication: a guard in front of every route, and the login page.
 
-The guard wraps the whole app, so that pages, pictures and the API are protected alike. Browsers
+The guard wraps the whole app, so that pages, pictures and the API are protected alike; without an
+account it lets everybody through. Browsers
 send their token in a cookie that scripts cannot read, programs the same token or a key as
 `Authorization: Bearer`. Tokens come from POST /login.
 """
 
 import asyncio
 import math
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from typing import Annotated
 from urllib.parse import quote
 
@@ -21,7 +24,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.accounts.team_accounts import LOGIN_HOLDS, Team
+from backend.accounts.team_accounts import LOGIN_HOLDS, NOTICED_WITHIN, Team
 from backend.accounts.throttle import Throttle, known_device, network_of, new_device
 from backend.workspace import Workspace
 from traced_ui.problems import problem
@@ -68,13 +71,47 @@ def reader_of(request: gr.Request | HTTPConnection | None) -> str | None:
     return (request.username or None) if request is not None else None
 
 
-class Guard:
-    """Lets authenticated requests through; redirects browsers to the login page and answers API
-    clients with 401."""
+class LoginRequirement:
+    """Whether people have to log in: as soon as there is an account, also one that another process
+    adds while this one serves. Then they have to until this process ends."""
 
-    def __init__(self, app: ASGIApp, team: Team, root: str = "") -> None:
+    def __init__(self, team: Team, begin: Callable[[], None]) -> None:
+        """`begin`: called once, before the first request that takes a login."""
+        self._team, self._begin = team, begin
+        self._lock = threading.Lock()
+        self._asked_at = -math.inf
+        self.has_begun = False
+
+    def applies(self) -> bool:
+        """Asks the database a few times a second, as long as nobody has to."""
+        if self.has_begun or time.monotonic() - self._asked_at < NOTICED_WITHIN:
+            return self.has_begun
+        with self._lock:
+            asked_at = time.monotonic()
+            if not self.has_begun and self._team.has_accounts():
+                self.start()
+            self._asked_at = asked_at
+        return self.has_begun
+
+    def start(self) -> None:
+        self._begin()
+        self.has_begun = True
+
+
+class Guard:
+    """Lets authenticated requests through, and all as long as no login `applies`; redirects
+    browsers to the login page and answers API clients with 401."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        team: Team,
+        applies: Callable[[], bool] = lambda: True,
+        root: str = "",
+    ) -> None:
         self._app = app
         self._team = team
+        self._applies = applies
         self._root = root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,8 +152,11 @@ class Guard:
             is_open = await anyio.to_thread.run_sync(self._who, tokens, path) is not None
         request.cancel()
 
-    def _who(self, tokens: Sequence[str], path: str) -> tuple[str, bool] | None:
-        """The account of the first token that is valid here, and whether it may only read."""
+    def _who(self, tokens: Sequence[str], path: str) -> tuple[str | None, bool] | None:
+        """The account of the first token that is valid here, and whether it may only read; no
+        account where none is needed."""
+        if not self._applies():
+            return None, False
         for token in tokens:
             if (account := self._team.who(token)) is not None:
                 return account.name, False
@@ -153,6 +193,15 @@ def _refusal(scope: Scope, root: str) -> Response:
     if scope["method"] == "GET" and b"text/html" in accepts:
         return RedirectResponse(f"{root}/login?to={quote(target, safe='')}", 303)
     return problem(401, "Log in first: POST /login with username and password; or send a key.")
+
+
+def visitor_by(requirement: LoginRequirement) -> Callable[[fastapi.Request], str | None]:
+    """Who asks, as Gradio takes it: None is refused, "" is somebody without an account."""
+
+    def visitor(request: fastapi.Request) -> str | None:
+        return curator_of(request) or (None if requirement.has_begun else "")
+
+    return visitor
 
 
 def add_routes(app: fastapi.FastAPI, team: Team, root: str = "", is_framed: bool = False) -> None:

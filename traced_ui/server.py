@@ -1,5 +1,6 @@
 """The web server: the app at /, pictures by id at /pictures/{pair_id}."""
 
+import copy
 import hashlib
 import logging
 import os
@@ -23,7 +24,7 @@ from traced_ui.file_guard import FileGuard
 from traced_ui.headers import CompressionMiddleware, SafeHeaders
 from traced_ui.hosts import BelowPath, EarlierAddresses, HostGuard
 from traced_ui.layout import STYLES, make_theme
-from traced_ui.login import Guard, add_routes, curator_of
+from traced_ui.login import Guard, LoginRequirement, add_routes, visitor_by
 from traced_ui.problems import explain_malformed
 from traced_ui.sessions import keep_light, mounted_in
 
@@ -39,11 +40,15 @@ log = logging.getLogger(f"traced.{__name__}")
 
 
 def create_app(
-    workspace: Workspace, dataset_id: int | None = None, login: bool = False, mcp: bool = False
+    workspace: Workspace,
+    dataset_id: int | None = None,
+    login: bool | None = False,
+    mcp: bool = False,
 ) -> fastapi.FastAPI:
     """The app with its routes. From disk it serves only pictures of pairs and exports, by id.
 
-    `login`: require an account. `mcp`: also offer the API as MCP tools.
+    `login`: require an account; None: from the moment on when there is one. `mcp`: also offer the
+    API as MCP tools.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # Gradio aggregates all events after each one, for a page that is not served here.
@@ -75,12 +80,22 @@ def create_app(
     app.add_middleware(CORSMiddleware, allow_origins=())
     visible_workspace, settings = workspace, workspace.settings
     root, is_framed = settings.root_path, bool(settings.frame)
-    if login:
-        workspace.confine()
-        # Where a page does not say who asks, it shows what everybody may see.
-        visible_workspace = workspace.seen_by(NOBODY)
+    requirement = None
+    if login is not False:
+        visible_workspace = copy.copy(workspace)
+
+        def begin_login() -> None:
+            workspace.confine()
+            # Where a page does not say who asks, it shows what everybody may see.
+            visible_workspace.become(workspace.seen_by(NOBODY))
+
+        requirement = LoginRequirement(workspace.accounts, begin_login)
+        if login:
+            requirement.start()
+        else:
+            requirement.applies()
         add_routes(app, workspace.accounts, root, is_framed)
-        app.add_middleware(Guard, team=workspace.accounts, root=root)
+        app.add_middleware(Guard, team=workspace.accounts, applies=requirement.applies, root=root)
     app.add_middleware(
         HostGuard, names=settings.allow_host, bound=settings.host, is_framed=is_framed
     )
@@ -118,7 +133,7 @@ def create_app(
             app,
             blocks,
             "/",
-            auth_dependency=curator_of if login else None,
+            auth_dependency=visitor_by(requirement) if requirement is not None else None,
             run_history=False,
             show_error=True,
             max_file_size="50mb",
@@ -153,7 +168,7 @@ def serve(
     workspace: Workspace,
     listening: socket.socket,
     dataset_id: int | None = None,
-    login: bool = False,
+    login: bool | None = False,
     mcp: bool = False,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then stop within `SECONDS_TO_END`, whatever clients and jobs

@@ -131,6 +131,8 @@ class ApiKeys:
         self._store.write(curator_queries.remove_key, key_id, name)
 
 
+#: A server that asks for no login notices within so many seconds that there is an account.
+NOTICED_WITHIN = 0.2
 #: How long a browser stays logged in.
 LOGIN_HOLDS = timedelta(days=14)
 LONGEST_NAME = 80

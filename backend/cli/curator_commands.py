@@ -1,11 +1,15 @@
 """`curators`, `keys`: accounts of people who can log in, and with what programs act for them."""
 
 import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
+from backend.accounts.team_accounts import NOTICED_WITHIN, Team
 from backend.cli.commands import as_command
 from backend.cli.output import emit, open_workspace, results
 from backend.operations.common_options import AsJson, Database
@@ -34,8 +38,10 @@ def add_curator(name: NAME, role: ROLE = "curator", db: Database = None) -> None
     settings = load_settings({"database": db})
     scored_demo.unpack(settings)  # `serve` finds a database with the account in it: not its first
     workspace = open_workspace(settings)
-    account = workspace.accounts.add(name, _password(), role)
-    results.print(f"{escape(account.name)} may log in ({account.role}).")
+    password = _password()
+    with _beginning_login(workspace.accounts):
+        account = workspace.accounts.add(name, password, role)
+        results.print(f"{escape(account.name)} may log in ({account.role}).")
 
 
 @curators.command("list")
@@ -77,8 +83,24 @@ def remove_curator(name: NAME, db: Database = None) -> None:
 @as_command
 def restore_curator(name: NAME, db: Database = None) -> None:
     """Open a closed account again."""
-    open_workspace(load_settings({"database": db})).accounts.change(name, active=True)
-    results.print(f"{escape(name)} may log in again.")
+    accounts = open_workspace(load_settings({"database": db})).accounts
+    with _beginning_login(accounts):
+        accounts.change(name, active=True)
+        results.print(f"{escape(name)} may log in again.")
+
+
+@contextmanager
+def _beginning_login(team: Team) -> Iterator[None]:
+    """Around what may open the first account, with which everybody has to log in: returns when
+    servers that are running have noticed, and says so."""
+    had_accounts = team.has_accounts()
+    yield
+    if not had_accounts:
+        time.sleep(NOTICED_WITHIN)
+        results.print(
+            "Everybody has to log in from now on, also at a server that is running, unless it was "
+            "started with --no-login."
+        )
 
 
 def _password() -> str:
