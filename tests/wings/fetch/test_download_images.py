@@ -147,7 +147,7 @@ def test_ctrl_c_ends_a_download_at_once(tmp_path: Path, hanging: Hanging) -> Non
 def test_columns_of_the_source_do_not_shadow_ours(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with raw_server(sends(http(encoded()))) as (address, _):
-        shadows = {"file_name": "/etc/passwd", "reason": "theirs", "row": 99, "similarity": 0.5}
+        shadows = {"file_name": "/etc/hostname", "reason": "theirs", "row": 99, "similarity": 0.5}
         urls = [f"{address}/0", f"{address}/1", "nowhere"]
         table = a_table(tmp_path, [{"url": url, "caption": "c", **shadows} for url in urls])
         report, again = download(table, out, INSIDE), download(table, out, INSIDE)
@@ -155,7 +155,7 @@ def test_columns_of_the_source_do_not_shadow_ours(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (out / "metadata.jsonl").read_text().splitlines()]
     assert [line["row"] for line in lines] == [1, 2]
     assert all((out / line["file_name"]).is_file() for line in lines)
-    assert lines[0]["source_file_name"] == "/etc/passwd"
+    assert lines[0]["source_file_name"] == "/etc/hostname"
     assert (lines[0]["source_reason"], lines[0]["source_row"]) == ("theirs", 99)
     assert lines[0]["similarity"] == 0.5
     (failed,) = failures(out)
