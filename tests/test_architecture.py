@@ -11,7 +11,7 @@ from tests.tree import ROOT, imports_of, modules
 LEVELS = [
     {"app"},
     {"research"},
-    {"backend.wings"},
+    {"backend.features"},
     {"traced_ui", "backend.cli"},
     {"backend.workspace"},
     {"backend.operations"},
@@ -37,7 +37,7 @@ ENGINE_LEVELS = [
 #: Modules that may import `db`.
 STORE_USERS = (
     "backend.accounts", "backend.operations", "backend.review", "backend.jobs", "backend.workspace",
-    "backend.store", "backend.wings", "backend.cli.doctor", "backend.cli.curator_commands",
+    "backend.store", "backend.features", "backend.cli.doctor", "backend.cli.curator_commands",
 )  # fmt: skip
 #: Modules of `db` without SQL, which any module may import.
 WITHOUT_SQL = ("db.authors", "db.decisions", "db.measures", "db.processes", "db.texts")
@@ -116,13 +116,13 @@ def test_the_product_does_without_research() -> None:
             assert not any(is_in(name, "research") for name in imports_of(path)), module
 
 
-def test_the_core_does_without_wings_and_a_wing_without_others() -> None:
-    """`backend.plugins` imports what a wing's `wing.py` names, where it is there."""
+def test_the_core_does_without_features_and_a_feature_without_others() -> None:
+    """`backend.plugins` imports what a feature's `feature.py` names, where it is there."""
     for module, path in modules(ROOT):
-        wing = ".".join(module.split(".")[:3]) if is_in(module, "backend.wings") else ""
+        feature = ".".join(module.split(".")[:3]) if is_in(module, "backend.features") else ""
         if not is_in(module, "research"):
-            wings = [n for n in imports_of(path) if n.startswith("backend.wings.")]
-            assert [n for n in wings if not (wing and is_in(n, wing))] == [], module
+            features = [n for n in imports_of(path) if n.startswith("backend.features.")]
+            assert [n for n in features if not (feature and is_in(n, feature))] == [], module
 
 
 def test_only_allowed_modules_use_the_store_and_the_user_interface() -> None:
@@ -149,8 +149,8 @@ def test_every_folder_has_a_level() -> None:
 
 
 def test_few_file_names_are_used_twice() -> None:
-    """A file of a wing is named by its folder."""
-    outside = [p for name, p in modules(ROOT) if not is_in(name, "backend.wings")]
+    """A file of a feature is named by its folder."""
+    outside = [p for name, p in modules(ROOT) if not is_in(name, "backend.features")]
     names = Counter(p.stem for p in outside if p.stem not in ("__init__", "env"))
     twice = {name for name, count in names.items() if count > 1}
     assert sorted(ONE_THING_ON_SEVERAL_LEVELS - twice) == []
@@ -169,8 +169,10 @@ def test_only_the_hub_module_loads_models() -> None:
 def test_every_folder_is_in_the_architecture() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert [n for n in packages(ROOT / "backend") if f"`{n}/`" not in text] == []
-    wings = (ROOT / "backend/wings/README.md").read_text(encoding="utf-8")
-    assert [n for n in packages(ROOT / "backend/wings") if f"({n}/README.md)" not in wings] == []
+    features = (ROOT / "backend/features/README.md").read_text(encoding="utf-8")
+    assert [
+        n for n in packages(ROOT / "backend/features") if f"({n}/README.md)" not in features
+    ] == []
     assert [n for n in packages(ROOT / "backend/engine") if f"    {n}/" not in text] == []
 
 

@@ -1,5 +1,5 @@
 """Every operation by its name, which is that of its command and the kind of its job: ours, then
-those of wings and other packages."""
+those of features and other packages."""
 
 from collections.abc import Mapping
 from typing import Any

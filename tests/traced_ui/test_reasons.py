@@ -67,16 +67,14 @@ def test_every_sentence_about_words_is_true_of_the_demo(demo_views: list[PairVie
         path, pair_id = view.trajectory, view.pair_id
         if view.reasons is None or path is None:
             continue
-        scores = {
-            "deletion": (path.scores[0], path.first_step_scores),
-            "auxiliary deletion": path.auxiliary
-            and (path.auxiliary.scores[0], path.auxiliary.first_step_scores),
-        }
+        scores = {"deletion": (path.scores[0], path.first_step_scores)}
+        if (second := path.auxiliary) is not None:
+            scores["auxiliary deletion"] = (second.scores[0], second.first_step_scores)
         for reason in view.reasons.listed:
             before, words, after = sentence(reason, path)
             if words and before == "Without":
                 (word,) = reason.words
-                whole, without = scores[reason.sign] or (np.nan, [])
+                whole, without = scores[reason.sign]
                 rise = float(without[word] - whole)
                 assert words == (path.caption.words[word],), pair_id
                 assert f"{rise:.2f}" == re.findall(r"[\d.]*\d", after)[-1], pair_id
@@ -95,8 +93,8 @@ def test_the_sentence_below_the_caption_is_true_of_the_demo(demo_views: list[Pai
         texts = path.caption.words
         ways = [(path.removed[:step], path.scores[step]) for step in range(1, path.steps + 1)]
         ways += [((word,), score) for word, score in enumerate(path.first_step_scores)]
-        told = tuple(re.findall(r"[\d.]*\d", reason.after))
-        assert told in [
+        numbers = tuple(re.findall(r"[\d.]*\d", reason.after))
+        assert numbers in [
             (f"{float(path.scores[0]):.2f}", f"{float(score):.2f}")
             for words, score in ways
             if {texts[word] for word in words} == set(reason.words)
