@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter, defaultdict
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 from tests.tree import ROOT, imports_of, modules
@@ -59,6 +60,11 @@ def is_in(module: str, package: str) -> bool:
     return module == package or module.startswith(package + ".")
 
 
+def is_page(module: str) -> bool:
+    """Whether it is the page of a feature, or its part of the review page."""
+    return is_in(module, "backend.features") and module.split(".")[-1] in ("page", "part")
+
+
 def is_free(module: str) -> bool:
     return module == "db" or any(is_in(module, name) for name in WITHOUT_SQL)
 
@@ -92,11 +98,19 @@ def test_nothing_imports_in_a_circle() -> None:
     for module, path in modules(ROOT):
         for imported in imports_of(path):
             folder = common_folder(module, imported)
-            importer, target = (name[len(folder) :].split(".")[0] for name in (module, imported))
+            importer, target = (top_of(name[len(folder) :]) for name in (module, imported))
             if importer not in ("__init__", target):
                 order[folder].setdefault(importer, set()).add(target)
     for imports in order.values():
         TopologicalSorter(imports).prepare()  # raises CycleError, which names the circle
+
+
+def top_of(name: str) -> str:
+    """
+    >>> top_of("backend.features.patterns.page"), top_of("backend.jobs.runner"), top_of("app")
+    ('backend.features', 'backend', 'app')
+    """
+    return "backend.features" if is_in(name, "backend.features") else name.split(".")[0]
 
 
 def common_folder(module: str, other: str) -> str:
@@ -125,13 +139,26 @@ def test_the_core_does_without_features_and_a_feature_without_others() -> None:
             assert [n for n in features if not (feature and is_in(n, feature))] == [], module
 
 
+def test_the_core_has_no_words_of_features() -> None:
+    """A feature that says in `NOUNS` what is its own lies in its folder, whole."""
+    core = [path for name, path in modules(ROOT) if not is_in(name, "backend.features")]
+    core = [path for path in core if not path.is_relative_to(ROOT / "research")]
+    for pattern in ("*.html", "*.js", "*.css"):
+        core += sorted((ROOT / "traced_ui").rglob(pattern))
+    for feature in packages(ROOT / "backend" / "features"):
+        module = import_module(f"backend.features.{feature}.feature")
+        for noun in getattr(module, "NOUNS", ()):
+            places = [path for path in core if noun in path.read_text(encoding="utf-8").lower()]
+            assert places == [], f"'{noun}' is of {feature}"
+
+
 def test_only_allowed_modules_use_the_store_and_the_user_interface() -> None:
     for module, path in modules(ROOT):
         for imported in imports_of(path):
             library = imported.split(".")[0]
             if module.startswith("backend") and library == "db" and not is_free(imported):
                 assert any(is_in(module, user) for user in STORE_USERS), f"{module} -> {imported}"
-            if module.startswith(("backend", "db", "research")):
+            if module.startswith(("backend", "db", "research")) and not is_page(module):
                 assert library not in ("gradio", "traced_ui"), f"{module} -> {imported}"
             if module.startswith("db"):
                 assert library not in ("backend", "torch"), f"{module} -> {imported}"

@@ -9,7 +9,7 @@ from backend.options import Options, switch
 from backend.progress import Progress
 
 if TYPE_CHECKING:
-    from backend.jobs.writer_patterns import PatternsReport
+    from backend.features.patterns.search import PatternsReport
     from backend.operations.context import Context
 
 
@@ -38,9 +38,9 @@ class PatternsOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: PatternsOptions, progress: Progress
 ) -> "PatternsReport":
-    from backend.jobs import writer_patterns
+    from backend.features.patterns import search
 
-    return writer_patterns.find_blind_spots(
+    return search.find_blind_spots(
         context.store, dataset_id, context.settings.author if options.tag else None, options.by,
         options.least, options.rate, progress,
     )  # fmt: skip

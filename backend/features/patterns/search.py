@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from backend.datasets.caption_writers import COLUMNS
 from backend.datasets.cells import trim
 from backend.engine.captions import replaced_spans
-from backend.engine.statistics.blind_spots import (
+from backend.engine.statistics.stopping import exact_interval
+from backend.errors import NotScored, SettingsError
+from backend.features.patterns.error_patterns import (
     Feature,
     JudgedCaption,
     Pattern,
     find_patterns,
     occurrences,
 )
-from backend.engine.statistics.stopping import exact_interval
-from backend.errors import NotScored, SettingsError
 from backend.jobs.reports import count_of
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress

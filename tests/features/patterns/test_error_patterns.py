@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from backend.engine.statistics.blind_spots import JudgedCaption, find_patterns
+from backend.features.patterns.error_patterns import JudgedCaption, find_patterns
 
 THINGS = ["dog", "cat", "horse", "bus", "boat", "tree", "lamp", "house", "kite", "bear"]
 ACTIONS = ["sleeping", "standing", "waiting", "smiling"]

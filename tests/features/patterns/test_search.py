@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 
 from backend.errors import NotScored, SettingsError
-from backend.jobs.writer_patterns import FEWEST_AT_RANDOM, PatternsReport
+from backend.features.patterns.page import spots_html
+from backend.features.patterns.search import FEWEST_AT_RANDOM, PatternsReport
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
 from tests.cli.invoking import as_json
 from tests.datasets.folders import json_lines
 from tests.jobs.opening import opened
-from traced_ui.patterns_page import spots_html
 
 THINGS = ("dog", "cat", "horse", "bus", "boat", "tree", "lamp")
 PAIRS, JUDGED = 160, 100
