@@ -27,19 +27,19 @@ _RESERVED = ("api", "config", "gradio_api", "header", "healthy", "login", "pictu
 
 def _load_added() -> tuple[AddedPage, ...]:
     """The added pages; one whose room or address cannot be is left out, and `doctor` says why."""
-    taken = {page.name for room in (*_OURS, _DATASET) for page in room.pages}
-    taken |= {TRY.name, *_RESERVED}
+    addresses = {page.name for room in (*_OURS, _DATASET) for page in room.pages}
+    addresses |= {TRY.name, *_RESERVED}
     titles = {room.title for room in (*_OURS, _DATASET)}
 
     def join(extra: AddedPage) -> None:
         name = extra.page.name
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
             raise ValueError(f"The address '{name}' is not of small letters, digits and hyphens.")
-        if name in taken:
+        if name in addresses:
             raise ValueError(f"The address '{name}' is another page's.")
         if extra.room not in titles:
             raise ValueError(f"There is no room '{extra.room}': {', '.join(sorted(titles))}.")
-        taken.add(name)
+        addresses.add(name)
 
     return plugins.load("pages", AddedPage, join)
 
