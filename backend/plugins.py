@@ -1,8 +1,8 @@
 """Plug-ins: what other installed packages add, by entry points (docs/extending.md).
 
 Each group holds objects of one type. One that cannot be imported or is of another type is named in
-the log and by `doctor`, and left out. Our own wings and the commands of `research` come in by this
-door.
+the log and by `doctor`, and left out. Our own features and the commands of `research` come in by
+this door.
 """
 
 import logging
@@ -18,11 +18,11 @@ from backend.bundled import IS_CHECKOUT
 
 GROUPS = (
     "scorers", "embedding_scores", "captioners", "chat_models", "measures", "readers", "proposers",
-    "formats", "operations", "criteria", "commands", "command_variants", "score_steps",
+    "formats", "operations", "pages", "criteria", "commands", "command_variants", "score_steps",
 )  # fmt: skip
 _PREFIX = "traced_curator."
-#: The folder of the wings, each with a `wing.py` that names what it adds.
-WINGS = Path(__file__).parent / "wings"
+#: The folder of the features, each with a `feature.py` that names what it adds.
+FEATURES = Path(__file__).parent / "features"
 _RESEARCH = EntryPoint("research", "research.commands:COMMANDS", f"{_PREFIX}commands")
 #: Beside the product in a checkout only.
 RESEARCH_FOLDER = Path(__file__).resolve().parents[1] / "research"
@@ -46,7 +46,7 @@ def load(group: str, kind: type[T], join: Callable[[T], None] = lambda _: None) 
     """The objects of a group, ours first, then by name; those of another type than `kind`, and
     those for which `join` raises, are left out. A group is imported once."""
     if group not in _LOADED:
-        entries = [entry for entry in _of_wings() if entry.group == _PREFIX + group]
+        entries = [entry for entry in _of_features() if entry.group == _PREFIX + group]
         if group == "commands" and IS_CHECKOUT and RESEARCH_FOLDER.is_dir():
             entries.append(_RESEARCH)
         others = sorted(entry_points(group=_PREFIX + group), key=lambda entry: entry.name)
@@ -60,8 +60,8 @@ def are_offered() -> bool:
 
 
 def is_there(group: str, name: str) -> bool:
-    """Whether a wing adds this."""
-    return any((entry.group, entry.name) == (_PREFIX + group, name) for entry in _of_wings())
+    """Whether a feature adds this."""
+    return any((entry.group, entry.name) == (_PREFIX + group, name) for entry in _of_features())
 
 
 def load_plugins() -> list[Plugin]:
@@ -70,12 +70,14 @@ def load_plugins() -> list[Plugin]:
 
 
 @cache
-def _of_wings() -> tuple[EntryPoint, ...]:
-    """What the wings that are there add."""
+def _of_features() -> tuple[EntryPoint, ...]:
+    """What the features that are there add."""
     return tuple(
         EntryPoint(name, value, _PREFIX + group)
-        for wing in sorted(path.parent.name for path in WINGS.glob("*/wing.py"))
-        for group, entries in import_module(f"backend.wings.{wing}.wing").ENTRY_POINTS.items()
+        for feature in sorted(path.parent.name for path in FEATURES.glob("*/feature.py"))
+        for group, entries in import_module(
+            f"backend.features.{feature}.feature"
+        ).ENTRY_POINTS.items()
         for name, value in entries.items()
     )
 
@@ -92,7 +94,7 @@ def _import(group: str, entry: EntryPoint, kind: type[T], join: Callable[[T], No
             problem = f"It is a {type(value).__name__}, not a {kind.__name__}."
             plugin = replace(plugin, problem=problem)
     except Exception as error:  # of whatever its author wrote
-        if entry in _of_wings():
+        if entry in _of_features():
             raise
         plugin = replace(plugin, problem=f"{type(error).__name__}: {error}")
     if plugin.problem:

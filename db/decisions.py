@@ -25,7 +25,7 @@ REVIEWS: tuple[Review, ...] = get_args(Review)
 SAMPLINGS = ("random", "queue", "filter", "")
 AT_RANDOM = SAMPLINGS[0]
 
-#: Issues of a picture, independent of its caption; the wing `quality` finds them.
+#: Issues of a picture, independent of its caption; the feature `quality` finds them.
 PICTURE_ISSUES = (
     "dark", "bright", "blurry", "odd_size", "odd_aspect", "low_information", "exact_duplicate",
     "near_duplicate",

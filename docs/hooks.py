@@ -25,17 +25,33 @@ OUTSIDE = {
     "assets/screenshots/grid.png": "assets/screenshots/grid.png",
     "assets/screenshots/claims.png": "assets/screenshots/claims.png",
 }
+#: The pages of features, each written in its folder.
+FEATURES = {
+    str(path.relative_to(ROOT)): f"features/{path.parent.name}.md"
+    for path in sorted((ROOT / "backend" / "features").glob("*/README.md"))
+}
+OUTSIDE |= {"backend/features/README.md": "features/index.md", **FEATURES}
 _LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
 
 
 def in_site(markdown: str, page: str) -> str:
     """The text of the repository's file `page` with its links as the site needs them."""
 
+    def place_of(file: str) -> str:
+        return OUTSIDE.get(file, file.removeprefix("docs/"))
+
     def moved(link: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(page), link[2]))
-        return link[1] + OUTSIDE.get(target, target.removeprefix("docs/")) + link[3]
+        place = posixpath.relpath(place_of(target), posixpath.dirname(place_of(page)) or ".")
+        return link[1] + place + link[3]
 
     return _LINK.sub(moved, markdown)
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """The features' pages are a section of their own, before the last."""
+    assert config.nav is not None
+    config.nav.insert(-1, {"Features": ["features/index.md", *FEATURES.values()]})
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -24,8 +24,8 @@ from backend.datasets.text_files import text_of
 from backend.engine.duplicate_groups import unit
 from backend.engine.scoring.protocol import Scorer
 from backend.errors import DatasetError, SettingsError
-from backend.wings.specificity.picture_bags import Bag, check_size, file_name
-from backend.wings.specificity.retrieval import TIE
+from backend.features.specificity.picture_bags import Bag, check_size, file_name
+from backend.features.specificity.retrieval import TIE
 
 Ids = tuple[tuple[str, ...], ...]
 DISTRACTORS, DRAWS = 99, 5

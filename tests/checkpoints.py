@@ -117,7 +117,7 @@ def random_language_model(folder: Path, seed: int = 0) -> Path:
 
 def random_clipcap(folder: Path, seed: int = 0) -> Path:
     """A ClipCap from both, saved as the command `captioner` does."""
-    from research.captioning.new_clipcap import make_clipcap  # of a wing
+    from research.captioning.new_clipcap import make_clipcap  # of a feature
 
     clip, language_model = random_clip(folder, seed), folder / "language-model"
     random_language_model(language_model, seed)
@@ -283,7 +283,7 @@ def random_open_clip(folder: Path, name: str = "traced-phrases", seed: int = 0) 
     return f"open_clip:{name}@{folder / 'weights.pt'}"
 
 
-#: Our parameter names and those of LAVIS: `backend.wings.lavis.checkpoint.convert` maps
+#: Our parameter names and those of LAVIS: `backend.features.lavis.checkpoint.convert` maps
 #: them back.
 _LAVIS_NAMES = (
     ("vision_model.embeddings.class_embedding", "visual_encoder.cls_token"),

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = [
-    "tests.fixtures.examples", "tests.fixtures.interrupting", "tests.fixtures.object_store",
-    "tests.fixtures.passwords",
+    "tests.fixtures.demo", "tests.fixtures.examples", "tests.fixtures.interrupting",
+    "tests.fixtures.object_store", "tests.fixtures.passwords",
     "tests.fixtures.shared", "tests.fixtures.sizes", "tests.fixtures.stores",
 ]  # fmt: skip
 

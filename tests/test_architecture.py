@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter, defaultdict
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 from tests.tree import ROOT, imports_of, modules
@@ -11,7 +12,7 @@ from tests.tree import ROOT, imports_of, modules
 LEVELS = [
     {"app"},
     {"research"},
-    {"backend.wings"},
+    {"backend.features"},
     {"traced_ui", "backend.cli"},
     {"backend.workspace"},
     {"backend.operations"},
@@ -37,7 +38,7 @@ ENGINE_LEVELS = [
 #: Modules that may import `db`.
 STORE_USERS = (
     "backend.accounts", "backend.operations", "backend.review", "backend.jobs", "backend.workspace",
-    "backend.store", "backend.wings", "backend.cli.doctor", "backend.cli.curator_commands",
+    "backend.store", "backend.features", "backend.cli.doctor", "backend.cli.curator_commands",
 )  # fmt: skip
 #: Modules of `db` without SQL, which any module may import.
 WITHOUT_SQL = ("db.authors", "db.decisions", "db.measures", "db.processes", "db.texts")
@@ -57,6 +58,11 @@ TESTS_OF_THE_WHOLE = {
 
 def is_in(module: str, package: str) -> bool:
     return module == package or module.startswith(package + ".")
+
+
+def is_page(module: str) -> bool:
+    """Whether it is the page of a feature, or its part of the review page."""
+    return is_in(module, "backend.features") and module.split(".")[-1] in ("page", "part")
 
 
 def is_free(module: str) -> bool:
@@ -92,11 +98,19 @@ def test_nothing_imports_in_a_circle() -> None:
     for module, path in modules(ROOT):
         for imported in imports_of(path):
             folder = common_folder(module, imported)
-            importer, target = (name[len(folder) :].split(".")[0] for name in (module, imported))
+            importer, target = (top_of(name[len(folder) :]) for name in (module, imported))
             if importer not in ("__init__", target):
                 order[folder].setdefault(importer, set()).add(target)
     for imports in order.values():
         TopologicalSorter(imports).prepare()  # raises CycleError, which names the circle
+
+
+def top_of(name: str) -> str:
+    """
+    >>> top_of("backend.features.patterns.page"), top_of("backend.jobs.runner"), top_of("app")
+    ('backend.features', 'backend', 'app')
+    """
+    return "backend.features" if is_in(name, "backend.features") else name.split(".")[0]
 
 
 def common_folder(module: str, other: str) -> str:
@@ -116,13 +130,26 @@ def test_the_product_does_without_research() -> None:
             assert not any(is_in(name, "research") for name in imports_of(path)), module
 
 
-def test_the_core_does_without_wings_and_a_wing_without_others() -> None:
-    """`backend.plugins` imports what a wing's `wing.py` names, where it is there."""
+def test_the_core_does_without_features_and_a_feature_without_others() -> None:
+    """`backend.plugins` imports what a feature's `feature.py` names, where it is there."""
     for module, path in modules(ROOT):
-        wing = ".".join(module.split(".")[:3]) if is_in(module, "backend.wings") else ""
+        feature = ".".join(module.split(".")[:3]) if is_in(module, "backend.features") else ""
         if not is_in(module, "research"):
-            wings = [n for n in imports_of(path) if n.startswith("backend.wings.")]
-            assert [n for n in wings if not (wing and is_in(n, wing))] == [], module
+            features = [n for n in imports_of(path) if n.startswith("backend.features.")]
+            assert [n for n in features if not (feature and is_in(n, feature))] == [], module
+
+
+def test_the_core_has_no_words_of_features() -> None:
+    """A feature that says in `NOUNS` what is its own lies in its folder, whole."""
+    core = [path for name, path in modules(ROOT) if not is_in(name, "backend.features")]
+    core = [path for path in core if not path.is_relative_to(ROOT / "research")]
+    for pattern in ("*.html", "*.js", "*.css"):
+        core += sorted((ROOT / "traced_ui").rglob(pattern))
+    for feature in packages(ROOT / "backend" / "features"):
+        module = import_module(f"backend.features.{feature}.feature")
+        for noun in getattr(module, "NOUNS", ()):
+            places = [path for path in core if noun in path.read_text(encoding="utf-8").lower()]
+            assert places == [], f"'{noun}' is of {feature}"
 
 
 def test_only_allowed_modules_use_the_store_and_the_user_interface() -> None:
@@ -131,7 +158,7 @@ def test_only_allowed_modules_use_the_store_and_the_user_interface() -> None:
             library = imported.split(".")[0]
             if module.startswith("backend") and library == "db" and not is_free(imported):
                 assert any(is_in(module, user) for user in STORE_USERS), f"{module} -> {imported}"
-            if module.startswith(("backend", "db", "research")):
+            if module.startswith(("backend", "db", "research")) and not is_page(module):
                 assert library not in ("gradio", "traced_ui"), f"{module} -> {imported}"
             if module.startswith("db"):
                 assert library not in ("backend", "torch"), f"{module} -> {imported}"
@@ -149,8 +176,8 @@ def test_every_folder_has_a_level() -> None:
 
 
 def test_few_file_names_are_used_twice() -> None:
-    """A file of a wing is named by its folder."""
-    outside = [p for name, p in modules(ROOT) if not is_in(name, "backend.wings")]
+    """A file of a feature is named by its folder."""
+    outside = [p for name, p in modules(ROOT) if not is_in(name, "backend.features")]
     names = Counter(p.stem for p in outside if p.stem not in ("__init__", "env"))
     twice = {name for name, count in names.items() if count > 1}
     assert sorted(ONE_THING_ON_SEVERAL_LEVELS - twice) == []
@@ -169,8 +196,10 @@ def test_only_the_hub_module_loads_models() -> None:
 def test_every_folder_is_in_the_architecture() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert [n for n in packages(ROOT / "backend") if f"`{n}/`" not in text] == []
-    wings = (ROOT / "backend/wings/README.md").read_text(encoding="utf-8")
-    assert [n for n in packages(ROOT / "backend/wings") if f"({n}/README.md)" not in wings] == []
+    features = (ROOT / "backend/features/README.md").read_text(encoding="utf-8")
+    assert [
+        n for n in packages(ROOT / "backend/features") if f"({n}/README.md)" not in features
+    ] == []
     assert [n for n in packages(ROOT / "backend/engine") if f"    {n}/" not in text] == []
 
 

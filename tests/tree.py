@@ -82,7 +82,9 @@ def counts(root: Path) -> dict[str, int | float]:
         for other in imports_of(path)
         if room(other) in rooms - {room(name)}
     }
-    names = Counter(path.stem for _, path in named if path.stem not in ("__init__", "env", "wing"))
+    names = Counter(
+        path.stem for _, path in named if path.stem not in ("__init__", "env", "feature")
+    )
     tests = [path.read_text(encoding="utf-8") for path in (root / "tests").rglob("test_*.py")]
     return {
         "files": len(named),

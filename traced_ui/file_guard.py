@@ -1,10 +1,9 @@
 """Which files and sessions a request may name: files that the same browser uploaded, and the app's
 examples; with login, sessions of the same account.
 
-Gradio copies any file that a component's value names into its cache and serves it from there; its
-own check covers only apps that were started by `launch()`. So the guard stands in front of the
-whole Gradio app. It refuses file values by their shape, wherever they are in a request, except for
-uploads of the same browser in an image field; and it lets through only the routes that are needed.
+The guard stands in front of the whole Gradio app, and of its own checks. It refuses file values by
+their shape, wherever they are in a request, except for uploads of the same browser in an image
+field; and it lets through only the routes that are needed.
 
 Gradio prints the values of an event that it cannot read, passwords included, to the terminal. So
 the guard lets Gradio read them first, and refuses what fails.

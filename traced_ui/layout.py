@@ -1,8 +1,7 @@
 """The pages, each with the bar at its top, and how they look."""
 
-from collections.abc import Callable
+import logging
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
@@ -17,7 +16,6 @@ from traced_ui import (
     models_page,
     near_duplicates,
     page_dataset,
-    patterns_page,
     picture_map,
     playground,
     progress,
@@ -27,24 +25,26 @@ from traced_ui import (
     team,
 )
 from traced_ui.keyboard import KEYS
-from traced_ui.messages import QUIET
-from traced_ui.page_dataset import PageDataset
+from traced_ui.messages import QUIET, explain_on_page, note
+from traced_ui.pages import Build
 from traced_ui.templates import render
+
+log = logging.getLogger(f"traced.{__name__}")
 
 #: All pages, the bar at the top and what lies over the pages, and the review page.
 STYLES = [
     Path(__file__).with_name("styles.css"),
     Path(__file__).with_name("rooms.css"),
     Path(__file__).with_name("board") / "board.css",
+    *(page.styles for page in rooms.ADDED.values() if page.styles is not None),
 ]
 _FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 #: The pages but Review, by name: each builds itself, and returns what draws it when it is opened.
-_PAGES: dict[str, Callable[[Workspace, PageDataset], tuple[Any, ...] | None]] = {
+_PAGES: dict[str, Build] = {
     "map": picture_map.build,
     "duplicates": near_duplicates.build,
     "progress": progress.build,
     "retrain": retrain.build,
-    "patterns": patterns_page.build,
     "export": export.build,
     "snapshots": snapshots_page.build,
     "datasets": datasets.build,
@@ -53,6 +53,7 @@ _PAGES: dict[str, Callable[[Workspace, PageDataset], tuple[Any, ...] | None]] = 
     "team": team.build,
     "settings": dataset_settings.build,
     "try": playground.build,
+    **{name: page.build for name, page in rooms.ADDED.items()},
 }
 
 
@@ -86,7 +87,14 @@ def _build_page(
         return next((id for id in (requested_id, dataset_id, *ids[:1]) if id in ids), None)
 
     with gr.Column(elem_id="traced-content"):
-        redraw = _PAGES[page.name](workspace, dataset)
+        try:
+            redraw = _PAGES[page.name](workspace, dataset)
+        except Exception as problem:
+            if page.name not in rooms.ADDED:
+                raise
+            log.exception("the page %s cannot be built", page.name)
+            redraw = None
+            gr.HTML(note(f"This page cannot be shown. {explain_on_page(problem)}", "error"))
     opening = opening.then(open_or_first, [dataset], [dataset], **QUIET)
     if redraw:
         opening.then(*redraw, **QUIET)

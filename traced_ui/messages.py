@@ -14,8 +14,8 @@ from traced_ui.templates import part
 log = logging.getLogger(f"traced.{__name__}")
 
 #: Options of an event that no program calls and whose outputs are not dimmed meanwhile. Its answer
-#: is that of its request: Gradio's queue would send it over a stream, which the page closes if
-#: another event begins just as the last one ends, and the answer would never arrive.
+#: is that of its request: one sent over the stream of Gradio's queue may be lost, and the page
+#: would wait for it.
 QUIET: dict[str, Any] = {
     "api_visibility": "private", "show_progress": "hidden", "queue": False,
 }  # fmt: skip

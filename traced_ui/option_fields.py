@@ -24,7 +24,7 @@ def field(
     a slider, text a box, and what is on or off a checkbox.
 
     `label`: by default the option's description. `choices`: as people call them, each with its
-    value; without the wing of the default's, the first is chosen. `component`: for a number.
+    value; without the feature of the default's, the first is chosen. `component`: for a number.
     `more`: further arguments of the component; a `value` is where an option without a default
     starts."""
     about = model.model_fields[name]

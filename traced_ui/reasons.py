@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from backend.engine.detection.explanations import Reason, Reasons
-from backend.engine.detection.localisation import has_content
-from backend.engine.languages.identification import language_in
 from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.templates import render
+from traced_ui.trajectory_chart import RISE
 
 #: Features that contribute less than this are not shown.
 _LEAST = 0.05
@@ -93,23 +92,20 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
     if reason.sign == "second opinion":
         level = "doubts the caption" if against else "agrees with the caption"
         return f"A second model {level} more than most ({abs(value):.1f} spreads)", (), ""
+    removes = trajectory.captions is None
     if reason.sign == "best gain":
-        if against and words:
-            content, rise = _that_say_something(words), f"the match rises by {value:.2f}"
-            return "Without", content, f"together {rise}" if len(content) > 1 else f"{rise} in all"
-        return "Leaving words out hardly improves the match", (), ""
+        # No words: those removed until then include many that have nothing to do with the rise.
+        edits = "Leaving words out" if removes else "Replacing words"
+        peak = trajectory.peak
+        if value < RISE or not peak:
+            return f"{edits} hardly improves the match", (), ""
+        first, best = (float(trajectory.scores[step]) for step in (0, peak))
+        return f"{edits} lifts the match from {first:.2f} to {best:.2f}, at step {peak}", (), ""
     score = "the match" if reason.sign == "deletion" else "the auxiliary score"
-    if against and words:
-        return "Without", words, f"{score} rises by {value:.2f}"
+    if value >= RISE and words:
+        before = "Without" if removes else "With another word for"
+        return before, words, f"{score} rises by {'' if against else 'only '}{value:.2f}"
     return f"No single word lowers {score}", (), ""
-
-
-def _that_say_something(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Each word once, without function words and counts unless there are no others."""
-    every = {word.casefold(): word for word in reversed(words)}
-    language = language_in(" ".join(words))
-    content = [word for word in every.values() if has_content([word], language)]
-    return tuple(reversed(content or [*every.values()]))
 
 
 def _expected_text(reason: Reason, trajectory: Trajectory) -> str:

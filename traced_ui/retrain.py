@@ -57,14 +57,14 @@ def candidate_of(classifiers: list[ClassifierRow]) -> Candidate | None:
 def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page."""
     comparison = gr.HTML(elem_id="train-comparison")
-    with gr.Row(elem_id="train-decide"):
+    with gr.Row(elem_id="train-decide", elem_classes="decision-row"):
         keep = gr.Button("Keep the current one", visible=False, elem_id="keep")
         adopt = gr.Button("Use the new one", visible=False, elem_id="adopt")
         start = gr.Button(
             "Learn from my verdicts", variant="primary", interactive=False, elem_id="train-start"
         )
         without = gr.Button("Learn without what misleads", visible=False, elem_id="train-without")
-        missing = gr.HTML(elem_id="train-missing", padding=False)
+        missing = gr.HTML(elem_id="train-missing", elem_classes="decision-missing", padding=False)
     # Verdicts that are given in another window, or as labels below, enable the button.
     waiting = gr.Timer(IDLE, active=False)
     job_id = gr.State(None)

@@ -1,55 +1,59 @@
-"""The rooms of the program and their pages, each at its own address."""
+"""The rooms of the program and their pages, each at its own address: ours, then those that features
+and other packages add (group `pages`)."""
 
-from typing import NamedTuple
+import re
 
-
-class Page(NamedTuple):
-    """`name`: in the code, and its address unless it is the first page, which has none."""
-
-    name: str
-    title: str
-
-    @property
-    def path(self) -> str:
-        """Its address below the program's own; "" for Review.
-
-        >>> REVIEW.path, TRY.path
-        ('', 'try')
-        """
-        return "" if self.name == "review" else self.name
-
-
-class Room(NamedTuple):
-    """Its first page is the one it opens with."""
-
-    title: str
-    pages: tuple[Page, ...]
-
+from backend import plugins
+from traced_ui.pages import AddedPage, Page, Room
 
 REVIEW, TRY = Page("review", "Review"), Page("try", "Try one picture")
-ROOMS = (
+_OURS = (
     Room("Review", (REVIEW,)),
-    Room(
-        "Explore",
-        (Page("map", "Map"), Page("duplicates", "Duplicates")),
-    ),
-    Room(
-        "Improve",
-        (
-            Page("progress", "Progress"), Page("retrain", "Learn from my verdicts"),
-            Page("patterns", "Blind spots"),
-        ),
-    ),
+    Room("Explore", (Page("map", "Map"), Page("duplicates", "Duplicates"))),
+    Room("Improve", (Page("progress", "Progress"), Page("retrain", "Learn from my verdicts"))),
     Room("Export", (Page("export", "Export"), Page("snapshots", "Snapshots"))),
-)  # fmt: skip
+)
 #: In the corner: what concerns the dataset as a whole.
-DATASET = Room(
+_DATASET = Room(
     "Dataset",
     (
         Page("datasets", "Add data"), Page("guidelines", "Guidelines"), Page("models", "Model"),
         Page("team", "People"), Page("settings", "Settings"),
     ),
 )  # fmt: skip
+#: Addresses that are no pages.
+_RESERVED = ("api", "config", "gradio_api", "header", "healthy", "login", "pictures", "playground")
+
+
+def _load_added() -> tuple[AddedPage, ...]:
+    """The added pages; one whose room or address cannot be is left out, and `doctor` says why."""
+    addresses = {page.name for room in (*_OURS, _DATASET) for page in room.pages}
+    addresses |= {TRY.name, *_RESERVED}
+    titles = {room.title for room in (*_OURS, _DATASET)}
+
+    def join(extra: AddedPage) -> None:
+        name = extra.page.name
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+            raise ValueError(f"The address '{name}' is not of small letters, digits and hyphens.")
+        if name in addresses:
+            raise ValueError(f"The address '{name}' is another page's.")
+        if extra.room not in titles:
+            raise ValueError(f"There is no room '{extra.room}': {', '.join(sorted(titles))}.")
+        addresses.add(name)
+
+    return plugins.load("pages", AddedPage, join)
+
+
+ADDED = {extra.page.name: extra for extra in _load_added()}
+
+
+def _with_added(room: Room) -> Room:
+    extra = (each.page for each in ADDED.values() if each.room == room.title)
+    return room._replace(pages=(*room.pages, *extra))
+
+
+ROOMS = tuple(map(_with_added, _OURS))
+DATASET = _with_added(_DATASET)
 PAGES = (*(page for room in (*ROOMS, DATASET) for page in room.pages), TRY)
 #: Addresses of pages, as in requests.
 PATHS = frozenset(f"/{page.path}" for page in PAGES)

@@ -145,7 +145,7 @@ def create_app(
             root_path=root or None,
         )
     keep_light(app)
-    blocks.has_launched = True  # Gradio checks the paths of files only after a launch
+    blocks.has_launched = True  # as after `launch`: the app serves requests from here on
     for gradio_app in mounted_in(app):
         gradio_app.add_middleware(
             FileGuard,

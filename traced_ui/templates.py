@@ -4,6 +4,7 @@ Page code need not escape anything: `render` and `part` return `Markup`, which o
 insert verbatim; everything else is text.
 """
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,15 @@ def count_of(count: int, noun: str = "pair") -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+def renderer_of(folder: Path) -> Callable[..., Markup]:
+    """`render` for the templates of another folder, a feature's, which may use ours as well."""
+
+    def render_in(name: str, /, **values: Any) -> Markup:
+        return for_gradio(environment(folder).get_template(name).render(**values))
+
+    return render_in
+
+
 def render(name: str, /, **values: Any) -> Markup:
     """The template `name`, for a component; jinja2.UndefinedError if one of its values is missing.
 
@@ -86,9 +96,9 @@ def render_page(name: str, /, **values: Any) -> str:
 
 
 @cache
-def environment() -> Environment:
-    """The Jinja environment, with the templates' filters."""
-    environment_of_pages = template_environment(FOLDER)
+def environment(*folders: Path) -> Environment:
+    """The Jinja environment, with the templates' filters; `folders` before our own."""
+    environment_of_pages = template_environment(*folders, FOLDER)
     environment_of_pages.filters.update(
         number=number, percent=percent, chance=chance, many=many, counted=count_of,
         picture=picture_source, signed=_sign,

@@ -117,7 +117,7 @@ def _measured_by(operation: Operation[Any]) -> ScoreStep:
     return ScoreStep(operation.name, operation.title, options, begin)
 
 
-#: What can follow scoring: measurements, then what wings and other packages add.
+#: What can follow scoring: measurements, then what features and other packages add.
 _STEPS = (
     *(_measured_by(operation) for operation in OPERATIONS.values() if operation.after_score),
     *plugins.load("score_steps", ScoreStep),

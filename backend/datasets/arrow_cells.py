@@ -61,7 +61,7 @@ _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 
 def _check(chunk: pa.Array, name: str) -> None:
-    """Raise ValueError if offsets point outside the buffers: reading could crash the process."""
+    """Raise ValueError if the column is not consistent in itself, before anything reads it."""
     try:
         chunk.validate()
         plain = _AS_BYTES.get(chunk.type)

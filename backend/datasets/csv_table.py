@@ -215,8 +215,8 @@ def _split_at_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
 def _delimiter_of(header: str) -> str:
     """The delimiter that is most frequent in the header, outside quoted names."""
     # Not csv.Sniffer: it prefers a comma wherever one occurs, takes "image;caption;size (w, h)" for
-    # comma-separated, and needs quadratic time for a long line of quotation marks. More lines do
-    # not help: captions hold more commas than a table has delimiters.
+    # comma-separated, and its time has no useful bound. More lines do not help: captions hold more
+    # commas than a table has delimiters.
     plain = _QUOTED.sub(r"\1", header)
     return max(DELIMITERS, key=plain.count)
 

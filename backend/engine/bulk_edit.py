@@ -2,8 +2,8 @@
 out by the caller, who knows them.
 
 The edit runs in a process of its own (`bulk_edit_process.py`), with limits on time and memory: an
-expression such as a{100000000} takes all memory when it is compiled, (a+)+$ all time when it is
-searched for, and neither can be interrupted within a process that serves others.
+expression can take all memory when it is compiled and all time when it is searched for, and neither
+can be interrupted within a process that serves others.
 """
 
 import json
@@ -104,7 +104,7 @@ def _refusal(problem: str, caption: str = "", reason: str = "") -> str:
         "invalid": f"The expression is invalid: {reason}.",
         "memory": _TOO_MUCH_MEMORY,
         "time": f"The expression takes more than {CAPTION_SECONDS:g} s for the caption {excerpt}: "
-        "it tries too many combinations. Avoid nested repetition such as (a+)+.",
+        "it tries too many combinations. Avoid a repetition within a repetition.",
         "length": f"The caption {excerpt} would have more than {LONGEST_RESULT:,} characters.",
     }[problem]
 

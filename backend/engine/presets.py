@@ -17,7 +17,7 @@ EMBEDDED = MODELS / "scenes-blip-itm"
 EMBEDDED_CAPTIONER = MODELS / "scenes-blip-captioner"
 #: Prefix of an open_clip model that is named by its repository on the hub.
 OPEN_CLIP_HUB = "open_clip:hf-hub:"
-#: Prefix of a vision-language model that is asked (`backend.wings.vision_language`).
+#: Prefix of a vision-language model that is asked (`backend.features.vision_language`).
 ASKED = "vqa:"
 
 

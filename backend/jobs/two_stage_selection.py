@@ -37,7 +37,7 @@ from backend.store import Store
 from db.queries import dataset_queries, pair_queries, phrase_queries, run_queries
 from db.queries.phrase_queries import EDITED, SelectionColumns
 
-#: By name: those of wings and other packages, then ours.
+#: By name: those of features and other packages, then ours.
 CRITERIA = {
     criterion.name: criterion
     for criterion in (

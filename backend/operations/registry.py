@@ -1,5 +1,5 @@
 """Every operation by its name, which is that of its command and the kind of its job: ours, then
-those of wings and other packages."""
+those of features and other packages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,6 @@ from backend.operations.lint import LINT
 from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
-from backend.operations.patterns import PATTERNS
 from backend.operations.picture_map import MAP
 from backend.operations.regions import REGIONS
 from backend.operations.retrain import ADOPT, TRAIN
@@ -26,7 +25,7 @@ from backend.operations.snapshot import DIFF, RESTORE, SNAPSHOT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, LINT, PATTERNS, SCORE, ESTIMATE, MEASURE, DUPLICATES, MAP, REGIONS, TRAIN, ADOPT,
+        IMPORT, LINT, SCORE, ESTIMATE, MEASURE, DUPLICATES, MAP, REGIONS, TRAIN, ADOPT,
         CORRECT, SELECT, EXPORT, CHECK, SNAPSHOT, DIFF, RESTORE, RULE, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )

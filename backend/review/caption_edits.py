@@ -121,6 +121,6 @@ def _too_slow(store: Store, filter: QueueFilter, done: int, limit: float) -> Set
     total = store.read(queue_queries.count, filter)
     return SettingsError(
         f"The edit takes more than {limit:g} s: it was stopped after {done:,} of {total:,} "
-        "captions, and nothing was changed. Simplify the expression (avoid nested repetition such "
-        "as (a+)+), or narrow the queue with filters and edit it in several steps."
+        "captions, and nothing was changed. Simplify the expression (avoid a repetition within a "
+        "repetition), or narrow the queue with filters and edit it in several steps."
     )

@@ -25,8 +25,8 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.features.vision_language.vqa_checkpoints import load_vqa
 from backend.settings import DEMO, EMBEDDED_SCORER, MODELS
-from backend.wings.vision_language.vqa_checkpoints import load_vqa
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.captioning.likelihood import Likelihood, LikelihoodRecipe
 from research.captioning.new_clipcap import assemble, load_vision

@@ -18,13 +18,13 @@ from pathlib import Path
 import torch
 
 from backend.engine.trajectories.exploring import Exploring
+from backend.features.shards.ray_workers import Cluster
+from backend.features.shards.shard_scores import score_shards
 from backend.jobs.scoring.image_batches import encode_opened, open_pictures
 from backend.jobs.scoring.trajectory_stages import BATCH
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.settings import load_settings
-from backend.wings.shards.ray_workers import Cluster
-from backend.wings.shards.shard_scores import score_shards
 from research.bench.measure_scoring import measure
 from research.scenes import demo
 

@@ -36,9 +36,9 @@ from backend.engine.scoring.protocol import (
 )
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.features.vision_language.vqa_checkpoints import VqaScorer
 from backend.jobs.scoring.suggest import JUDGED_AHEAD_IF_SMALL
 from backend.progress import Progress, no_progress
-from backend.wings.vision_language.vqa_checkpoints import VqaScorer
 from research.bench.measure_scoring import encode
 from research.bench.random_models import (
     KINDS,

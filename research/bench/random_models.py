@@ -24,8 +24,8 @@ from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.protocol import BoolArray, ScorerInfo, Tokens
 from backend.engine.scoring.siglip import SiglipScorer
 from backend.errors import SettingsError
+from backend.features.vision_language.vqa_checkpoints import VqaScorer, load_vqa
 from backend.settings import EMBEDDED_CAPTIONER, MODELS
-from backend.wings.vision_language.vqa_checkpoints import VqaScorer, load_vqa
 from research.scenes.vision_language import make_vision_language_model
 
 #: Those with a reference implementation (`research.bench.reference`).

@@ -31,10 +31,10 @@ from backend.errors import (
     QuestionRefused,
     SettingsError,
 )
+from backend.features.vision_language.model_check import open_server, question_about
 from backend.jobs import export_scores
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS
-from backend.wings.vision_language.model_check import open_server, question_about
 from research.benchmarks.benchmark import Item
 from research.benchmarks.benchmark_figures import Judgement
 from research.evaluation.evaluate import LEMON

@@ -26,14 +26,14 @@ from backend.engine.scoring.checkpoints import revision_of
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, TrainingError
+from backend.features.captioners.clipcap import is_clipcap, load_clipcap
+from backend.features.specificity.picture_bags import candidate_bags, curated_bags
 from backend.jobs.export_dataset import remaining
 from backend.jobs.reports import ExportChoice
 from backend.jobs.scoring.image_batches import open_picture
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.wings.captioners.clipcap import is_clipcap, load_clipcap
-from backend.wings.specificity.picture_bags import candidate_bags, curated_bags
 from db.queries import dataset_queries, pair_queries
 from research.bags_and_recall import picture_vectors, recall_among_random, recall_at_1
 from research.captioning import checkpointing

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from backend.wings.captioners.clipcap import ClipCap
+from backend.features.captioners.clipcap import ClipCap
 from research.captioning.captioner_recipe import Side
 from research.captioning.policy import Images, Policy, Samples
 from research.lora import with_lora

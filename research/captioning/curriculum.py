@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import SettingsError
-from backend.wings.specificity.picture_bags import LARGEST
+from backend.features.specificity.picture_bags import LARGEST
 from research.bags_and_recall import training_bags
 
 #: (size, share of the steps), in the order of training.

@@ -7,7 +7,7 @@ import torch
 from backend.engine import hub
 from backend.engine.model_fit import check_image_processor, check_tokenizer
 from backend.errors import ModelMismatch
-from backend.wings.captioners.clipcap import CLIPS, PREFIX, ClipCap, ClipCapModel, vision_of
+from backend.features.captioners.clipcap import CLIPS, PREFIX, ClipCap, ClipCapModel, vision_of
 
 _CLIP_ADVICE = "Give --clip a directory or hub name such as openai/clip-vit-base-patch32."
 _LM_ADVICE = "Give --language-model a directory or hub name such as gpt2."

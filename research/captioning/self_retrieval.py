@@ -44,8 +44,8 @@ from torch.nn import functional as F  # noqa: N812
 from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.protocol import Scorer, logit_scale_of
 from backend.errors import SettingsError, TrainingError
-from backend.wings.specificity.picture_bags import multimodal, nearest
-from backend.wings.specificity.retrieval import USUAL_SCALE
+from backend.features.specificity.picture_bags import multimodal, nearest
+from backend.features.specificity.retrieval import USUAL_SCALE
 from research.captioning.caption_metrics import CiderD
 from research.captioning.curriculum import Batch, batches
 from research.captioning.policy import (

@@ -56,8 +56,8 @@ def _distill(dataset: Dataset, options: DistillationOptions, common: CommonWithM
     from backend.engine.correction.language_model_suggestions import Corrector
     from backend.engine.correction.modes import mode_named
     from backend.engine.language_models.spending import PriceList, parse_prices
+    from backend.features.vision_language.local import load_local
     from backend.loaded_models import Engine
-    from backend.wings.vision_language.local import load_local
     from research.distillation.distill_corrector import anticipate, distill
     from research.distillation.fine_tuning import Recipe
 

@@ -546,7 +546,7 @@ def _check(options: Trials) -> None:
 
 @_evaluation("specificity")
 def specificity(options: SpecificityTrials) -> None:
-    from backend.wings.specificity.bags_operation import SIZES
+    from backend.features.specificity.bags_operation import SIZES
     from research.evaluation import specificity as recalling
 
     kind, sizes = next(iter(options.scorer), None), options.size or SIZES

@@ -20,11 +20,11 @@ from backend.engine.correction.suggestion import CorrectionContext, words_change
 from backend.engine.language_models.chat_model import ChatModel, like
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.errors import SettingsError, TrainingError
+from backend.features.vision_language.local import LocalVisionLanguageModel
 from backend.jobs.correct_queue import PairCorrector
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.wings.vision_language.local import LocalVisionLanguageModel
 from db.authors import is_rule
 from db.queries import pair_queries, queue_queries
 from db.queries.queue_queries import QueueFilter, QueueRow

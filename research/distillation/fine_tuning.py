@@ -16,7 +16,7 @@ import torch
 
 from backend.datasets.regular_files import replacement
 from backend.engine.language_models.chat_model import Question
-from backend.wings.vision_language.local import LocalVisionLanguageModel, as_inputs, conversation
+from backend.features.vision_language.local import LocalVisionLanguageModel, as_inputs, conversation
 from research.lora import with_lora
 
 

@@ -19,7 +19,7 @@ import torch
 
 from backend.datasets.regular_files import replacement
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.statistics.blind_spots import Feature, JudgedCaption, Pattern, occurrences
+from backend.features.patterns.error_patterns import Feature, JudgedCaption, Pattern, occurrences
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS
 from research.captioning import checkpointing

@@ -23,10 +23,10 @@ from PIL import Image
 from backend.engine.correction import prompting
 from backend.engine.duplicate_groups import unit
 from backend.errors import SettingsError
+from backend.features.specificity.boost_captions import BoostWork, ProposalOutcome, booster
+from backend.features.specificity.measuring import picture_vectors, texts_of
+from backend.features.specificity.picture_bags import candidate_bags, curated_bags, multimodal
 from backend.progress import Progress, no_progress
-from backend.wings.specificity.boost_captions import BoostWork, ProposalOutcome, booster
-from backend.wings.specificity.measuring import picture_vectors, texts_of
-from backend.wings.specificity.picture_bags import candidate_bags, curated_bags, multimodal
 from backend.workspace import QueueFilter, Workspace
 from research.bags_and_recall import recall_among_random, recall_at_1
 from research.chat_server import Respond, chat_server

@@ -17,8 +17,8 @@ from typing import get_args
 from backend.engine import hub
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import SettingsError
+from backend.features.captioners.clipcap import load_clipcap
 from backend.settings import MODELS
-from backend.wings.captioners.clipcap import load_clipcap
 from research.bags_and_recall import picture_vectors
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.evaluation.captioning_figures import (

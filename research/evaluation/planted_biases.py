@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend.engine.captions import Caption
-from backend.engine.statistics.blind_spots import JudgedCaption, Pattern, find_patterns
+from backend.features.patterns.error_patterns import JudgedCaption, Pattern, find_patterns
 from backend.progress import Progress, no_progress
 from research.markdown_tables import table
 from research.scenes.grammar import describe

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from sklearn.metrics import roc_auc_score
 
-from backend.wings.picture_text.measure import PICTURE_TEXT, picture_text
+from backend.features.picture_text.measure import PICTURE_TEXT, picture_text
 from research.markdown_tables import table
 from research.scenes.renderer import render
 from research.scenes.world import make_scene

@@ -30,8 +30,7 @@ from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer, logit_scale_of
 from backend.errors import DatasetError, SettingsError
-from backend.progress import Progress, no_progress
-from backend.wings.specificity.picture_bags import (
+from backend.features.specificity.picture_bags import (
     LARGEST,
     SMALLEST,
     Bag,
@@ -40,7 +39,8 @@ from backend.wings.specificity.picture_bags import (
     multimodal,
     nearest,
 )
-from backend.wings.specificity.retrieval import NEIGHBOURS, USUAL_SCALE, retrieve
+from backend.features.specificity.retrieval import NEIGHBOURS, USUAL_SCALE, retrieve
+from backend.progress import Progress, no_progress
 from research.bags_and_recall import (
     Recall,
     files_of,

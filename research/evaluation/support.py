@@ -25,8 +25,8 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.errors import SettingsError
+from backend.features.phrases.normalisation import Normalisation, PoolMoments
 from backend.progress import Progress, no_progress
-from backend.wings.phrases.normalisation import Normalisation, PoolMoments
 from research import concreteness
 from research.evaluation.labelled import DIRECTORIES, LabelledPairs, from_scenes
 from research.evaluation.scored import states_of

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from backend.datasets.regular_files import replacement
 from backend.engine.scoring.loading import load_scorer
+from backend.features.captioners.clipcap import ClipCap, load_clipcap
 from backend.settings import MODELS
-from backend.wings.captioners.clipcap import ClipCap, load_clipcap
 from research.bags_and_recall import picture_vectors
 from research.captioning import checkpointing
 from research.captioning.clipcap_policy import ClipCapPolicy

@@ -27,8 +27,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from backend.engine.captions import Caption
 from backend.engine.scoring.loading import load_scorer
-from backend.wings.vision_language.chat_captioner import load_chat_captioner
-from backend.wings.vision_language.vqa_checkpoints import VqaScorer
+from backend.features.vision_language.chat_captioner import load_chat_captioner
+from backend.features.vision_language.vqa_checkpoints import VqaScorer
 from research.captioning import checkpointing
 from research.scenes.grammar import describe
 from research.scenes.noise import BalancedNoise

@@ -16,8 +16,8 @@ import torch
 
 from backend.engine import hub
 from backend.engine.correction import prompting
+from backend.features.vision_language import caption_question
 from backend.settings import MODELS
-from backend.wings.vision_language import caption_question
 from research.scenes.architecture import byte_pair_tokenizer
 from research.scenes.grammar import describe
 from research.scenes.world import make_scene

@@ -11,7 +11,7 @@ from backend.errors import SettingsError
 from backend.settings import load_settings
 from tests.cli.invoking import invoked
 from tests.datasets.folders import dogs, write
-from tests.fixtures.wings import has_wing
+from tests.fixtures.features import has_feature
 
 ADDRESSES = ("gcs://b/x", "S3://b/x", "s3:/b/x", "s3:b", "file:///x", "ftp://h/x", "memory://x")
 #: Commands that write, and that read, a path in place of "@".
@@ -20,7 +20,7 @@ WRITING = (
     "datasets delete d --yes --keep @", "--log-file @ datasets list",
 )  # fmt: skip
 READING = ("import @", "import pairs --image-root @", "datasets relocate d @")
-OF_WINGS = {
+OF_FEATURES = {
     "fetch": ("download pairs.csv @",),
     "specificity": ("bags d --out @",),
     "shards": ("export d @ --decisions", "score d --out @/", "score @ --out r/"),
@@ -39,8 +39,13 @@ def test_an_unknown_scheme_never_becomes_a_folder(folder: Path) -> None:
     environment = {"TRACED_DATA_DIRECTORY": str(folder / "state"), "COLUMNS": "200"}
     assert invoked(environment, "import", "pairs", "--name", "d")[0] == 0
     before = sorted(folder.iterdir())
-    of_wings = (command for wing in OF_WINGS if has_wing(wing) for command in OF_WINGS[wing])
-    for command in (*WRITING, *READING, *of_wings):
+    of_features = (
+        command
+        for feature in OF_FEATURES
+        if has_feature(feature)
+        for command in OF_FEATURES[feature]
+    )
+    for command in (*WRITING, *READING, *of_features):
         for address in ADDRESSES:
             status, _, err = invoked(environment, *command.replace("@", address).split())
             assert (status, address[:2] in err) == (2, True), (command, address, err)

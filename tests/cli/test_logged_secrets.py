@@ -17,7 +17,7 @@ from backend.workspace import ExportChoice, Workspace
 from research.chat_server import chat_server
 from research.scenes import demo
 from tests.cli.invoking import invoked
-from tests.fixtures.wings import needs
+from tests.fixtures.features import needs
 from traced_ui.server import create_app
 
 #: In every caption and nowhere else.
@@ -115,7 +115,7 @@ def test_no_job_logs_a_caption_or_a_credential(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from backend.wings.vision_language.model_check import ask, open_server
+    from backend.features.vision_language.model_check import ask, open_server
 
     (tmp_path / "sources").mkdir()
     jobs = workspace.jobs

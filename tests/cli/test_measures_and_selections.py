@@ -15,7 +15,7 @@ from backend.workspace import Workspace
 from db.queries import classifier_queries, pair_queries, suggestion_queries
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder
-from tests.fixtures.wings import needs
+from tests.fixtures.features import needs
 from tests.jobs.copied_pictures import PAIRS
 from tests.jobs.test_two_stage_selection import COUNT
 from tests.jobs.test_two_stage_selection import score as save_scores

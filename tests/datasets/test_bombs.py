@@ -235,11 +235,11 @@ LONG_NAMES = [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE]
 
 
 @pytest.mark.parametrize("kind", first_of(LONG_NAMES))
-def test_a_member_name_of_gigabytes_takes_little_memory(tmp_path: Path, kind: bytes) -> None:
+def test_a_long_member_name_takes_little_memory(tmp_path: Path, kind: bytes) -> None:
     path = tmp_path / "t.tar"
     with path.open("wb") as file:
-        file.write(good_tar() + header("long", 3_000_000_000, kind))
-        file.truncate(file.tell() + 3_000_001_024)  # a hole, which takes no disk space
+        file.write(good_tar() + header("long", 400_000_000, kind))
+        file.truncate(file.tell() + 400_001_024)  # a hole, which takes no disk space
     captions, message = read(path, most=100 * MIB)
     assert captions == ["One"]
     assert "ends prematurely" in message

@@ -16,6 +16,7 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from backend.datasets import arrow_cells
 from backend.datasets.images import load_image
 from backend.datasets.reading import SourcePair
 from backend.errors import DatasetError, DatasetFormatError, UnsafePath
@@ -82,7 +83,7 @@ def test_a_hub_clone_with_several_configurations_needs_a_subset(tmp_path: Path) 
     ("path", "error", "message"),
     [
         ("../outside/*.parquet", UnsafePath, "outside"),
-        ("/etc/passwd", UnsafePath, "outside"),
+        ("/etc/hostname", UnsafePath, "outside"),
         ("https://example.org/x.parquet", UnsafePath, "outside"),
         ("zip://x.csv::data.zip", UnsafePath, "outside"),
         ("gone/*.parquet", DatasetFormatError, "no such file"),
@@ -406,14 +407,24 @@ def test_a_gzipped_tar_cannot_be_read_in_place(tmp_path: Path) -> None:
     assert [p.caption for p in pairs] == ["A dog."]
 
 
-@pytest.mark.parametrize("column", [0, 1])
-def test_an_arrow_file_with_invalid_offsets_is_refused(tmp_path: Path, column: int) -> None:
-    """Arrow itself would read past the end of its buffers and crash."""
-    images, captions = pa.array([encoded()] * 3), pa.array(["A dog."] * 3)
-    content = arrow(images, captions)
-    offsets = (images, captions)[column].buffers()[1].to_pybytes()[:16]
-    assert content.count(offsets) == 1
-    crooked = struct.pack("<iiii", 0, -(2**31), 2**31 - 1, 5)
-    path = write(tmp_path / "x.arrow", content.replace(offsets, crooked))
-    with pytest.raises(DatasetFormatError, match=r"column '(image|caption)' is damaged"):
+@pytest.mark.parametrize("column", ["image", "caption"])
+def test_an_arrow_file_with_a_column_that_arrow_finds_invalid_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str
+) -> None:
+    """The file is sound: the validation, which is Arrow's, is stood in for."""
+
+    class Invalid:
+        type = pa.binary()
+
+        def validate(self, *, full: bool = False) -> None:
+            raise pa.ArrowInvalid("an offset is out of range")
+
+    check = arrow_cells._check
+    monkeypatch.setattr(
+        arrow_cells,
+        "_check",
+        lambda chunk, name: check(Invalid() if name == column else chunk, name),
+    )
+    path = write(tmp_path / "x.arrow", arrow(pa.array([encoded()] * 3), pa.array(["A dog."] * 3)))
+    with pytest.raises(DatasetFormatError, match=f"column '{column}' is damaged"):
         read(path)

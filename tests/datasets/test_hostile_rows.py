@@ -295,7 +295,7 @@ HOSTILE = st.sampled_from(
 )  # fmt: skip
 PATHS = st.sampled_from(
     [
-        "a.png", "A.PNG", "../a.png", "/etc/passwd", "..\\a.png", "a.png\x00.jpg", "a\nb.png",
+        "a.png", "A.PNG", "../a.png", "/etc/hostname", "..\\a.png", "a.png\x00.jpg", "a\nb.png",
         "link.png", ".", "", "a.png/", "sub/../a.png", "C:\\a.png", "file:///a.png", "%2e%2e/a.png",
         "x" * 300,
     ]

@@ -46,7 +46,7 @@ def test_an_uploaded_file_or_folder_is_the_path_to_import(uploads: Uploads) -> N
 
 @pytest.mark.parametrize(
     "path",
-    ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", ".", "a\\b", "a\0b", "a\nb", "\ud800",
+    ["", "/etc/hostname", "../x", "a/../../x", "a//b", "a/", ".", "a\\b", "a\0b", "a\nb", "\ud800",
      "x" * 201, "/".join("a" * 21), "a/./b", "‮gpj.exe"],
 )  # fmt: skip
 def test_an_unsafe_path_is_refused(uploads: Uploads, path: str) -> None:

@@ -15,7 +15,7 @@ from traced_ui.api import create_api
 #: What people read is written here: reports, errors, data cards, labels, messages.
 FOLDERS = (
     "backend/accounts", "backend/cli", "backend/datasets", "backend/jobs", "backend/operations",
-    "backend/review", "backend/wings", "traced_ui",
+    "backend/review", "backend/features", "traced_ui",
 )  # fmt: skip
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

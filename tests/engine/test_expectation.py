@@ -18,7 +18,7 @@ from backend.engine.expectation import (
 )
 from backend.engine.trajectories.word_expectations import with_expectations, with_expectations_of
 from backend.errors import ModelMismatch
-from backend.wings.captioners.vision_to_text import VisionToText
+from backend.features.captioners.vision_to_text import VisionToText
 from tests.checkpoints import drawn_pairs, random_captioner, random_vision_to_text
 from tests.engine.detection.made_trajectories import trajectory
 

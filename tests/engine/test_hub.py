@@ -24,9 +24,9 @@ from backend.engine.embeddings import embedded_model
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.sentence_model import SentenceModel
 from backend.errors import ModelMismatch, ModelUnavailable, OutOfMemory
+from backend.features.vision_language.local import load_local
 from backend.loaded_models import Engine
 from backend.settings import load_settings
-from backend.wings.vision_language.local import load_local
 from research.noise.consistency import load_consistency_model
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import (

@@ -457,7 +457,7 @@ class DownloadingImages(Scenario):
         (folder / "table.csv").write_text("\n".join(["url,caption", *lines]), encoding="ascii")
 
     def work(self, folder: Path) -> None:
-        from backend.wings.fetch import download_images
+        from backend.features.fetch import download_images
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:  # the name that http.server calls

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -81,3 +82,22 @@ def escaping_turned_off(source: str) -> bool:
         re.search(r"\|\s*safe\b|autoescape|forceescape|xmlattr", source)
         or re.search(r"\s[\w-]+=\{\{", source)
     )
+
+
+def check_escaping(
+    name: str, draw: Callable[[str], str], is_for_gradio: bool = True, is_whole: bool = True
+) -> None:
+    """No hostile text that `draw` puts into a page becomes markup, or is evaluated. `is_whole`: all
+    of its words are shown."""
+    for text in HOSTILE.values():
+        about = f"{name}: {text}"
+        markup = draw(text)
+        result, expected = Structure(markup), Structure(draw(harmless(text)))
+        assert result.shape == expected.shape, about
+        assert "script" not in {tag for tag, *_ in result.shape}, about
+        if is_for_gradio:
+            assert not set("${}") & set(markup), about
+        if is_whole:
+            whole = "\n".join([result.text, *result.attributes])
+            assert [word for word in text.split() if word not in whole] == [], about
+        assert not re.search("42|49", result.text), f"{about}: an expression was evaluated"

@@ -31,7 +31,7 @@ from db.queries.pair_queries import PairRow
 from research.chat_server import chat_server
 from research.scenes.long_captions import LongCaption, paragraphs
 from research.scenes.renderer import render
-from tests.fixtures.wings import needs
+from tests.fixtures.features import needs
 from tests.jobs.opening import OpenWorkspace
 
 COUNT, VAGUE = 14, "What a wonderful time to be alive!"
@@ -124,7 +124,7 @@ def test_another_division_is_scored_anew_and_remembered(
 def test_a_second_opinion_is_asked_for_each_claim(
     workspace: Workspace, drawn: list[LongCaption], tmp_path: Path
 ) -> None:
-    from backend.wings.vision_language import model_check
+    from backend.features.vision_language import model_check
 
     dataset = workspace.find_or_import(str(tmp_path / "long"))
     workspace.jobs.score(dataset, suggestions=False)

@@ -82,7 +82,7 @@ def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
 
 @pytest.mark.parametrize("way", ["first", "best"])
 def test_each_strategy_keeps_one_picture_of_every_group(workspace: Workspace, way: str) -> None:
-    """The sharpest: `tests/wings/quality`."""
+    """The sharpest: `tests/features/quality`."""
     workspace.jobs.run("duplicates", 1, threshold=0.995)
     for group in keep_and_undo(workspace, way):
         (kept,) = (picture for picture in group.pictures if picture.stays)

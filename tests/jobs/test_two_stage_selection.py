@@ -19,7 +19,7 @@ from db.queries.ranking_queries import p_error_of
 from db.queries.trajectory_queries import TrajectoryRow
 from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder
-from tests.fixtures.wings import needs
+from tests.fixtures.features import needs
 from tests.jobs.opening import OpenWorkspace, opened
 
 pytestmark = needs("phrases")  # most select by its support

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import DatasetError
-from backend.wings.specificity.picture_bags import write_bags
+from backend.features.specificity.picture_bags import write_bags
 from research.bags_and_recall import read_bags, rows_of
 
 

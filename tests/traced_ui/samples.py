@@ -15,13 +15,11 @@ from backend.engine.detection.explanations import Reason, Reasons
 from backend.engine.detection.types import SuspectWord
 from backend.engine.presets import recommend
 from backend.engine.statistics.agreement import Agreement, TwoPeople
-from backend.engine.statistics.blind_spots import Pattern
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_versions import KINDS, Difference, DiffReport, SnapshotReport
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.model_manager import ModelView
 from backend.jobs.reports import Deletion, ExportCounts, JobView
-from backend.jobs.writer_patterns import BlindSpot, PatternsReport
 from backend.measures import Measure
 from backend.progress import Step
 from backend.review.queue_groups import Condition
@@ -268,11 +266,6 @@ def accounts(text: str) -> str:
 
 #: Functions that draw each template as a page does. Parts are drawn with the pages that contain
 #: them.
-def blind_spot(text: str) -> BlindSpot:
-    pattern = Pattern(text, "word", text, 23, 14, 0.39, 0.8, 0.08, 90, 1e-4, 1e-3, 9, 5)
-    return BlindSpot(pattern, text, 40, (8, 35), (5, 32))
-
-
 DRAWN: dict[str, Callable[[str], str]] = {
     "parts.html": lambda text: note(text, "error") + jobs.table([text], [[text]]),
     "review/toolbar.html": lambda text: review_page.toolbar(),
@@ -321,11 +314,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "guidelines_intro.html": lambda text: render("guidelines_intro.html"),
     "guidelines_preview.html": lambda text: render(
         "guidelines_preview.html", text=text, example=text
-    ),
-    "blind_spots.html": lambda text: render(
-        "blind_spots.html",
-        report=PatternsReport(30, 9, 1, 40, 0.1, (blind_spot(text),)),
-        writers={text: [{"spot": blind_spot(text), "pairs": 4, "address": f"?tag={text}"}]},
     ),
     "snapshots/list.html": lambda text: snapshots_page.listing_html(
         SnapshotReport("", (SnapshotRow(1, 3, text, text, NOW, 9),))

@@ -29,13 +29,14 @@ FOREIGN = (
 #: What may be seen without a login.
 OPEN = ("/login", "/healthy")
 #: Signs of the program's internals in a response.
-LEAKS = (b"Traceback (most recent", b"sqlalchemy", b"psycopg", b"root:x:0", b"/site-packages/",
+LEAKS = (b"Traceback (most recent", b"sqlalchemy", b"psycopg", b"PRETTY_NAME", b"/site-packages/",
          b"Unexpected error")  # fmt: skip
 #: Addresses of Gradio, and others that lead out of what is served.
 PATHS = (
-    "/gradio_api/file=/etc/passwd", "/gradio_api/file=../../../etc/passwd", "/openapi.json",
-    "/gradio_api/proxy=http://169.254.169.254/", "/file=/etc/passwd", "/static/../../etc/passwd",
-    "/assets/..%2f..%2f..%2fetc%2fpasswd", "//evil.example/", "/%2e%2e/%2e%2e/etc/passwd",
+    "/gradio_api/file=/etc/os-release", "/gradio_api/file=../../../etc/os-release", "/openapi.json",
+    "/gradio_api/proxy=http://127.0.0.1:9/", "/file=/etc/os-release",
+    "/static/../../etc/os-release", "/assets/..%2f..%2f..%2fetc%2fos-release", "//evil.example/",
+    "/%2e%2e/%2e%2e/etc/os-release",
     "/gradio_api/run/predict", "/gradio_api/queue/join", "/gradio_api/component_server",
     "/gradio_api/upload", "/gradio_api/reset", "/gradio_api/dev/reload", "/svelte/../x",
 )  # fmt: skip

@@ -7,7 +7,7 @@ from backend.workspace import Workspace
 from db.queries import run_queries, suggestion_queries
 from db.queries.specificity_queries import RetrievalRow, save_retrievals
 from db.queries.suggestion_queries import NewSuggestion
-from tests.fixtures.wings import needs
+from tests.fixtures.features import needs
 from tests.traced_ui.pages import Page
 from traced_ui.api import Caller, decide, open_pair
 from traced_ui.support import specificity_line

@@ -16,8 +16,7 @@ from PIL import Image
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.checkpoints import drawn_folder
-from tests.datasets.folders import picture
-from tests.docs.pages import ROOT, fences
+from tests.docs.pages import ROOT
 from traced_ui import page_dataset, playground
 from traced_ui.file_guard import COOKIE
 from traced_ui.playground import Picture
@@ -67,13 +66,16 @@ def blocks(client: TestClient) -> gr.Blocks:
     return mounted.get_blocks()
 
 
-@pytest.fixture
-def secret(folder: Path) -> Path:
-    return picture(folder / "secret-7f3a.png", (30, 20))
+@pytest.fixture(params=["nothing", "public"])
+def foreign(request: pytest.FixtureRequest, folder: Path) -> Path:
+    """What a request may not name, and harms nobody: a file that does not exist, and a picture that
+    the program is shipped with."""
+    (public, *_) = sorted((ROOT / "assets" / "demo" / "images").iterdir())
+    return {"nothing": folder / "nothing-7f3a.png", "public": public}[request.param]
 
 
-def copies_of(folder: Path, secret: Path) -> list[Path]:
-    return list((folder / "cache").rglob(secret.name))
+def copies_of(folder: Path, foreign: Path) -> list[Path]:
+    return list((folder / "cache").rglob(foreign.name))
 
 
 def upload(client: TestClient, color: str = "red") -> str:
@@ -106,25 +108,25 @@ def body(blocks: gr.Blocks, number: int, **values: Any) -> dict[str, Any]:
     [pytest.param(shape, marks=[pytest.mark.nightly] * (shape != "nested")) for shape in SHAPES],
 )
 def test_no_input_of_any_event_takes_a_file_of_the_server(
-    client: TestClient, blocks: gr.Blocks, folder: Path, secret: Path, shape: str
+    client: TestClient, blocks: gr.Blocks, folder: Path, foreign: Path, shape: str
 ) -> None:
     places = [(n, at) for n, event in blocks.fns.items() for at in range(len(event.inputs))]
     assert len(places) > 200
     for number, at in places:
-        value = SHAPES[shape](str(secret))
+        value = SHAPES[shape](str(foreign))
         sent = body(blocks, number, **{f"at_{at}": value})
         for address in ("run/predict", "queue/join"):
             answer = client.post(f"/gradio_api/{address}", json=sent)
             assert answer.status_code == 422, (address, number, at, answer.text)
-            assert secret.name not in answer.text
-    assert not copies_of(folder, secret)
+            assert foreign.name not in answer.text
+    assert not copies_of(folder, foreign)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_other_request_takes_a_file(
-    client: TestClient, blocks: gr.Blocks, folder: Path, secret: Path, shape: str
+    client: TestClient, blocks: gr.Blocks, folder: Path, foreign: Path, shape: str
 ) -> None:
-    value, number = SHAPES[shape](str(secret)), event_of(blocks, "check")
+    value, number = SHAPES[shape](str(foreign)), event_of(blocks, "check")
     requests: list[tuple[str, Any]] = [
         ("queue/join", {**body(blocks, number), "event_data": value}),
         ("queue/join", {**body(blocks, number), "batched": True, "data": [[value]]}),
@@ -132,14 +134,14 @@ def test_no_other_request_takes_a_file(
     for address, sent in requests:
         answer = client.post(f"/gradio_api/{address}", json=sent)
         assert answer.status_code == 422, (address, answer.text)
-        assert secret.name not in answer.text
+        assert foreign.name not in answer.text
     for event in filter(None, (event.api_name for event in blocks.fns.values())):
         for way in ("run", "call", "call/v2"):
             answer = client.post(f"/gradio_api/{way}/{event}", json={"data": [value]})
             assert answer.status_code == 404, (way, event)
     component = {"session_hash": "a", "component_id": 1, "fn_name": "ls", "data": value}
     assert client.post("/gradio_api/component_server", json=component).status_code == 404
-    assert not copies_of(folder, secret)
+    assert not copies_of(folder, foreign)
 
 
 @pytest.mark.parametrize(
@@ -287,53 +289,24 @@ def test_examples_are_for_everybody(client: TestClient, blocks: gr.Blocks) -> No
     assert client.post("/gradio_api/queue/join", json=check).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "path", ["/etc/passwd", "/", "/nowhere", "{folder}/cache", "{folder}/state/traced.db"]
-)
+@pytest.mark.parametrize("path", ["{public}", "/", "/nowhere", "{folder}/cache", "{folder}/state"])
 def test_no_file_or_folder_can_be_told_from_a_missing_one(
     client: TestClient, folder: Path, path: str
 ) -> None:
-    path = path.format(folder=folder)
+    path = path.format(folder=folder, public=ROOT / "README.md")
     missing = client.get(f"/gradio_api/file={folder}/nothing")
     for form in ("file=", "file=%2F..", "file/", "file=./", "proxy=file://", "stream/"):
         answer = client.get(f"/gradio_api/{form}{path}")
         assert (answer.status_code, answer.text) == (404, missing.text)
 
 
-def test_gradios_own_check_of_paths_is_on(client: TestClient, blocks: gr.Blocks) -> None:
-    """It stands behind the guard. Only `launch` sets it, which this app does not call."""
-    assert blocks.has_launched
-
-
-@pytest.mark.nightly
-def test_gradio_without_the_guard_gives_the_file_out(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """The report's program. Once this fails, Gradio has mended it: the guard may go."""
-    monkeypatch.setenv("GRADIO_TEMP_DIR", str(folder / "cache"))
-    secret = tmp_path / "secret.txt"
-    secret.write_text("the secret", encoding="utf-8")
-    (program,) = fences(ROOT / "docs" / "gradio-report.md", "python")
-    assert "/etc/passwd" in program
-    for given, printed in (
-        (program, "the secret"),
-        (program.replace("client =", "blocks.has_launched = True; client ="), ""),
-    ):
-        exec(given.replace("/etc/passwd", str(secret)), {})
-        assert ("the secret" in capsys.readouterr().out) == bool(printed)
-
-
 def test_the_picture_field_takes_only_uploads(
-    folder: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, foreign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(folder / "cache"))
     link = folder / "cache" / "link.png"
     link.unlink(missing_ok=True)
     link.parent.mkdir(exist_ok=True)
-    os.symlink(secret, link)
-    tricks = (secret, link, folder, folder / "nothing", folder / "cache" / ".." / secret.name)
-    for path in tricks:
+    os.symlink(foreign, link)
+    for path in (foreign, link, folder, folder / "cache" / ".." / foreign.name):
         assert Picture().preprocess(ImageData(path=str(path))) is None

@@ -1,12 +1,15 @@
 """Reasons as sentences, and the captioner's expectations on hover."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 
 from backend.engine.detection.explanations import SIGNS, Reason
 from backend.engine.expectation import Expectation
+from backend.review.views import PairView
 from tests.engine.detection.made_trajectories import trajectory
+from traced_ui import review_page
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.reasons import expectations_by_word, sentence
 
@@ -18,8 +21,10 @@ EXPECTATION = Expectation(
 ONE = replace(trajectory(TEXT, [0.0, 0.1, -0.2], 0.5), expectation=EXPECTATION)
 
 
-def sentence_of(sign: str, contribution: float, words: tuple[int, ...] = ()) -> str:
-    before, named, after = sentence(Reason(sign, contribution, 0.2, words), ONE)  # pyrefly: ignore[bad-argument-type]
+def sentence_of(
+    sign: str, contribution: float, words: tuple[int, ...] = (), value: float = 0.2
+) -> str:
+    before, named, after = sentence(Reason(sign, contribution, value, words), ONE)  # pyrefly: ignore[bad-argument-type]
     return " ".join(part for part in (before, *named, after) if part)
 
 
@@ -31,21 +36,71 @@ def test_each_sign_has_a_sentence_for_either_direction() -> None:
     assert sentence_of("deletion", 1, (2,)) == f"Without {word} the match rises by 0.20"
     assert sentence_of("auxiliary deletion", 1, (2,)).endswith("the auxiliary score rises by 0.20")
     assert sentence_of("s", 1) == "Picture and caption match: s is low for this dataset (0.20)"
-    sentences = {sentence_of(sign, by, (2,)) for sign in SIGNS for by in (1, -1)}
+    assert sentence_of("deletion", -1, (2,)).endswith("by only 0.20"), "most have more"
+    sentences = {sentence_of(sign, by, (2,), max(0, by) / 5) for sign in SIGNS for by in (1, -1)}
     assert len(sentences) == 2 * len(SIGNS)
 
 
-def test_words_that_say_nothing_are_not_named_and_none_is_named_twice() -> None:
-    text = "A dog sitting on a purple bench"
-    of_text = trajectory(text, [0.0] * 7, 0.5)
-    for words, named in (
-        ((5, 2, 3, 4, 0), ("purple", "sitting")),
-        ((4, 0), ("a",)),
-        ((5, 3), ("purple",)),
-    ):
-        _, shown, after = sentence(Reason("best gain", 1, 0.2, words), of_text)
-        assert shown == named
-        assert after.startswith("together ") is (len(named) > 1)
+def test_the_rise_of_the_whole_path_is_told_without_words() -> None:
+    """Many of the words that are gone by the best step have nothing to do with the rise."""
+    path = trajectory("A dog sitting on a bench", [0.1, 0.4, -0.5, 0.2, 0.1, -0.1], 0.3)
+    assert path.peak
+    before, words, after = sentence(Reason("best gain", 1, 0.2, ()), path)
+    assert (words, after) == ((), "")
+    low, high = (f"{float(path.scores[step]):.2f}" for step in (0, path.peak))
+    assert {low, high, str(path.peak)} <= set(re.findall(r"[\d.]*\d", before))
+
+
+def test_a_replaced_word_is_not_called_left_out() -> None:
+    """An explorer that replaces words has no score of the caption without one."""
+    replaced = replace(ONE, captions=("A cat <b>desert</b>",) * ONE.steps)
+    before, words, _ = sentence(Reason("deletion", 1, 0.2, (1,)), replaced)
+    assert words == ("dog",)
+    assert not before.startswith("Without")
+
+
+def test_every_sentence_about_words_is_true_of_the_demo(demo_views: list[PairView]) -> None:
+    """All pairs: N of "Without X … N" is the score without exactly X, less that of the caption."""
+    named = 0
+    assert len(demo_views) == 600
+    for view in demo_views:
+        path, pair_id = view.trajectory, view.pair_id
+        if view.reasons is None or path is None:
+            continue
+        scores = {"deletion": (path.scores[0], path.first_step_scores)}
+        if (second := path.auxiliary) is not None:
+            scores["auxiliary deletion"] = (second.scores[0], second.first_step_scores)
+        for reason in view.reasons.listed:
+            before, words, after = sentence(reason, path)
+            if words and before == "Without":
+                (word,) = reason.words
+                whole, without = scores[reason.sign]
+                rise = float(without[word] - whole)
+                assert words == (path.caption.words[word],), pair_id
+                assert f"{rise:.2f}" == re.findall(r"[\d.]*\d", after)[-1], pair_id
+                named += 1
+    assert named > 100
+
+
+def test_the_sentence_below_the_caption_is_true_of_the_demo(demo_views: list[PairView]) -> None:
+    """All pairs: N and M of "Without X, Y … from N to M" are the scores with and without exactly
+    these words, whether the path takes them out together or one alone."""
+    named = 0
+    for view in demo_views:
+        reason, path = review_page.why(view), view.trajectory
+        if reason is None or path is None or reason.before != "Without":
+            continue
+        texts = path.caption.words
+        ways = [(path.removed[:step], path.scores[step]) for step in range(1, path.steps + 1)]
+        ways += [((word,), score) for word, score in enumerate(path.first_step_scores)]
+        numbers = tuple(re.findall(r"[\d.]*\d", reason.after))
+        assert numbers in [
+            (f"{float(path.scores[0]):.2f}", f"{float(score):.2f}")
+            for words, score in ways
+            if {texts[word] for word in words} == set(reason.words)
+        ], view.pair_id
+        named += 1
+    assert named > 80
 
 
 def test_hover_shows_what_was_expected() -> None:

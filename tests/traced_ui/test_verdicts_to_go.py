@@ -1,4 +1,4 @@
-"""Learn and Blind spots: how many verdicts their buttons, disabled until then, take yet."""
+"""Learn: how many verdicts its button, disabled until then, takes yet."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,13 +8,11 @@ import gradio as gr
 import pytest
 
 from backend.engine.detection.verdict_learning import FEWEST_VERDICTS, check_verdicts
-from backend.errors import NotScored, TrainingError
-from backend.jobs import retrain, writer_patterns
-from backend.jobs.writer_patterns import FEWEST, FEWEST_WRONG, find_blind_spots
+from backend.errors import TrainingError
+from backend.jobs import retrain
 from backend.workspace import QueueFilter, Workspace
 from research.bench.generated_store import generate
 from tests.traced_ui.conftest import workspace_in
-from traced_ui import patterns_page
 from traced_ui import retrain as retrain_page
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
@@ -42,18 +40,6 @@ def test_learning_says_how_many_verdicts_it_takes_yet(generated: Workspace) -> N
     assert retrain.verdicts_missing(generated.store, 1) == 0
 
 
-def test_a_search_for_blind_spots_says_how_many_verdicts_it_takes_yet(
-    generated: Workspace,
-) -> None:
-    judge(generated, FEWEST - 1, "correct")
-    assert writer_patterns.verdicts_missing(generated.store, 1) == (1, FEWEST_WRONG)
-    with pytest.raises(NotScored):
-        find_blind_spots(generated.store, 1, None)
-    judge(generated, FEWEST_WRONG, "wrong")
-    assert writer_patterns.verdicts_missing(generated.store, 1) == (0, 0)
-    find_blind_spots(generated.store, 1, None)
-
-
 @pytest.mark.parametrize(
     ("verdicts", "wrong", "text"),
     [
@@ -68,25 +54,14 @@ def test_what_is_to_go_in_words(verdicts: int, wrong: int, text: str) -> None:
     assert shown.partition("<a")[0].removeprefix('<p class="to-go">').strip() == text
 
 
-def test_the_button_is_disabled_until_it_can_work(generated: Workspace) -> None:
-    with gr.Blocks() as blocks:
-        patterns_page.build(generated, PageDataset("1"))
-    draw = next(_functions(blocks, "draw"))
-    for is_enough in (False, True):
-        _, button, missing, timer = draw(1, gr.Request(username=None))
-        assert (button.interactive, timer.active) == (is_enough, not is_enough)
-        assert ("to-go" in missing) is not is_enough
-        judge(generated, FEWEST, "wrong")
-
-
 def test_a_job_that_starts_while_the_page_opens_stays_followed(generated: Workspace) -> None:
     """What the page asks when it opens may be answered after the button that was pressed."""
     with gr.Blocks() as blocks:
         retrain_page.build(generated, PageDataset("1"))
-    under_way = next(_functions(blocks, "under_way"))
+    under_way = next(functions_named(blocks, "under_way"))
     assert under_way(1) == (gr.skip(), gr.skip(), gr.skip())
 
 
-def _functions(blocks: gr.Blocks, name: str) -> Any:
+def functions_named(blocks: gr.Blocks, name: str) -> Any:
     functions: list[Callable[..., Any] | None] = [event.fn for event in blocks.fns.values()]
     return (fn for fn in functions if fn is not None and fn.__name__ == name)

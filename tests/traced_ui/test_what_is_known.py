@@ -26,7 +26,6 @@ from tests.datasets.folders import image_folder
 from tests.traced_ui.conftest import workspace_in
 from traced_ui import review_page
 from traced_ui.dataset_jobs import claims_message
-from traced_ui.patterns_page import spots_html
 from traced_ui.progress import cards_html, expected_html, left_figure
 from traced_ui.trajectory_chart import steps_list
 
@@ -39,25 +38,11 @@ def open_demo(folder: Path) -> Workspace:
     return workspace
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    workspace = open_demo(tmp_path_factory.mktemp("demo"))
-    yield workspace
-    workspace.store.close()
-
-
 @pytest.fixture
 def fresh_demo(tmp_path: Path) -> Iterator[Workspace]:
     workspace = open_demo(tmp_path)
     yield workspace
     workspace.store.close()
-
-
-@pytest.fixture(scope="module")
-def pairs(demo: Workspace) -> list[PairView]:
-    rows = demo.review.queue_page(QueueFilter(1, "all"), None, 1000).rows
-    assert len(rows) == 600
-    return [demo.review.open_pair(row.pair_id) for row in rows]
 
 
 def mark_unfamiliar(workspace: Workspace) -> None:
@@ -79,9 +64,9 @@ def stage_attributes(view: PairView) -> str:
     return opening[0]
 
 
-def test_the_tips_are_about_what_is_on_the_screen(pairs: list[PairView]) -> None:
+def test_the_tips_are_about_what_is_on_the_screen(demo_views: list[PairView]) -> None:
     accused = 0
-    for view in pairs:
+    for view in demo_views:
         opening = stage_attributes(view)
         if "data-accused" in opening:
             accused += 1
@@ -100,9 +85,9 @@ def test_the_tips_are_about_what_is_on_the_screen(pairs: list[PairView]) -> None
 
 
 def test_nothing_is_accused_by_a_model_that_does_not_know_the_pictures(
-    pairs: list[PairView],
+    demo_views: list[PairView],
 ) -> None:
-    for view in pairs[::20]:
+    for view in demo_views[::20]:
         unknown = replace(view, is_unfamiliar=True)
         opening = stage_attributes(unknown)
         assert "data-accused" not in opening
@@ -111,8 +96,8 @@ def test_nothing_is_accused_by_a_model_that_does_not_know_the_pictures(
         assert reason is None or reason.after == ""
 
 
-def test_the_step_called_highest_is_the_highest(pairs: list[PairView]) -> None:
-    for view in pairs:
+def test_the_step_called_highest_is_the_highest(demo_views: list[PairView]) -> None:
+    for view in demo_views:
         trajectory = view.trajectory
         assert trajectory is not None
         steps = re.split(r"<li class=\"step", steps_list(trajectory))[1:]
@@ -252,9 +237,3 @@ def test_the_forms_of_captions_are_counted(tmp_path: Path) -> None:
     words = claims_message(form)
     assert re.findall(r"\d+", words) == ["3", "9", "5", "1", "15"]
     workspace.store.close()
-
-
-def test_no_blind_spot_is_named_before_one_is_found(demo: Workspace) -> None:
-    page = spots_html(demo, 1)
-    assert "“" not in page
-    assert "%" not in page

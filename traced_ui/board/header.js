@@ -22,8 +22,8 @@ let isUnsaved = false;  // what somebody has written into the guidelines
 addEventListener("input", ({ target }) => { isUnsaved ||= Boolean(target.closest("#guidelines-text")); });
 addEventListener("click", ({ target }) => { isUnsaved = Boolean(target.closest("#guidelines-example")) || (isUnsaved && !target.closest("#guidelines-save")); });
 
-// Gradio closes its streams whenever a page is left, takes those with an answer on its way for broken, and
-// loads the page again two seconds later. A page that the server has not sent by then is asked for again.
+// Without this, a press on a link could end on the page where it began: a page that the server has not
+// sent yet is asked for again.
 let goingTo = "", isLeaving = false;
 const stay = () => { goingTo = ""; isLeaving = false; };
 addEventListener("pointerdown", stay, true);

@@ -1,5 +1,5 @@
 """Loads captioners, by hub name or directory: `BlipForConditionalGeneration` (the embedded model
-and `Salesforce/blip-image-captioning-base`), and the families of wings and other packages."""
+and `Salesforce/blip-image-captioning-base`), and the families of features and other packages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ _ADVICE = "Name a directory or hub name such as Salesforce/blip-image-captioning
 
 @dataclass(frozen=True)
 class CaptionerFamily:
-    """Captioners of a wing or another package. `named`: whether a model's name is of this family;
-    `model_types`: those of its config.json that are; `load`: called with the model, the device and
-    the scorer, if there is one."""
+    """Captioners of a feature or another package. `named`: whether a model's name is of this
+    family; `model_types`: those of its config.json that are; `load`: called with the model, the
+    device and the scorer, if there is one."""
 
     named: Callable[[str], bool]
     load: Callable[[str, str, Scorer | None], Captioner]
@@ -29,7 +29,7 @@ class CaptionerFamily:
 
 
 def families() -> tuple[CaptionerFamily, ...]:
-    """The captioners of wings and other packages."""
+    """The captioners of features and other packages."""
     return plugins.load("captioners", CaptionerFamily)
 
 

@@ -42,7 +42,7 @@ class Reason:
     caption of the dataset: above 0 it counts against the caption, below 0 for it.
 
     `value`: the sign's value as in `features`, except that "s" is s itself, not its log-odds;
-    `words`: indices of the caption's words that it concerns.
+    `words`: indices of the caption's words that `value` is of, and of no others.
     """
 
     sign: Sign
@@ -126,8 +126,6 @@ def _words(sign: Sign, trajectory: Trajectory) -> tuple[int, ...]:
         return _first(trajectory.deletion_gains)
     if sign == "auxiliary deletion" and auxiliary is not None:
         return _first(auxiliary.deletion_gains)
-    if sign == "best gain":
-        return tuple(dict.fromkeys(trajectory.removed[: trajectory.peak]))
     return ()
 
 

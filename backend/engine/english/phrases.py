@@ -137,7 +137,7 @@ NAMES_IN_ING = frozenset(
 #: Nouns ending in -ing.
 _THINGS_IN_ING = frozenset(
     (
-        "building ceiling clothing icing painting drawing wedding railing ring king wing "
+        "building ceiling clothing icing painting drawing wedding railing ring king feature "
         "string thing morning evening spring crossing landing opening frosting stuffing "
         "topping"
     ).split()

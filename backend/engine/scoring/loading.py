@@ -1,8 +1,8 @@
 """Loads a scorer from a hub name or a directory; the registry of checkpoint families.
 
 To add a family, write a module that defines `FAMILY` and list it in `FAMILIES`, or offer it from a
-package of your own or a wing (`backend.plugins`). A score computed from another scorer's embeddings
-is an `EmbeddingScore` of such a package.
+package of your own or a feature (`backend.plugins`). A score computed from another scorer's
+embeddings is an `EmbeddingScore` of such a package.
 """
 
 from collections.abc import Callable

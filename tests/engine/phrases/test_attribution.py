@@ -23,7 +23,7 @@ from tests.checkpoints import (
     random_open_clip,
     random_siglip,
 )
-from tests.wings.lavis.stand_in import through_a_worker
+from tests.features.lavis.stand_in import through_a_worker
 
 #: Embedded models, and the other scorers as small checkpoints in their own form.
 EMBEDDED = {"clip": "scenes-clip", "blip-itc": "scenes-blip-itm", "blip-itm": "scenes-blip-itm"}

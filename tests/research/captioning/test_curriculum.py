@@ -7,7 +7,7 @@ import pytest
 
 from backend.engine.duplicate_groups import unit
 from backend.errors import SettingsError
-from backend.wings.specificity.picture_bags import nearest
+from backend.features.specificity.picture_bags import nearest
 from research.captioning.curriculum import RANDOM, Batch, bag_curriculum, batches
 
 

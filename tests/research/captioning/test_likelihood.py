@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from backend.errors import SettingsError, TrainingError
-from backend.wings.captioners.clipcap import load_clipcap
+from backend.features.captioners.clipcap import load_clipcap
 from research.captioning import checkpointing
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.captioning.likelihood import Likelihood, LikelihoodFigures, LikelihoodRecipe

@@ -13,9 +13,9 @@ from backend.engine.correction.language_model_suggestions import Corrector, prop
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import PriceList
 from backend.errors import SettingsError, TrainingError
+from backend.features.vision_language.local import load_local
 from backend.jobs.correct_queue import Rule
 from backend.settings import MODELS, load_settings
-from backend.wings.vision_language.local import load_local
 from backend.workspace import QueueFilter, Workspace
 from db.queries import suggestion_queries
 from db.queries.suggestion_queries import NewSuggestion

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from backend.engine.english.phrases import Phrase
-from backend.wings.specificity.boosting import Boost, guard
-from backend.wings.specificity.doubting import Doubt
+from backend.features.specificity.boosting import Boost, guard
+from backend.features.specificity.doubting import Doubt
 from research.evaluation.boosted_captions import Claims, _with_implied
 from research.scenes import blending
 from research.scenes.caption_reading import claims_of

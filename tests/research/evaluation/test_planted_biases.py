@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from backend.engine.captions import Caption
-from backend.engine.statistics.blind_spots import Pattern
+from backend.features.patterns.error_patterns import Pattern
 from research.captioning.likelihood import LikelihoodRecipe
 from research.evaluation.biased_captioners import (
     WRITERS,

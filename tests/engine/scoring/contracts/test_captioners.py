@@ -13,7 +13,7 @@ from PIL import Image
 
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.wings.captioners.clipcap import load_clipcap
+from backend.features.captioners.clipcap import load_clipcap
 from tests.checkpoints import drawn_pairs, random_clipcap, random_vision_to_text
 from tests.engine.scoring.contracts import checkpoints
 from tests.engine.scoring.contracts.captions import CAPTIONS

@@ -13,10 +13,10 @@ from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
 from tests.engine.language_models import families
 from tests.engine.scoring.contracts import checkpoints
+from tests.fixtures.features import needs
 from tests.fixtures.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.fixtures.sizes import Sizes
 from tests.fixtures.small_cold_start import small_cold_start
-from tests.fixtures.wings import needs
 
 __all__ = ["small_cold_start"]  # used by every test
 
@@ -30,7 +30,7 @@ LAYOUTS: dict[str, Callable[[Path], Path]] = {
     "Qwen/Qwen2.5-VL-7B-Instruct": families.qwen2_5_vl,
 }
 DOWNLOADED = [preset.name for preset in PRESETS if not preset.is_embedded]
-#: Those by a vision-language model need its wing.
+#: Those by a vision-language model need its feature.
 CASES = [
     pytest.param(name, marks=needs("vision_language"))
     if BY_NAME[name].checkpoints[0].repository.startswith("Qwen/")

@@ -31,7 +31,7 @@ from tests.checkpoints import (
 from tests.engine.language_models import families
 from tests.engine.scoring.contracts import checkpoints
 from tests.engine.scoring.contracts.captions import CAPTIONS
-from tests.fixtures.wings import needs
+from tests.fixtures.features import needs
 
 #: The scores of captions for one picture, shape [captions], by a model's own library.
 PlainCall = Callable[[str, Image.Image, Sequence[str]], torch.Tensor]
@@ -129,7 +129,7 @@ def by_vqa(model: str, image: Image.Image, captions: Sequence[str]) -> torch.Ten
     scores = []
     for caption in captions:
         text = (
-            (plugins.WINGS / "vision_language" / "prompt.txt")
+            (plugins.FEATURES / "vision_language" / "prompt.txt")
             .read_text("utf-8")
             .strip()
             .replace("{caption}", " ".join(caption.split()))
@@ -239,7 +239,7 @@ class Contract:
     plain: PlainCall
 
 
-#: A family of a wing only where that is.
+#: A family of a feature only where that is.
 NAMES = [
     pytest.param(name, marks=needs("vision_language")) if name.startswith("vqa") else name
     for name in PUBLISHED

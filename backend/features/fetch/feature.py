@@ -1,0 +1,3 @@
+"""What downloads of images add."""
+
+ENTRY_POINTS = {"commands": {"download": "backend.features.fetch.command:COMMANDS"}}

@@ -1,0 +1,3 @@
+"""What LEMoN adds."""
+
+ENTRY_POINTS = {"embedding_scores": {"lemon": "backend.features.lemon.lemon:SCORE"}}

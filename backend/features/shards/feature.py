@@ -1,0 +1,9 @@
+"""What shards add: more ways to run five commands."""
+
+_COMMAND = "backend.features.shards.command"
+ENTRY_POINTS = {
+    "command_variants": {
+        f"shards-{command}": f"{_COMMAND}:{command.upper()}"
+        for command in ("score", "train", "import", "export", "select")
+    },
+}

@@ -1,0 +1,12 @@
+"""What the specificity of captions adds."""
+
+_FEATURE = "backend.features.specificity"
+ENTRY_POINTS = {
+    "operations": {
+        "specificity": f"{_FEATURE}.operation:SPECIFICITY",
+        "bags": f"{_FEATURE}.bags_operation:BAGS",
+        "boost": f"{_FEATURE}.boost_operation:BOOST",
+        "enrich": f"{_FEATURE}.boost_operation:ENRICH",
+    },
+    "commands": {"specificity": f"{_FEATURE}.command:COMMANDS"},
+}

@@ -1,1 +1,0 @@
-"""Wings: what few use, one folder each with everything it needs ([README](README.md))."""

@@ -1,3 +1,0 @@
-"""What downloads of images add."""
-
-ENTRY_POINTS = {"commands": {"download": "backend.wings.fetch.command:COMMANDS"}}

@@ -1,3 +1,0 @@
-"""What LEMoN adds."""
-
-ENTRY_POINTS = {"embedding_scores": {"lemon": "backend.wings.lemon.lemon:SCORE"}}

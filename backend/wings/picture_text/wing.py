@@ -1,5 +1,0 @@
-"""What the comparison of quotations with a picture's text adds."""
-
-ENTRY_POINTS = {
-    "measures": {"x_picture_text": "backend.wings.picture_text.measure:PICTURE_TEXT"},
-}

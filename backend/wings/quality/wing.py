@@ -1,3 +1,0 @@
-"""What the look at pictures adds."""
-
-ENTRY_POINTS = {"operations": {"quality": "backend.wings.quality.operation:QUALITY"}}

@@ -1,9 +1,0 @@
-"""What shards add: more ways to run five commands."""
-
-_COMMAND = "backend.wings.shards.command"
-ENTRY_POINTS = {
-    "command_variants": {
-        f"shards-{command}": f"{_COMMAND}:{command.upper()}"
-        for command in ("score", "train", "import", "export", "select")
-    },
-}

@@ -1,6 +1,0 @@
-"""The command `bags`, whose dataset may be a path."""
-
-from backend.cli.commands import command_of
-from backend.wings.specificity.bags_operation import BAGS
-
-COMMANDS = {"bags": command_of(BAGS, imports=True)}

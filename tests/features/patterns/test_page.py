@@ -1,0 +1,61 @@
+"""The page *Blind spots*: what it shows of a report, and when its button works."""
+
+from pathlib import Path
+
+import gradio as gr
+import pytest
+
+from backend.errors import NotScored
+from backend.features.patterns import page
+from backend.features.patterns.error_patterns import Pattern
+from backend.features.patterns.search import (
+    FEWEST,
+    FEWEST_WRONG,
+    BlindSpot,
+    PatternsReport,
+    find_blind_spots,
+    verdicts_missing,
+)
+from backend.workspace import Workspace
+from research.bench.generated_store import generate
+from tests.hostile.markup import check_escaping
+from tests.traced_ui.conftest import workspace_in
+from tests.traced_ui.test_verdicts_to_go import functions_named, judge
+from traced_ui.page_dataset import PageDataset
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Workspace:
+    workspace = workspace_in(tmp_path)
+    generate(workspace.store, 40)
+    return workspace
+
+
+def test_a_search_says_how_many_verdicts_it_takes_yet(generated: Workspace) -> None:
+    judge(generated, FEWEST - 1, "correct")
+    assert verdicts_missing(generated.store, 1) == (1, FEWEST_WRONG)
+    with pytest.raises(NotScored):
+        find_blind_spots(generated.store, 1, None)
+    judge(generated, FEWEST_WRONG, "wrong")
+    assert verdicts_missing(generated.store, 1) == (0, 0)
+    find_blind_spots(generated.store, 1, None)
+
+
+def test_the_button_is_disabled_until_it_can_work(generated: Workspace) -> None:
+    with gr.Blocks() as blocks:
+        page.build(generated, PageDataset("1"))
+    draw = next(functions_named(blocks, "draw"))
+    for is_enough in (False, True):
+        _, button, missing, timer = draw(1, gr.Request(username=None))
+        assert (button.interactive, timer.active) == (is_enough, not is_enough)
+        assert ("to-go" in missing) is not is_enough
+        judge(generated, FEWEST, "wrong")
+
+
+def test_hostile_text_is_escaped() -> None:
+    def draw(text: str) -> str:
+        pattern = Pattern(text, "word", text, 23, 14, 0.39, 0.8, 0.08, 90, 1e-4, 1e-3, 9, 5)
+        spot = BlindSpot(pattern, text, 40, (8, 35), (5, 32))
+        return page.report_html(PatternsReport(30, 9, 1, 40, 0.1, (spot,)), {text: 4}, 1)
+
+    check_escaping("blind_spots.html", draw)
