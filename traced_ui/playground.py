@@ -348,6 +348,7 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
     """The result for a pair, without its trajectory and concreteness. `picture`: the file's
     name."""
     words_read = len(result.trajectory.first_step_scores)
+    phrases = phrase_chips(result.caption, result.phrases or (), result.suspects)
     gains = result.trajectory.deletion_gains.tolist()
     return render(
         "playground.html",
@@ -370,7 +371,7 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
             )
             for suggestion in result.suggestions
         ],
-        phrases=phrase_chips(result.caption, result.phrases) if result.phrases else None,
+        phrases=phrases if result.phrases else None,
     )
 
 
@@ -390,10 +391,11 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
     s_0 = view.claim.s_0 if view.claim is not None else view.s_0
     assert s_0 is not None
     assert view.icc is not None
+    suggestions = tuple(each for each in view.suggestions if each.is_offer)
     result = PlaygroundResult(
         caption=view.caption, s_0=s_0, p_error=view.p_error, p_note=view.basis, icc=view.icc,
         looks_abstract=view.looks_abstract, truncated=view.truncated, suspects=view.suspects,
-        trajectory=trajectory, suggestions=view.suggestions, scored_by=view.scored_by,
+        trajectory=trajectory, suggestions=suggestions, scored_by=view.scored_by,
         limits=view.limits, abstractness=Abstractness(view.caption, view.icc, ()),
         phrases=view.phrases, claims=view.claims, selected=view.selected,
         is_unfamiliar=view.is_unfamiliar,

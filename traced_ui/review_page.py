@@ -566,7 +566,7 @@ def side_panel(view: PairView) -> Markup:
         for verdict in view.history
     ]
     support = view.numbers.get("support")
-    phrases = phrases_section(view.caption, view.phrases, support, view.phrases_note)
+    phrases = phrases_section(view.caption, view.phrases, support, view.phrases_note, view.suspects)
     reasons = reasons_section(view.reasons, view.trajectory)
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from backend.engine.detection.localisation import most_suspect
+from backend.engine.detection.types import SuspectWord
 from backend.review.views import PairView, PhraseView, SuggestionView
 from traced_ui.differences import readable
 from traced_ui.templates import part, percent, render
@@ -39,22 +41,40 @@ class PhraseChip:
     share: float = 0.0
 
 
-def phrase_chips(caption: str, phrases: Sequence[PhraseView]) -> Markup:
-    """A list of chips; a bar left of centre means the caption fits better without the phrase."""
-    return part("phrase_chips", _chips(caption, phrases))
+def phrase_chips(
+    caption: str, phrases: Sequence[PhraseView], suspects: Sequence[SuspectWord] = ()
+) -> Markup:
+    """A list of chips; a bar left of centre means the caption fits better without the phrase.
+    `suspects`: those of the caption's words."""
+    return part("phrase_chips", _chips(caption, phrases, suspects))
 
 
 def phrases_section(
-    caption: str, phrases: Sequence[PhraseView] | None, support: float | None, note: str = ""
+    caption: str,
+    phrases: Sequence[PhraseView] | None,
+    support: float | None,
+    note: str = "",
+    suspects: Sequence[SuspectWord] = (),
 ) -> Markup | None:
     """The collapsed line below the trajectory; None if phrases were not measured."""
     if phrases is None:
         return None
-    chips = _chips(caption, phrases)
+    chips = _chips(caption, phrases, suspects)
     return render("review/phrases.html", chips=chips, support=support, help=HELP, note=note)
 
 
-def _chips(caption: str, phrases: Sequence[PhraseView]) -> list[PhraseChip]:
+def _chips(
+    caption: str, phrases: Sequence[PhraseView], suspects: Sequence[SuspectWord]
+) -> list[PhraseChip]:
+    """Without the phrases that could not be tested and have a tinted word: of these the caption
+    says more."""
+    tinted = most_suspect(caption, suspects)
+    phrases = [
+        view
+        for view in phrases
+        if view.pas is not None
+        or not any(word.start < view.end and view.start < word.end for word in tinted)
+    ]
     largest = max((abs(view.pas) for view in phrases if view.pas is not None), default=0.0)
     return [_chip(caption[view.start : view.end], view, largest) for view in phrases]
 

@@ -138,7 +138,7 @@ def _suggested_pairs(
             waiting = suggestion_queries.open_corrections(session, part, run.id if run else None)
         for pair_id, suggestions in waiting.items():
             pair = open_pairs[pair_id]
-            best = in_order(pair.caption, suggestions)[0]
-            if is_offer(pair.caption, best):
+            best = next(iter(in_order(pair.caption, suggestions)), None)
+            if best is not None and is_offer(pair.caption, best):
                 pairs[pair_id] = _pair(best.caption, pair, "suggested")
     return pairs

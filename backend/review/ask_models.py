@@ -14,6 +14,7 @@ from backend.engine.claims.division import Division
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, is_vague
 from backend.engine.concreteness.scoring import Contribution
 from backend.engine.correction import judge
+from backend.engine.correction.offering import is_worth_an_offer
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.judged_captions import judge_captions
@@ -38,7 +39,7 @@ from backend.jobs.scoring.dataset_models import division_before
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.known_pictures import check_picture, check_picture_of
 from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
-from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
+from backend.jobs.scoring.stored_rows import claim_replaced, exploring_of, scored_pairs
 from backend.jobs.scoring.suggest import suggest_for
 from backend.loaded_models import Engine
 from backend.review.pair import basis_of, image_path, looks_abstract, view_of
@@ -53,9 +54,16 @@ from backend.review.views import (
     suggestion_view,
 )
 from backend.store import Store
-from db.queries import classifier_queries, dataset_queries, pair_queries, run_queries
+from db.queries import (
+    classifier_queries,
+    dataset_queries,
+    pair_queries,
+    run_queries,
+    suggestion_queries,
+)
 from db.queries.queue_queries import QueueFilter
 from db.queries.region_queries import RegionRow
+from db.queries.run_queries import RunRow
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -78,7 +86,8 @@ def suggest(
         check_picture_of(store, engine, pair, _open_picture(store, pair_id))
     if run is None or view.trajectory is None:
         return view.suggestions
-    if view.suggestions:
+    start = view.claim.start if view.claim is not None else None
+    if view.suggestions or _has_corrections(store, run, pair_id, start):
         complete(store, engine, pair_id)
     else:
         if not view.trajectory.whole and complete(store, engine, pair_id):
@@ -87,11 +96,18 @@ def suggest(
         prepare_scorer(store, engine, view.dataset_id)
         classifier = classifier_in_use(store, view.dataset_id)
         image = _open_picture(store, pair_id)
-        start = view.claim.start if view.claim is not None else None
         suggest_for(store, engine, run, pair_id, image, classifier, start)
     if engine.corrector is not None:
         correct_queue.correct(store, engine, QueueFilter(view.dataset_id, among=(pair_id,)))
     return view_of(store, pair_id, claim=claim).suggestions
+
+
+def _has_corrections(store: Store, run: RunRow, pair_id: int, start: int | None) -> bool:
+    """Whether any has been computed for the claim at `start`, or for the caption, helpful or
+    not."""
+    rows = store.read(suggestion_queries.list_suggestions, pair_id, run.id)
+    places = [claim_replaced(row) for row in rows]
+    return any(place is None or place[0] == start for place in places)
 
 
 def complete(store: Store, engine: Engine, pair_id: int) -> bool:
@@ -272,10 +288,13 @@ def play(
         phrases = _phrases(engine, state, text)
     info = engine.scorer.info
     claims = _claim_views(judgement) if not judgement.scored.is_single else ()
+    if is_unfamiliar:  # the chances are no figures
+        suggestions = [replace(each, p_before=None, p_after=None) for each in suggestions]
     suggestions = [
         replace(each, caption=leading.claim.replaced_in(text, answer))
         for each in suggestions
         if (answer := leading.claim.answer(text, each.caption)) is not None
+        and is_worth_an_offer(leading.claim.of(text), answer, each)
     ]
     return PlaygroundResult(
         caption=caption,

@@ -1,6 +1,7 @@
 """Everything about one pair as pages show it, from the store alone: fast, no model is queried."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from backend import plugins
@@ -95,6 +96,8 @@ def view_of(
             session, pair_id, run.id if run else None, kind=None
         )
         corrections = [row for row in rows if row.kind == "correction"]
+        if dataset.is_unfamiliar:  # its chances are no figures
+            corrections = [replace(row, p_before=None, p_after=None) for row in corrections]
         richer = [row for row in rows if row.kind == "boost"]
         is_judged = pair.p_error is not None
         classifier = classifier_queries.active(session, pair.dataset_id) if is_judged else None

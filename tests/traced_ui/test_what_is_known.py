@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from backend.bundled import DEMO
+from backend.datasets.images import load_image
+from backend.engine.correction.offering import ALIKE
 from backend.engine.statistics.stopping import ENOUGH
 from backend.jobs import scored_demo
 from backend.jobs.errors_left import ErrorsLeft
@@ -20,12 +22,13 @@ from backend.review.views import PairView
 from backend.settings import load_settings
 from backend.verdict_texts import UNDECIDED
 from backend.workspace import QueueFilter, Workspace
-from db.queries import dataset_queries
+from db.queries import dataset_queries, suggestion_queries
 from tests.cli.invoking import invoked
 from tests.datasets.folders import image_folder
 from tests.traced_ui.conftest import workspace_in
 from traced_ui import review_page
 from traced_ui.dataset_jobs import claims_message
+from traced_ui.playground import Example, stored_answer
 from traced_ui.progress import cards_html, expected_html, left_figure
 from traced_ui.trajectory_chart import steps_list
 
@@ -237,3 +240,52 @@ def test_the_forms_of_captions_are_counted(tmp_path: Path) -> None:
     words = claims_message(form)
     assert re.findall(r"\d+", words) == ["3", "9", "5", "1", "15"]
     workspace.store.close()
+
+
+def test_what_does_not_help_is_offered_nowhere(
+    scored_demo: Workspace, demo_views: list[PairView]
+) -> None:
+    """On both pages, and to programs, which take what the pages take."""
+    dropped = 0
+    for view in demo_views:
+        stored = scored_demo.store.read(suggestion_queries.list_suggestions, view.pair_id, None)
+        texts = {each.caption for each in view.suggestions}
+        assert texts == {row.caption for row in scored_demo.review.suggestions(view.pair_id)}
+        dropped += len({row.caption for row in stored} - texts)
+        for each in view.suggestions:
+            assert each.p_before is None or each.p_after is None or each.p_after < each.p_before
+        shown = review_page.stage(view)
+        assert [
+            (before, after)
+            for before, after in re.findall(r"<small>(\d+) % → <b>(\d+) %", shown)
+            if int(after) > int(before) - 4
+        ] == []
+    assert dropped > 40
+
+
+def test_try_offers_what_review_offers_first(
+    scored_demo: Workspace, demo_views: list[PairView]
+) -> None:
+    for view in demo_views[::10]:
+        example = Example(view.pair_id, "a.png", view.caption)
+        page = stored_answer(scored_demo, example)[0]
+        suggestions = [each for each in view.suggestions if each.is_offer]
+        assert page.count('<li class="offer"') == len(suggestions)
+        assert all((each.p_after or 0) <= 0.5 for each in suggestions)
+        tinted = re.findall(r'class="word suspect[^>]*>([^<]*)<', page)
+        untested = re.findall(r'<span dir="auto">([^<]*)</span><small>not tested', page)
+        assert not [word for word in tinted if any(word in text.split() for text in untested)]
+
+
+def test_a_live_check_offers_what_helps(scored_demo: Workspace, demo_views: list[PairView]) -> None:
+    offered = 0
+    for view in (*demo_views[:2], *demo_views[-2:]):
+        picture = load_image(scored_demo.review.image_path(view.pair_id))
+        result = scored_demo.review.playground(picture, view.caption, 1)
+        offered += len(result.suggestions)
+        for each in result.suggestions:
+            assert each.p_before is not None
+            assert each.p_after is not None
+            assert each.p_after <= 0.5
+            assert each.p_before - each.p_after >= ALIKE
+    assert offered

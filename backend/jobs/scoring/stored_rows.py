@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, Kind, whole
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, says_something
+from backend.engine.correction.offering import ALIKE, helps, is_worth_an_offer
 from backend.engine.correction.suggestion import Suggestion, rank_suggestions, words_changed
 from backend.engine.detection.types import SuspectWord
-from backend.engine.english.shortening import is_sentence
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
@@ -292,7 +292,8 @@ def claim_replaced(suggestion: SuggestionRow) -> tuple[int, int] | None:
 
 
 def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:
-    """Suggestions of several proposers from different times, best first, without duplicates.
+    """Suggestions of several proposers from different times that help (`offering.helps`), or
+    that a vision-language model was asked for, best first, without duplicates.
 
     Once the chance of an error that each leaves is known of all: of those that leave about the
     least, the one that changes the fewest words, then the others by chance. Those that are not
@@ -300,7 +301,10 @@ def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[Suggest
     """
     once: dict[str, SuggestionRow] = {}
     for suggestion in suggestions:
-        once.setdefault(suggestion.caption, suggestion)
+        # A model that was asked is heard, whatever the scores say.
+        was_asked = bool((suggestion.provenance or {}).get("model"))
+        if was_asked or helps(replaced_claim(caption, suggestion), suggestion):
+            once.setdefault(suggestion.caption, suggestion)
     s_before = suggestions[0].s_before if suggestions else 0.0
     in_rank = rank_suggestions(
         list(once.values()), Caption.parse(caption), s_before,
@@ -321,19 +325,10 @@ def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[Suggest
     return sorted(by_chance, key=lambda each: each is not best)
 
 
-#: Chances of an error that differ by less are about the same.
-ALIKE = 0.05
-
-
 def is_offer(caption: str, suggestion: SuggestionRow) -> bool:
-    """Whether a correction is worth an offer: a sentence, if what it replaces is one, that is more
-    likely right than wrong, and clearly more so than before."""
+    """See `offering.is_worth_an_offer`."""
     before, after = replaced_claim(caption, suggestion), replaced_text(caption, suggestion)
-    if (not before or is_sentence(before)) and not is_sentence(after):
-        return False
-    if suggestion.p_before is None or suggestion.p_after is None:
-        return suggestion.s_after > suggestion.s_before
-    return suggestion.p_after <= 0.5 and suggestion.p_before - suggestion.p_after >= ALIKE
+    return is_worth_an_offer(before, after, suggestion)
 
 
 def _preference_of(suggestion: SuggestionRow) -> tuple[str, int] | None:
