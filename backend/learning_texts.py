@@ -27,15 +27,15 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
     first, wrong = report.get("compared_pairs", 0), report.get("first_places", 0)
     if report["learnt"] == "order":
         learnt = f"Learned a new order from {count:,} verdicts."
-    else:
-        learnt = f"Learned only the level of the probabilities, from {count:,} verdicts."
-    sentences = [learnt]
-    if not sample_size:
-        sentences.append(
-            "None of them is on a pair drawn at random, so nothing tells whether a new order would "
-            "be better."
+    elif sample_size < FEWEST_FOR_LEVEL:
+        learnt = (
+            f"Too few random checks to tell ({sample_size} of {FEWEST_FOR_LEVEL}). The ranking "
+            "stays as it is."
         )
-    elif wrong:
+    else:
+        learnt = f"The ranking stays as it is; the chances follow {count:,} verdicts."
+    sentences = [learnt]
+    if sample_size and wrong:
         change = report["errors_first_after"] - report["errors_first_before"]
         interval = f"between {report['errors_first_low']:+} and {report['errors_first_high']:+}"
         what = "no other number of errors" if not change else f"{abs(change)} " + (
@@ -57,7 +57,7 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
         sentences.append(f"It ignores {' and '.join(report['without'])}.")
     if report.get("signs"):
         sentences.append(report["signs"])
-    if not report["level_is_known"]:
+    if not report["level_is_known"] and report["learnt"] == "order":
         sentences.append(
             f"The level is not known yet: it takes verdicts on {FEWEST_FOR_LEVEL} pairs drawn at "
             f"random, and there are {sample_size}."

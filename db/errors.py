@@ -51,16 +51,23 @@ class PairState:
     decided_at: datetime | None
 
 
+#: What somebody did with a pair, by the decision.
+_ACTS = {
+    "correct": "called it right", "correction": "corrected it", "drop": "removed it",
+    "wrong": "called it wrong", "abstract": "called it vague", "unsure": "was not sure of it",
+}  # fmt: skip
+
+
 class VersionConflict(Exception):
     """A verdict was given on an outdated state of the pair. Nothing was written."""
 
     def __init__(self, expected_version: int, current: PairState) -> None:
         self.expected_version = expected_version
         self.current = current
-        now = "is undecided" if current.decision is None else f"is '{current.decision}'"
-        by = f" by {current.decided_by}" if current.decided_by else ""
+        who = current.decided_by or "somebody"
+        act = _ACTS.get(current.decision or "")
+        change = f"{who} {act}" if act else "it is undecided now"
         super().__init__(
-            f"The pair changed while you were looking at it: it now {now}{by} "
-            f"(version {current.version}, you saw version {expected_version}). Look at it again, "
-            "then decide."
+            f"The pair changed while you were looking at it: {change}. Look at it again, then "
+            "decide."
         )

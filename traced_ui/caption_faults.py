@@ -32,9 +32,9 @@ def build(workspace: Workspace, dataset: PageDataset, import_report: gr.HTML) ->
         check = gr.Button("Check the captions", elem_id="lint-start", size="sm")
         undo = gr.Button("Undo the last mend", elem_id="mend-undo", size="sm", visible=False)
     with gr.Row(visible=False) as mending:
-        which = gr.Dropdown([], label="Mend", elem_id="mend-which")
+        which = gr.Dropdown([], label="Fix", elem_id="mend-which")
         look = gr.Button("Preview", elem_id="mend-preview")
-        mend = gr.Button("Mend", variant="primary", elem_id="mend-start")
+        mend = gr.Button("Fix", variant="primary", elem_id="mend-start")
     status = gr.HTML(elem_id="lint-status")
     message = gr.HTML(elem_id="mend-message")
 

@@ -229,7 +229,7 @@ def _import_form(workspace: Workspace) -> ImportForm:
         "or a CSV, TSV, JSONL or Parquet file with an image path and a caption per row.",
         elem_id="import-path",
     )
-    start = gr.Button("Read it", variant="primary", elem_id="import-start")
+    start = gr.Button("Import", variant="primary", elem_id="import-start")
     reading = gr.HTML(elem_id="import-status", js_on_load=_IN_VIEW, padding=False)
     with gr.Accordion("Options", open=False, elem_id="import-options") as options:
         with gr.Row():

@@ -337,7 +337,7 @@ def queue_in(address: str, dataset_id: int) -> str:
 
 def counts_html(counts: ExportCounts) -> str:
     """A preview of an export, as a table."""
-    rows = [["stay", str(counts.kept)]]
+    rows = [["kept", str(counts.kept)]]
     rows.append(["… of them with a corrected caption", str(counts.corrected)])
     rows.append(["… of them edited in bulk", str(counts.edited)])
     if counts.shortened:

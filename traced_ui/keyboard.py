@@ -56,7 +56,9 @@ KEYS = (
     _key("n", "note", "write a note, saved with the next verdict (or at once: Ctrl+Enter)"),
     _key("i", "guidelines", "show or hide the dataset's guidelines"),
     _key("h", "phrases", "show or hide the support of each phrase"),
-    _key("o", "look", "look here: the suspect word's part of the picture fills the view, or back"),
+    _key("o", "look", "zoom to word: the suspect word fills the view, or back"),
+        "o", "look", "zoom to word: the suspect word's part of the picture fills the view, or back"
+    ),
     _key("x", "zoom", "enlarge the picture, or fit it again"),
     _key("/", "search", "search the captions"),
     _key("?", "help", "show or hide this list"),

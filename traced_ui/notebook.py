@@ -196,7 +196,7 @@ class NotebookPair:
         )  # fmt: skip
         axis = {"visible": False, "constrain": "domain"}
         figure.update_layout(
-            title=f"Nothing in the picture speaks for {', '.join(absent)}" if absent else None,
+            title=f"No region matches {', '.join(absent)}" if absent else None,
             height=_PICTURE, margin={"l": 8, "r": 8, "t": 44, "b": 8}, showlegend=False,
             hovermode="closest", xaxis={**axis, "range": [0, width]},
             yaxis={**axis, "range": [height, 0], "scaleanchor": "x"},

@@ -68,13 +68,14 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
     if reason.sign == "s":
         level = "low" if against else "high"
         return (
-            f"Picture and caption match: s is {level} for this dataset ({value:.2f})",
+            f"The match is {level} for this dataset ({value:.2f})",
             (),
             "",
         )
     if reason.sign == "auxiliary":
         level = "low" if against else "high"
-        return f"The auxiliary score is {level} for this dataset ({value:.2f})", (), ""
+        text = f"The auxiliary score, a second one by the same model, is {level} for this dataset"
+        return f"{text} ({value:.2f})", (), ""
     if reason.sign == "length":
         level = "more often" if against else "less often"
         return f"Captions of about {value:.0f} words are wrong {level} here", (), ""

@@ -60,8 +60,8 @@ class TagActions(PageActions):
         if changed_ids:
             back = TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
             self.state.advance([back])
-        verb = "taken from" if is_removal else "given to"
-        self._say_undoable(f"The tag was {verb} {count_of(len(changed_ids))}.")
+        verb = "removed from" if is_removal else "added to"
+        self._say_undoable(f"Tag {verb} {count_of(len(changed_ids))}.")
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 

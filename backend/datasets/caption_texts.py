@@ -12,6 +12,7 @@ from typing import Any
 
 from backend.datasets.cells import BadCell, text_of, trim
 from backend.datasets.columns import CAPTION_NAMES
+from backend.datasets.read_options import PER_LINE, TICKS
 from backend.datasets.text_files import decoded_text
 from db.texts import is_blank
 
@@ -112,7 +113,8 @@ class TextReader:
             ending = PurePosixPath(name).suffix.lower()
             self.note(
                 f"Some '*{trim(ending)}' have several lines, which are read as one caption. If "
-                "each line is a caption, say so and import again."
+                f"each line is a caption, import again with --captions-per-line (on the page: "
+                f"“{TICKS[PER_LINE]}”)."
             )
         return text
 

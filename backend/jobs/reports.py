@@ -532,7 +532,7 @@ class ExportCounts:
         left_out = sum(self.left_out.values())
         reasons = "; ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
         return (
-            f"{count_of(self.total, 'pair')}: {self.kept} stay ({self.corrected} corrected, "
+            f"{count_of(self.total, 'pair')}: {self.kept} kept ({self.corrected} corrected, "
             f"{self.edited} edited in bulk, {self.enriched} enriched, "
             + (f"{self.shortened} without some claims, " if self.shortened else "")
             + f"{self.tagged} tagged), "

@@ -42,4 +42,5 @@ LINT = Operation(
     run,
     uses=("tags of {dataset}",),
     is_command=True,
+    activity="Looking for faults in",
 )

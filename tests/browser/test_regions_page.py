@@ -41,7 +41,7 @@ def test_the_region_of_a_suspect_word_is_lit_on_the_picture(page: Page, site: Si
         expect(page.locator(SHOWN)).to_have_count(1)
         if page.locator(REGION).count():
             break
-        expect(page.locator("#traced-stage .where-note")).to_contain_text("speaks for")
+        expect(page.locator("#traced-stage .where-note")).to_contain_text("No region")
         page.keyboard.press("Escape")
         expect(page.locator(SHOWN)).to_have_count(0)
         press(page, "j")

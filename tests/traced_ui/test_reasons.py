@@ -35,7 +35,7 @@ def test_each_sign_has_a_sentence_for_either_direction() -> None:
     )
     assert sentence_of("deletion", 1, (2,)) == f"Without {word} the match rises by 0.20"
     assert sentence_of("auxiliary deletion", 1, (2,)).endswith("the auxiliary score rises by 0.20")
-    assert sentence_of("s", 1) == "Picture and caption match: s is low for this dataset (0.20)"
+    assert sentence_of("s", 1) == "The match is low for this dataset (0.20)"
     assert sentence_of("deletion", -1, (2,)).endswith("by only 0.20"), "most have more"
     sentences = {sentence_of(sign, by, (2,), max(0, by) / 5) for sign in SIGNS for by in (1, -1)}
     assert len(sentences) == 2 * len(SIGNS)

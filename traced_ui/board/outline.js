@@ -22,7 +22,7 @@ export function placeOf(image, region) {
  * @param {HTMLImageElement} image @param {Region} region */
 export function light(image, region) {
   dark(image);
-  if (!region.box) { tell(image, `Nothing in the picture speaks for “${region.word}”.`); return; }
+  if (!region.box) { tell(image, `No region matches “${region.word}”.`); return; }
   const [left, top, right, bottom] = region.box, [width, height] = region.picture_size;
   if (right - left >= width && bottom - top >= height) { tell(image, `“${region.word}” is about the whole picture.`); return; }
   const [across, down] = filled(image, region.picture_size);

@@ -48,10 +48,11 @@ def run(
 
 PATTERNS = Operation(
     "patterns",
-    "Looking for patterns",
+    "Looking for blind spots",
     PatternsOptions,
     run,
     uses=("tags of {dataset}",),
     is_private=True,
     is_command=True,
+    activity="Looking for blind spots in",
 )

@@ -201,7 +201,7 @@ def _spots(
                 if pair.decision is None:
                     lists[1].append(pair.id)
         if done % _AT_ONCE == 0:
-            progress(done, 0, "Looking for patterns")
+            progress(done, 0, "Looking for blind spots")
     tags: dict[str, list[int]] = {}
     for pattern in patterns:
         ids, open_ids = having[pattern.writer, (pattern.kind, pattern.name)]

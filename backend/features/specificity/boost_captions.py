@@ -347,7 +347,7 @@ def booster(
         blends = Engine(settings, spending=engine.spending).language_model()
     if (sees is None and set(kinds) != {"blend"}) or blends is None:
         raise SettingsError(
-            "No vision-language model is named.",
+            "No vision-language model is configured.",
             terminal="Name one: --vlm NAME. Blends alone need only a language model: --llm.",
             page="The server's administrator can add one.",
         )
