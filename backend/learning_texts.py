@@ -35,7 +35,7 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
     else:
         learnt = f"The ranking stays as it is; the chances follow {count:,} verdicts."
     sentences = [learnt]
-    if sample_size and wrong:
+    if wrong and (report["learnt"] == "order" or sample_size >= FEWEST_FOR_LEVEL):
         change = report["errors_first_after"] - report["errors_first_before"]
         interval = f"between {report['errors_first_low']:+} and {report['errors_first_high']:+}"
         what = "no other number of errors" if not change else f"{abs(change)} " + (

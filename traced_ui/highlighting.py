@@ -13,8 +13,9 @@ from markupsafe import Markup
 
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, Kind
-from backend.engine.detection.localisation import most_suspect
+from backend.engine.detection.localisation import has_content, most_suspect
 from backend.engine.detection.types import SuspectWord
+from backend.engine.languages.identification import language_in
 from backend.review.views import Abstractness, ClaimView
 from traced_ui.templates import render
 
@@ -161,7 +162,12 @@ def explained_abstractness(abstractness: Abstractness) -> Markup:
         )
         position = end
     pieces.append({"text": abstractness.caption[position:], "gain": None})
-    words = [(abstractness.caption[start:end], gain) for start, end, gain in abstractness.words]
+    language = language_in(abstractness.caption)
+    words = [
+        (text, gain)
+        for start, end, gain in abstractness.words
+        if has_content([text := abstractness.caption[start:end].strip(".,;:!?")], language)
+    ]
     down = sorted((word for word in words if word[1] <= -SHOWN), key=lambda word: word[1])
     up = sorted((word for word in words if word[1] >= SHOWN), key=lambda word: -word[1])
     return render(

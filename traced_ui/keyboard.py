@@ -57,8 +57,6 @@ KEYS = (
     _key("i", "guidelines", "show or hide the dataset's guidelines"),
     _key("h", "phrases", "show or hide the support of each phrase"),
     _key("o", "look", "zoom to word: the suspect word fills the view, or back"),
-        "o", "look", "zoom to word: the suspect word's part of the picture fills the view, or back"
-    ),
     _key("x", "zoom", "enlarge the picture, or fit it again"),
     _key("/", "search", "search the captions"),
     _key("?", "help", "show or hide this list"),

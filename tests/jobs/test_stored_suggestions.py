@@ -64,7 +64,7 @@ def test_what_does_not_help_is_not_listed_unless_a_model_was_asked() -> None:
     little = replace(judged("A brown dog.", 0.86, 0), provenance={"place": 0})
     for row in (little, replace(little, p_after=None, s_after=little.s_before)):
         assert in_order("A red dog.", [row]) == []
-        asked = replace(row, provenance={"model": "vlm"})
-        assert in_order("A red dog.", [asked]) == [asked]
-        assert not is_offer("A red dog.", asked)
+        answer = replace(row, provenance={"model": "vlm"})
+        assert in_order("A red dog.", [answer]) == [answer]
+        assert not is_offer("A red dog.", answer)
     assert in_order("", [little]) == [little], "any caption is better than none"

@@ -21,7 +21,7 @@ def test_a_pair_is_tagged_and_untagged(workspace: Workspace) -> None:
     page = Page(workspace)
     page.press("tag")
     assert f'value="{page.pair}"' in page.shown["edit"]
-    assert "given to 1 pair." in page.press("tag-add", **edit([page.pair], HOSTILE))
+    assert "added to 1 pair." in page.press("tag-add", **edit([page.pair], HOSTILE))
     everything = "".join(page.shown.values())
     assert HOSTILE not in everything
     assert everything.count("&lt;img src=x") >= 2, "on the pair and in the form"
