@@ -392,7 +392,7 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
     result = PlaygroundResult(
         caption=view.caption, s_0=s_0, p_error=view.p_error, p_note=view.basis, icc=view.icc,
         looks_abstract=view.looks_abstract, truncated=view.truncated, suspects=view.suspects,
-        trajectory=trajectory, suggestions=view.suggestions, scored_by=view.scored_by,
+        trajectory=trajectory, suggestions=view.helpful_suggestions, scored_by=view.scored_by,
         limits=view.limits, abstractness=Abstractness(view.caption, view.icc, ()),
         phrases=view.phrases, claims=view.claims, selected=view.selected,
     )  # fmt: skip

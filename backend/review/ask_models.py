@@ -1,6 +1,6 @@
 """Interactive model queries about one pair, or about one picture and a caption."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +14,8 @@ from backend.engine.claims.division import Division
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, is_vague
 from backend.engine.concreteness.scoring import Contribution
 from backend.engine.correction import judge
-from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.correction.suggestion import CorrectionContext, Suggestion
+from backend.engine.correction.suggestion_chance import chance_of_error, is_worth_an_offer
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import SuspectWord
@@ -28,6 +29,7 @@ from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
     complete_trajectories,
+    doubting,
     judge_suggestions,
     judging,
     steps_needed_by,
@@ -77,7 +79,7 @@ def suggest(
         pair = store.read(pair_queries.get_pair, pair_id)
         check_picture_of(store, engine, pair, _open_picture(store, pair_id))
     if run is None or view.trajectory is None:
-        return view.suggestions
+        return view.helpful_suggestions
     if view.suggestions:
         complete(store, engine, pair_id)
     else:
@@ -91,7 +93,7 @@ def suggest(
         suggest_for(store, engine, run, pair_id, image, classifier, start)
     if engine.corrector is not None:
         correct_queue.correct(store, engine, QueueFilter(view.dataset_id, among=(pair_id,)))
-    return view_of(store, pair_id, claim=claim).suggestions
+    return view_of(store, pair_id, claim=claim).helpful_suggestions
 
 
 def complete(store: Store, engine: Engine, pair_id: int) -> bool:
@@ -228,6 +230,30 @@ def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | N
     return _abstractness(caption, icc, gains)
 
 
+def _helpful_suggestions(
+    caption: str, claim: Claim, suggestions: Sequence[Suggestion]
+) -> Iterator[SuggestionView]:
+    """The suggestions that are worth an offer, in place of the claim, the best first."""
+    before = claim.of(caption)
+    helpful = []
+    for suggestion in suggestions:
+        after = claim.answer(caption, suggestion.caption)
+        if after is None:
+            continue
+        chance = None
+        if suggestion.p_after is not None:
+            chance = chance_of_error(
+                suggestion.proposer, suggestion.p_after, Caption.parse(before), after
+            )
+        rise = suggestion.s_after - suggestion.s_before
+        if is_worth_an_offer(before, after, rise, suggestion.p_before, chance):
+            text = claim.replaced_in(caption, after)
+            helpful.append((replace(suggestion, caption=text), chance))
+    helpful.sort(key=lambda offer: offer[1] or 0.0)
+    for number, (suggestion, chance) in enumerate(helpful):
+        yield suggestion_view(caption, suggestion, number, chance, doubts=suggestion.doubts)
+
+
 def play(
     store: Store, engine: Engine, image: Image.Image, caption: str, anyway: bool = False
 ) -> PlaygroundResult:
@@ -265,6 +291,7 @@ def play(
             ],
             engine.captioner,
             judging(classifier),
+            suspects_of=doubting(classifier),
             exploring=steps_needed_by(classifier, engine.exploring),
             classifier_captioner=classifier_captioner(engine, classifier),
         )
@@ -272,11 +299,6 @@ def play(
         phrases = _phrases(engine, state, text)
     info = engine.scorer.info
     claims = _claim_views(judgement) if not judgement.scored.is_single else ()
-    suggestions = [
-        replace(each, caption=leading.claim.replaced_in(text, answer))
-        for each in suggestions
-        if (answer := leading.claim.answer(text, each.caption)) is not None
-    ]
     return PlaygroundResult(
         caption=caption,
         s_0=float(trajectory.scores[0]),
@@ -287,9 +309,7 @@ def play(
         truncated=any(claim.trajectory.truncated for claim in judgement.scored.claims),
         suspects=judgement.suspects,
         trajectory=trajectory,
-        suggestions=tuple(
-            suggestion_view(caption, suggestion, n) for n, suggestion in enumerate(suggestions)
-        ),
+        suggestions=tuple(_helpful_suggestions(text, leading.claim, suggestions)),
         scored_by=f"{info.kind} · {Path(info.model).name}",
         limits=info.limits,
         abstractness=_abstractness(caption, icc, words),
