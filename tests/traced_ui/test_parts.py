@@ -230,8 +230,6 @@ def test_what_does_not_help_is_not_offered() -> None:
     visible, folded = shown.split('<details class="weak">')
     markup = visible + folded
     shown_places = re.findall(r'data-action="(suggestion-\d)" data-suggestion="(\d)"', markup)
-        r'data-action="(suggestion-\d)" data-suggestion="(\d)"', visible + folded
-    )
     assert shown_places == [("suggestion-1", str(strong.id)), ("suggestion-2", "2")]
     assert "brown" in folded.partition('class="doubts"')[2]
     nothing = review_page.stage(pair("A red dog.", suggestions=(little,)))
