@@ -233,7 +233,7 @@ class Pair(ScoredPair):
     trajectory: list[Step] = Field(description="Of its most suspicious claim, or another.")
     phrases: list[Phrase] | None
     specificity: Specificity | None
-    suggestions: list[Suggestion]
+    suggestions: list[Suggestion] = Field(validation_alias="helpful_suggestions")
     enrichments: list[Suggestion]
     writer: Writer | None = Field(description="Who or what wrote the caption.")
     new_writer: Writer | None = Field(description="The same of what it has become.")
@@ -247,6 +247,7 @@ class Pair(ScoredPair):
             | dict(view.numbers)
             | {
                 "specificity": view.specificity,
+                "helpful_suggestions": view.helpful_suggestions,
                 "etag": etag_of(view.version, view.fingerprint),
                 "picture": f"pictures/{view.pair_id}",
                 "suspects": suspects_of(caption, view.suspects),

@@ -391,11 +391,10 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
     s_0 = view.claim.s_0 if view.claim is not None else view.s_0
     assert s_0 is not None
     assert view.icc is not None
-    suggestions = tuple(each for each in view.suggestions if each.is_offer)
     result = PlaygroundResult(
         caption=view.caption, s_0=s_0, p_error=view.p_error, p_note=view.basis, icc=view.icc,
         looks_abstract=view.looks_abstract, truncated=view.truncated, suspects=view.suspects,
-        trajectory=trajectory, suggestions=suggestions, scored_by=view.scored_by,
+        trajectory=trajectory, suggestions=view.helpful_suggestions, scored_by=view.scored_by,
         limits=view.limits, abstractness=Abstractness(view.caption, view.icc, ()),
         phrases=view.phrases, claims=view.claims, selected=view.selected,
         is_unfamiliar=view.is_unfamiliar,

@@ -324,13 +324,13 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         removal = {word: step for step, word in enumerate(trajectory.removed, 1)}
     gains = trajectory.deletion_gains.tolist() if trajectory is not None else ()
     correction = view.corrected_caption
-    suggestions = view.suggestions[:SUGGESTIONS_SHOWN]
+    suggestions = view.helpful_suggestions[:SUGGESTIONS_SHOWN]
     cards = []
     for number, each in enumerate(suggestions, 1):
         parts = parts_that_differ(view.caption, each.caption, view.claim)
         cards.append((number, each, readable(*parts), replacements(*parts), parts[1]))
     best = cards[:1] if cards and cards[0][1].is_offer else []
-    is_unjudged = any(s.p_before is not None and s.p_after is None for s in suggestions)
+    is_unjudged = any(s.p_before is not None and s.p_after is None for s in view.suggestions)
     is_whole = trajectory is None or trajectory.whole
     reason = why(view)
     return render(

@@ -98,7 +98,7 @@ class VerdictActions(TagActions):
             return act.suggestion
         kind, _, number = act.action.rpartition("-")
         view = self._open_pair(act.pair or 0)
-        suggestions = view.enrichments if kind == "enrich" else view.suggestions
+        suggestions = view.enrichments if kind == "enrich" else view.helpful_suggestions
         if not 0 < int(number or 0) <= len(suggestions):
             raise SettingsError(f"There is no suggestion {number} for this pair.")
         return suggestions[int(number) - 1].id

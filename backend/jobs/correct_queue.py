@@ -29,6 +29,7 @@ from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
     complete_trajectories,
+    doubting,
     judge_suggestions,
     judging,
     steps_needed_by,
@@ -38,7 +39,14 @@ from backend.jobs.scoring.classifiers import (
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.image_batches import open_picture
-from backend.jobs.scoring.stored_rows import Part, exploring_of, in_order, scored_pairs, to_save
+from backend.jobs.scoring.stored_rows import (
+    Part,
+    chance_left,
+    exploring_of,
+    in_order,
+    scored_pairs,
+    to_save,
+)
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -79,10 +87,12 @@ class Rule:
     def author(self) -> str:
         return f"{RULE}p <= {self.p:g} and gain >= {self.gain:g}"
 
-    def accepts(self, suggestion: suggestion_queries.SuggestionRow) -> bool:
+    def accepts(self, caption: str, suggestion: suggestion_queries.SuggestionRow) -> bool:
+        """Whether the correction of this caption may be taken without a person."""
+        chance = chance_left(caption, suggestion)
         return (
-            suggestion.p_after is not None
-            and suggestion.p_after <= self.p
+            chance is not None
+            and chance <= self.p
             and suggestion.s_after - suggestion.s_before >= self.gain
         )
 
@@ -316,6 +326,7 @@ class PairCorrector:
         with self.engine.lock:
             return judge.judge_all(
                 self.engine.scorer, [(context, proposals)], judging(self.classifier),
+                suspects_of=doubting(self.classifier),
                 exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
                 classifier_captioner=classifier_captioner(self.engine, self.classifier),
             )[0]  # fmt: skip
@@ -365,7 +376,8 @@ def pages(
 def _accept(store: Store, row: QueueRow, run: RunRow, rule: Rule) -> int:
     """1 if the best suggestion satisfies the rule and the pair is still undecided."""
     suggestions = store.read(suggestion_queries.list_suggestions, row.pair_id, run.id)
-    best = next(filter(rule.accepts, in_order(row.caption, suggestions)), None)
+    ordered = in_order(row.caption, suggestions)
+    best = next((each for each in ordered if rule.accepts(row.caption, each)), None)
     if best is None or best.caption == row.caption:
         return 0
     try:

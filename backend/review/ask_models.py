@@ -1,6 +1,6 @@
 """Interactive model queries about one pair, or about one picture and a caption."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,8 +14,8 @@ from backend.engine.claims.division import Division
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, is_vague
 from backend.engine.concreteness.scoring import Contribution
 from backend.engine.correction import judge
-from backend.engine.correction.offering import is_worth_an_offer
-from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.correction.suggestion import CorrectionContext, Suggestion
+from backend.engine.correction.suggestion_chance import chance_of_error, is_worth_an_offer
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import SuspectWord
@@ -29,6 +29,7 @@ from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
     complete_trajectories,
+    doubting,
     judge_suggestions,
     judging,
     steps_needed_by,
@@ -39,7 +40,7 @@ from backend.jobs.scoring.dataset_models import division_before
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.known_pictures import check_picture, check_picture_of
 from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
-from backend.jobs.scoring.stored_rows import claim_replaced, exploring_of, scored_pairs
+from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
 from backend.jobs.scoring.suggest import suggest_for
 from backend.loaded_models import Engine
 from backend.review.pair import basis_of, image_path, looks_abstract, view_of
@@ -54,16 +55,9 @@ from backend.review.views import (
     suggestion_view,
 )
 from backend.store import Store
-from db.queries import (
-    classifier_queries,
-    dataset_queries,
-    pair_queries,
-    run_queries,
-    suggestion_queries,
-)
+from db.queries import classifier_queries, dataset_queries, pair_queries, run_queries
 from db.queries.queue_queries import QueueFilter
 from db.queries.region_queries import RegionRow
-from db.queries.run_queries import RunRow
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -85,9 +79,8 @@ def suggest(
         pair = store.read(pair_queries.get_pair, pair_id)
         check_picture_of(store, engine, pair, _open_picture(store, pair_id))
     if run is None or view.trajectory is None:
-        return view.suggestions
-    start = view.claim.start if view.claim is not None else None
-    if view.suggestions or _has_corrections(store, run, pair_id, start):
+        return view.helpful_suggestions
+    if view.suggestions:
         complete(store, engine, pair_id)
     else:
         if not view.trajectory.whole and complete(store, engine, pair_id):
@@ -96,18 +89,11 @@ def suggest(
         prepare_scorer(store, engine, view.dataset_id)
         classifier = classifier_in_use(store, view.dataset_id)
         image = _open_picture(store, pair_id)
+        start = view.claim.start if view.claim is not None else None
         suggest_for(store, engine, run, pair_id, image, classifier, start)
     if engine.corrector is not None:
         correct_queue.correct(store, engine, QueueFilter(view.dataset_id, among=(pair_id,)))
-    return view_of(store, pair_id, claim=claim).suggestions
-
-
-def _has_corrections(store: Store, run: RunRow, pair_id: int, start: int | None) -> bool:
-    """Whether any has been computed for the claim at `start`, or for the caption, helpful or
-    not."""
-    rows = store.read(suggestion_queries.list_suggestions, pair_id, run.id)
-    places = [claim_replaced(row) for row in rows]
-    return any(place is None or place[0] == start for place in places)
+    return view_of(store, pair_id, claim=claim).helpful_suggestions
 
 
 def complete(store: Store, engine: Engine, pair_id: int) -> bool:
@@ -244,6 +230,30 @@ def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | N
     return _abstractness(caption, icc, gains)
 
 
+def _helpful_suggestions(
+    caption: str, claim: Claim, suggestions: Sequence[Suggestion]
+) -> Iterator[SuggestionView]:
+    """The suggestions that are worth an offer, in place of the claim, the best first."""
+    before = claim.of(caption)
+    helpful = []
+    for suggestion in suggestions:
+        after = claim.answer(caption, suggestion.caption)
+        if after is None:
+            continue
+        chance = None
+        if suggestion.p_after is not None:
+            chance = chance_of_error(
+                suggestion.proposer, suggestion.p_after, Caption.parse(before), after
+            )
+        rise = suggestion.s_after - suggestion.s_before
+        if is_worth_an_offer(before, after, rise, suggestion.p_before, chance):
+            text = claim.replaced_in(caption, after)
+            helpful.append((replace(suggestion, caption=text), chance))
+    helpful.sort(key=lambda offer: offer[1] or 0.0)
+    for number, (suggestion, chance) in enumerate(helpful):
+        yield suggestion_view(caption, suggestion, number, chance, doubts=suggestion.doubts)
+
+
 def play(
     store: Store, engine: Engine, image: Image.Image, caption: str, anyway: bool = False
 ) -> PlaygroundResult:
@@ -281,6 +291,7 @@ def play(
             ],
             engine.captioner,
             judging(classifier),
+            suspects_of=doubting(classifier),
             exploring=steps_needed_by(classifier, engine.exploring),
             classifier_captioner=classifier_captioner(engine, classifier),
         )
@@ -290,12 +301,6 @@ def play(
     claims = _claim_views(judgement) if not judgement.scored.is_single else ()
     if is_unfamiliar:  # the chances are no figures
         suggestions = [replace(each, p_before=None, p_after=None) for each in suggestions]
-    suggestions = [
-        replace(each, caption=leading.claim.replaced_in(text, answer))
-        for each in suggestions
-        if (answer := leading.claim.answer(text, each.caption)) is not None
-        and is_worth_an_offer(leading.claim.of(text), answer, each)
-    ]
     return PlaygroundResult(
         caption=caption,
         s_0=float(trajectory.scores[0]),
@@ -306,9 +311,7 @@ def play(
         truncated=any(claim.trajectory.truncated for claim in judgement.scored.claims),
         suspects=judgement.suspects,
         trajectory=trajectory,
-        suggestions=tuple(
-            suggestion_view(caption, suggestion, n) for n, suggestion in enumerate(suggestions)
-        ),
+        suggestions=tuple(_helpful_suggestions(text, leading.claim, suggestions)),
         scored_by=f"{info.kind} · {Path(info.model).name}",
         limits=info.limits,
         abstractness=_abstractness(caption, icc, words),

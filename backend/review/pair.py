@@ -20,7 +20,9 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.correction_writers import new_writer
 from backend.jobs.scoring.stored_rows import (
+    chance_left,
     claim_replaced,
+    doubts_of,
     in_order,
     is_offer,
     to_claim,
@@ -173,7 +175,8 @@ def view_of(
         and plugins.is_there("operations", "enrich")
         and bool(_may_ask(corrector, richer)),
         enrichments=tuple(
-            suggestion_view(pair.caption, row, row.id, row.provenance) for row in richer
+            suggestion_view(pair.caption, row, row.id, row.p_after, row.provenance)
+            for row in richer
         ),
         enriches=pair.enriches,
         reasons=_reasons(trajectory, classifier),
@@ -182,7 +185,15 @@ def view_of(
         picture_issues=issues,
         tags=tags,
         suggestions=tuple(
-            suggestion_view(pair.caption, row, row.id, row.provenance, is_offer(pair.caption, row))
+            suggestion_view(
+                pair.caption,
+                row,
+                row.id,
+                chance_left(pair.caption, row),
+                row.provenance,
+                is_offer(pair.caption, row),
+                doubts_of(row),
+            )
             for row in in_order(pair.caption, corrections)
         ),
         basis=basis_of(pair.p_error, classifier),

@@ -1,6 +1,7 @@
 """The frozen records that the workspace returns to pages and to the command line."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -76,8 +77,12 @@ class SuggestionView:
     #: For a richer caption: its concreteness before and after, and other remarks of the guard.
     icc: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
-    #: Whether it is worth an offer; see `stored_rows.is_offer`.
+    #: Whether it is shown to anybody; see `suggestion_chance.is_worth_an_offer`.
     is_offer: bool = True
+    #: Its words that the model doubts, at most two.
+    doubts: tuple[str, ...] = ()
+    #: Somebody asked a model for it, and sees the answer whatever the detector says.
+    is_asked: bool = False
 
 
 @dataclass(frozen=True)
@@ -254,6 +259,11 @@ class PairView(MeasuredRecord):
     def claim(self) -> ClaimView | None:
         """The selected claim; None: the caption is one claim."""
         return self.claims[self.selected] if self.claims else None
+
+    @property
+    def helpful_suggestions(self) -> tuple[SuggestionView, ...]:
+        """Those that are likely to help, the best first, and answers that were asked for."""
+        return tuple(each for each in self.suggestions if each.is_offer or each.is_asked)
 
     @property
     def fingerprint(self) -> str:
@@ -508,19 +518,22 @@ def suggestion_view(
     caption: str,
     suggestion: Suggestion | SuggestionRow,
     identity: int,
+    chance: float | None,
     provenance: Any = None,
     is_offer: bool = True,
+    doubts: Sequence[str] = (),
 ) -> SuggestionView:
-    """`identity`: the id by which the page refers to it."""
+    """`identity`: the id by which the page refers to it; `chance`: that it is wrong."""
     facts = provenance or {}
     ranks, icc = facts.get("ranks"), facts.get("icc")
     return SuggestionView(
         identity, suggestion.caption, suggestion.proposer, suggestion.s_before,
-        suggestion.s_after, suggestion.p_before, suggestion.p_after,
+        suggestion.s_after, suggestion.p_before, chance,
         words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity,
         tuple((str(word), str(view), bool(wrong)) for word, view, wrong in facts.get("steps", ())),
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
         tuple(str(why) for _, _, why in facts.get("struck", ())),
         (float(icc[0]), float(icc[1])) if icc else None,
-        tuple(str(text) for text in facts.get("notes", ())), is_offer,
+        tuple(str(text) for text in facts.get("notes", ())), is_offer, tuple(doubts),
+        "model" in facts,
     )  # fmt: skip

@@ -186,7 +186,7 @@ def test_a_rule_accepts_only_what_is_both_likely_right_and_better(
     suggestion = SuggestionRow(
         1, "a rule", "A dog", 0.5, s_after, 0.9, p_after, id=1, created_at=datetime.now(UTC)
     )
-    assert Rule(p=0.2, gain=0.25).accepts(suggestion) is is_accepted
+    assert Rule(p=0.2, gain=0.25).accepts("A cat", suggestion) is is_accepted
 
 
 @pytest.mark.parametrize(("p", "gain"), [(1.1, 0.1), (-0.1, 0.1), (0.5, 0.0)])

@@ -21,6 +21,9 @@ from backend.settings import Settings, load_settings
 from backend.workspace import Workspace
 from db.queries import pair_queries, run_queries, trajectory_queries
 from research.evaluation.demo_report import read_truth
+from research.scenes.caption_reading import claims_of
+from research.scenes.demo import make_pairs
+from research.scenes.truth import facts
 from traced_ui import review_page
 
 SAMPLE = 6
@@ -63,9 +66,10 @@ def test_it_opens_with_one_wrong_word_and_its_right_correction(workspace: Worksp
     (wrong,) = truth.changed
     tinted = [(word.start, word.end) for word in most_suspect(view.caption, view.suspects)]
     assert tinted == [wrong]
-    best = view.suggestions[0]
-    assert best.is_offer
-    assert best.caption == truth.original
+    best, *others = view.helpful_suggestions
+    scene = make_pairs(600, 45)[0][int(scored_demo.OPENING.removeprefix("scene-"))]
+    assert (claims_of(best.caption) or {"not understood"}) <= facts(scene)
+    assert truth.original in [suggestion.caption for suggestion in others]
     why = review_page.why(view)
     assert why is not None
     assert why.words == (view.caption[slice(*wrong)],)

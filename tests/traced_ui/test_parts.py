@@ -203,16 +203,18 @@ def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> N
             assert bool(re.search(r"70 %|0\.700|% likely", markup)) != is_unfamiliar, name
 
 
-def test_suggestions_that_change_little_or_are_no_sentence_are_folded() -> None:
-    strong = suggestion("A brown dog.")  # 0.9 to 0.2
-    strong = replace(strong, p_before=0.9, p_after=0.2)
-    little = replace(strong, id=2, is_offer=False)
-    broken = replace(strong, id=3, is_offer=False)
-    shown = review_page.stage(pair("A red dog.", suggestions=(strong, little, broken)))
+def test_what_does_not_help_is_not_offered() -> None:
+    strong = replace(suggestion("A brown dog."), p_before=0.9, p_after=0.2)
+    second = replace(strong, id=2, p_after=0.3, doubts=("brown",))
+    little = replace(strong, id=3, is_offer=False)
+    shown = review_page.stage(pair("A red dog.", suggestions=(little, strong, second)))
     visible, folded = shown.split('<details class="weak">')
-    assert re.findall(r'data-action="(suggestion-\d)"', visible) == ["suggestion-1"]
-    assert re.findall(r'data-action="(suggestion-\d)"', folded) == ["suggestion-2", "suggestion-3"]
-    assert "2 more" in folded
+    markup = visible + folded
+    shown_places = re.findall(r'data-action="(suggestion-\d)" data-suggestion="(\d)"', markup)
+    assert shown_places == [("suggestion-1", str(strong.id)), ("suggestion-2", "2")]
+    assert "brown" in folded.partition('class="doubts"')[2]
+    nothing = review_page.stage(pair("A red dog.", suggestions=(little,)))
+    assert "data-suggestion" not in nothing
 
 
 @pytest.mark.parametrize(

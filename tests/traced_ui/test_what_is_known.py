@@ -12,7 +12,7 @@ import pytest
 
 from backend.bundled import DEMO
 from backend.datasets.images import load_image
-from backend.engine.correction.offering import ALIKE
+from backend.engine.correction.suggestion_chance import ALIKE
 from backend.engine.statistics.stopping import ENOUGH
 from backend.jobs import scored_demo
 from backend.jobs.errors_left import ErrorsLeft
@@ -22,7 +22,7 @@ from backend.review.views import PairView
 from backend.settings import load_settings
 from backend.verdict_texts import UNDECIDED
 from backend.workspace import QueueFilter, Workspace
-from db.queries import dataset_queries, suggestion_queries
+from db.queries import dataset_queries
 from tests.cli.invoking import invoked
 from tests.datasets.folders import image_folder
 from tests.traced_ui.conftest import workspace_in
@@ -242,25 +242,19 @@ def test_the_forms_of_captions_are_counted(tmp_path: Path) -> None:
     workspace.store.close()
 
 
-def test_what_does_not_help_is_offered_nowhere(
-    scored_demo: Workspace, demo_views: list[PairView]
-) -> None:
-    """On both pages, and to programs, which take what the pages take."""
-    dropped = 0
+def test_what_does_not_help_is_offered_nowhere(demo_views: list[PairView]) -> None:
+    left_out = 0
     for view in demo_views:
-        stored = scored_demo.store.read(suggestion_queries.list_suggestions, view.pair_id, None)
-        texts = {each.caption for each in view.suggestions}
-        assert texts == {row.caption for row in scored_demo.review.suggestions(view.pair_id)}
-        dropped += len({row.caption for row in stored} - texts)
-        for each in view.suggestions:
-            assert each.p_before is None or each.p_after is None or each.p_after < each.p_before
         shown = review_page.stage(view)
+        numbers = re.findall(r"data-action=\"suggestion-(\d)\"", shown)
+        assert len(numbers) == len(view.helpful_suggestions[: review_page.SUGGESTIONS_SHOWN])
+        left_out += len(view.suggestions) - len(view.helpful_suggestions)
         assert [
             (before, after)
             for before, after in re.findall(r"<small>(\d+) % → <b>(\d+) %", shown)
-            if int(after) > int(before) - 4
+            if int(after) > min(int(before) - 4, 50)
         ] == []
-    assert dropped > 40
+    assert left_out > 40
 
 
 def test_try_offers_what_review_offers_first(
@@ -269,7 +263,7 @@ def test_try_offers_what_review_offers_first(
     for view in demo_views[::10]:
         example = Example(view.pair_id, "a.png", view.caption)
         page = stored_answer(scored_demo, example)[0]
-        suggestions = [each for each in view.suggestions if each.is_offer]
+        suggestions = view.helpful_suggestions
         assert page.count('<li class="offer"') == len(suggestions)
         assert all((each.p_after or 0) <= 0.5 for each in suggestions)
         tinted = re.findall(r'class="word suspect[^>]*>([^<]*)<', page)

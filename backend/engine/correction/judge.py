@@ -15,6 +15,12 @@ from backend.engine.correction.suggestion import (
     Suggestion,
     rank_suggestions,
 )
+from backend.engine.correction.suggestion_chance import (
+    SuspectsOf,
+    chance_of_error,
+    doubted_words,
+)
+from backend.engine.detection.localisation import suspect_words
 from backend.engine.english.shortening import is_sentence
 from backend.engine.scoring.protocol import Scorer, Session
 from backend.engine.trajectories.driver import run_trajectories
@@ -38,18 +44,20 @@ def suggest_all(
     exploring: Exploring | None = None,
     classifier_captioner: "Captioner | None" = None,
     judged_count: int | None = None,
+    suspects_of: SuspectsOf = suspect_words,
 ) -> list[list[Suggestion]]:
     """At most `count` corrections per pair, each with a higher score than the caption it would
     replace, ranked by gain against words lost. `probability_of` computes the probability of error
     after the correction, from trajectories computed with `exploring` and the expectations of
     `classifier_captioner`, the captioner that the classifier depends on, for the first
-    `judged_count` corrections of a pair (None: for all). Pairs are batched; the results are the
-    same as for each pair alone."""
+    `judged_count` corrections of a pair (None: for all), and `suspects_of` names the words of these
+    that the model doubts. Pairs are batched; the results are the same as for each pair alone."""
     contexts = encode_images(contexts, captioner)
     cases = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
     return judge_all(
-        scorer, cases, probability_of, count, exploring, False, classifier_captioner, judged_count
-    )
+        scorer, cases, probability_of, count, exploring, False, classifier_captioner,
+        judged_count, suspects_of,
+    )  # fmt: skip
 
 
 def proposals_of(
@@ -114,6 +122,7 @@ def judge_all(
     keep: bool = False,
     classifier_captioner: "Captioner | None" = None,
     judged_count: int | None = None,
+    suspects_of: SuspectsOf = suspect_words,
 ) -> list[list[Suggestion]]:
     """Score the proposals (caption -> proposer) of each case against its image and keep the best.
 
@@ -147,24 +156,33 @@ def judge_all(
     ]
     selection = [(context, caption) for (context, _), best in zip(cases, best_of_case, strict=True)
               for _, caption in best]  # fmt: skip
-    after = iter(
-        _probabilities(scorer, session, first, probability_of, exploring, classifier_captioner)
+    judgements = iter(
+        _judgements(scorer, session, first, probability_of, exploring, classifier_captioner)
     )
     alike = iter(_similarities(scorer, session, selection))
     places = [_places(proposals) for _, proposals in cases]
+
+    def suggestion(
+        context: CorrectionContext, proposer: str, place: int, s: float, caption: str, index: int
+    ) -> Suggestion:
+        is_judged = judged_count is None or index < judged_count
+        p_after, trajectory = next(judgements) if is_judged else (None, None)
+        doubts: tuple[str, ...] = ()
+        if p_after is not None and trajectory is not None:
+            chance = chance_of_error(proposer, p_after, context.caption, caption)
+            doubts = doubted_words(trajectory, chance, suspects_of)
+        s_before = float(context.trajectory.scores[0])
+        return Suggestion(
+            caption, proposer, s_before, s, context.p_error, p_after, next(alike), place, doubts
+        )
+
     return [
         [
-            Suggestion(
-                caption, proposals[caption], float(context.trajectory.scores[0]), s,
-                context.p_error,
-                next(after) if judged_count is None or index < judged_count else None,
-                next(alike),
-                place_of[caption],
-            )
+            suggestion(context, proposals[caption], place_of[caption], s, caption, index)
             for index, (s, caption) in enumerate(best)
         ]
         for (context, proposals), best, place_of in zip(cases, best_of_case, places, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _has_form(context: CorrectionContext, text: str) -> bool:
@@ -196,22 +214,23 @@ def _best(
     return best_captions
 
 
-def _probabilities(
+def _judgements(
     scorer: Scorer,
     session: Session,
     selection: Sequence[tuple[CorrectionContext, str]],
     probability_of: ProbabilityOf | None,
     exploring: Exploring | None,
     classifier_captioner: "Captioner | None",
-) -> Sequence[float | None]:
-    """The probability of error of each chosen caption in place of the original."""
+) -> Sequence[tuple[float | None, Trajectory | None]]:
+    """The probability of error of each chosen caption in place of the original, and its
+    trajectory."""
     if probability_of is None or not selection:
-        return [None] * len(selection)
+        return [(None, None)] * len(selection)
     pairs = [(context.state, Caption.parse(caption)) for context, caption in selection]
     trajectory_of = dict(run_trajectories(scorer, pairs, exploring, session=session))
     trajectories = [trajectory_of[i] for i in range(len(selection))]
     if classifier_captioner is None:
-        return probability_of(trajectories)
+        return list(zip(probability_of(trajectories), trajectories, strict=True))
     distinct = {id(context): context for context, _ in selection}
     memories = {
         key: context.memory
@@ -219,11 +238,10 @@ def _probabilities(
             distinct, encode_images(list(distinct.values()), classifier_captioner), strict=True
         )
     }
-    return probability_of(
-        with_expectations_in(
-            classifier_captioner, [memories[id(c)] for c, _ in selection], trajectories
-        )
+    trajectories = with_expectations_in(
+        classifier_captioner, [memories[id(c)] for c, _ in selection], trajectories
     )
+    return list(zip(probability_of(trajectories), trajectories, strict=True))
 
 
 def _similarities(

@@ -144,7 +144,7 @@ class Suggestion:
     """A corrected caption; `s_*` in the scorer's units (higher is better), `p_*` probabilities of
     error (lower is better), None without a trained detector; `similarity` to the caption that it
     corrects, the cosine c of the scorer's text embeddings; `place` among the captions of its
-    proposer, 0 for the preferred one."""
+    proposer, 0 for the preferred one; `doubts`: its words that the model doubts."""
 
     caption: str
     proposer: str
@@ -154,6 +154,7 @@ class Suggestion:
     p_after: float | None = None
     similarity: float | None = None
     place: int = 0
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

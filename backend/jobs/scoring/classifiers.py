@@ -28,11 +28,11 @@ from PIL import Image
 
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.word_expectations import with_expectations
-from backend.jobs.scoring.stored_rows import exploring_of, question_of, to_row
+from backend.jobs.scoring.stored_rows import exploring_of, question_of, to_row, with_judgement
 from db.queries import suggestion_queries, trajectory_queries
 from db.queries.pair_queries import PairRow
 from db.queries.run_queries import RunRow
-from db.queries.suggestion_queries import NewSuggestion, SuggestionRow
+from db.queries.suggestion_queries import SuggestionRow
 
 
 def classifier_in_use(store: Store, dataset_id: int) -> Classifier | None:
@@ -107,6 +107,13 @@ def judging(
     return partial(probabilities, classifier) if classifier is not None else None
 
 
+def doubting(
+    classifier: Classifier | None,
+) -> Callable[[Trajectory, float | None], tuple[SuspectWord, ...]]:
+    """`suspects_by` bound to this classifier, for the words of suggestions."""
+    return partial(suspects_by, classifier)
+
+
 def complete_trajectories(
     store: Store,
     engine: Engine,
@@ -170,11 +177,10 @@ def judge_suggestions(
         reader = classifier_captioner(engine, classifier)
         trajectories = with_expectations(reader, [image] * len(suggestions), trajectories)
     rows = [
-        NewSuggestion(
-            pair.id, row.proposer, row.caption, row.s_before, row.s_after, row.p_before, p_after,
-            row.run_id, row.similarity, row.provenance, row.kind,
+        with_judgement(pair.caption, row, p_after, trajectory, doubting(classifier))
+        for row, trajectory, p_after in zip(
+            suggestions, trajectories, probabilities(classifier, trajectories), strict=True
         )
-        for row, p_after in zip(suggestions, probabilities(classifier, trajectories), strict=True)
-    ]  # fmt: skip
+    ]
     store.write(suggestion_queries.save_suggestions, rows)
     return True

@@ -2,6 +2,7 @@
 suggestions of several proposers."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy.orm import Session
@@ -9,8 +10,14 @@ from sqlalchemy.orm import Session
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, Kind, whole
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, says_something
-from backend.engine.correction.offering import ALIKE, helps, is_worth_an_offer
 from backend.engine.correction.suggestion import Suggestion, rank_suggestions, words_changed
+from backend.engine.correction.suggestion_chance import (
+    ALIKE,
+    SuspectsOf,
+    chance_of_error,
+    doubted_words,
+    is_worth_an_offer,
+)
 from backend.engine.detection.types import SuspectWord
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
@@ -228,6 +235,8 @@ def to_suspects(row: DetectionRow) -> tuple[SuspectWord, ...]:
 #: Keys in a correction's provenance: its rank among the captions of its proposer, and the
 #: characters of the claim that it replaces, and what the models read in place of that.
 _PLACE, _CLAIM, _QUESTION = "place", "claim", "question"
+#: The key of the words of a suggestion that the model doubts.
+_DOUBTS = "doubts"
 
 
 class Part(NamedTuple):
@@ -253,6 +262,8 @@ def to_save(
     the claim that the suggestion replaces (`Part.takes`), None: the whole caption."""
     if provenance is None:
         provenance = {_PLACE: suggestion.place}
+    if suggestion.doubts:
+        provenance |= {_DOUBTS: list(suggestion.doubts)}
     text = suggestion.caption
     if part is not None and part.claim.kind != "whole":
         provenance |= {_CLAIM: [part.claim.start, part.claim.end], _QUESTION: text}
@@ -261,6 +272,30 @@ def to_save(
         pair_id, suggestion.proposer, text, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after, run_id,
         suggestion.similarity, provenance, kind,
+    )  # fmt: skip
+
+
+def doubts_of(suggestion: SuggestionRow) -> tuple[str, ...]:
+    """The words of a suggestion that the model doubts."""
+    return tuple(map(str, (suggestion.provenance or {}).get(_DOUBTS, ())))
+
+
+def with_judgement(
+    caption: str,
+    suggestion: SuggestionRow,
+    p_after: float,
+    trajectory: Trajectory,
+    suspects_of: SuspectsOf,
+) -> NewSuggestion:
+    """The stored suggestion for a caption with what the detector says of it now: `p_after`, and the
+    words that it doubts, by its `trajectory`."""
+    chance = chance_left(caption, replace(suggestion, p_after=p_after)) or 0.0
+    doubts = doubted_words(trajectory, chance, suspects_of)
+    provenance = {**(suggestion.provenance or {}), _DOUBTS: list(doubts)}
+    return NewSuggestion(
+        suggestion.pair_id, suggestion.proposer, suggestion.caption, suggestion.s_before,
+        suggestion.s_after, suggestion.p_before, p_after, suggestion.run_id,
+        suggestion.similarity, provenance, suggestion.kind,
     )  # fmt: skip
 
 
@@ -292,8 +327,7 @@ def claim_replaced(suggestion: SuggestionRow) -> tuple[int, int] | None:
 
 
 def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:
-    """Suggestions of several proposers from different times that help (`offering.helps`), or
-    that a vision-language model was asked for, best first, without duplicates.
+    """Suggestions of several proposers from different times, best first, without duplicates.
 
     Once the chance of an error that each leaves is known of all: of those that leave about the
     least, the one that changes the fewest words, then the others by chance. Those that are not
@@ -301,34 +335,45 @@ def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[Suggest
     """
     once: dict[str, SuggestionRow] = {}
     for suggestion in suggestions:
-        # A model that was asked is heard, whatever the scores say.
-        was_asked = bool((suggestion.provenance or {}).get("model"))
-        if was_asked or helps(replaced_claim(caption, suggestion), suggestion):
-            once.setdefault(suggestion.caption, suggestion)
+        once.setdefault(suggestion.caption, suggestion)
     s_before = suggestions[0].s_before if suggestions else 0.0
     in_rank = rank_suggestions(
         list(once.values()), Caption.parse(caption), s_before,
         text_of=lambda suggestion: suggestion.caption, s_of=lambda suggestion: suggestion.s_after,
         preference_of=_preference_of,
     )  # fmt: skip
-    chances = [suggestion.p_after for suggestion in in_rank]
-    if None in chances:
+    chance = {each.id: chance_left(caption, each) for each in in_rank}
+    if None in chance.values():
         return in_rank
-    by_chance = sorted(in_rank, key=lambda each: (not is_offer(caption, each), each.p_after or 0.0))
+    offered = {each.id for each in in_rank if is_offer(caption, each)}
+    by_chance = sorted(in_rank, key=lambda each: (each.id not in offered, chance[each.id] or 0.0))
+    least = chance[by_chance[0].id] if by_chance else None
     as_good = [
         each
         for each in by_chance
-        if is_offer(caption, each) and (each.p_after or 0.0) < (by_chance[0].p_after or 0.0) + ALIKE
+        if each.id in offered and (chance[each.id] or 0.0) < (least or 0.0) + ALIKE
     ]
     original = Caption.parse(caption)
     best = min(as_good, key=lambda each: words_changed(original, each.caption), default=None)
     return sorted(by_chance, key=lambda each: each is not best)
 
 
+def chance_left(caption: str, suggestion: SuggestionRow) -> float | None:
+    """The chance that a correction is wrong (`suggestion_chance`); None: not judged yet."""
+    if suggestion.p_after is None:
+        return None
+    before = Caption.parse(replaced_claim(caption, suggestion))
+    after = replaced_text(caption, suggestion)
+    return chance_of_error(suggestion.proposer, suggestion.p_after, before, after)
+
+
 def is_offer(caption: str, suggestion: SuggestionRow) -> bool:
-    """See `offering.is_worth_an_offer`."""
-    before, after = replaced_claim(caption, suggestion), replaced_text(caption, suggestion)
-    return is_worth_an_offer(before, after, suggestion)
+    """Whether a correction is shown to anybody; see `is_worth_an_offer`."""
+    return is_worth_an_offer(
+        replaced_claim(caption, suggestion), replaced_text(caption, suggestion),
+        suggestion.s_after - suggestion.s_before, suggestion.p_before,
+        chance_left(caption, suggestion),
+    )  # fmt: skip
 
 
 def _preference_of(suggestion: SuggestionRow) -> tuple[str, int] | None:

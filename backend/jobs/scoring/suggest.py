@@ -18,6 +18,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
+    doubting,
     judging,
     steps_needed_by,
     suspects_by,
@@ -269,6 +270,7 @@ def _suggest(
             list(contexts.values()),
             engine.captioner,
             judging(classifier),
+            suspects_of=doubting(classifier),
             exploring=steps_needed_by(classifier, exploring),
             classifier_captioner=classifier_captioner(engine, classifier),
             judged_count=judged_count,

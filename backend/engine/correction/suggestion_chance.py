@@ -1,0 +1,86 @@
+"""How likely a suggestion is wrong, given what the detector says of it, and whether to offer it.
+
+The detector's probability of a *searched* caption is too hopeful: of many captions the one was kept
+that the model likes best. Of drawn scenes, which say whether a suggestion is true, 6 to 14 % by the
+detector were 27 % for new descriptions and 69 % for replaced words. So its log-odds are corrected
+by the proposer, by the number of words, each of which may be wrong, and by that of the words that
+were replaced:
+
+    kind + slope · log-odds of the detector + words · log(words) + replaced · log(words replaced)
+
+Fitted by logistic regression to three trainings of the embedded models
+(`python -m research.evaluation.suggestion_chances`, whose other seeds measure it; RESULTS.md).
+What other proposers write (a vision-language model, a package) was not searched for by this score,
+and keeps the detector's probability.
+"""
+
+from collections.abc import Callable, Sequence
+from math import exp, log
+
+from backend.engine.captions import Caption
+from backend.engine.correction.suggestion import words_changed
+from backend.engine.detection.localisation import most_suspect
+from backend.engine.detection.types import SuspectWord
+from backend.engine.english.shortening import is_sentence
+from backend.engine.trajectories.trajectory import Trajectory
+
+#: The suspect words of a trajectory, given its probability of error.
+SuspectsOf = Callable[[Trajectory, float | None], Sequence[SuspectWord]]
+
+#: The proposer that replaces words one by one.
+REPLACES = "guided infill"
+#: By the proposer's name.
+KINDS = {"guided infill": 3.04, "described anew": 2.35, "trajectory": 3.28}
+SLOPE, WORDS, REPLACED = 2.08, 0.59, 1.83
+#: Probabilities closer to 0 or 1 than this are not told apart.
+_CLOSEST = 0.005
+#: Most doubted words of a suggestion.
+NAMED = 2
+
+
+def chance_of_error(proposer: str, p_after: float, before: Caption, after: str) -> float:
+    """Probability that `after`, suggested in place of `before`, is wrong, in [0, 1]; higher is
+    worse. `p_after`: the same by the detector, which is the least."""
+    kind = KINDS.get(proposer)
+    if kind is None:
+        return p_after
+    odds = kind + SLOPE * log_odds(p_after) + WORDS * log(max(1, len(Caption.parse(after).words)))
+    if proposer == REPLACES:
+        odds += REPLACED * log(max(1, words_changed(before, after)))
+    return max(p_after, 1 / (1 + exp(-odds)))
+
+
+def doubted_words(
+    trajectory: Trajectory, chance: float, suspects_of: SuspectsOf
+) -> tuple[str, ...]:
+    """The words of a suggestion that the model doubts, at most `NAMED`, the most suspect first.
+    `trajectory`: of the suggestion; `chance`: that it is wrong."""
+    caption = trajectory.caption
+    suspects = most_suspect(caption.text, suspects_of(trajectory, chance))[:NAMED]
+    return tuple(caption.text[word.start : word.end] for word in suspects)
+
+
+def log_odds(p: float) -> float:
+    """
+    >>> round(log_odds(0.5), 2), round(log_odds(0.0), 2)
+    (0.0, -5.29)
+    """
+    p = min(max(p, _CLOSEST), 1 - _CLOSEST)
+    return log(p / (1 - p))
+
+
+#: Chances of an error that differ by less are about the same.
+ALIKE = 0.05
+
+
+def is_worth_an_offer(
+    before: str, after: str, rise: float, p_before: float | None, chance: float | None
+) -> bool:
+    """Whether a correction of `before` to `after` is shown to anybody: a sentence, if what it
+    replaces is one, that is more likely right than wrong, and clearly more so than before. `rise`:
+    of the match, which decides where a chance is not known; `chance`: `chance_of_error`."""
+    if (not before or is_sentence(before)) and not is_sentence(after):
+        return False
+    if p_before is None or chance is None:
+        return rise > 0
+    return chance <= 0.5 and p_before - chance >= ALIKE
