@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.caption_texts import TextReader
+from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.json_stream import JsonFile
@@ -27,6 +27,7 @@ from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import WORDS
 from backend.datasets.text_files import as_utf8
+from backend.datasets.token_texts import join_tokens
 from backend.errors import DatasetFormatError
 from db.texts import is_blank
 
@@ -83,7 +84,7 @@ def _plain(row: TableRow, values: dict[str, Any], caption_column: str | None) ->
         plain_values: dict[str, Any] = {"image": _single_image(_images(values))}
     else:
         plain_values = {"image": _single_image(_images(values))}
-        plain_values["caption"] = answers[0] if len(answers) == 1 else answers
+        plain_values["caption"] = answers[0] if len(answers) == 1 else Captions(answers)
     rest = {key: value for key, value in values.items() if key not in ("image", "images")}
     yield replace(row, values={**rest, **plain_values})
 
@@ -205,7 +206,7 @@ def _label_studio(values: dict[str, Any]) -> dict[str, Any]:
         texts = [text for parts in lists for text in parts if isinstance(text, str)] or texts
     task = dict(values["data"])
     if texts:
-        task["caption"] = texts[0] if len(texts) == 1 else texts
+        task["caption"] = texts[0] if len(texts) == 1 else Captions(texts)
     elif "caption" not in task:
         raise _NoPair("This task has no annotation with a text.")
     return {"id": values.get("id"), **task}
@@ -336,7 +337,9 @@ def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
         if isinstance(about, str):
             yield TableRow(number, {"file_name": folder + name, "caption": about})
         elif isinstance(about, dict):
-            fields = about if "caption" in about else {**about, "caption": about.get("tags")}
+            tags = about.get("tags")
+            tags = {"tags": tags} if isinstance(tags, list) else tags
+            fields = about if "caption" in about else {**about, "caption": tags}
             yield TableRow(number, {**fields, "file_name": folder + name})
         else:
             yield TableRow(number, None, f"'{trim(name)}' has no caption.")
@@ -368,7 +371,7 @@ def _karpathy(file: JsonFile) -> Iterator[TableRow]:
             continue
         try:
             name = "/".join(part for part in (image.get("filepath"), image["filename"]) if part)
-            captions = [sentence["raw"] for sentence in image["sentences"]]
+            captions = [_sentence(sentence) for sentence in image["sentences"]]
             split = str(image.get("split", ""))
             identity = image.get("cocoid", image.get("imgid"))
         except (AttributeError, KeyError, TypeError) as problem:
@@ -378,11 +381,18 @@ def _karpathy(file: JsonFile) -> Iterator[TableRow]:
             number,
             {
                 "file_name": name,
-                "caption": captions,
+                "caption": Captions(captions),
                 "split": _SPLITS.get(split, split),
             }
             | ({} if identity is None else {"id": str(identity)}),
         )
+
+
+def _sentence(sentence: dict[str, Any]) -> str:
+    """The text, or, of copies that have only the tokens, these put together. Raises KeyError."""
+    if "raw" not in sentence and isinstance(sentence.get("tokens"), list):
+        return join_tokens([str(token) for token in sentence["tokens"]])
+    return sentence["raw"]
 
 
 def _coco(file: JsonFile) -> Iterator[TableRow]:

@@ -8,7 +8,7 @@ so that every imported pair can be shown and scored.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +24,8 @@ from backend.datasets.annotations import (
     plain_rows,
     where_to_get,
 )
-from backend.datasets.caption_texts import TextReader, captions_of, listed_captions
+from backend.datasets.caption_columns import CaptionColumn, caption_column
+from backend.datasets.caption_texts import TextReader
 from backend.datasets.caption_writers import Writer, common_writer, writer_in
 from backend.datasets.cells import (
     BadCell,
@@ -235,21 +236,19 @@ class DatasetReader:
         # is reported for that row.
         head = _head_of(rows)
         good = [row.values for row in head if row.values is not None]
-        columns = self._columns_of(good, name) if good else None
+        columns, captions = self._columns_of(good, name, ours) if good else (None, None)
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
             paths.learn((cell, within) for cell, within in cells if type(cell) is str)
-            if not ours and _are_lists(values.get(columns.caption) for values in good):
-                self._note(f"'{name}': lists written as text in '{columns.caption}' are captions.")
-                head, rows = (_with_lists(part, columns.caption) for part in (head, rows))
         for row in chain(head, rows):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
-            columns = columns or self._columns_of([row.values], name)
+            if columns is None or captions is None:
+                columns, captions = self._columns_of([row.values], name, ours)
             try:
-                yield from self._pairs_of(row, columns, table, name, paths)
+                yield from self._pairs_of(row, columns, captions, table, name, paths)
             except BadCell as problem:
                 self._report(name, row.number, "unusable row", f"{problem}.")
             except Exception as problem:  # of any type: the other rows must still be read
@@ -288,7 +287,14 @@ class DatasetReader:
             table, encoding.name if encoding else None, self.options.delimiter, self.folders
         )
 
-    def _columns_of(self, rows: list[dict[str, Any]], name: str) -> Columns:
+    def _columns_of(
+        self, rows: list[dict[str, Any]], name: str, ours: bool
+    ) -> tuple[Columns, CaptionColumn]:
+        """The role of each column, and how captions are read."""
+        columns = self._detect_columns(rows, name)
+        return caption_column(rows, columns, name, self.options, ours, self._note)
+
+    def _detect_columns(self, rows: list[dict[str, Any]], name: str) -> Columns:
         """Detect the role of each column; a column with repeated values is used for ids only if
         requested."""
         names = list(dict.fromkeys(key for row in rows for key in row))
@@ -324,7 +330,13 @@ class DatasetReader:
         return columns
 
     def _pairs_of(
-        self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths
+        self,
+        row: TableRow,
+        columns: Columns,
+        caption_cells: CaptionColumn,
+        table: Path,
+        name: str,
+        paths: ImagePaths,
     ) -> Iterator["_Candidate"]:
         assert row.values is not None
         path_text = _of_column(text_of, row.values, columns.image, is_image=True)
@@ -366,11 +378,7 @@ class DatasetReader:
         given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
         given_id = "" if is_blank(given_id) else given_id
         guess = "" if self.options.id_column is not None else columns.id or ""
-        cell = row.values.get(columns.caption)
-        captions = _of_column(
-            partial(captions_of, language=self.options.language), row.values, columns.caption
-        )
-        several = isinstance(cell, list) or len(captions) > 1
+        captions, several = caption_cells.captions(row.values)
         for number, text in enumerate(captions):
             identity = given_id or _derived_id(path, self.root, text)
             if several and given_id:
@@ -493,23 +501,6 @@ def _head_of(rows: Iterator[TableRow]) -> list[TableRow]:
         if size > _LARGEST_HEAD:
             break
     return head
-
-
-def _are_lists(cells: Iterable[Any]) -> bool:
-    """Whether all cells of a column that hold something are lists written as text."""
-    texts = [cell for cell in cells if cell not in (None, "")]
-    return bool(texts) and all(isinstance(cell, str) and listed_captions(cell) for cell in texts)
-
-
-def _with_lists(rows: Iterable[TableRow], column: str) -> Iterator[TableRow]:
-    """The rows with the lists in that column instead of their texts."""
-    for row in rows:
-        cell = row.values.get(column) if row.values else None
-        captions = listed_captions(cell) if isinstance(cell, str) else None
-        if row.values is None or captions is None:
-            yield row
-        else:
-            yield replace(row, values={**row.values, column: captions})
 
 
 def _of_column(
