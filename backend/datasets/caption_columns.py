@@ -67,12 +67,13 @@ class CaptionColumn:
 
 def caption_column(
     rows: Sequence[Row], columns: Columns, file: str, options: ReadOptions, exact: bool,
-    note: Callable[[str], None],
+    forms: dict[str, ListForm], note: Callable[[str], None],
 ) -> tuple[Columns, CaptionColumn]:  # fmt: skip
     """How the captions of a table are read, by its first rows: the columns, among them another of
     the captions where the detected one has the tokens of that, and the reading of the column.
 
-    `exact`: the table was written by this program, and holds texts. `note` is called with what was
+    `exact`: the table was written by this program, and holds texts. `forms`: what lists are in
+    earlier tables of the dataset, by column, to which those of this one are added. `note` is called with what was
     understood. Raises DatasetFormatError if the form of the lists is open.
     """
     column = CaptionColumn(columns.caption, options.language, options.lists or "captions",
@@ -83,16 +84,17 @@ def caption_column(
         note(f"'{file}': texts in '{column.name}' that are written as lists are read as lists.")
         column = replace(column, has_written_lists=True)
     lists = _lists(rows, column)
-    form = options.lists or form_of_column(lists, column.name)
+    form = options.lists or form_of_column(lists, column.name) or forms.get(column.name)
     if form == "tokens" and options.caption_column is None:
         for other in _other_columns(rows, column.name):
             note(f"'{file}': '{column.name}' holds tokens; captions are read from '{other}'.")
             columns = replace(columns, caption=other)
             options = options.model_copy(update={"caption_column": other})
-            return caption_column(rows, columns, file, options, exact, note)
+            return caption_column(rows, columns, file, options, exact, forms, note)
     if form is None:
         raise _open_form(lists, column.name, file)
     if any(len(texts) > 1 for texts in lists):
+        forms[column.name] = form
         note(
             f"'{file}': lists in '{column.name}' are read as {form}: {_PER_FORM[form]}"
             + ("." if options.lists else " (if they are something else, state what).")
@@ -137,7 +139,8 @@ def _open_form(lists: Sequence[Sequence[str]], name: str, file: str) -> DatasetF
     kinds = "; ".join(looks) if looks else f"such as {example}"
     return DatasetFormatError(
         f"'{file}': the column '{trim(name)}' holds lists, {kinds}. Are their texts several "
-        "captions of a picture, or the tokens or the tags of one caption?",
+        "captions of a picture, or the tokens or the tags of one caption? Say which, and import "
+        "again.",
         **where_to_state("lists", "captions, tokens or tags"),
     )
 

@@ -83,11 +83,11 @@ def form_of_column(lists: Sequence[Sequence[str]], name: str) -> ListForm | None
         return "captions"
     forms = Counter(filter(None, map(form_of, several)))
     clear = forms.total()
-    named = NAMED.get(name.strip().lower())
+    by_name = NAMED.get(name.strip().lower())
     best = max(FORMS, key=lambda form: forms[form])
     if clear >= _CLEAR * len(several) and forms[best] >= _AGREEING * clear:
         return best
-    return named if named and forms[named] >= _AGREEING * clear else None
+    return by_name if by_name and forms[by_name] >= _AGREEING * clear else None
 
 
 def _form_of_phrases(texts: list[str]) -> ListForm | None:

@@ -46,7 +46,7 @@ from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.read_options import DETECTED, SHARDS, SOURCES, ReadOptions
+from backend.datasets.read_options import DETECTED, SHARDS, SOURCES, ListForm, ReadOptions
 from backend.datasets.regular_files import typed_path
 from backend.datasets.shards import tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
@@ -138,10 +138,13 @@ class DatasetReader:
     missing: list[str] = field(default_factory=list)
     image_column: str = ""
     writer: Writer | None = None
+    #: What lists of texts were in the tables read so far, by column.
+    _forms: dict[str, ListForm] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
         self.notes[:] = self.source.notes
+        self._forms.clear()
         with closing(SeenIds()) as ids:
             for table in self.source.tables:
                 yield from self._read(table, ids)
@@ -292,7 +295,7 @@ class DatasetReader:
     ) -> tuple[Columns, CaptionColumn]:
         """The role of each column, and how captions are read."""
         columns = self._detect_columns(rows, name)
-        return caption_column(rows, columns, name, self.options, ours, self._note)
+        return caption_column(rows, columns, name, self.options, ours, self._forms, self._note)
 
     def _detect_columns(self, rows: list[dict[str, Any]], name: str) -> Columns:
         """Detect the role of each column; a column with repeated values is used for ids only if

@@ -175,3 +175,15 @@ def test_tags_of_single_words_are_told_from_tokens_over_the_column() -> None:
     )
     assert form_of_column([["a", "dog"], ["brown", "dog"], ["the", "sea"]], "x") == "tokens"
     assert form_of_column([["a", "dog"], ["1girl", "solo"]], "tags") is None
+
+
+def test_a_shard_that_leaves_it_open_is_read_like_those_before(tmp_path: Path) -> None:
+    for number, tokens in enumerate((TOKENS, ["dog", "cat"])):
+        table = pa.table({"image": [{"bytes": encoded()}], "caption": [tokens]})
+        pq.write_table(table, tmp_path / f"train-0000{number}-of-00002.parquet")
+    pairs, reader = read(tmp_path)
+    assert ([pair.caption for pair in pairs], reader.problems) == ([SENTENCE, "dog cat"], [])
+    table = pa.table({"image": [{"bytes": encoded()}], "caption": [["A dog."]]})
+    pq.write_table(table, tmp_path / "train-00000-of-00002.parquet")
+    pairs, reader = read(tmp_path)
+    assert ([pair.caption for pair in pairs], len(reader.problems)) == (["A dog."], 1)
