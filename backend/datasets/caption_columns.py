@@ -7,13 +7,15 @@ from typing import Any
 from backend.datasets.caption_lists import form_of, form_of_column
 from backend.datasets.caption_texts import TextList, captions_of, listed_captions, text_parts
 from backend.datasets.cells import BadCell, trim
-from backend.datasets.columns import CAPTION_NAMES, Columns
+from backend.datasets.columns import Columns
 from backend.datasets.read_options import FORMS, ListForm, ReadOptions, where_to_state
 from backend.errors import DatasetFormatError
 
 Row = Mapping[str, Any]
 #: A list of so many texts can contradict the form of its column: a shorter one may be both.
 _CLEAR_TEXTS = 4
+#: Columns that may have the text of tokens in another.
+_TEXTS = ("raw", "sentence", "sentences", "caption", "captions", "text", "texts")
 _PER_FORM: dict[ListForm, str] = {
     "captions": "each text is a caption",
     "tokens": "the tokens of each are joined into one caption",
@@ -73,8 +75,8 @@ def caption_column(
     the captions where the detected one has the tokens of that, and the reading of the column.
 
     `exact`: the table was written by this program, and holds texts. `forms`: what lists are in
-    earlier tables of the dataset, by column, to which those of this one are added. `note` is called with what was
-    understood. Raises DatasetFormatError if the form of the lists is open.
+    earlier tables of the dataset, by column, to which those of this one are added. `note` is called
+    with what was understood. Raises DatasetFormatError if the form of the lists is open.
     """
     column = CaptionColumn(columns.caption, options.language, options.lists or "captions",
                            is_stated=options.lists is not None)  # fmt: skip
@@ -121,7 +123,7 @@ def _other_columns(rows: Sequence[Row], name: str) -> list[str]:
     """Columns named like captions that have the text from which the tokens were cut."""
     names = dict.fromkeys(key for row in rows for key in row)
     usual = {key.strip().lower(): key for key in names if key != name}
-    others = [usual[each] for each in ("raw", *CAPTION_NAMES) if each in usual]
+    others = [usual[each] for each in _TEXTS if each in usual]
     return [other for other in others if _has_texts(rows, other)]
 
 

@@ -107,6 +107,8 @@ LABELS = {
     "subset": "Subset",
     "language": "Language of captions",
     "lists": "Lists of captions, tokens or tags",
+    "answers": "Answers",
+    "question": "Question",
 }
 #: Fields to be ticked.
 NO_IDS, INSIDE, PER_LINE = "no_id_column", "captions_inside", "captions_per_line"
@@ -198,6 +200,11 @@ class ReadOptions(Options):
     lists: ListForm | None = None
     """What a list of texts in the caption column is: several captions, or the tokens or tags of
     one. Default: detected by the form of all its lists."""
+    answers: Literal["descriptions", "all"] | None = None
+    """Which answers of conversations are captions: those to requests to describe the picture (the
+    default), or all."""
+    question: str | None = None
+    """Words of the questions whose answers are captions, instead of requests to describe."""
 
     def check(self) -> None:
         """Raise DatasetFormatError for a delimiter, a caption source or a writer that cannot be."""

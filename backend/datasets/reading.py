@@ -40,13 +40,21 @@ from backend.datasets.cells import (
 )  # fmt: skip
 from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_columns, usual_name
 from backend.datasets.containers import ImageFile, file_of, is_there, relative_name, with_proof
+from backend.datasets.conversations import AnswerRule
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.read_options import DETECTED, SHARDS, SOURCES, ListForm, ReadOptions
+from backend.datasets.read_options import (
+    DETECTED,
+    SHARDS,
+    SOURCES,
+    ListForm,
+    ReadOptions,
+    where_to_state,
+)
 from backend.datasets.regular_files import typed_path
 from backend.datasets.shards import tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
@@ -229,7 +237,8 @@ class DatasetReader:
                 row if row.values is None else replace(row, values=_as_exported(table, row.values))
                 for row in rows
             )
-        rows = plain_rows(rows, self.options.caption_column)
+        rule = AnswerRule(self.options.answers == "all", self.options.question)
+        rows = plain_rows(rows, rule, self.options.caption_column)
         folders = image_folders(table, self.root, self.options.image_root is not None)
         paths = ImagePaths(
             self.root, folders, lambda note: self._note(f"'{name}': {note}"),
@@ -257,9 +266,12 @@ class DatasetReader:
             except Exception as problem:  # of any type: the other rows must still be read
                 message = f"This row cannot be read: {problem or type(problem).__name__}."
                 self._report(name, row.number, "unusable row", message)
+        if note := rule.note(name):
+            self._note(note)
         if columns is None:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
-            raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
+            remedy = where_to_state("answers", "all") if rule.left_out else {}
+            raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}", **remedy)
 
     def _rows(self, table: Path, name: str, ours: bool) -> Iterator[TableRow]:
         known_name = known_encoding(self.options.encoding) if self.options.encoding else None
