@@ -28,7 +28,8 @@ _ANSWERS = (
 )  # fmt: skip
 #: Columns with the answers from which one is to be chosen.
 _CHOICES = ("choices", "options", "candidates", "multiple_choices")
-_PICTURE_PARTS = ("image", "image_url", "input_image")
+#: Types of the parts of a turn that are pictures.
+PICTURE_PARTS = ("image", "image_url", "input_image")
 #: What stands in a text for a picture among the parts of its turn.
 MARK = "<image>"
 #: The column of a pair that says which turns of its row are captions, by number from 0.
@@ -190,7 +191,7 @@ def turns_of(value: Any) -> list[Turn]:
     if not isinstance(value, list) or not value or not all(isinstance(t, dict) for t in value):
         return []
     if all("role" in turn or "from" in turn for turn in value):
-        return [Turn(_speaker(turn), _text(turn), turn) for turn in value]
+        return [Turn(_speaker(turn), text_of_turn(turn), turn) for turn in value]
     turns = list[Turn]()
     for each in value:
         question = next((each[n] for n in _QUESTIONS if isinstance(each.get(n), str)), None)
@@ -205,7 +206,7 @@ def _speaker(turn: Mapping[str, Any]) -> str:
     return str(turn.get("role") or turn.get("from") or "").strip().lower()
 
 
-def _text(turn: Mapping[str, Any]) -> str:
+def text_of_turn(turn: Mapping[str, Any]) -> str:
     """The text of a turn, with the mark of a picture for each among its parts."""
     content = turn.get("content", turn.get("value"))
     if isinstance(content, str):
@@ -219,7 +220,7 @@ def _text(turn: Mapping[str, Any]) -> str:
 
 
 def _text_of_part(part: Mapping[str, Any]) -> str | None:
-    if part.get("type") in _PICTURE_PARTS:
+    if part.get("type") in PICTURE_PARTS:
         return MARK
     return part["text"] if isinstance(part.get("text"), str) else None
 

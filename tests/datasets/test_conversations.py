@@ -18,14 +18,18 @@ TURNS = [(DESCRIBE, CAPTION), ("Is it daylight?", "No."), ("How many squares?", 
 
 
 def llava(turns: list[tuple[str, str]]) -> list[dict[str, str]]:
-    return [{"from": who, "value": text} for who, text in _said(turns, ("human", "gpt"))]
+    return [{"from": who, "value": text} for who, text in _all_turns(turns, ("human", "gpt"))]
 
 
 def openai(turns: list[tuple[str, str]]) -> list[dict[str, str]]:
-    return [{"role": who, "content": text} for who, text in _said(turns, ("user", "assistant"))]
+    return [
+        {"role": who, "content": text} for who, text in _all_turns(turns, ("user", "assistant"))
+    ]
 
 
-def _said(turns: list[tuple[str, str]], speakers: tuple[str, str]) -> Iterator[tuple[str, str]]:
+def _all_turns(
+    turns: list[tuple[str, str]], speakers: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
     for texts in turns:
         yield from zip(speakers, texts, strict=True)
 
