@@ -116,10 +116,11 @@ def _others(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lists_images(values: dict[str, Any]) -> bool:
+    """Whether its image is in a list or an object."""
     usual = {name for name in values if name.strip().lower() in IMAGE_NAMES}
     if not usual:
         return isinstance(values.get("images"), list)
-    return usual == {"image"} and isinstance(values["image"], list)
+    return usual == {"image"} and isinstance(values["image"], list | dict)
 
 
 def _has_a_caption_each(values: dict[str, Any]) -> bool:

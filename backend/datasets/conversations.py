@@ -15,6 +15,7 @@ from typing import Any
 from backend.datasets.cells import trim
 from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES
 from backend.datasets.questions import PICTURE_MARK, asks_for_description
+from backend.datasets.text_files import LONGEST_LINE
 
 #: Columns with turns, and with lists of questions and answers.
 _TURNS = ("conversations", "conversation", "messages", "texts", "qa", "qas", "qa_pairs", "dialog")
@@ -34,7 +35,7 @@ PICTURE_PARTS = ("image", "image_url", "input_image")
 MARK = "<image>"
 #: The column of a pair that says which turns of its row are captions, by number from 0.
 CAPTION_TURNS = "caption_turns"
-_LONGEST_JSON = 1_000_000
+_LONGEST_JSON = LONGEST_LINE
 
 
 class NoPair(ValueError):
@@ -285,14 +286,16 @@ def images_in(values: Mapping[str, Any]) -> list[Any]:
     contents = (turn.source.get("content") for turn in turns)
     parts = (part for content in contents if isinstance(content, list) for part in content)
     dicts = (part for part in parts if isinstance(part, dict))
-    paths = (part.get("image") or part.get("image_url") or part.get("path") for part in dicts)
+    names = ("image", "image_url", "path", "source")
+    paths = (next((part[name] for name in names if part.get(name)), None) for part in dicts)
     return [image_path(path) for path in paths if path]
 
 
 def image_path(value: Any) -> Any:
-    """The path of an image, which may be given as an object with a path or a URL."""
+    """The path of an image, or the picture itself as text, which may be in an object."""
     if isinstance(value, dict):
-        value = value.get("path") or value.get("url") or value.get("file_name") or ""
+        names = ("path", "url", "file_name", "data")
+        value = next((value[name] for name in names if value.get(name)), "")
     if isinstance(value, str) and value.startswith("file://"):
         return type(value)(value.removeprefix("file://"))
     return value

@@ -39,7 +39,15 @@ from backend.datasets.cells import (
     unescape,
 )  # fmt: skip
 from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_columns, usual_name
-from backend.datasets.containers import ImageFile, file_of, is_there, relative_name, with_proof
+from backend.datasets.containers import (
+    SEPARATOR,
+    ImageFile,
+    address_of_text,
+    file_of,
+    is_there,
+    relative_name,
+    with_proof,
+)
 from backend.datasets.conversations import AnswerRule
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
@@ -69,6 +77,12 @@ from backend.datasets.source_tables import (
 from backend.datasets.splits import split_of_shard
 from backend.datasets.tables import row_count, rows_of, table_readers, text_encoding
 from backend.datasets.text_files import known_encoding
+from backend.datasets.written_pictures import (
+    WrittenPictures,
+    hide_base64,
+    is_written_picture,
+    shorten_pictures,
+)
 from backend.errors import (
     DatasetFormatError,
     DatasetNotFound,
@@ -205,7 +219,7 @@ class DatasetReader:
             if "://" in candidate.path_text:
                 message = f"'{trim(candidate.path_text)}' is an address: download the picture."
             else:
-                message = f"There is no file '{trim(candidate.path_text)}'."
+                message = f"There is no file '{trim(hide_base64(candidate.path_text))}'."
                 message += candidate.paths.hint(pair.image_path)
         self._report(pair.file, pair.row, kind, message, pair.id)
 
@@ -252,7 +266,9 @@ class DatasetReader:
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
-            paths.learn((cell, within) for cell, within in cells if type(cell) is str)
+            texts = ((cell, within) for cell, within in cells if type(cell) is str)
+            paths.learn(each for each in texts if not is_written_picture(each[0]))
+        picture_texts = WrittenPictures(table, self.folders)
         for row in chain(head, rows):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
@@ -260,7 +276,7 @@ class DatasetReader:
             if columns is None or captions is None:
                 columns, captions = self._columns_of([row.values], name, ours)
             try:
-                yield from self._pairs_of(row, columns, captions, table, name, paths)
+                yield from self._pairs_of(row, columns, captions, table, name, paths, picture_texts)
             except BadCell as problem:
                 self._report(name, row.number, "unusable row", f"{problem}.")
             except Exception as problem:  # of any type: the other rows must still be read
@@ -352,6 +368,7 @@ class DatasetReader:
         table: Path,
         name: str,
         paths: ImagePaths,
+        picture_texts: WrittenPictures,
     ) -> Iterator["_Candidate"]:
         assert row.values is not None
         path_text = _of_column(text_of, row.values, columns.image, is_image=True)
@@ -361,6 +378,9 @@ class DatasetReader:
         if "\0" not in path_text and (problem := text_problem(path_text)):
             raise BadCell(f"The image path '{trim(path_text)}': {problem}")
         is_address = isinstance(row.values.get(columns.image), EmbeddedImage)
+        if is_written := not is_address and is_written_picture(path_text):
+            inner = address_of_text(path_text, table, row.number or 0, columns.image, picture_texts)
+            path_text, is_address = f"{table.name}{SEPARATOR}{inner}", True
         path = (
             paths.picture_in_container(table.parent, path_text)
             if is_address
@@ -377,6 +397,7 @@ class DatasetReader:
             for key in row.values
             if key not in known_columns and key
         }
+        extra = shorten_pictures(extra) if is_written else extra
         if (size := size_of(extra)) > MOST_EXTRA:
             raise BadCell(
                 f"The other columns hold {size:,} characters; at most {MOST_EXTRA:,} are allowed. "
