@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.datasets.caption_lists import form_of, form_of_column
-from backend.datasets.caption_texts import TextList, captions_of, listed_captions, text_parts
+from backend.datasets.caption_texts import TextList, captions_of_parts, listed_captions, text_parts
 from backend.datasets.cells import BadCell, trim
 from backend.datasets.columns import Columns
 from backend.datasets.read_options import FORMS, ListForm, ReadOptions, where_to_state
@@ -50,7 +50,7 @@ class CaptionColumn:
         if not self.is_stated:
             for texts in lists:
                 self._check(texts)
-        captions = captions_of(cell, self.language, self.form)
+        captions = captions_of_parts(parts, self.form)
         is_one = len(lists) == len(parts) == 1 and not any(isinstance(c, list) for c in cell)
         is_joined = is_one and (lists[0].form or self.form) != "captions"
         return captions, len(captions) > 1 or (isinstance(cell, list) and not is_joined)

@@ -5,7 +5,7 @@ in small files beside pictures and in tars.
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -27,24 +27,31 @@ _PIECES: dict[str, ListForm | None] = {
     "text": None, "token": "tokens", "word": "tokens", "form": "tokens", "tag": "tags",
 }  # fmt: skip
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
+#: A text as Python prints it, and texts with blanks between them.
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\"""", re.DOTALL)
+_NUMPY_LIST = re.compile(
+    rf"\[\s*(?:{_QUOTED.pattern})(?:\s+(?:{_QUOTED.pattern}))+\s*\]", re.DOTALL
+)
 _DEEPEST, _LONGEST_LIST = 20, 1_000_000
 
 
 def listed_captions(text: str) -> list[Any] | None:
-    """The captions of a list, or of a list of lists, that is written as text, in JSON or as Python
-    prints it; else None.
+    """The captions of a list, or of a list of lists, that is written as text: in JSON, or as Python
+    or numpy prints it; else None.
 
-    >>> listed_captions('["A dog.", "A cat."]'), listed_captions("['A dog.']")
-    (['A dog.', 'A cat.'], ['A dog.'])
-    >>> listed_captions("[a dog]"), listed_captions("['A dog.' 'A cat.']")
-    (None, None)
+    >>> listed_captions('["A dog.", "A cat."]'), listed_captions("['A dog.' 'A cat.']")
+    (['A dog.', 'A cat.'], ['A dog.', 'A cat.'])
+    >>> listed_captions("[a dog]"), listed_captions("[['A'], ['B']]")
+    (None, [['A'], ['B']])
     """
     if not (text.startswith("[") and text.endswith("]") and len(text) <= _LONGEST_LIST):
         return None
+    if _NUMPY_LIST.fullmatch(text):
+        # Python itself would join texts without a comma between them.
+        text = f"[{', '.join(_QUOTED.findall(text))}]"
     for parse in (json.loads, ast.literal_eval):
         try:
             values = parse(text)
-            # Python joins texts without a comma between them, as numpy prints them.
             is_same = parse is json.loads or repr(values) == text
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
@@ -90,12 +97,13 @@ def captions_of(value: Any, language: str | None = None, form: ListForm = "capti
     >>> captions_of([["A", "dog", "."], ["A", "pet"]], form="tokens")
     ['A dog.', 'A pet']
     """
-    parts = text_parts(value, language)
-    return [
-        text
-        for part in parts
-        for text in (part.captions(form) if isinstance(part, TextList) else [part])
-    ] or [""]
+    return captions_of_parts(text_parts(value, language), form)
+
+
+def captions_of_parts(parts: Iterable[str | TextList], form: ListForm) -> list[str]:
+    """The captions of the parts of a cell."""
+    captions = (part.captions(form) if isinstance(part, TextList) else [part] for part in parts)
+    return [text for texts in captions for text in texts] or [""]
 
 
 def text_parts(value: Any, language: str | None = None) -> list[str | TextList]:

@@ -152,6 +152,11 @@ def conversation_in(values: Mapping[str, Any]) -> Conversation | None:
             return Conversation(name, tuple(turns), has_choices)
     if any(isinstance(values.get(name), str) for name in CAPTION_NAMES):
         return None
+    questions, answers = values.get("questions"), values.get("answers")
+    if isinstance(questions, list) and isinstance(answers, list) and len(questions) == len(answers):
+        both = zip(questions, answers, strict=True)
+        turns = turns_of([{"question": question, "answer": answer} for question, answer in both])
+        return Conversation("", tuple(turns), has_choices) if turns else None
     question = next((name for name in _QUESTIONS if values.get(name) is not None), "")
     answer = next((name for name in _ANSWERS if values.get(name) is not None), "")
     if not question or not answer:

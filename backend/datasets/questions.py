@@ -8,8 +8,9 @@ A question asks for one if it is empty but for the picture's mark, or if one of 
 * asks what the whole picture shows, or what is in it or happens in it ("What is shown in the
   picture?", "What do you see?", "What is this?").
 
-It asks for none if it offers choices, wants one word, a letter, yes or no, or if the sentence that
-speaks of a description begins as a question about it ("Is this caption right?", "Which …").
+It asks for none if it offers choices, wants one word, a letter, yes or no or one property (the
+colours, the mood), or if the sentence that speaks of a description begins as a question about it
+("Is this caption right?", "Which …").
 
 The rule knows words of English, German, French, Spanish, Italian, Portuguese, Dutch, Russian,
 Polish, Chinese, Japanese and Korean; questions in other languages are stated by the user.
@@ -35,9 +36,14 @@ _CLOSED = re.compile(
     r"\b(?:yes or no|true or false|(?:one|single|1|two|few) words?\b|word or phrase|"
     r"option'?s? letter|letter of|multiple[- ]choice|(?:choose|select|pick) (?:one|the|from|an?)|"
     r"answer the (?:\w+ )?question|following (?:options|choices|captions|descriptions)|"
-    r"options?:|choices:|ja oder nein|oui ou non|sí o no)|是或否|选项|选择"
+    r"options?:|choices:|ja oder nein|oui ou non|sí o no|"
+    # One property of what is to be seen.
+    r"describe (?:the|its|his|her|their) (?:[\w']+ )?(?:colou?rs?|weather|mood|emotions?|"
+    r"expressions?|shapes?|position|location|relationships?|differences?|reasons?)\b"
+    r"(?! of the (?:image|picture)))|"
+    r"是或否|选项|选择"
 )
-_CHOICE = re.compile(r"(?:^|\s)\(?(?:[A-Da-d]|[1-4])[.):：]\s*\S")
+_CHOICE = re.compile(r"(?:^|\s)\(?[A-Da-d][.):：]\s*\S")
 _DESCRIBE = re.compile(
     # To describe, caption, summarise, in their imperatives, infinitives and polite forms.
     r"\b(?:describe|describing|captions?(?! (?:is|are|say|read))|summari[sz]e|"

@@ -60,7 +60,7 @@ def test_what_a_list_is_follows_from_its_form(
     assert reader.problems == []
 
 
-@pytest.mark.parametrize("form", ["json", "python", "parquet", "tar"])
+@pytest.mark.parametrize("form", ["json", "python", "numpy", "nested", "parquet", "tar"])
 def test_tokens_are_joined_in_every_form_of_a_list(tmp_path: Path, form: str) -> None:
     source = tmp_path / "t"
     if form == "parquet":
@@ -75,6 +75,8 @@ def test_tokens_are_joined_in_every_form_of_a_list(tmp_path: Path, form: str) ->
     else:
         picture(source / "a.png")
         text = json.dumps(TOKENS) if form == "json" else repr(TOKENS)
+        text = text.replace(", ", "\n ") if form == "numpy" else text
+        text = f"[{text}]" if form == "nested" else text
         csv_file(source / "t.csv", [{"image": "a.png", "caption": text}])
     pairs, reader = read(source)
     assert ([pair.caption for pair in pairs], reader.problems) == ([SENTENCE], [])

@@ -85,6 +85,7 @@ def test_only_answers_to_a_request_to_describe_are_captions(
         ({"question": "Describe it.", "choices": ["dog", "cat"], "answer": 1}, []),
         ({"question": "Which?", "options": "A. dog B. cat", "answer": "B"}, []),
         ({"query": "Is it red?", "response": "Yes."}, []),
+        ({"questions": ["Describe it.", "Why?"], "answers": [CAPTION, "So."]}, [CAPTION]),
         ({"question": "How many?", "answer": "2", "caption": "A dog."}, ["A dog."]),
     ],
 )

@@ -50,6 +50,8 @@ What is this?
 What is this picture about?
 What is a good caption for this picture?
 Write a caption.
+Please describe the picture: 1. foreground 2. background
+Describe the image with its colors and positions.
 Can you tell me what is shown in this picture?
 Tell me about this picture.
 Write one sentence about this image.
@@ -114,6 +116,9 @@ Wie viele Hunde sind auf dem Bild?
 Welche Beschreibung passt?
 有几只狗？
 Read the text.
+Describe the color of the car.
+Describe the man's expression.
+Describe the relationship between the people.
 Combien de chiens ?
 """
 
