@@ -5,7 +5,6 @@ and continues. Several captions of one image become several pairs. Images are op
 so that every imported pair can be shown and scored.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import (
@@ -43,18 +42,23 @@ from backend.datasets.containers import (
     SEPARATOR,
     ImageFile,
     address_of_text,
-    file_of,
     is_there,
     relative_name,
-    with_proof,
 )
 from backend.datasets.conversations import AnswerRule
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
-from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
+from backend.datasets.pair_checks import (
+    LONGEST_ID,
+    ImageCheck,
+    caption_problem,
+    check_picture,
+    derived_id,
+    id_problem,
+)
 from backend.datasets.read_options import (
     DETECTED,
     SHARDS,
@@ -86,15 +90,11 @@ from backend.datasets.written_pictures import (
 from backend.errors import (
     DatasetFormatError,
     DatasetNotFound,
-    ImageError,
     UnsafePath,
     UnsupportedFormat,
 )
-from db.texts import has_controls, is_blank
+from db.texts import is_blank
 
-#: Maximum number of characters; a cell with far more indicates a broken file.
-LONGEST_CAPTION = 20_000
-LONGEST_ID = 255
 #: Maximum number of characters of a row's other columns, which are stored with each of its
 #: captions.
 MOST_EXTRA = 1_000_000
@@ -106,8 +106,6 @@ _HEAD, _LARGEST_HEAD = 1000, 8_000_000
 _REPEATED = 0.1
 _MOST_MISSING = 3
 _MOST_NOTES = 20
-#: What is done with each image: decode it, hash its bytes, or only look whether its file exists.
-ImageCheck = Literal["decode", "hash", "exists"]
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ class DatasetReader:
         with DaemonPool(_WORKERS) as pool:
             while batch := list(islice(candidates, _AHEAD)):
                 paths = list(dict.fromkeys(candidate.pair.image_path for candidate in batch))
-                check = partial(_check_image, self.image_check)
+                check = partial(check_picture, self.image_check)
                 images = dict(zip(paths, pool.map(check, paths), strict=True))
                 for candidate in batch:
                     pair = candidate.pair
@@ -191,22 +189,23 @@ class DatasetReader:
                     if message:
                         self._report_image(candidate, message)
                         continue
-                    content = f"{relative_name(pair.image_path, self.root)}\n{pair.caption}"
+                    place = relative_name(pair.image_path, self.root)
+                    content = f"{place}\n{pair.caption}"
                     earlier = ids.add(pair.id, content)
                     if earlier is None:
                         yield replace(pair, image_path=image)
                         continue
-                    derived_id = _derived_id(pair.image_path, self.root, pair.caption)
-                    is_repeated = earlier or pair.id == derived_id
+                    id_by_content = derived_id(place, pair.caption)
+                    is_repeated = earlier or pair.id == id_by_content
                     if not is_repeated and candidate.id_is_a_guess:
-                        is_repeated = ids.add(derived_id, content) is not None
+                        is_repeated = ids.add(id_by_content, content) is not None
                         if not is_repeated:
                             self._note(
                                 f"'{name}': ids in '{candidate.id_is_a_guess}' are not unique; "
                                 "pairs that share one have ids derived from their image and "
                                 "caption."
                             )
-                            yield replace(pair, id=derived_id, image_path=image)
+                            yield replace(pair, id=id_by_content, image_path=image)
                             continue
                     self._report_repeated(pair, is_repeated)
 
@@ -416,12 +415,12 @@ class DatasetReader:
         guess = "" if self.options.id_column is not None else columns.id or ""
         captions, several = caption_cells.captions(row.values)
         for number, text in enumerate(captions):
-            identity = given_id or _derived_id(path, self.root, text)
+            identity = given_id or derived_id(relative_name(path, self.root), text)
             if several and given_id:
                 identity = f"{given_id}#{number}"
             if self.options.uncaptioned and is_blank(text):
                 text = ""
-            elif problem := _caption_problem(text) or _id_problem(identity):
+            elif problem := caption_problem(text) or id_problem(identity):
                 kind = "empty caption" if is_blank(text) else "unusable row"
                 self._report(name, row.number, kind, problem, identity)
                 continue
@@ -584,48 +583,3 @@ def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:
 
 def _is_annotations(table: Path) -> bool:
     return table.is_dir() or table.suffix.lower() == ".json"
-
-
-def _check_image(check: ImageCheck, path: ImageFile) -> tuple[ImageFile, str]:
-    """The image, with its proof if it was read, and what is wrong with it; "" if nothing is."""
-    if check == "exists":
-        return path, "" if file_of(path).is_file() else f"There is no file '{path.name}'."
-    try:
-        if check == "decode":
-            check_image(path)
-        return with_proof(path), ""
-    except ImageError as problem:
-        return path, str(problem)
-    except FileNotFoundError:
-        return path, f"There is no file '{path.name}'."
-    except OSError as problem:
-        return path, f"'{path.name}' cannot be opened: {problem.strerror or problem}."
-
-
-def _caption_problem(text: str) -> str:
-    if is_blank(text):
-        return "The caption is empty."
-    if len(text) > LONGEST_CAPTION:
-        return f"The caption has {len(text)} characters; at most {LONGEST_CAPTION} are allowed."
-    if problem := text_problem(text):
-        return f"The caption cannot be stored: {problem}."
-    return ""
-
-
-def _id_problem(identity: str) -> str:
-    if len(identity) > LONGEST_ID:
-        return f"The id has {len(identity)} characters; at most {LONGEST_ID} are allowed."
-    if has_controls(identity):
-        return "The id holds controls or line ends."
-    return ""
-
-
-def _derived_id(path: ImageFile, root: Path, caption: str) -> str:
-    return derived_id(relative_name(path, root), caption)
-
-
-def derived_id(name: str, caption: str) -> str:
-    """A deterministic id for datasets without ids, derived from the image's path relative to the
-    root and the caption."""
-    digest = hashlib.sha256(f"{name}\n{caption}".encode("utf-8", "replace")).hexdigest()[:12]
-    return f"{name[-200:]}:{digest}"
