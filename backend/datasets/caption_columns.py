@@ -143,7 +143,8 @@ def _open_form(lists: Sequence[Sequence[str]], name: str, file: str) -> DatasetF
         f"'{file}': the column '{trim(name)}' holds lists, {kinds}. Are their texts several "
         "captions of a picture, or the tokens or the tags of one caption? Say which, and import "
         "again.",
-        **where_to_state("lists", "captions, tokens or tags"),
+        terminal="State it with --lists captions, --lists tokens or --lists tags.",
+        page=where_to_state("lists")["page"],
     )
 
 

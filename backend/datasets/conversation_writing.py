@@ -25,7 +25,7 @@ from backend.datasets.conversations import (
     text_of_turn,
 )
 from backend.datasets.export_row import ExportRow, Target, json_values, new_name
-from backend.datasets.questions import asks_for_description
+from backend.datasets.questions import PICTURE_MARK, asks_for_description
 from backend.datasets.table_writing import ImagePaths, write_lines
 
 #: Where trainers put a picture, a film or a sound.
@@ -129,6 +129,14 @@ class _Writer:
                 f"written as `(image)` in `{self.column}`: trainers take a picture for each. The "
                 "column `caption` has them as they are."
             )
+
+
+def question_of(row: ExportRow) -> str:
+    """The question to which the row's caption is the answer in its source, without the mark of the
+    picture; "" if there is none."""
+    conversation = _conversation(row)
+    exchange = _exchange_of(row, conversation) if conversation is not None else None
+    return PICTURE_MARK.sub("", exchange.question).strip() if exchange is not None else ""
 
 
 def _conversation(row: ExportRow) -> Conversation | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.datasets.cells import trim
+from backend.datasets.cells import EmbeddedImage, trim
 from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES
 from backend.datasets.questions import PICTURE_MARK, asks_for_description
 from backend.datasets.text_files import LONGEST_LINE
@@ -180,7 +180,7 @@ def _answers(values: Mapping[str, Any], name: str) -> Iterator[Turn]:
         value = str(choices[value]) if choices and is_place else str(value)
     for each in value if isinstance(value, list) else [value]:
         text = each.get("answer") if isinstance(each, dict) else each
-        if isinstance(text, str):
+        if isinstance(text, str) and not isinstance(text, EmbeddedImage):
             yield Turn("assistant", text)
 
 

@@ -148,3 +148,12 @@ def test_texts_of_finevision_are_read(tmp_path: Path) -> None:
     assert [pair.caption for pair in pairs] == [CAPTION, CAPTION]
     assert pairs[0].extra["formatting_ratings"] == [5, 4, 1]
     assert reader.problems == []
+
+
+def test_a_picture_is_no_answer(tmp_path: Path) -> None:
+    """As in tables for editing pictures."""
+    image = pa.array([{"bytes": encoded(), "path": None}])
+    table = pa.table({"image": image, "instruction": ["Describe it."], "output": image})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(DatasetFormatError):
+        read(tmp_path / "t.parquet")
