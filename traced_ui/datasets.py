@@ -245,6 +245,9 @@ def _import_form(workspace: Workspace) -> ImportForm:
                 _field("delimiter", "Of a CSV file: type it, or tab, comma, semicolon.", ";"),
                 _field("subset", "Of a Hugging Face dataset that has several.", "en"),
                 _field("language", "Where captions are in several languages.", "en"),
+                _field("lists", "What a list in the caption column holds.", "tokens"),
+                _field("answers", "Of conversations: captions are descriptions, or all.", "all"),
+                _field("question", "Of conversations: its answers are captions.", "Describe"),
             ]
         ticks = [
             _tick(NO_IDS, "Ids are derived from image and caption."),

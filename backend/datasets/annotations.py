@@ -18,28 +18,40 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.caption_texts import TextReader
+from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
 from backend.datasets.columns import IMAGE_NAMES
+from backend.datasets.conversations import (
+    CAPTION_TURNS,
+    AnswerRule,
+    Conversation,
+    NoPair,
+    conversation_in,
+    image_path,
+    images_in,
+    pairs_in,
+    single_image,
+)
 from backend.datasets.json_stream import JsonFile
 from backend.datasets.on_disk import AmbiguousName, Names
 from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import WORDS
 from backend.datasets.text_files import as_utf8
+from backend.datasets.token_texts import join_tokens
 from backend.errors import DatasetFormatError
 from db.texts import is_blank
 
 #: Data-Juicer's special tokens (data_juicer/utils/mm_utils.py: SpecialTokens).
 _DJ_IMAGE, _DJ_END = "<__dj__image>", "<|__dj__eoc|>"
-_TURNS = ("conversations", "conversation", "messages")
-_ASSISTANTS = ("assistant", "gpt", "model", "bot")
-_ANSWERS = ("completion", "chosen", "response", "answer")
 
 
-def plain_rows(rows: Iterable[TableRow], caption_column: str | None = None) -> Iterator[TableRow]:
+def plain_rows(
+    rows: Iterable[TableRow], rule: AnswerRule, caption_column: str | None = None
+) -> Iterator[TableRow]:
     """The rows, with known conversation formats converted to columns `image` and `caption`; one row
-    may become several. `caption_column`: if given and present, conversations are not converted.
+    may become several. `rule`: which answers are captions; `caption_column`: if given and present,
+    conversations are not converted.
 
     A row that is not one image with a text becomes a row with a problem.
     """
@@ -48,22 +60,20 @@ def plain_rows(rows: Iterable[TableRow], caption_column: str | None = None) -> I
             yield row
             continue
         try:
-            yield from _plain(row, row.values, caption_column)
-        except _NoPair as problem:
+            yield from _plain(row, row.values, rule, caption_column)
+        except NoPair as problem:
             yield TableRow(row.number, None, str(problem))
 
 
-class _NoPair(ValueError):
-    """Raised if a row is not one image with a text; the message says why."""
-
-
-def _plain(row: TableRow, values: dict[str, Any], caption_column: str | None) -> Iterator[TableRow]:
+def _plain(
+    row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
+) -> Iterator[TableRow]:
     if _is_data_juicer(values):
         yield from _data_juicer(row, values)
         return
     if _is_label_studio(values):
         task = _label_studio(values)
-        yield from _plain(replace(row, values=task), task, caption_column)
+        yield from _plain(replace(row, values=task), task, rule, caption_column)
         return
     if _is_fiftyone(values):
         yield replace(row, values=_fiftyone(values))
@@ -74,99 +84,43 @@ def _plain(row: TableRow, values: dict[str, Any], caption_column: str | None) ->
     has_caption = (
         caption_column in values if caption_column else "caption" in values or "captions" in values
     )
-    answers = None if has_caption else _answers(values)
-    if answers is None:
-        # The row may still have a list of images with an ordinary caption.
-        if not _lists_images(values):
-            yield row
-            return
-        plain_values: dict[str, Any] = {"image": _single_image(_images(values))}
+    conversation = None if has_caption else conversation_in(values)
+    if conversation is not None:
+        yield from _of_conversation(row, values, conversation, rule)
+    elif _lists_images(values):  # with an ordinary caption
+        yield replace(row, values={**_others(values), "image": single_image(images_in(values))})
     else:
-        plain_values = {"image": _single_image(_images(values))}
-        plain_values["caption"] = answers[0] if len(answers) == 1 else answers
-    rest = {key: value for key, value in values.items() if key not in ("image", "images")}
-    yield replace(row, values={**rest, **plain_values})
+        yield row
+
+
+def _of_conversation(
+    row: TableRow, values: dict[str, Any], conversation: Conversation, rule: AnswerRule
+) -> Iterator[TableRow]:
+    """A row per picture, with its answers that are captions."""
+    for number, (image, captions) in enumerate(pairs_in(values, conversation, rule)):
+        answers = Captions(each.answer for each in captions)
+        pair_values = {
+            **_others(values),
+            "image": image,
+            "caption": answers[0] if len(answers) == 1 else answers,
+        }
+        if len(conversation.exchanges()) > 1:
+            pair_values[CAPTION_TURNS] = [each.place for each in captions]
+        if len(images_in(values)) > 1 and values.get("id") is not None:
+            pair_values["id"] = f"{values['id']}#{number}"
+        yield replace(row, values=pair_values)
+
+
+def _others(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key not in ("image", "images")}
 
 
 def _lists_images(values: dict[str, Any]) -> bool:
+    """Whether its image is in a list or an object."""
     usual = {name for name in values if name.strip().lower() in IMAGE_NAMES}
     if not usual:
         return isinstance(values.get("images"), list)
-    return usual == {"image"} and isinstance(values["image"], list)
-
-
-def _answers(values: dict[str, Any]) -> list[str] | None:
-    """The assistant's answers; None if the row is not a conversation. Raises _NoPair if a
-    conversation has no answer."""
-    for name in _TURNS:
-        turns = values.get(name)
-        if isinstance(turns, list) and all(isinstance(turn, dict) for turn in turns):
-            answers = [_text(turn) for turn in turns if _speaker(turn) in _ASSISTANTS]
-            if not answers:
-                raise _NoPair(f"The conversation in '{name}' holds no answer of an assistant.")
-            return answers
-    if "prompt" in values or "query" in values:
-        for name in _ANSWERS:
-            answer = values.get(name)
-            if isinstance(answer, str):
-                return [answer]
-            if isinstance(answer, list) and all(isinstance(turn, dict) for turn in answer):
-                return [_text(turn) for turn in answer if _speaker(turn) in _ASSISTANTS] or None
-    return None
-
-
-def _speaker(turn: dict[str, Any]) -> str:
-    return str(turn.get("role") or turn.get("from") or "").strip().lower()
-
-
-def _text(turn: dict[str, Any]) -> str:
-    content = turn.get("content", turn.get("value"))
-    if isinstance(content, str):
-        return content
-    if content is None:
-        return ""
-    if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
-        texts = (part if isinstance(part, str) else part.get("text") for part in content)
-        return "\n".join(text for text in texts if isinstance(text, str))
-    raise _NoPair("A turn of the conversation holds neither text nor a list of parts.")
-
-
-def _images(values: dict[str, Any]) -> list[Any]:
-    """The images named by the row or, if there are none, by the parts of its turns."""
-    for name in ("images", "image"):
-        value = values.get(name)
-        if value is not None and value != []:
-            return [_path(image) for image in (value if isinstance(value, list) else [value])]
-    for name in IMAGE_NAMES:
-        if isinstance(values.get(name), str) and values[name]:
-            return [values[name]]
-    turns = next((values[name] for name in (*_TURNS, "prompt") if name in values), None)
-    parts = (
-        part
-        for turn in (turns if isinstance(turns, list) else [])
-        if isinstance(turn, dict) and isinstance(turn.get("content"), list)
-        for part in turn["content"]
-        if isinstance(part, dict)
-    )
-    paths = (part.get("image") or part.get("image_url") or part.get("path") for part in parts)
-    return [_path(path) for path in paths if path]
-
-
-def _path(value: Any) -> Any:
-    """The path of an image, which may be given as an object with a path or a URL."""
-    if isinstance(value, dict):
-        value = value.get("path") or value.get("url") or value.get("file_name") or ""
-    if isinstance(value, str) and value.startswith("file://"):
-        return type(value)(value.removeprefix("file://"))
-    return value
-
-
-def _single_image(images: list[Any]) -> Any:
-    if not images:
-        raise _NoPair("This row does not name an image.")
-    if len(images) > 1:
-        raise _NoPair(f"This row shows {len(images)} images; a pair has one.")
-    return images[0]
+    return usual == {"image"} and isinstance(values["image"], list | dict)
 
 
 def _has_a_caption_each(values: dict[str, Any]) -> bool:
@@ -182,7 +136,7 @@ def _one_by_one(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
     pairs = zip(values["images"], values["captions"], strict=True)
     for number, (image, caption) in enumerate(pairs):
         identity = {"id": f"{rest['id']}#{number}"} if rest.get("id") is not None else {}
-        pair_values = {**rest, **identity, "image": _path(image), "caption": caption}
+        pair_values = {**rest, **identity, "image": image_path(image), "caption": caption}
         yield replace(row, values=pair_values)
 
 
@@ -193,7 +147,7 @@ def _is_label_studio(values: dict[str, Any]) -> bool:
 
 def _label_studio(values: dict[str, Any]) -> dict[str, Any]:
     """The columns of the task, with the text of its last annotation as the caption. Raises
-    _NoPair for a task without one."""
+    NoPair for a task without one."""
     texts: list[str] = []
     for annotation in values["annotations"]:
         results = annotation.get("result") if isinstance(annotation, dict) else None
@@ -205,9 +159,9 @@ def _label_studio(values: dict[str, Any]) -> dict[str, Any]:
         texts = [text for parts in lists for text in parts if isinstance(text, str)] or texts
     task = dict(values["data"])
     if texts:
-        task["caption"] = texts[0] if len(texts) == 1 else texts
+        task["caption"] = texts[0] if len(texts) == 1 else Captions(texts)
     elif "caption" not in task:
-        raise _NoPair("This task has no annotation with a text.")
+        raise NoPair("This task has no annotation with a text.")
     return {"id": values.get("id"), **task}
 
 
@@ -240,11 +194,11 @@ def _is_data_juicer(values: dict[str, Any]) -> bool:
 
 def _data_juicer(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
     """One pair per chunk: the n-th image token in the text refers to the n-th image."""
-    images = [_path(image) for image in values["images"]]
+    images = [image_path(image) for image in values["images"]]
     chunks = [chunk for chunk in values["text"].split(_DJ_END) if not is_blank(chunk)]
     marks = sum(chunk.count(_DJ_IMAGE) for chunk in chunks)
     if marks != len(images):
-        raise _NoPair(
+        raise NoPair(
             f"Its text has {marks} image marks ({_DJ_IMAGE}), but its list has {len(images)} "
             "images."
         )
@@ -336,7 +290,9 @@ def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
         if isinstance(about, str):
             yield TableRow(number, {"file_name": folder + name, "caption": about})
         elif isinstance(about, dict):
-            fields = about if "caption" in about else {**about, "caption": about.get("tags")}
+            tags = about.get("tags")
+            tags = {"tags": tags} if isinstance(tags, list) else tags
+            fields = about if "caption" in about else {**about, "caption": tags}
             yield TableRow(number, {**fields, "file_name": folder + name})
         else:
             yield TableRow(number, None, f"'{trim(name)}' has no caption.")
@@ -368,7 +324,7 @@ def _karpathy(file: JsonFile) -> Iterator[TableRow]:
             continue
         try:
             name = "/".join(part for part in (image.get("filepath"), image["filename"]) if part)
-            captions = [sentence["raw"] for sentence in image["sentences"]]
+            captions = [_sentence(sentence) for sentence in image["sentences"]]
             split = str(image.get("split", ""))
             identity = image.get("cocoid", image.get("imgid"))
         except (AttributeError, KeyError, TypeError) as problem:
@@ -378,11 +334,18 @@ def _karpathy(file: JsonFile) -> Iterator[TableRow]:
             number,
             {
                 "file_name": name,
-                "caption": captions,
+                "caption": Captions(captions),
                 "split": _SPLITS.get(split, split),
             }
             | ({} if identity is None else {"id": str(identity)}),
         )
+
+
+def _sentence(sentence: dict[str, Any]) -> str:
+    """The text, or, of copies that have only the tokens, these put together. Raises KeyError."""
+    if "raw" not in sentence and isinstance(sentence.get("tokens"), list):
+        return join_tokens([str(token) for token in sentence["tokens"]])
+    return sentence["raw"]
 
 
 def _coco(file: JsonFile) -> Iterator[TableRow]:

@@ -5,81 +5,163 @@ in small files beside pictures and in tars.
 import ast
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from backend.datasets.caption_lists import ListForm
 from backend.datasets.cells import BadCell, text_of, trim
-from backend.datasets.columns import CAPTION_NAMES
+from backend.datasets.columns import CAPTION_NAMES, LIST_NAMES
 from backend.datasets.read_options import PER_LINE, TICKS
 from backend.datasets.text_files import decoded_text
+from backend.datasets.token_texts import join_tokens
 from db.texts import is_blank
 
 #: Fields of a struct that hold its caption, the most specific first: `raw` stands beside the tokens
 #: of the same sentence.
-_FIELDS = ("raw", *(name for name in CAPTION_NAMES if name != "raw"))
+_FIELDS = ("raw", *(name for name in CAPTION_NAMES if name != "raw"), *LIST_NAMES)
+#: What fields say of the lists in them.
+_STATED: dict[str, ListForm] = {"tokens": "tokens", "tags": "tags"}
+#: Fields with the text of a token or a tag, in lists of records of these, and what they say.
+_PIECES: dict[str, ListForm | None] = {
+    "text": None, "token": "tokens", "word": "tokens", "form": "tokens", "tag": "tags",
+}  # fmt: skip
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
+#: A text as Python prints it, and texts with blanks between them.
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\"""", re.DOTALL)
+_NUMPY_LIST = re.compile(
+    rf"\[\s*(?:{_QUOTED.pattern})(?:\s+(?:{_QUOTED.pattern}))+\s*\]", re.DOTALL
+)
 _DEEPEST, _LONGEST_LIST = 20, 1_000_000
 
 
-def listed_captions(text: str) -> list[str] | None:
-    """The captions of a list that is written as text, in JSON or as Python prints it; else None.
+def listed_captions(text: str) -> list[Any] | None:
+    """The captions of a list, or of a list of lists, that is written as text: in JSON, or as Python
+    or numpy prints it; else None.
 
-    >>> listed_captions('["A dog.", "A cat."]'), listed_captions("['A dog.']")
-    (['A dog.', 'A cat.'], ['A dog.'])
-    >>> listed_captions("[a dog]"), listed_captions("['A dog.' 'A cat.']")
-    (None, None)
+    >>> listed_captions('["A dog.", "A cat."]'), listed_captions("['A dog.' 'A cat.']")
+    (['A dog.', 'A cat.'], ['A dog.', 'A cat.'])
+    >>> listed_captions("[a dog]"), listed_captions("[['A'], ['B']]")
+    (None, [['A'], ['B']])
     """
     if not (text.startswith("[") and text.endswith("]") and len(text) <= _LONGEST_LIST):
         return None
+    if _NUMPY_LIST.fullmatch(text):
+        # Python itself would join texts without a comma between them.
+        text = f"[{', '.join(_QUOTED.findall(text))}]"
     for parse in (json.loads, ast.literal_eval):
         try:
             values = parse(text)
+            is_same = parse is json.loads or repr(values) == text
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        # Python joins texts without a comma between them, as numpy prints them.
-        is_same = parse is json.loads or repr(values) == text
-        if is_same and values and all(isinstance(value, str) for value in values):
+        if is_same and values and (_are_texts(values) or all(map(_are_texts, values))):
             return list(values)
     return None
 
 
-def captions_of(value: Any, language: str | None = None) -> list[str]:
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+class Captions(list[str]):
+    """Texts that are a caption each, whatever their form."""
+
+
+@dataclass(frozen=True)
+class TextList:
+    """A list of texts in a cell. `form`: what it is, if the name of its field says so."""
+
+    texts: tuple[str, ...]
+    form: ListForm | None = None
+
+    def captions(self, form: ListForm) -> list[str]:
+        """Its captions, if the lists of its column are of this form."""
+        form = self.form or form
+        if form == "captions":
+            return list(self.texts)
+        if form == "tokens":
+            return [join_tokens(self.texts)]
+        return [", ".join(text for text in self.texts if not is_blank(text))]
+
+
+def captions_of(value: Any, language: str | None = None, form: ListForm = "captions") -> list[str]:
     """The captions of a cell in order; a missing or empty one is "". `language`: which is taken
-    where there are several.
+    where there are several; `form`: what lists of texts are.
 
     Lists are flattened, and of a struct its caption is taken. Raises BadCell if it is uncertain
     what the caption is.
 
     >>> captions_of([{"raw": "A dog.", "sentid": 3}, [{"en": "A brown dog."}]])
     ['A dog.', 'A brown dog.']
+    >>> captions_of([["A", "dog", "."], ["A", "pet"]], form="tokens")
+    ['A dog.', 'A pet']
     """
-    return list(_captions(value, language, 0)) or [""]
+    return captions_of_parts(text_parts(value, language), form)
 
 
-def _captions(value: Any, language: str | None, depth: int) -> list[str]:
+def captions_of_parts(parts: Iterable[str | TextList], form: ListForm) -> list[str]:
+    """The captions of the parts of a cell."""
+    captions = (part.captions(form) if isinstance(part, TextList) else [part] for part in parts)
+    return [text for texts in captions for text in texts] or [""]
+
+
+def text_parts(value: Any, language: str | None = None) -> list[str | TextList]:
+    """The texts and the lists of texts in a cell, in order. Raises as `captions_of`."""
+    return list(_parts(value, language, None, 0))
+
+
+def _parts(
+    value: Any, language: str | None, form: ListForm | None, depth: int
+) -> Iterator[str | TextList]:
     if depth > _DEEPEST:
         raise BadCell("its captions are nested too deeply")
     if isinstance(value, list | tuple):
-        return [text for item in value for text in _captions(item, language, depth + 1)]
-    if isinstance(value, dict):
-        return _captions(_field(value, language), language, depth + 1)
-    if isinstance(value, bool):
+        if len(value) > 1 and all(type(item) in (int, float) for item in value):
+            raise BadCell("it holds a list of numbers, as of tokens, and no text")
+        form = "captions" if isinstance(value, Captions) else form
+        pieces = [piece for item in value if (piece := _piece(item)) is not None]
+        if pieces and len(pieces) == len(value):
+            texts, stated = zip(*pieces, strict=True)
+            yield TextList(texts, next(filter(None, stated), form))
+            return
+        for item in value:
+            yield from _parts(item, language, form, depth + 1)
+    elif isinstance(value, dict):
+        name, inner = _field(value, language)
+        yield from _parts(inner, language, _STATED.get(name, form), depth + 1)
+    elif isinstance(value, bool):
         raise BadCell("it holds true or false, not a caption")
-    return [text_of(value)]
+    else:
+        yield text_of(value)
 
 
-def _field(value: dict[Any, Any], language: str | None) -> Any:
+def _piece(item: Any) -> tuple[str, ListForm | None] | None:
+    """The text of one of a list's items, and what its field says of the list; None for an item that
+    is no text of its own."""
+    if isinstance(item, list | tuple | bool):
+        return None
+    if not isinstance(item, dict):
+        is_text = item is None or isinstance(item, str | bytes | int | float)
+        return text_of(item), None if is_text else "captions"
+    names = {str(name).strip().lower(): name for name in item}
+    field = next((name for name in (*_FIELDS, *_PIECES) if name in names), "")
+    text = item[names[field]] if field in _PIECES else None
+    return (text, _PIECES[field]) if isinstance(text, str) else None
+
+
+def _field(value: dict[Any, Any], language: str | None) -> tuple[str, Any]:
+    """The name of the field with the caption, and what it holds."""
     names = {str(name).strip().lower(): name for name in value}
     for name in (language.lower() if language else "", *_FIELDS):
         if name in names:
-            return value[names[name]]
+            return name, value[names[name]]
     first_names = ", ".join(f"'{trim(str(name), 40)}'" for name in list(value)[:10])
     if not value or not all(_LANGUAGE.fullmatch(name) for name in names):
         raise BadCell(f"it holds fields ({first_names}), and none of them is named like a caption")
     if language is None and len(value) == 1:
-        return next(iter(value.values()))
+        return "", next(iter(value.values()))
     raise BadCell(f"it holds captions in several languages ({first_names}). Choose the language")
 
 
@@ -108,7 +190,7 @@ class TextReader:
         text = self.decode(content, name).removesuffix("\n").removesuffix("\r")
         lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
         if len(lines) > 1 and self.captions_per_line:
-            return lines
+            return Captions(lines)
         if len(lines) > 1:
             ending = PurePosixPath(name).suffix.lower()
             self.note(

@@ -17,6 +17,8 @@ CAPTION_NAMES = (
     "caption", "captions", "text", "texts", "sentence", "sentences", "description", "raw",
     "alt_text", "title", "comment", "caption_str",
 )  # fmt: skip
+#: Names of columns with lists that are one caption each, if nothing has it as text.
+LIST_NAMES = ("tokens", "tags")
 ID_NAMES = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "__key__", "image_id")
 #: Ids of images and of samples in a shard: used as pair ids only if they are unique.
 WEAK_IDS = ("__key__", "image_id")
@@ -71,7 +73,8 @@ def find_columns(
     captions = [name for name in names if name not in image_columns or name == caption]
     return Columns(
         _find(images, file, image, IMAGE_NAMES, "image path", "image_column") or "",
-        _find(captions, file, caption, CAPTION_NAMES, "caption", "caption_column") or "",
+        _find(captions, file, caption, (*CAPTION_NAMES, *LIST_NAMES), "caption", "caption_column")
+        or "",
         _find(names, file, id, ID_NAMES, None, "id_column"),
         _find(names, file, split, _SPLIT, None, "split_column"),
         _find(names, file, writer, _writers(names), None, "writer_column"),

@@ -8,6 +8,7 @@ continues after "!/", as in archive URLs:
     data/train-00000.parquet!/17/image         row 17 (from 0) of the column `image`
     data/train-00000.parquet!/17/images/0      the first of a row's list of images
     train/data-00000-of-00002.arrow!/17/image  the same of a saved Hugging Face dataset
+    train.jsonl!/1536+20480                    a picture that a table has as text (base64)
 
 The name contains the offset within a tar, because tars have no table of contents: reading needs one
 seek and no search. A few containers are kept open.
@@ -34,11 +35,13 @@ from typing import Any
 import pyarrow as pa
 
 from backend.datasets.arrow_cells import arrow_table
-from backend.datasets.cells import split_proof
+from backend.datasets.cells import BadCell, split_proof
 from backend.datasets.foreign_names import NamesByFolder
 from backend.datasets.parquet_groups import MOST_ROWS, open_parquet, rows_at_once
+from backend.datasets.read_options import TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.text_files import MOST_BYTES
+from backend.datasets.written_pictures import WrittenPictures, picture_of_text, written_picture
 from backend.errors import ImageError, UnsafePath
 from db.texts import compose
 
@@ -423,7 +426,7 @@ def _from_rows(pool: _ContainerPool) -> Callable[[Path, str], bytes]:
         rows, lock = pool.use(path)
         with lock:
             cell = rows.cell(int(row), column)
-        content = image_bytes(cell)
+        content = picture_of_text(cell.encode()) if isinstance(cell, str) else image_bytes(cell)
         if content is None:
             raise ValueError("the cell holds no image")
         return content
@@ -444,4 +447,35 @@ _READERS: dict[str, Callable[[Path, str], bytes]] = {
     ".zip": _from_zip,
     ".parquet": _from_rows(_parquets),
     ".arrow": _from_rows(_arrows),
+    **dict.fromkeys((*TEXT_TABLES, ".json"), written_picture),
 }
+
+
+def address_of_text(
+    text: str, table: Path, row: int, column: str, picture_texts: WrittenPictures
+) -> str:
+    """The address, within its table, of a picture that a row (from 1) has as text. Raises BadCell.
+
+    A conversation's picture may be in another column than `column`, or among others."""
+    ending = table.suffix.lower()
+    if ending in (*TEXT_TABLES, ".json"):
+        try:
+            inner = picture_texts.place(text)
+        except OSError as problem:
+            raise BadCell(f"its table cannot be opened: {problem.strerror}") from problem
+        if inner is not None:
+            return inner
+    elif ending in (".parquet", ".arrow"):
+        try:
+            content = picture_of_text(text.encode("utf-8", "replace"))
+        except ValueError as problem:
+            raise BadCell(f"the picture that is written in the row: {problem}") from problem
+        for place in (column, "image", "images/0"):
+            member = Member(table, f"{row - 1}/{place}")
+            with suppress(ImageError, OSError):
+                if member.read() == content:
+                    return member.inner
+    raise BadCell(
+        "the picture is written in the row as text (base64), at a place from which it cannot be "
+        "read again. Save the pictures as files, or the rows as JSON lines in UTF-8"
+    )

@@ -87,11 +87,19 @@ _OURS = (
     ),
     ExportFormat(
         "conversations",
-        "table_writing:write_conversations",
+        "conversation_writing:write_conversations",
         "Conversations (JSONL) with image paths",
-        "JSON lines with a question and the caption as its answer, as trainers of "
-        "vision-language models read them (LLaVA)",
-        reserved=frozenset({"image", "conversations"}),
+        "JSON lines with the source's turns, or a question, and the caption as the answer, as "
+        "trainers of vision-language models read them (LLaVA)",
+        reserved=frozenset({"image"}),
+    ),
+    ExportFormat(
+        "messages",
+        "conversation_writing:write_messages",
+        "Messages (JSONL) with image paths",
+        "the same with `role` and `content`, and the image in a list (TRL, ms-swift, LlamaFactory, "
+        "Unsloth)",
+        reserved=frozenset({"images"}),
     ),
     ExportFormat(
         "parquet", "table_writing:write_parquet", "Parquet with image paths", "the same as Parquet"

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backend.datasets.conversation_writing import question_of
 from backend.datasets.export_images import SplitNames, image_and_ending
 from backend.datasets.export_row import (
     COLUMNS,
@@ -27,6 +28,7 @@ from backend.datasets.shard_writing import FEATURES, IMAGE
 from backend.datasets.table_writing import ImagePaths
 from backend.errors import ExportError
 
+#: The question where the source has none.
 _PROMPT = "Describe the image."
 #: Images written at once.
 _GROUP = 100
@@ -71,9 +73,10 @@ def write_preference(rows: Iterable[ExportRow], target: Target) -> int:
 def _preference(number: int, row: ExportRow, pair: CaptionPair, target: Target) -> dict[str, Any]:
     data, ending = image_and_ending(row.image_path)
     target.changes.packed |= row.extra.keys()
+    question = question_of(row) or _PROMPT
     return {
         "images": [{"bytes": data, "path": f"{number:09d}{ending}"}],
-        "prompt": _turn("user", {"type": "image"}, {"type": "text", "text": _PROMPT}),
+        "prompt": _turn("user", {"type": "image"}, {"type": "text", "text": question}),
         "chosen": _turn("assistant", {"type": "text", "text": pair.chosen}),
         "rejected": _turn("assistant", {"type": "text", "text": pair.rejected}),
         **_about(pair),

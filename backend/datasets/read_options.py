@@ -3,7 +3,7 @@ state about an import (options of the command line, which are fields of the page
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 from urllib.parse import unquote
 
 from pydantic import AfterValidator, Field
@@ -88,6 +88,10 @@ def is_below(address: str, folder: str) -> bool:
     return inside and not {".", ".."} & set(parts)
 
 
+#: What a list of texts in the caption column may be.
+ListForm = Literal["captions", "tokens", "tags"]
+FORMS: tuple[ListForm, ...] = get_args(ListForm)
+
 #: Fields with text, by the name of the import's argument. An empty one is detected.
 LABELS = {
     "name": "Name in this app",
@@ -102,6 +106,9 @@ LABELS = {
     "delimiter": "Delimiter",
     "subset": "Subset",
     "language": "Language of captions",
+    "lists": "Lists of captions, tokens or tags",
+    "answers": "Answers",
+    "question": "Question",
 }
 #: Fields to be ticked.
 NO_IDS, INSIDE, PER_LINE = "no_id_column", "captions_inside", "captions_per_line"
@@ -190,6 +197,14 @@ class ReadOptions(Options):
     somebody accepts it."""
     language: str | None = None
     """Which captions to take where there are several languages, such as en."""
+    lists: ListForm | None = None
+    """What a list of texts in the caption column is: several captions, or the tokens or tags of
+    one. Default: detected by the form of all its lists."""
+    answers: Literal["descriptions", "all"] | None = None
+    """Which answers of conversations are captions: those to requests to describe the picture (the
+    default), or all."""
+    question: str | None = None
+    """Words of the questions whose answers are captions, instead of requests to describe."""
 
     def check(self) -> None:
         """Raise DatasetFormatError for a delimiter, a caption source or a writer that cannot be."""

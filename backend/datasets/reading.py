@@ -5,16 +5,15 @@ and continues. Several captions of one image become several pairs. Images are op
 so that every imported pair can be shown and scored.
 """
 
-import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import (
@@ -24,7 +23,8 @@ from backend.datasets.annotations import (
     plain_rows,
     where_to_get,
 )
-from backend.datasets.caption_texts import TextReader, captions_of, listed_captions
+from backend.datasets.caption_columns import CaptionColumn, caption_column
+from backend.datasets.caption_texts import TextReader
 from backend.datasets.caption_writers import Writer, common_writer, writer_in
 from backend.datasets.cells import (
     BadCell,
@@ -38,14 +38,35 @@ from backend.datasets.cells import (
     unescape,
 )  # fmt: skip
 from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_columns, usual_name
-from backend.datasets.containers import ImageFile, file_of, is_there, relative_name, with_proof
+from backend.datasets.containers import (
+    SEPARATOR,
+    ImageFile,
+    address_of_text,
+    is_there,
+    relative_name,
+)
+from backend.datasets.conversations import AnswerRule
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
-from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.read_options import DETECTED, SHARDS, SOURCES, ReadOptions
+from backend.datasets.pair_checks import (
+    LONGEST_ID,
+    ImageCheck,
+    caption_problem,
+    check_picture,
+    derived_id,
+    id_problem,
+)
+from backend.datasets.read_options import (
+    DETECTED,
+    SHARDS,
+    SOURCES,
+    ListForm,
+    ReadOptions,
+    where_to_state,
+)
 from backend.datasets.regular_files import typed_path
 from backend.datasets.shards import tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
@@ -60,18 +81,20 @@ from backend.datasets.source_tables import (
 from backend.datasets.splits import split_of_shard
 from backend.datasets.tables import row_count, rows_of, table_readers, text_encoding
 from backend.datasets.text_files import known_encoding
+from backend.datasets.written_pictures import (
+    WrittenPictures,
+    hide_base64,
+    is_written_picture,
+    shorten_pictures,
+)
 from backend.errors import (
     DatasetFormatError,
     DatasetNotFound,
-    ImageError,
     UnsafePath,
     UnsupportedFormat,
 )
-from db.texts import has_controls, is_blank
+from db.texts import is_blank
 
-#: Maximum number of characters; a cell with far more indicates a broken file.
-LONGEST_CAPTION = 20_000
-LONGEST_ID = 255
 #: Maximum number of characters of a row's other columns, which are stored with each of its
 #: captions.
 MOST_EXTRA = 1_000_000
@@ -83,8 +106,6 @@ _HEAD, _LARGEST_HEAD = 1000, 8_000_000
 _REPEATED = 0.1
 _MOST_MISSING = 3
 _MOST_NOTES = 20
-#: What is done with each image: decode it, hash its bytes, or only look whether its file exists.
-ImageCheck = Literal["decode", "hash", "exists"]
 
 
 @dataclass(frozen=True)
@@ -137,10 +158,13 @@ class DatasetReader:
     missing: list[str] = field(default_factory=list)
     image_column: str = ""
     writer: Writer | None = None
+    #: What lists of texts were in the tables read so far, by column.
+    _forms: dict[str, ListForm] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
         self.notes[:] = self.source.notes
+        self._forms.clear()
         with closing(SeenIds()) as ids:
             for table in self.source.tables:
                 yield from self._read(table, ids)
@@ -157,7 +181,7 @@ class DatasetReader:
         with DaemonPool(_WORKERS) as pool:
             while batch := list(islice(candidates, _AHEAD)):
                 paths = list(dict.fromkeys(candidate.pair.image_path for candidate in batch))
-                check = partial(_check_image, self.image_check)
+                check = partial(check_picture, self.image_check)
                 images = dict(zip(paths, pool.map(check, paths), strict=True))
                 for candidate in batch:
                     pair = candidate.pair
@@ -165,22 +189,23 @@ class DatasetReader:
                     if message:
                         self._report_image(candidate, message)
                         continue
-                    content = f"{relative_name(pair.image_path, self.root)}\n{pair.caption}"
+                    place = relative_name(pair.image_path, self.root)
+                    content = f"{place}\n{pair.caption}"
                     earlier = ids.add(pair.id, content)
                     if earlier is None:
                         yield replace(pair, image_path=image)
                         continue
-                    derived_id = _derived_id(pair.image_path, self.root, pair.caption)
-                    is_repeated = earlier or pair.id == derived_id
+                    id_by_content = derived_id(place, pair.caption)
+                    is_repeated = earlier or pair.id == id_by_content
                     if not is_repeated and candidate.id_is_a_guess:
-                        is_repeated = ids.add(derived_id, content) is not None
+                        is_repeated = ids.add(id_by_content, content) is not None
                         if not is_repeated:
                             self._note(
                                 f"'{name}': ids in '{candidate.id_is_a_guess}' are not unique; "
                                 "pairs that share one have ids derived from their image and "
                                 "caption."
                             )
-                            yield replace(pair, id=derived_id, image_path=image)
+                            yield replace(pair, id=id_by_content, image_path=image)
                             continue
                     self._report_repeated(pair, is_repeated)
 
@@ -193,7 +218,7 @@ class DatasetReader:
             if "://" in candidate.path_text:
                 message = f"'{trim(candidate.path_text)}' is an address: download the picture."
             else:
-                message = f"There is no file '{trim(candidate.path_text)}'."
+                message = f"There is no file '{trim(hide_base64(candidate.path_text))}'."
                 message += candidate.paths.hint(pair.image_path)
         self._report(pair.file, pair.row, kind, message, pair.id)
 
@@ -225,7 +250,8 @@ class DatasetReader:
                 row if row.values is None else replace(row, values=_as_exported(table, row.values))
                 for row in rows
             )
-        rows = plain_rows(rows, self.options.caption_column)
+        rule = AnswerRule(self.options.answers == "all", self.options.question)
+        rows = plain_rows(rows, rule, self.options.caption_column)
         folders = image_folders(table, self.root, self.options.image_root is not None)
         paths = ImagePaths(
             self.root, folders, lambda note: self._note(f"'{name}': {note}"),
@@ -235,29 +261,32 @@ class DatasetReader:
         # is reported for that row.
         head = _head_of(rows)
         good = [row.values for row in head if row.values is not None]
-        columns = self._columns_of(good, name) if good else None
+        columns, captions = self._columns_of(good, name, ours) if good else (None, None)
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
-            paths.learn((cell, within) for cell, within in cells if type(cell) is str)
-            if not ours and _are_lists(values.get(columns.caption) for values in good):
-                self._note(f"'{name}': lists written as text in '{columns.caption}' are captions.")
-                head, rows = (_with_lists(part, columns.caption) for part in (head, rows))
+            texts = ((cell, within) for cell, within in cells if type(cell) is str)
+            paths.learn(each for each in texts if not is_written_picture(each[0]))
+        picture_texts = WrittenPictures(table, self.folders)
         for row in chain(head, rows):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
-            columns = columns or self._columns_of([row.values], name)
+            if columns is None or captions is None:
+                columns, captions = self._columns_of([row.values], name, ours)
             try:
-                yield from self._pairs_of(row, columns, table, name, paths)
+                yield from self._pairs_of(row, columns, captions, table, name, paths, picture_texts)
             except BadCell as problem:
                 self._report(name, row.number, "unusable row", f"{problem}.")
             except Exception as problem:  # of any type: the other rows must still be read
                 message = f"This row cannot be read: {problem or type(problem).__name__}."
                 self._report(name, row.number, "unusable row", message)
+        if note := rule.note(name):
+            self._note(note)
         if columns is None:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
-            raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
+            remedy = where_to_state("answers", "all") if rule.left_out else {}
+            raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}", **remedy)
 
     def _rows(self, table: Path, name: str, ours: bool) -> Iterator[TableRow]:
         known_name = known_encoding(self.options.encoding) if self.options.encoding else None
@@ -288,7 +317,14 @@ class DatasetReader:
             table, encoding.name if encoding else None, self.options.delimiter, self.folders
         )
 
-    def _columns_of(self, rows: list[dict[str, Any]], name: str) -> Columns:
+    def _columns_of(
+        self, rows: list[dict[str, Any]], name: str, ours: bool
+    ) -> tuple[Columns, CaptionColumn]:
+        """The role of each column, and how captions are read."""
+        columns = self._detect_columns(rows, name)
+        return caption_column(rows, columns, name, self.options, ours, self._forms, self._note)
+
+    def _detect_columns(self, rows: list[dict[str, Any]], name: str) -> Columns:
         """Detect the role of each column; a column with repeated values is used for ids only if
         requested."""
         names = list(dict.fromkeys(key for row in rows for key in row))
@@ -324,7 +360,14 @@ class DatasetReader:
         return columns
 
     def _pairs_of(
-        self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths
+        self,
+        row: TableRow,
+        columns: Columns,
+        caption_cells: CaptionColumn,
+        table: Path,
+        name: str,
+        paths: ImagePaths,
+        picture_texts: WrittenPictures,
     ) -> Iterator["_Candidate"]:
         assert row.values is not None
         path_text = _of_column(text_of, row.values, columns.image, is_image=True)
@@ -334,6 +377,9 @@ class DatasetReader:
         if "\0" not in path_text and (problem := text_problem(path_text)):
             raise BadCell(f"The image path '{trim(path_text)}': {problem}")
         is_address = isinstance(row.values.get(columns.image), EmbeddedImage)
+        if is_written := not is_address and is_written_picture(path_text):
+            inner = address_of_text(path_text, table, row.number or 0, columns.image, picture_texts)
+            path_text, is_address = f"{table.name}{SEPARATOR}{inner}", True
         path = (
             paths.picture_in_container(table.parent, path_text)
             if is_address
@@ -350,6 +396,7 @@ class DatasetReader:
             for key in row.values
             if key not in known_columns and key
         }
+        extra = shorten_pictures(extra) if is_written else extra
         if (size := size_of(extra)) > MOST_EXTRA:
             raise BadCell(
                 f"The other columns hold {size:,} characters; at most {MOST_EXTRA:,} are allowed. "
@@ -366,18 +413,14 @@ class DatasetReader:
         given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
         given_id = "" if is_blank(given_id) else given_id
         guess = "" if self.options.id_column is not None else columns.id or ""
-        cell = row.values.get(columns.caption)
-        captions = _of_column(
-            partial(captions_of, language=self.options.language), row.values, columns.caption
-        )
-        several = isinstance(cell, list) or len(captions) > 1
+        captions, several = caption_cells.captions(row.values)
         for number, text in enumerate(captions):
-            identity = given_id or _derived_id(path, self.root, text)
+            identity = given_id or derived_id(relative_name(path, self.root), text)
             if several and given_id:
                 identity = f"{given_id}#{number}"
             if self.options.uncaptioned and is_blank(text):
                 text = ""
-            elif problem := _caption_problem(text) or _id_problem(identity):
+            elif problem := caption_problem(text) or id_problem(identity):
                 kind = "empty caption" if is_blank(text) else "unusable row"
                 self._report(name, row.number, kind, problem, identity)
                 continue
@@ -495,23 +538,6 @@ def _head_of(rows: Iterator[TableRow]) -> list[TableRow]:
     return head
 
 
-def _are_lists(cells: Iterable[Any]) -> bool:
-    """Whether all cells of a column that hold something are lists written as text."""
-    texts = [cell for cell in cells if cell not in (None, "")]
-    return bool(texts) and all(isinstance(cell, str) and listed_captions(cell) for cell in texts)
-
-
-def _with_lists(rows: Iterable[TableRow], column: str) -> Iterator[TableRow]:
-    """The rows with the lists in that column instead of their texts."""
-    for row in rows:
-        cell = row.values.get(column) if row.values else None
-        captions = listed_captions(cell) if isinstance(cell, str) else None
-        if row.values is None or captions is None:
-            yield row
-        else:
-            yield replace(row, values={**row.values, column: captions})
-
-
 def _of_column(
     convert: Callable[[Any], Any], values: dict[str, Any], column: str, is_image: bool = False
 ) -> Any:
@@ -557,48 +583,3 @@ def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:
 
 def _is_annotations(table: Path) -> bool:
     return table.is_dir() or table.suffix.lower() == ".json"
-
-
-def _check_image(check: ImageCheck, path: ImageFile) -> tuple[ImageFile, str]:
-    """The image, with its proof if it was read, and what is wrong with it; "" if nothing is."""
-    if check == "exists":
-        return path, "" if file_of(path).is_file() else f"There is no file '{path.name}'."
-    try:
-        if check == "decode":
-            check_image(path)
-        return with_proof(path), ""
-    except ImageError as problem:
-        return path, str(problem)
-    except FileNotFoundError:
-        return path, f"There is no file '{path.name}'."
-    except OSError as problem:
-        return path, f"'{path.name}' cannot be opened: {problem.strerror or problem}."
-
-
-def _caption_problem(text: str) -> str:
-    if is_blank(text):
-        return "The caption is empty."
-    if len(text) > LONGEST_CAPTION:
-        return f"The caption has {len(text)} characters; at most {LONGEST_CAPTION} are allowed."
-    if problem := text_problem(text):
-        return f"The caption cannot be stored: {problem}."
-    return ""
-
-
-def _id_problem(identity: str) -> str:
-    if len(identity) > LONGEST_ID:
-        return f"The id has {len(identity)} characters; at most {LONGEST_ID} are allowed."
-    if has_controls(identity):
-        return "The id holds controls or line ends."
-    return ""
-
-
-def _derived_id(path: ImageFile, root: Path, caption: str) -> str:
-    return derived_id(relative_name(path, root), caption)
-
-
-def derived_id(name: str, caption: str) -> str:
-    """A deterministic id for datasets without ids, derived from the image's path relative to the
-    root and the caption."""
-    digest = hashlib.sha256(f"{name}\n{caption}".encode("utf-8", "replace")).hexdigest()[:12]
-    return f"{name[-200:]}:{digest}"

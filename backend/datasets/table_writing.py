@@ -7,7 +7,6 @@ next to the table, because other programs cannot read them from there.
 import csv
 import json
 import os
-import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
@@ -30,9 +29,6 @@ from backend.datasets.export_row import (
 )
 
 _ROW_GROUP = 5_000
-#: Where trainers put a picture, a film or a sound.
-_MARKER = re.compile(r"<(image|video|audio)>", re.IGNORECASE)
-_QUESTION = "Describe the image in one sentence."
 
 
 def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
@@ -41,39 +37,17 @@ def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
     def values_of(row: ExportRow, path: str) -> dict[str, Any]:
         return {"image_path": path, **json_values(row)}
 
-    return _write_lines(rows, target, ImagePaths(target), values_of)
+    return write_lines(rows, target, ImagePaths(target), values_of)
 
 
-def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
-    """Write `data.jsonl`: a question about each image and its caption as the answer, as
-    trainers of vision-language models read them; the other columns are further fields."""
-
-    with_markers = 0
-
-    def values_of(row: ExportRow, path: str) -> dict[str, Any]:
-        nonlocal with_markers
-        answer, markers = _MARKER.subn(r"(\1)", row.caption)
-        with_markers += markers > 0
-        turns = [{"from": "human", "value": f"<image>\n{_QUESTION}"},
-                 {"from": "gpt", "value": answer}]  # fmt: skip
-        return {**json_values(row), "image": path, "conversations": turns}
-
-    count = _write_lines(rows, target, ImagePaths(target, "image"), values_of)
-    if with_markers:
-        target.changes.remarks.append(
-            f"Markers of pictures (`<image>`) in {with_markers:,} captions are written as "
-            "`(image)` in `conversations`: trainers take a picture for each. The column `caption` "
-            "has them as they are."
-        )
-    return count
-
-
-def _write_lines(
+def write_lines(
     rows: Iterable[ExportRow],
     target: Target,
     paths: "ImagePaths",
     values_of: Callable[[ExportRow, str], dict[str, Any]],
 ) -> int:
+    """Write `data.jsonl`, with the values of each row and the path of its image; returns the number
+    of rows."""
     count = 0
     with (target.part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from backend.datasets.caption_writers import without_writer, writer_of
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import file_of, locate
-from backend.datasets.reading import derived_id
+from backend.datasets.pair_checks import derived_id
 from backend.errors import UnsafePath
 from backend.jobs.reports import SourceChanges
 from backend.store import Store

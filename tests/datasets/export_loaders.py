@@ -100,6 +100,15 @@ def _conversations(out: Path) -> Iterator[tuple[str, tuple[int, int, int], str]]
                 yield row["caption"], corner(out / row["image"]), row["split"] or "train"
 
 
+def _messages(out: Path) -> Iterator[tuple[str, tuple[int, int, int], str]]:
+    for row in datasets.Dataset.from_json(str(out / "data.jsonl")):
+        assert isinstance(row, dict)
+        (path,), text = row["images"], row["messages"][-1]["content"]
+        assert text == row["caption"].replace("<image>", "(image)"), text
+        assert sum(turn["content"].count("<image>") for turn in row["messages"]) == 1
+        yield row["caption"], corner(out / path), row["split"] or "train"
+
+
 Other = Callable[[Path], Iterator[tuple[str, tuple[int, int, int], str]]]
 OTHERS: Mapping[str, Other] = {
     "sidecar": _sidecars,
@@ -109,6 +118,7 @@ OTHERS: Mapping[str, Other] = {
     "jsonl": _frame(lambda out: pd.read_json(out / "data.jsonl", lines=True, dtype=False)),
     "parquet": _frame(lambda out: pd.read_parquet(out / "data.parquet")),
     "conversations": _conversations,
+    "messages": _messages,
 }
 
 

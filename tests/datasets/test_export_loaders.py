@@ -316,7 +316,7 @@ def read_again(out: Path, format: str, source: Path) -> Iterator[SourcePair]:
 
 
 #: Formats whose rows may have different columns.
-UNPACKED = ("jsonl", "coco", "conversations")
+UNPACKED = ("jsonl", "coco", "conversations", "messages")
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -179,7 +179,7 @@ def test_llava_conversations_are_read(tmp_path: Path) -> None:
     ]  # fmt: skip
     pairs, reader = read(write(tmp_path / "llava.json", json.dumps(rows)))
     assert [(p.id, p.caption, p.image_path.name) for p in pairs] == [
-        ("1", "A dog.", "a.jpg"), ("2#0", "A cat.", "b.jpg"), ("2#1", "A bed.", "b.jpg"),
+        ("1", "A dog.", "a.jpg"), ("2", "A cat.", "b.jpg"),
     ]  # fmt: skip
     assert pairs[0].extra["conversations"] == rows[0]["conversations"], "nothing is lost"
     assert [p.row for p in reader.problems] == [3, 4, 5]
@@ -191,7 +191,7 @@ def test_llava_conversations_are_read(tmp_path: Path) -> None:
 
 def conversations() -> datasets.Dataset:
     """The format of TRL's documentation for training with images."""
-    ask = [{"type": "image", "text": None}, {"type": "text", "text": "What colour?"}]
+    ask = [{"type": "image", "text": None}, {"type": "text", "text": "What is shown?"}]
     rows = [
         {
             "images": [Image.new("RGB", (8, 8), COLOURS[name])] * count,

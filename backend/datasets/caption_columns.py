@@ -1,0 +1,159 @@
+"""How the caption column of a table is read: texts, or lists, whose form its first rows decide."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from backend.datasets.caption_lists import form_of, form_of_column
+from backend.datasets.caption_texts import TextList, captions_of_parts, listed_captions, text_parts
+from backend.datasets.cells import BadCell, trim
+from backend.datasets.columns import Columns
+from backend.datasets.read_options import FORMS, ListForm, ReadOptions, where_to_state
+from backend.errors import DatasetFormatError
+
+Row = Mapping[str, Any]
+#: A list of so many texts can contradict the form of its column: a shorter one may be both.
+_CLEAR_TEXTS = 4
+#: Columns that may have the text of tokens in another.
+_TEXTS = ("raw", "sentence", "sentences", "caption", "captions", "text", "texts")
+_PER_FORM: dict[ListForm, str] = {
+    "captions": "each text is a caption",
+    "tokens": "the tokens of each are joined into one caption",
+    "tags": "the tags of each are one caption",
+}
+
+
+@dataclass(frozen=True)
+class CaptionColumn:
+    """`form`: what its lists of texts are; `is_stated`: by the user. `has_written_lists`: its texts
+    are lists that were written as text."""
+
+    name: str
+    language: str | None = None
+    form: ListForm = "captions"
+    is_stated: bool = False
+    has_written_lists: bool = False
+
+    def captions(self, row: Row) -> tuple[list[str], bool]:
+        """The captions of a row, and whether it may have several. Raises BadCell, which names the
+        column."""
+        try:
+            return self._captions(row.get(self.name))
+        except BadCell as problem:
+            raise BadCell(f"The column '{trim(self.name)}': {problem}") from problem
+
+    def _captions(self, cell: Any) -> tuple[list[str], bool]:
+        if self.has_written_lists and isinstance(cell, str):
+            cell = listed_captions(cell) or cell
+        parts = text_parts(cell, self.language)
+        lists = [part for part in parts if isinstance(part, TextList)]
+        if not self.is_stated:
+            for texts in lists:
+                self._check(texts)
+        captions = captions_of_parts(parts, self.form)
+        is_one = len(lists) == len(parts) == 1 and not any(isinstance(c, list) for c in cell)
+        is_joined = is_one and (lists[0].form or self.form) != "captions"
+        return captions, len(captions) > 1 or (isinstance(cell, list) and not is_joined)
+
+    def _check(self, texts: TextList) -> None:
+        """Raises BadCell for a list that is clearly something else than those of its column."""
+        if texts.form is not None or len(texts.texts) < _CLEAR_TEXTS:
+            return
+        form = form_of(texts.texts)
+        if form not in (None, self.form):
+            raise BadCell(
+                f"this list looks like {form} ({_some(texts.texts)}), those of the other rows like "
+                f"{self.form}. State what all are, or correct this row"
+            )
+
+
+def caption_column(
+    rows: Sequence[Row], columns: Columns, file: str, options: ReadOptions, exact: bool,
+    forms: dict[str, ListForm], note: Callable[[str], None],
+) -> tuple[Columns, CaptionColumn]:  # fmt: skip
+    """How the captions of a table are read, by its first rows: the columns, among them another of
+    the captions where the detected one has the tokens of that, and the reading of the column.
+
+    `exact`: the table was written by this program, and holds texts. `forms`: what lists are in
+    earlier tables of the dataset, by column, to which those of this one are added. `note` is called
+    with what was understood. Raises DatasetFormatError if the form of the lists is open.
+    """
+    column = CaptionColumn(columns.caption, options.language, options.lists or "captions",
+                           is_stated=options.lists is not None)  # fmt: skip
+    if exact:
+        return columns, column
+    if _are_written_lists(row.get(columns.caption) for row in rows):
+        note(f"'{file}': texts in '{column.name}' that are written as lists are read as lists.")
+        column = replace(column, has_written_lists=True)
+    lists = _lists(rows, column)
+    form = options.lists or form_of_column(lists, column.name) or forms.get(column.name)
+    if form == "tokens" and options.caption_column is None:
+        for other in _other_columns(rows, column.name):
+            note(f"'{file}': '{column.name}' holds tokens; captions are read from '{other}'.")
+            columns = replace(columns, caption=other)
+            options = options.model_copy(update={"caption_column": other})
+            return caption_column(rows, columns, file, options, exact, forms, note)
+    if form is None:
+        raise _open_form(lists, column.name, file)
+    if any(len(texts) > 1 for texts in lists):
+        forms[column.name] = form
+        note(
+            f"'{file}': lists in '{column.name}' are read as {form}: {_PER_FORM[form]}"
+            + ("." if options.lists else " (if they are something else, state what).")
+        )
+    return columns, replace(column, form=form)
+
+
+def _lists(rows: Iterable[Row], column: CaptionColumn) -> list[tuple[str, ...]]:
+    """The lists of texts in the column, but those whose field says what they are."""
+    lists = []
+    for row in rows:
+        cell = row.get(column.name)
+        if column.has_written_lists and isinstance(cell, str):
+            cell = listed_captions(cell)
+        try:
+            parts = text_parts(cell, column.language)
+        except BadCell:
+            continue  # it is reported when the row is read
+        lists += [p.texts for p in parts if isinstance(p, TextList) and p.form is None]
+    return lists
+
+
+def _other_columns(rows: Sequence[Row], name: str) -> list[str]:
+    """Columns named like captions that have the text from which the tokens were cut."""
+    names = dict.fromkeys(key for row in rows for key in row)
+    usual = {key.strip().lower(): key for key in names if key != name}
+    others = [usual[each] for each in _TEXTS if each in usual]
+    return [other for other in others if _has_texts(rows, other)]
+
+
+def _has_texts(rows: Sequence[Row], name: str) -> bool:
+    cells = [cell for row in rows if (cell := row.get(name)) not in (None, "", [])]
+    lists = _lists(rows, CaptionColumn(name))
+    is_text = all(isinstance(cell, str | list) for cell in cells)
+    return bool(cells) and is_text and form_of_column(lists, name) == "captions"
+
+
+def _open_form(lists: Sequence[Sequence[str]], name: str, file: str) -> DatasetFormatError:
+    by_form = {form: [ls for ls in lists if form_of(ls) == form] for form in FORMS}
+    looks = [f"{len(ls):,} look like {form} ({_some(ls[0])})" for form, ls in by_form.items() if ls]
+    example = _some(max(lists, key=len))
+    kinds = "; ".join(looks) if looks else f"such as {example}"
+    return DatasetFormatError(
+        f"'{file}': the column '{trim(name)}' holds lists, {kinds}. Are their texts several "
+        "captions of a picture, or the tokens or the tags of one caption? Say which, and import "
+        "again.",
+        terminal="State it with --lists captions, --lists tokens or --lists tags.",
+        page=where_to_state("lists")["page"],
+    )
+
+
+def _some(texts: Sequence[str]) -> str:
+    more = ", …" if len(texts) > 5 else ""
+    return "[" + ", ".join(f"'{trim(text, 40)}'" for text in texts[:5]) + more + "]"
+
+
+def _are_written_lists(cells: Iterable[Any]) -> bool:
+    """Whether all cells of a column that hold something are lists written as text."""
+    texts = [cell for cell in cells if cell not in (None, "")]
+    return bool(texts) and all(isinstance(cell, str) and listed_captions(cell) for cell in texts)

@@ -1,0 +1,314 @@
+"""Rows that are conversations about their pictures: which texts are questions, and which of the
+answers are captions.
+
+* Turns (`conversations` of LLaVA, `messages` of OpenAI and TRL), also as JSON text or as columns of
+  a struct; `texts` of FineVision and The Cauldron and lists of questions with their answers.
+* Columns: `question` and `answer`, swift's `query` and `response`, TRL's `prompt` and `completion`.
+* Of several pictures, each belongs to the turn with its mark.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from backend.datasets.cells import EmbeddedImage, trim
+from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES
+from backend.datasets.questions import PICTURE_MARK, asks_for_description
+from backend.datasets.text_files import LONGEST_LINE
+
+#: Columns with turns, and with lists of questions and answers.
+_TURNS = ("conversations", "conversation", "messages", "texts", "qa", "qas", "qa_pairs", "dialog")
+_ASSISTANTS = ("assistant", "gpt", "model", "bot", "chatgpt")
+#: Turns that are neither question nor answer.
+_ASIDES = ("system", "tool", "function", "function_call", "observation")
+_QUESTIONS = ("prompt", "query", "question", "instruction", "user", "human")
+_ANSWERS = (
+    "completion", "chosen", "response", "answer", "answers", "output", "assistant", "gpt",
+    "multiple_choice_answer",
+)  # fmt: skip
+#: Columns with the answers from which one is to be chosen.
+_CHOICES = ("choices", "options", "candidates", "multiple_choices")
+#: Types of the parts of a turn that are pictures.
+PICTURE_PARTS = ("image", "image_url", "input_image")
+#: What stands in a text for a picture among the parts of its turn.
+MARK = "<image>"
+#: The column of a pair that says which turns of its row are captions, by number from 0.
+CAPTION_TURNS = "caption_turns"
+_LONGEST_JSON = LONGEST_LINE
+
+
+class NoPair(ValueError):
+    """Raised if a row is not one image with a text; the message says why."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """`source`: as the row has it; an empty one if the row has it as columns."""
+
+    speaker: str
+    text: str
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_answer(self) -> bool:
+        return self.speaker in _ASSISTANTS
+
+    @property
+    def is_question(self) -> bool:
+        return not self.is_answer and self.speaker not in _ASIDES
+
+    @property
+    def marks(self) -> int:
+        """How many pictures it shows."""
+        return self.text.lower().count(MARK)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A question with its answer; `place`: the number of the answer's turn; `start`: of the first
+    turn of the question."""
+
+    question: str
+    answer: str
+    start: int
+    place: int
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """`column`: of the turns; "" if they are columns of the row."""
+
+    column: str
+    turns: tuple[Turn, ...]
+    has_choices: bool = False
+
+    def exchanges(self) -> list[Exchange]:
+        """In order. Several answers in a row are to the same question."""
+        exchanges, places, question = list[Exchange](), list[int](), ""
+        for place, turn in enumerate(self.turns):
+            if turn.is_question:
+                places.append(place)
+            elif turn.is_answer:
+                if places:
+                    question = "\n".join(self.turns[number].text for number in places)
+                start = places[0] if places else place
+                exchanges.append(Exchange(question, turn.text, start, place))
+                places = []
+        return exchanges
+
+
+@dataclass
+class AnswerRule:
+    """Which answers are captions: those whose question asks for a description, all, or those whose
+    question holds a text. Counts the others."""
+
+    takes_all: bool = False
+    question: str | None = None
+    left_out: int = 0
+    example: Exchange | None = None
+
+    def captions(self, conversation: Conversation) -> list[Exchange]:
+        """The exchanges whose answers are captions."""
+        exchanges = conversation.exchanges()
+        captions = [each for each in exchanges if self._takes(each, conversation.has_choices)]
+        others = [each for each in exchanges if each not in captions]
+        if others:
+            self.left_out += len(others)
+            self.example = self.example or others[0]
+        return captions
+
+    def _takes(self, exchange: Exchange, has_choices: bool) -> bool:
+        if self.takes_all:
+            return True
+        if self.question:
+            return self.question.casefold() in exchange.question.casefold()
+        return not has_choices and asks_for_description(exchange.question)
+
+    def note(self, file: str) -> str:
+        """What was left out of a table, for the user; "" for nothing."""
+        if self.example is None:
+            return ""
+        question, answer = _shorten(self.example.question), _shorten(self.example.answer)
+        return (
+            f"'{file}': {self.left_out:,} answers are no captions, because their questions ask for "
+            f"no description of the picture, such as “{answer}” to “{question}”. All answers are "
+            "imported with --answers all, those to other questions with --question TEXT (fields of "
+            "the same names under Options of Add data)."
+        )
+
+
+def _shorten(text: str) -> str:
+    plain = " ".join(PICTURE_MARK.sub(" ", text).split())
+    return trim(plain, 80) + ("…" if len(plain) > 80 else "")
+
+
+def conversation_in(values: Mapping[str, Any]) -> Conversation | None:
+    """The conversation of a row; None if it has none. Raises NoPair for a turn without a text."""
+    has_choices = any(values.get(name) for name in _CHOICES)
+    for name in _TURNS:
+        turns = turns_of(values.get(name))
+        if turns:
+            return Conversation(name, tuple(turns), has_choices)
+    if any(isinstance(values.get(name), str) for name in CAPTION_NAMES):
+        return None
+    questions, answers = values.get("questions"), values.get("answers")
+    if isinstance(questions, list) and isinstance(answers, list) and len(questions) == len(answers):
+        both = zip(questions, answers, strict=True)
+        turns = turns_of([{"question": question, "answer": answer} for question, answer in both])
+        return Conversation("", tuple(turns), has_choices) if turns else None
+    question = next((name for name in _QUESTIONS if values.get(name) is not None), "")
+    answer = next((name for name in _ANSWERS if values.get(name) is not None), "")
+    if not question or not answer:
+        return None
+    asking = turns_of(values[question])
+    if not asking:
+        text = values[question] if isinstance(values[question], str) else ""
+        more = values.get("input") if question == "instruction" else ""
+        asking = [Turn("user", "\n".join(t for t in (text, more) if isinstance(t, str) and t))]
+    answering = turns_of(values[answer]) or list(_answers(values, answer))
+    return Conversation("", (*asking, *answering), has_choices) if answering else None
+
+
+def _answers(values: Mapping[str, Any], name: str) -> Iterator[Turn]:
+    """The answers in a column: a text, a list of texts or of VQA's records, the number of one of
+    the choices."""
+    value = values[name]
+    choices = next((values[each] for each in _CHOICES if values.get(each)), None)
+    if isinstance(value, int) and not isinstance(value, bool):
+        is_place = isinstance(choices, list) and 0 <= value < len(choices)
+        value = str(choices[value]) if choices and is_place else str(value)
+    for each in value if isinstance(value, list) else [value]:
+        text = each.get("answer") if isinstance(each, dict) else each
+        if isinstance(text, str) and not isinstance(text, EmbeddedImage):
+            yield Turn("assistant", text)
+
+
+def turns_of(value: Any) -> list[Turn]:
+    """The turns of a cell; none if it holds something else. Raises NoPair."""
+    if isinstance(value, str) and value.lstrip().startswith("[") and len(value) <= _LONGEST_JSON:
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return []
+    if isinstance(value, dict) and value and all(isinstance(c, list) for c in value.values()):
+        lists = value.values()  # a struct of columns
+        value = [dict(zip(value, cells, strict=False)) for cells in zip(*lists, strict=False)]
+    if not isinstance(value, list) or not value or not all(isinstance(t, dict) for t in value):
+        return []
+    if all("role" in turn or "from" in turn for turn in value):
+        return [Turn(_speaker(turn), text_of_turn(turn), turn) for turn in value]
+    turns = list[Turn]()
+    for each in value:
+        question = next((each[n] for n in _QUESTIONS if isinstance(each.get(n), str)), None)
+        answer = next((each[n] for n in _ANSWERS if isinstance(each.get(n), str)), None)
+        if question is None or answer is None:
+            return []
+        turns += [Turn("user", question), Turn("assistant", answer)]
+    return turns
+
+
+def _speaker(turn: Mapping[str, Any]) -> str:
+    return str(turn.get("role") or turn.get("from") or "").strip().lower()
+
+
+def text_of_turn(turn: Mapping[str, Any]) -> str:
+    """The text of a turn, with the mark of a picture for each among its parts."""
+    content = turn.get("content", turn.get("value"))
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
+        texts = (part if isinstance(part, str) else _text_of_part(part) for part in content)
+        return "\n".join(text for text in texts if text is not None)
+    raise NoPair("A turn of the conversation holds neither text nor a list of parts.")
+
+
+def _text_of_part(part: Mapping[str, Any]) -> str | None:
+    if part.get("type") in PICTURE_PARTS:
+        return MARK
+    return part["text"] if isinstance(part.get("text"), str) else None
+
+
+def pairs_in(
+    values: dict[str, Any], conversation: Conversation, rule: AnswerRule
+) -> Iterator[tuple[Any, list[Exchange]]]:
+    """The pictures of the row, each with the exchanges whose answers are its captions. Raises
+    NoPair if it has none."""
+    if not conversation.exchanges():
+        column = conversation.column or "this row"
+        raise NoPair(f"The conversation in '{column}' holds no answer of an assistant.")
+    images = images_in(values)
+    captions = rule.captions(conversation)
+    if not captions:
+        question = _shorten(conversation.exchanges()[0].question)
+        raise NoPair(
+            f"No question of this row asks for a description of the picture: “{question}”. State "
+            "which questions do, or take all answers."
+        )
+    if len(images) <= 1:
+        yield single_image(images), captions
+        return
+    by_turn = _pictures_by_turn(conversation)
+    if sum(map(len, by_turn)) != len(images):
+        raise NoPair(f"This row shows {len(images)} images; a pair has one.")
+    for number, image in enumerate(images):
+        about = [each for each in captions if _picture_of(each, by_turn) == number]
+        if about:
+            yield image, about
+    if any(_picture_of(each, by_turn) is None for each in captions):
+        raise NoPair("An answer of this row is about several images; a pair has one.")
+
+
+def _pictures_by_turn(conversation: Conversation) -> list[range]:
+    """The numbers of the pictures that each turn shows."""
+    ranges, first = list[range](), 0
+    for turn in conversation.turns:
+        ranges.append(range(first, first + turn.marks))
+        first += turn.marks
+    return ranges
+
+
+def _picture_of(exchange: Exchange, by_turn: Sequence[range]) -> int | None:
+    """The picture that the question shows, or the only one so far; None if there are several."""
+    for turns in (by_turn[exchange.start : exchange.place], by_turn[: exchange.place]):
+        if pictures := [number for numbers in turns for number in numbers]:
+            return pictures[0] if len(pictures) == 1 else None
+    return None
+
+
+def images_in(values: Mapping[str, Any]) -> list[Any]:
+    """The images named by the row or, if there are none, by the parts of its turns."""
+    for name in ("images", "image"):
+        value = values.get(name)
+        if value is not None and value != []:
+            return [image_path(image) for image in (value if isinstance(value, list) else [value])]
+    for name in IMAGE_NAMES:
+        if isinstance(values.get(name), str) and values[name]:
+            return [values[name]]
+    turns = (turn for name in (*_TURNS, "prompt") for turn in turns_of(values.get(name)))
+    contents = (turn.source.get("content") for turn in turns)
+    parts = (part for content in contents if isinstance(content, list) for part in content)
+    dicts = (part for part in parts if isinstance(part, dict))
+    names = ("image", "image_url", "path", "source")
+    paths = (next((part[name] for name in names if part.get(name)), None) for part in dicts)
+    return [image_path(path) for path in paths if path]
+
+
+def image_path(value: Any) -> Any:
+    """The path of an image, or the picture itself as text, which may be in an object."""
+    if isinstance(value, dict):
+        names = ("path", "url", "file_name", "data")
+        value = next((value[name] for name in names if value.get(name)), "")
+    if isinstance(value, str) and value.startswith("file://"):
+        return type(value)(value.removeprefix("file://"))
+    return value
+
+
+def single_image(images: list[Any]) -> Any:
+    if not images:
+        raise NoPair("This row does not name an image.")
+    if len(images) > 1:
+        raise NoPair(f"This row shows {len(images)} images; a pair has one.")
+    return images[0]

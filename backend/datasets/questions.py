@@ -1,0 +1,130 @@
+"""Which question about a picture asks for a description of it, so that its answer is a caption.
+
+A question asks for one if it is empty but for the picture's mark, or if one of its sentences
+
+* asks to describe, caption or summarise, or for a caption, a description, a summary ("Write a
+  caption", "Caption:", "Provide a brief description", "Beschreibe das Bild", "请描述这张图片");
+* asks to explain, analyse, narrate, … the picture, its contents or the scene;
+* asks what the whole picture shows, or what is in it or happens in it ("What is shown in the
+  picture?", "What do you see?", "What is this?").
+
+It asks for none if it offers choices, wants one word, a letter, yes or no or one property (the
+colours, the mood), or if the sentence that speaks of a description begins as a question about it
+("Is this caption right?", "Which …").
+
+The rule knows words of English, German, French, Spanish, Italian, Portuguese, Dutch, Russian,
+Polish, Chinese, Japanese and Korean; questions in other languages are stated by the user.
+"""
+
+import re
+
+#: Where trainers put a picture, a film or a sound; "Picture 1:" is Qwen's.
+PICTURE_MARK = re.compile(
+    r"<\|?/?(?:image|img|video|audio|picture|imagehere|image_pad|vision_start|vision_end|"
+    r"image_placeholder|image_start|image_end)[ _-]?\d*\|?/?>|\[/?(?:img|image)\d*\]|"
+    r"picture \d+:",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^.?!。？！\n]+[.?!。？！]?")
+#: Words that begin a question about a description instead of asking for one, in any sentence.
+_ABOUT = re.compile(
+    r"(?:is|are|was(?! (?:ist|sieht|siehst|sehen|zeigt))|were|do|does|did|has|have|which|who|whose|"
+    r"why|when|where|how many|how much|based on the (?:\w+ )?(?:description|caption)|"
+    r"ist|sind|welche[rsn]?|wie viele|est-ce|quelle?s?|cuál(?:es)?|quale)\b"
+)
+_CLOSED = re.compile(
+    r"\b(?:yes or no|true or false|(?:one|single|1|two|few) words?\b|word or phrase|"
+    r"option'?s? letter|letter of|multiple[- ]choice|(?:choose|select|pick) (?:one|the|from|an?)|"
+    r"answer the (?:\w+ )?question|following (?:options|choices|captions|descriptions)|"
+    r"options?:|choices:|ja oder nein|oui ou non|sí o no|"
+    # One property of what is to be seen.
+    r"describe (?:the|its|his|her|their) (?:[\w']+ )?(?:colou?rs?|weather|mood|emotions?|"
+    r"expressions?|shapes?|position|location|relationships?|differences?|reasons?)\b"
+    r"(?! of the (?:image|picture)))|"
+    r"是或否|选项|选择"
+)
+_CHOICE = re.compile(r"(?:^|\s)\(?[A-Da-d][.):：]\s*\S")
+_DESCRIBE = re.compile(
+    # To describe, caption, summarise, in their imperatives, infinitives and polite forms.
+    r"\b(?:describe|describing|captions?(?! (?:is|are|say|read))|summari[sz]e|"
+    r"beschreib(?:e|t|en)?|décris|décrivez|décrire|describa|describir|describ[ií]|"
+    r"descrivi|descrivere|descriva|descreva|descrever|beschrijf|beschrijven|"
+    r"опиши(?:те)?|описать|opisz|opisać)\b|"
+    # A description, a caption and other names of one.
+    r"\b(?:description|depiction|alt[- ]?text|summary|rundown|synopsis|"
+    r"beschreibung|bildbeschreibung|bildunterschrift|légende|descripción|pie de foto|"
+    r"descrizione|didascalia|descrição|legenda|beschrijving|bijschrift|"
+    r"описание|подпись|opis|podpis)\b|"
+    r"描述|描写|描繪|说明|說明|説明|標題|标题|概述|キャプション|묘사|설명|캡션"
+)
+_PICTURE = (
+    r"(?:image|picture|photo(?:graph)?|pic|scene|snapshot|illustration|drawing|painting|figure|"
+    r"frame|artwork|visual|screenshot|shot)s?"
+)
+_WHOLE = (
+    r"(?:(?:in|of|on|by|about|within|from) )?"
+    rf"(?:(?:\w+ ){{0,3}}{_PICTURE}\b.*|here|there|it|this)?"
+)
+_EXPLAIN = re.compile(
+    r"\b(?:explain(?! (?:why|how|what|whether|if|your|the (?:reason|meaning)))|analy[sz]e|narrate|"
+    r"portray|depict|characteri[sz]e|clarify|examine|illustrate|elaborate|break down|walk through|"
+    r"details?|explanation|analysis|interpretation|account|narrative|overview|impression|report|"
+    r"(?:tell|talk|say)(?: \w+){0,2} about|write (?:\w+ ){1,3}(?:sentence|paragraph|story|title))\b"
+    rf".*\b(?:{_PICTURE}|contents?)\b"
+)
+_WHAT = re.compile(
+    r"what(?:'s| is| are| do| does| can| could| would| might)?(?: being)?(?: you| we| one)?"
+    r"(?: think| say)?(?: is| be)? ?"
+    r"(?:(?:clearly |mainly )?(?:shown?|depicted|displayed|visible|pictured|portrayed|illustrated|"
+    r"presented|happening|going on|taking place|see(?:n)?|observed?|notice)"
+    rf"(?: happening| going on| taking place)? ?{_WHOLE}"
+    rf"|(?:in|on|the (?:main )?(?:content|subject|theme|key elements|main elements)s?(?: of| in)) "
+    rf"(?:\w+ ){{0,3}}{_PICTURE}"
+    rf"|(?:the|this|that|your) (?:\w+ ){{0,2}}{_PICTURE} (?:show|depict|display|contain|about|of).*"
+    rf"|(?:this|it|that)(?: {_PICTURE})?(?: about| of| show| showing)?"
+    rf"|(?:a|the) (?:\w+ ){{0,2}}(?:caption|description|title) (?:for|of) .*)"
+)
+_POLITE = re.compile(
+    r"(?:please )?(?:(?:can|could|would|will) you )?(?:please )?"
+    r"(?:tell me |let me know |say )(?=what)"
+)
+#: Longer questions hold a text of their own; what they ask is at their beginning.
+_READ = 4000
+_WHAT_ELSEWHERE = re.compile(
+    r"was (?:ist|sieht man|siehst du|sehen sie|zeigt)\b.*\b(?:bild|foto|hier)\b|"
+    r"(?:que voi[st]|que montre|qu'y a-t-il)\b.*\b(?:image|photo)\b|"
+    r"qué (?:se ve|hay|muestra|ves)\b.*\b(?:imagen|foto)\b|"
+    r"cosa (?:c'è|mostra|vedi|si vede)\b.*\b(?:immagine|foto)\b|"
+    r"o que (?:há|mostra|se vê|você vê)\b.*\b(?:imagem|foto)\b|"
+    r"что .*(?:изображен|на (?:картинке|фото|изображении))|"
+    r"(?:图|画|照片).*(?:什么|甚麼)|(?:画像|写真|絵).*(?:何が|なに)|(?:이미지|사진).*(?:무엇|뭐)"
+)
+
+
+def asks_for_description(question: str) -> bool:
+    """Whether the answer to the question describes the picture.
+
+    >>> asks_for_description("<image>\\nWhat is shown in the picture?")
+    True
+    >>> asks_for_description("How many dogs are there?"), asks_for_description("Is it a photo?")
+    (False, False)
+    """
+    text = PICTURE_MARK.sub(" ", question[:_READ]).replace("_", " ").strip()
+    if not any(letter.isalnum() for letter in text):
+        return True
+    plain = " ".join(text.lower().replace("’", "'").split())
+    if _CLOSED.search(plain) or len(_CHOICE.findall(text)) > 1:
+        return False
+    sentences = (s.strip().rstrip(".?!。？！ ") for s in _SENTENCE.findall(text.lower()))
+    return any(map(_asks, sentences))
+
+
+def _asks(sentence: str) -> bool:
+    sentence = _POLITE.sub("", " ".join(sentence.replace("’", "'").split()))
+    if _ABOUT.match(sentence):
+        return False
+    if sentence.startswith(("what", "how")):
+        return _WHAT.fullmatch(sentence) is not None or (
+            sentence.startswith("how would you") and "describe" in sentence
+        )
+    return any(rule.search(sentence) for rule in (_DESCRIBE, _EXPLAIN, _WHAT_ELSEWHERE))

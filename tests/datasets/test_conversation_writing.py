@@ -1,0 +1,157 @@
+"""Exported conversations: the turns of the source, with the caption that was corrected."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from backend.datasets.export_row import CaptionPair, ExportRow
+from backend.datasets.writing import write_dataset
+from tests.datasets.folders import read
+from tests.datasets.test_conversations import DESCRIBE, TURNS, lines, llava, openai
+
+FORMATS = ("conversations", "messages")
+RIGHT = "A blue square."
+#: The question where the source has none.
+ANYWAY = "<image>\nDescribe the image in one sentence."
+
+
+def export(folder: Path, format: str, row: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
+    """The lines that are written of the source's row, whose first caption was corrected; imported
+    again, they are the same pairs."""
+    pairs, reader = lines(folder / "source", [{"id": "7", **row}], **options)
+    rows = [ExportRow(p.id, p.image_path, p.caption, p.caption, extra=p.extra) for p in pairs]
+    rows[0] = replace(rows[0], caption=RIGHT)
+    out = folder / "out"
+    write_dataset(rows, out, format=format, card="", source_root=reader.root)
+    again, reader = read(out / "data.jsonl", image_root=folder)
+    assert [(p.id, p.caption, p.image_path.name) for p in again] == [
+        (r.id, r.caption, r.image_path.name) for r in rows
+    ]
+    assert reader.problems == []
+    return [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]
+
+
+def turns_of(line: dict[str, Any], format: str) -> list[tuple[str, str]]:
+    if format == "messages":
+        return [(turn["role"], turn["content"]) for turn in line["messages"]]
+    roles = {"human": "user", "gpt": "assistant"}
+    return [(roles.get(t["from"], t["from"]), t["value"]) for t in line["conversations"]]
+
+
+def with_answers(*answers: str) -> list[tuple[str, str]]:
+    questions = [question for question, _ in TURNS]
+    return [turn for question, answer in zip(questions, answers, strict=True)
+            for turn in (("user", question), ("assistant", answer))]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"conversations": llava(TURNS)},
+        {"messages": openai(TURNS)},
+        {"messages": json.dumps(openai(TURNS))},
+        {"texts": [{"user": question, "assistant": answer} for question, answer in TURNS]},
+    ],
+    ids=["conversations", "messages", "json", "texts"],
+)
+def test_the_turns_of_the_source_are_written_again(
+    tmp_path: Path, format: str, row: dict[str, Any]
+) -> None:
+    (line,) = export(tmp_path, format, row)
+    assert turns_of(line, format) == with_answers(RIGHT, "No.", "2")
+    assert (line["caption"], line["original_caption"]) == (RIGHT, "A red square.")
+    columns = {"conversations", "messages", "texts", "caption_turns"} & line.keys()
+    assert columns == {format}, "nothing holds the old caption"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    ("row", "question"),
+    [
+        ({"query": "<image>What do you see?", "response": "Red."}, "<image>What do you see?"),
+        ({"question": "Describe it.", "answer": "Red."}, "<image>\nDescribe it."),
+        ({"caption": "Red."}, ANYWAY),
+        ({"caption": "Red.", "messages": "no turns"}, ANYWAY),
+        ({"messages": [{"role": "assistant", "content": "Red."}]}, "<image>"),
+    ],
+)  # fmt: skip
+def test_each_row_has_its_question(
+    tmp_path: Path, format: str, row: dict[str, Any], question: str
+) -> None:
+    (line,) = export(tmp_path, format, row)
+    assert turns_of(line, format) == [("user", question), ("assistant", RIGHT)]
+    if row.get("messages") == "no turns":
+        assert "no turns" in line.values(), "a column of the format's name is called otherwise"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_captions_of_one_conversation_are_rows_of_their_own(tmp_path: Path, format: str) -> None:
+    turns = [*TURNS, ("Describe it in detail.", "A large red square.")]
+    first, second = export(tmp_path, format, {"conversations": llava(turns)})
+    assert turns_of(first, format) == with_answers(RIGHT, "No.", "2")
+    assert turns_of(second, format) == [
+        ("user", "<image>\nDescribe it in detail."), ("assistant", "A large red square."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_answer_is_written_twice_if_all_are_captions(tmp_path: Path, format: str) -> None:
+    every = export(tmp_path, format, {"conversations": llava(TURNS)}, answers="all")
+    assert [turns_of(line, format)[-1][1] for line in every] == [RIGHT, "No.", "2"]
+    assert {len(turns_of(line, format)) for line in every} == {2}
+    assert all(turns_of(line, format)[0][1].count("<image>") == 1 for line in every)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_each_picture_keeps_its_own_turns(tmp_path: Path, format: str) -> None:
+    turns = [(DESCRIBE, "A red square."), ("<image>\nDescribe this one.", "Green.")]
+    row = {"images": ["a.png", "b.png"], "conversations": llava(turns)}
+    first, second = export(tmp_path, format, row)
+    assert turns_of(first, format) == [("user", DESCRIBE), ("assistant", RIGHT)]
+    assert turns_of(second, format) == [
+        ("user", "<image>\nDescribe this one."), ("assistant", "Green."),
+    ]  # fmt: skip
+
+
+def test_parts_of_turns_stay_parts_without_other_paths(tmp_path: Path) -> None:
+    turns = [
+        {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
+        {"role": "user", "content": [{"type": "image", "image": "a.png"},
+                                     {"type": "text", "text": "Describe it."}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Red."}], "weight": 1},
+    ]  # fmt: skip
+    (line,) = export(tmp_path, "messages", {"messages": turns})
+    assert line["messages"] == [
+        turns[0],
+        {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Describe it."}]},
+        {"role": "assistant", "content": [{"type": "text", "text": RIGHT}], "weight": 1},
+    ]
+    assert len(line["images"]) == 1
+
+
+def test_llava_turns_keep_their_other_fields(tmp_path: Path) -> None:
+    turns = llava(TURNS)
+    turns[1]["loss"] = "1"
+    (line,) = export(tmp_path, "conversations", {"conversations": turns})
+    assert line["conversations"][1] == {"from": "gpt", "value": RIGHT, "loss": "1"}
+
+
+def test_preferences_ask_the_question_of_the_source(tmp_path: Path) -> None:
+    source = [{"query": "<image>What is shown?", "response": "Red."}, {"caption": "Blue."}]
+    pairs, reader = lines(tmp_path / "source", source)
+    rows = [
+        ExportRow(p.id, p.image_path, p.caption, p.caption, extra=p.extra,
+                  pairs=(CaptionPair(RIGHT, p.caption),))
+        for p in pairs
+    ]  # fmt: skip
+    out = tmp_path / "out"
+    write_dataset(rows, out, format="preference", card="", source_root=reader.root)
+    prompts = pq.read_table(out / "train.parquet").column("prompt").to_pylist()
+    assert [prompt[0]["content"][1]["text"] for prompt in prompts] == [
+        "What is shown?", "Describe the image.",
+    ]  # fmt: skip
