@@ -40,6 +40,7 @@ from backend.datasets.cells import (
 from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_columns, usual_name
 from backend.datasets.containers import ImageFile, file_of, is_there, relative_name, with_proof
 from backend.datasets.daemon_pool import DaemonPool
+from backend.datasets.energon import energon_folder, sample_choice
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
@@ -47,6 +48,7 @@ from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
 from backend.datasets.read_options import DETECTED, SHARDS, SOURCES, ReadOptions
 from backend.datasets.regular_files import typed_path
+from backend.datasets.sample_fields import SampleChoice
 from backend.datasets.shards import tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.source_tables import (
@@ -54,7 +56,7 @@ from backend.datasets.source_tables import (
     image_folders,
     not_a_table,
     root_of,
-    splits_below,
+    table_alone,
     tables_of,
 )
 from backend.datasets.splits import split_of_shard
@@ -219,13 +221,14 @@ class DatasetReader:
     def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
         hub_datasets.check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
-        rows = self._rows(table, name, ours)
+        choice = sample_choice(table, self.source.energon, self.options)
+        rows = self._rows(table, name, ours, choice)
         if ours:
             rows = (
                 row if row.values is None else replace(row, values=_as_exported(table, row.values))
                 for row in rows
             )
-        rows = plain_rows(rows, self.options.caption_column)
+        rows = plain_rows(rows, choice.captions or None)
         folders = image_folders(table, self.root, self.options.image_root is not None)
         paths = ImagePaths(
             self.root, folders, lambda note: self._note(f"'{name}': {note}"),
@@ -235,7 +238,7 @@ class DatasetReader:
         # is reported for that row.
         head = _head_of(rows)
         good = [row.values for row in head if row.values is not None]
-        columns = self._columns_of(good, name) if good else None
+        columns = self._columns_of(good, name, choice.captions) if good else None
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
@@ -247,7 +250,7 @@ class DatasetReader:
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
-            columns = columns or self._columns_of([row.values], name)
+            columns = columns or self._columns_of([row.values], name, choice.captions)
             try:
                 yield from self._pairs_of(row, columns, table, name, paths)
             except BadCell as problem:
@@ -255,11 +258,11 @@ class DatasetReader:
             except Exception as problem:  # of any type: the other rows must still be read
                 message = f"This row cannot be read: {problem or type(problem).__name__}."
                 self._report(name, row.number, "unusable row", message)
-        if columns is None:
+        if columns is None and not choice.excluded:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
 
-    def _rows(self, table: Path, name: str, ours: bool) -> Iterator[TableRow]:
+    def _rows(self, table: Path, name: str, ours: bool, choice: SampleChoice) -> Iterator[TableRow]:
         known_name = known_encoding(self.options.encoding) if self.options.encoding else None
 
         def read_as(encoding: str) -> None:
@@ -275,7 +278,7 @@ class DatasetReader:
             return sidecar_rows(table, texts, self.options.uncaptioned)
         ending = table.suffix.lower()
         if ending == ".tar":
-            return tar_rows(table, texts, self.folders)
+            return tar_rows(table, texts, self.folders, choice)
         if ending == ".zip":
             delimiter = self.options.delimiter
             return zip_rows(table, known_name, delimiter, self._note, self.folders, texts)
@@ -288,9 +291,9 @@ class DatasetReader:
             table, encoding.name if encoding else None, self.options.delimiter, self.folders
         )
 
-    def _columns_of(self, rows: list[dict[str, Any]], name: str) -> Columns:
-        """Detect the role of each column; a column with repeated values is used for ids only if
-        requested."""
+    def _columns_of(self, rows: list[dict[str, Any]], name: str, caption_column: str) -> Columns:
+        """Detect the role of each column; `caption_column`: "" to detect it. A column with repeated
+        values is used for ids only if requested."""
         names = list(dict.fromkeys(key for row in rows for key in row))
         picture_columns = {
             key for row in rows for key, value in row.items() if isinstance(value, EmbeddedImage)
@@ -299,7 +302,7 @@ class DatasetReader:
         if options.uncaptioned and not usual_name(names, CAPTION_NAMES):
             names.append("caption")  # a column without a text
         columns = find_columns(
-            names, name, options.image_column, options.caption_column, options.id_column,
+            names, name, options.image_column, caption_column or None, options.id_column,
             options.split_column, options.writer_column, picture_columns,
         )  # fmt: skip
         if options.image_column is None and columns.image not in picture_columns:
@@ -438,11 +441,13 @@ def read_dataset(
             )
         source, root = SourceTables([path]), path
     elif path.is_dir():
-        source, root = tables_of(path, options.subset, options.uncaptioned), path
+        energon = energon_folder(path, options)
+        source = tables_of(path, options.subset, options.uncaptioned, energon)
+        root = path
     elif path.suffix.lower() not in (*SOURCES, *table_readers()):
         raise UnsupportedFormat(not_a_table(path))
     else:
-        source, root = SourceTables([path], splits_below(path.parent, [path])), root_of(path)
+        source, root = table_alone(path, options), root_of(path)
     if options.image_root is not None:
         root = typed_path(options.image_root)
         if not os.path.isdir(root):

@@ -26,6 +26,7 @@ from backend.datasets.export_row import MARK
 from backend.datasets.images import opened_image
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import read_within
+from backend.datasets.sample_fields import NAMED_LIKE_CAPTIONS
 from backend.datasets.splits import SplitFolders
 from backend.errors import DatasetFormatError, ImageError
 from db.texts import compose, is_blank
@@ -113,9 +114,13 @@ _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 
 def has_sidecars(folder: Path) -> bool:
     """Whether the folder contains an image with a sidecar caption."""
-    return any(
-        owners_of(names, CAPTIONS) or owners_of(names, (".json",)) for _, names in _folders(folder)
-    )
+    return any(_captions_of(names) or owners_of(names, (".json",)) for _, names in _folders(folder))
+
+
+def _captions_of(names: Iterable[str]) -> dict[str, list[str]]:
+    """The pictures of each caption in a folder; other endings count only where there is none of the
+    usual ones."""
+    return owners_of(names, CAPTIONS) or owners_of(names, NAMED_LIKE_CAPTIONS)
 
 
 def has_images(folder: Path) -> bool:
@@ -133,7 +138,7 @@ def sidecar_rows(
     splits = _splits(folder)
     for place, names in _folders(folder):
         split = splits.of(place.relative_to(folder))
-        captions, metadata = owners_of(names, CAPTIONS), owners_of(names, (".json",))
+        captions, metadata = _captions_of(names), owners_of(names, (".json",))
         beside = {name: ([], []) for name in sorted(filter(_is_image, names))}
         for kind, owners in enumerate((captions, metadata)):
             for text, pictures in owners.items():

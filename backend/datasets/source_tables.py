@@ -14,6 +14,7 @@ from pathlib import Path
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
 from backend.datasets.cells import trim
+from backend.datasets.energon import EnergonFolder, energon_folder, energon_shards
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.read_options import (
@@ -22,6 +23,7 @@ from backend.datasets.read_options import (
     TICKS,
     UNCAPTIONED,
     UNREADABLE_PICTURES,
+    ReadOptions,
     is_hidden,
 )
 from backend.datasets.regular_files import open_regular
@@ -107,15 +109,23 @@ METADATA = (
 )  # fmt: skip
 
 
-def tables_of(folder: Path, subset: str | None, may_lack_captions: bool = False) -> SourceTables:
+def tables_of(
+    folder: Path,
+    subset: str | None,
+    may_lack_captions: bool = False,
+    energon: EnergonFolder | None = None,
+) -> SourceTables:
     """The tables to read from a folder, by its content; `may_lack_captions`: pictures alone will
-    do. Raises DatasetFormatError if there are none, naming what there is."""
+    do; `energon`: what Energon's folder says. Raises DatasetFormatError if there are none, naming
+    what there is."""
     # MM-IMDb has its films in a folder, which is treated as the table.
     films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
     if films is not None:
         return SourceTables([films])
     if split_of := saved_tables(folder):
         return SourceTables(list(split_of), split_of)
+    if energon is not None and (tars := energon_shards(folder)):
+        return _energon_tables(energon, tars)
     ours = (folder / MARK).is_file() and subset is None
     if not ours and (hub_tables := hub_datasets.listed_files(folder, subset)) is not None:
         return hub_tables
@@ -142,6 +152,27 @@ def tables_of(folder: Path, subset: str | None, may_lack_captions: bool = False)
             f"captions: tick “{TICKS[UNCAPTIONED]}”.",
         }
     raise DatasetFormatError(not_a_dataset(folder), **advice)
+
+
+def _energon_tables(energon: EnergonFolder, tars: list[Path]) -> SourceTables:
+    """The shards that it does not leave out. Raises DatasetFormatError if that is all of them."""
+    tables = [tar for tar in tars if energon.name_of(tar) not in energon.excluded_shards]
+    if not tables:
+        raise DatasetFormatError(f"No shard is left. {' '.join(energon.notes)}")
+    splits = {tar: split for tar in tables if (split := energon.split_of(tar))}
+    if not energon.splits:
+        splits = splits_below(energon.root, tables)
+    return SourceTables(tables, splits, energon.notes, energon)
+
+
+def table_alone(path: Path, options: ReadOptions) -> SourceTables:
+    """A table that is given by itself; of a shard, with what Energon's folder above it says."""
+    energon = energon_folder(path, options) if path.suffix.lower() == ".tar" else None
+    if energon is None:
+        return SourceTables([path], splits_below(path.parent, [path]))
+    splits = {path: split} if (split := energon.split_of(path)) else {}
+    splits = splits or splits_below(path.parent, [path])
+    return SourceTables([path], splits, energon.notes, energon)
 
 
 def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:
