@@ -86,7 +86,7 @@ class SplitsByPicture:
     def add(self, picture: str, split: str, pair: int = 0) -> None:
         self._database.execute("INSERT INTO places VALUES (?, ?, ?)", (picture, split, pair))
 
-    def shared(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def find_shared(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Each picture in several splits, with their names."""
         rows = self._database.execute(
             "SELECT picture, split FROM places GROUP BY picture, split ORDER BY picture, split"
@@ -96,7 +96,7 @@ class SplitsByPicture:
             if len(splits) > 1:
                 yield picture, splits
 
-    def pairs(self) -> Iterator[int]:
+    def find_pairs(self) -> Iterator[int]:
         """The pairs of these pictures."""
         rows = self._database.execute(
             "SELECT pair FROM places WHERE picture IN (SELECT picture FROM places "

@@ -44,14 +44,14 @@ class SharedPictures:
 def shared_pictures(store: Store, dataset_id: int, is_exported: bool = False) -> SharedPictures:
     """`is_exported`: only of pairs that an export writes, unless its options say otherwise."""
     with _places(store, dataset_id, is_exported) as places:
-        counts = Counter(" and ".join(splits) for _, splits in places.shared())
+        counts = Counter(" and ".join(splits) for _, splits in places.find_shared())
     return SharedPictures(dict(counts))
 
 
 def pairs_of_shared_pictures(store: Store, dataset_id: int) -> frozenset[int]:
     """The ids of the pairs whose picture is in several splits."""
     with _places(store, dataset_id) as places:
-        return frozenset(places.pairs())
+        return frozenset(places.find_pairs())
 
 
 @contextmanager
@@ -91,7 +91,7 @@ class ExportSplits:
     @property
     def shared(self) -> int:
         """Pictures that are written in several splits."""
-        return sum(1 for _ in self._several.shared()) if self._several is not None else 0
+        return sum(1 for _ in self._several.find_shared()) if self._several is not None else 0
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def export_splits(store: Store, dataset_id: int, keep_together: bool) -> Iterato
         else:
             target = stack.enter_context(closing(Names()))
             with _places(store, dataset_id) as places:
-                for picture, splits in places.shared():
+                for picture, splits in places.find_shared():
                     target[picture] = min(splits, key=_rank)
             yield ExportSplits(None, target)
 

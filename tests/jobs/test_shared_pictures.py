@@ -120,15 +120,8 @@ def test_the_command_line_has_the_option(workspace: Workspace, tmp_path: Path) -
     workspace.store.close()
     environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
     out = tmp_path / "out"
-    status, _, error = invoked(
-        environment,
-        "export",
-        "pairs",
-        str(out),
-        "--format",
-        "webdataset",
-        "--keep-pictures-together",
-    )
+    options = ("--format", "webdataset", "--keep-pictures-together")
+    status, _, error = invoked(environment, "export", "pairs", str(out), *options)
     assert status == 0, error
     assert {pair.split or "train" for pair in read(out)[0]} == {"test", "val", "extra", "train"}
 
