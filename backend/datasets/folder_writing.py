@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from backend.datasets.card_features import JsonColumns, arrow_features
 from backend.datasets.export_images import ImageCopies, Plain, SplitNames
-from backend.datasets.export_row import ExportRow, Target, json_values, typed_values
+from backend.datasets.export_row import FIELDS, ExportRow, Target, json_values, typed_values
 from backend.datasets.images import image_size
 from backend.datasets.splits import split_in
 from backend.errors import ImageError
@@ -20,6 +21,10 @@ _SPOOL = ".rows"
 _LINES_AT_ONCE = 1000
 #: Hugging Face's loader infers types from the first 10 MB of each split; this is well within them.
 _EARLY = 1 << 20
+_ANNOTATION_FEATURES = [
+    *arrow_features(each for each in FIELDS if each[0] not in ("id", "extra")),
+    {"name": "id", "dtype": "int64"}, {"name": "image_id", "dtype": "int64"},
+]  # fmt: skip
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -174,7 +179,9 @@ def _kind(value: Any) -> str:
 
 def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `captions_train.json`, … in COCO's caption format, and `images/…`. An annotation's
-    `pair_id` is the pair's own id; the other columns are further fields of the annotation."""
+    `pair_id` is the pair's own id; the other columns are further fields of the annotation, and
+    `file_name` for readers of the annotations alone."""
+    columns = JsonColumns(_ANNOTATION_FEATURES)
     spool = target.part / _SPOOL
     spool.mkdir()
     copies = ImageCopies(target.part, target.root)
@@ -193,10 +200,13 @@ def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
             _append(spool / f"{split}.images", image)
         annotation = {
             **json_values(row), "id": count, "image_id": image_id, "pair_id": row.id,
+            "file_name": name,
         }  # fmt: skip
+        columns.add(annotation)
         _append(spool / f"{split}.annotations", annotation)
     for images in sorted(spool.glob("*.images")):
         split = images.stem
+        target.files[split] = f"captions_{split}.json"
         with (target.part / f"captions_{split}.json").open(
             "w", encoding="utf-8", newline="\n"
         ) as file:
@@ -206,6 +216,7 @@ def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
             file.write('],\n"annotations": [\n')
             _join(images.with_suffix(".annotations"), file)
             file.write("]}\n")
+    target.loader |= {"field": "annotations", "features": columns.features()}
     splits.report(target.changes)
     shutil.rmtree(spool)
     return count

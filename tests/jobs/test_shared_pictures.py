@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -19,7 +20,7 @@ from tests.datasets.folders import read
 from tests.jobs.opening import opened
 
 #: The picture, its split and its caption; "copy" has the bytes of "red".
-ROWS = [
+ROWS: list[tuple[str, str | None, str]] = [
     ("red", "train", "A red square."), ("red", "test", "It is red."),
     ("copy", "validation", "Red, once more."),
     ("blue", None, "A blue square."), ("blue", "val", "It is blue."),
@@ -89,7 +90,7 @@ def test_check_counts_them_and_fails_if_asked(workspace: Workspace, tmp_path: Pa
     assert workspace.jobs.run("check", 1, at_most="10%").shared_pictures == 2
 
 
-def export(workspace: Workspace, out: Path, **choice: object) -> tuple[dict[str, str], str, object]:
+def export(workspace: Workspace, out: Path, **choice: Any) -> tuple[dict[str, str], str, Any]:
     """The split of each caption in an export, its card, and its counts."""
     report = workspace.jobs.export(1, ExportChoice(**choice), out, "webdataset")
     pairs, _ = read(out)
