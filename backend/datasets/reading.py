@@ -269,7 +269,9 @@ class DatasetReader:
             self._note(f"Some texts in '{name}' are read as {encoding}.")
 
         per_line = self.options.captions_per_line
-        texts = TextReader(known_name, read_as, self._note, per_line, is_exact=ours)
+        # The texts beside pictures are the source's, with its line ends.
+        is_exact = ours and table.suffix == ".tar"
+        texts = TextReader(known_name, read_as, self._note, per_line, is_exact)
         if table.is_dir():
             if self.options.caption_from == "metadata":
                 return metadata_rows(table)

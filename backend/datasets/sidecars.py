@@ -105,7 +105,7 @@ def _utf8(content: str | bytes) -> str:
 
 
 #: Maximum file size in bytes. A caption has at most 20,000 characters.
-_MOST_TEXT = 4_000_000
+MOST_TEXT = 4_000_000
 #: What OneTrainer puts beside a picture: where it learns, and what it is shown besides.
 _MASKS = ("-masklabel", "-condlabel")
 #: Common text files that are not captions.
@@ -276,10 +276,10 @@ def _row(
     file = metadata
     try:
         if metadata:
-            content = read_within(folder, place / metadata, _MOST_TEXT)
+            content = read_within(folder, place / metadata, MOST_TEXT)
             more = json_object(texts.decode(content, trim(metadata)))
         if file := caption:
-            content = read_within(folder, place / caption, _MOST_TEXT)
+            content = read_within(folder, place / caption, MOST_TEXT)
             more = {**more, "caption": texts.captions(content, trim(caption))}
     except DatasetFormatError as problem:
         return TableRow(number, None, str(problem))
