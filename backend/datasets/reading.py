@@ -242,7 +242,7 @@ class DatasetReader:
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
-            paths.learn((cell, within) for cell, within in cells if type(cell) is str)
+            paths.learn((str(cell), at) for cell, at in cells if type(cell) in (str, int))
             if not ours and _are_lists(values.get(columns.caption) for values in good):
                 self._note(f"'{name}': lists written as text in '{columns.caption}' are captions.")
                 head, rows = (_with_lists(part, columns.caption) for part in (head, rows))

@@ -245,6 +245,12 @@ def splits_below(folder: Path, tables: Iterable[Path]) -> dict[Path, str]:
     return {names[name]: split for name, split in splits_of(names).items()}
 
 
+#: What folders of pictures beside a table are called.
+_PICTURE_FOLDERS = (
+    "image", "images", "Images", "img", "imgs", "pictures", "photos", "filtered_images",
+)  # fmt: skip
+
+
 def image_folders(table: Path, root: Path, is_root_given: bool) -> list[Path]:
     """The folders that image paths of a table may be relative to, the likeliest first. COCO's
     captions_val2017.json lies in annotations/, and its images in val2017/ beside that."""
@@ -253,6 +259,7 @@ def image_folders(table: Path, root: Path, is_root_given: bool) -> list[Path]:
     if table.suffix.lower() == ".json":
         part = table.stem.rpartition("_")[2]
         folders += [root / part, root / "images", root / "images" / part]
+    folders += [root / name for name in _PICTURE_FOLDERS if (root / name).is_dir()]
     return folders
 
 
