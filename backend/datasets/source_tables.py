@@ -17,6 +17,7 @@ from backend.datasets.cells import trim
 from backend.datasets.energon import EnergonFolder, energon_folder, energon_shards
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
+from backend.datasets.named_pictures import PICTURE_FOLDERS
 from backend.datasets.read_options import (
     INSIDE,
     SOURCES,
@@ -30,7 +31,8 @@ from backend.datasets.regular_files import open_regular
 from backend.datasets.shards import saved_tables, shards_of
 from backend.datasets.sidecars import has_images, has_sidecars
 from backend.datasets.splits import split_in, splits_of
-from backend.errors import DatasetFormatError, UnsafePath
+from backend.datasets.unread_formats import indexed_format, unread_format
+from backend.errors import DatasetFormatError, UnsafePath, UnsupportedFormat
 
 ENDINGS = (".tar.gz", ".tgz")
 _BLOCK = 1 << 20
@@ -130,6 +132,8 @@ def tables_of(
     if not ours and (hub_tables := hub_datasets.listed_files(folder, subset)) is not None:
         return hub_tables
     metadata, rest = _metadata_files(folder)
+    if not metadata and (sentence := indexed_format(folder)):
+        raise UnsupportedFormat(sentence)
     kinds = [metadata, shards_of(folder), _tables_in(folder)]
     if tables := next(filter(None, kinds), []):
         others = {path for kind in kinds for path in kind if not _is_index(path)}
@@ -141,6 +145,8 @@ def tables_of(
         tables = [path for path in clone.tables if not _is_in_export(path, folder)]
         if tables:
             return SourceTables(tables, clone.splits, _notes(folder, []))
+    if not has_images(folder) and (sentence := unread_format(folder)):
+        raise UnsupportedFormat(sentence)
     advice = {}
     if has_images(folder):
         if may_lack_captions:
@@ -167,6 +173,8 @@ def _energon_tables(energon: EnergonFolder, tars: list[Path]) -> SourceTables:
 
 def table_alone(path: Path, options: ReadOptions) -> SourceTables:
     """A table that is given by itself; of a shard, with what Energon's folder above it says."""
+    if sentence := indexed_format(path):
+        raise UnsupportedFormat(sentence)
     energon = energon_folder(path, options) if path.suffix.lower() == ".tar" else None
     if energon is None:
         return SourceTables([path], splits_below(path.parent, [path]))
@@ -245,12 +253,6 @@ def splits_below(folder: Path, tables: Iterable[Path]) -> dict[Path, str]:
     return {names[name]: split for name, split in splits_of(names).items()}
 
 
-#: What folders of pictures beside a table are called.
-_PICTURE_FOLDERS = (
-    "image", "images", "Images", "img", "imgs", "pictures", "photos", "filtered_images",
-)  # fmt: skip
-
-
 def image_folders(table: Path, root: Path, is_root_given: bool) -> list[Path]:
     """The folders that image paths of a table may be relative to, the likeliest first. COCO's
     captions_val2017.json lies in annotations/, and its images in val2017/ beside that."""
@@ -259,7 +261,7 @@ def image_folders(table: Path, root: Path, is_root_given: bool) -> list[Path]:
     if table.suffix.lower() == ".json":
         part = table.stem.rpartition("_")[2]
         folders += [root / part, root / "images", root / "images" / part]
-    folders += [root / name for name in _PICTURE_FOLDERS if (root / name).is_dir()]
+    folders += [root / name for name in PICTURE_FOLDERS if (root / name).is_dir()]
     return folders
 
 
