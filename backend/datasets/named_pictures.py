@@ -7,6 +7,7 @@ from backend.datasets.read_options import PICTURES
 #: What folders of pictures beside a table are called.
 PICTURE_FOLDERS = (
     "image", "images", "Images", "img", "imgs", "pictures", "photos", "filtered_images",
+    "Flicker8k_Dataset", "Flickr8k_Dataset", "flickr30k_images",
 )  # fmt: skip
 _LONGEST = 255
 

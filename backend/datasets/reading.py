@@ -24,6 +24,7 @@ from backend.datasets.annotations import (
     plain_rows,
     where_to_get,
 )
+from backend.datasets.caption_lists import caption_list_rows, is_caption_list
 from backend.datasets.caption_texts import TextReader, captions_of, listed_captions
 from backend.datasets.caption_writers import Writer, common_writer, writer_in
 from backend.datasets.cells import (
@@ -284,6 +285,8 @@ class DatasetReader:
         if ending == ".zip":
             delimiter = self.options.delimiter
             return zip_rows(table, known_name, delimiter, self._note, self.folders, texts)
+        if ending in (".txt", ".token"):
+            return caption_list_rows(table, known_name, self.folders)
         encoding = text_encoding(table, known_name, self.folders)
         if encoding is not None and encoding.note:
             self._note(encoding.note)
@@ -446,7 +449,7 @@ def read_dataset(
         energon = energon_folder(path, options)
         source = tables_of(path, options.subset, options.uncaptioned, energon)
         root = path
-    elif path.suffix.lower() not in (*SOURCES, *table_readers()):
+    elif path.suffix.lower() not in (*SOURCES, *table_readers()) and not is_caption_list(path):
         raise UnsupportedFormat(not_a_table(path))
     else:
         source, root = table_alone(path, options), root_of(path)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
+from backend.datasets.caption_lists import caption_lists
 from backend.datasets.cells import trim
 from backend.datasets.energon import EnergonFolder, energon_folder, energon_shards
 from backend.datasets.export_row import MARK
@@ -141,6 +142,8 @@ def tables_of(
         return SourceTables(tables, splits_below(folder, tables), _notes(folder, unread))
     if has_sidecars(folder):
         return SourceTables([folder], notes=_notes(folder, []))
+    if lists := caption_lists(folder):
+        return SourceTables(lists, notes=_notes(folder, []))
     if clone := hub_datasets.found_files(folder):
         tables = [path for path in clone.tables if not _is_in_export(path, folder)]
         if tables:
