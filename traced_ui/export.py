@@ -48,6 +48,7 @@ class Fields(NamedTuple):
     abstract: Any
     unsure: Any
     unconfirmed: Any
+    keep_pictures_together: Any
     captions: Any
     use_stages: Any
     align: Any
@@ -149,6 +150,9 @@ def _more_fields() -> dict[str, Any]:
         elem_id="threshold-by-claim", visible=False,
     )  # fmt: skip
     fields["unconfirmed"] = field(ExportChoice, "unconfirmed")
+    fields["keep_pictures_together"] = field(
+        ExportChoice, "keep_pictures_together", elem_id="export-together"
+    )
     fields["filter"] = gr.Textbox(
         label="Only pairs of this filter", elem_id="export-queue",
         placeholder="split=train&p_error_to=0.5&review=all",
@@ -288,6 +292,7 @@ class ExportPage:
                 "unsure": fields.unsure,
                 "decided_only": fields.pairs == DECIDED,
                 "unconfirmed": fields.unconfirmed,
+                "keep_pictures_together": fields.keep_pictures_together,
                 "captions": fields.captions,
                 "two_stage": two_stage,
             }
@@ -348,5 +353,6 @@ def counts_html(counts: ExportCounts) -> str:
         rows.append(["… of them with a tag", str(counts.tagged)])
     rows += [[f"left out, {why}", str(n)] for why, n in sorted(counts.left_out.items())]
     rows.append(["all", str(counts.total)])
-    caveat = note(counts.level_note, "warning") if counts.level_note else ""
+    caveats = filter(None, (counts.level_note, counts.splits_in_words().strip()))
+    caveat = Markup().join(note(caveat, "warning") for caveat in caveats)
     return table(["what happens to the pairs", "pairs"], rows, {1}) + caveat

@@ -15,12 +15,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
-from backend.datasets.columns import IMAGE_NAMES
+from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES
 from backend.datasets.conversations import (
     CAPTION_TURNS,
     AnswerRule,
@@ -33,8 +34,8 @@ from backend.datasets.conversations import (
     single_image,
 )
 from backend.datasets.json_stream import JsonFile
+from backend.datasets.named_pictures import names_picture
 from backend.datasets.on_disk import AmbiguousName, Names
-from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import WORDS
 from backend.datasets.text_files import as_utf8
@@ -258,16 +259,20 @@ def annotation_rows(
             file = JsonFile(path, copy, folders)
         except DatasetFormatError as problem:
             raise DatasetFormatError(f"{problem} {WHERE}") from problem
-        yield from _rows_of(file, path.name)
+        yield from _rows_of(file, path)
 
 
-def _rows_of(file: JsonFile, name: str) -> Iterator[TableRow]:
+def _rows_of(file: JsonFile, path: Path) -> Iterator[TableRow]:
+    name = path.name
+    if not file.is_array and any(names_picture(path, each) for each in islice(file.arrays, 3)):
+        yield from _by_picture(file, "")
+        return
     is_list = len(file.arrays) == 1 and not file.arrays & {"images", "classes"}
     if file.is_array or is_list:
         yield from _read_array(file, next(iter(file.arrays), None))
         return
     if not file.arrays or file.arrays == {"classes"}:
-        place = _place_of_captions(file)
+        place = _place_of_captions(file, path)
         if place is not None:
             yield from _by_picture(file, place)
             return
@@ -287,24 +292,29 @@ def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
     """A row per name of the object: that of a picture, with or without its ending."""
     folder = "data/" if within else ""  # FiftyOne's
     for number, (name, about) in enumerate(file.members(within), 1):
-        if isinstance(about, str):
+        if isinstance(about, str | list):
             yield TableRow(number, {"file_name": folder + name, "caption": about})
         elif isinstance(about, dict):
             tags = about.get("tags")
             tags = {"tags": tags} if isinstance(tags, list) else tags
-            fields = about if "caption" in about else {**about, "caption": tags}
+            has_caption = any(name.lower() in CAPTION_NAMES for name in about)
+            fields = about if has_caption else {**about, "caption": tags}
             yield TableRow(number, {**fields, "file_name": folder + name})
         else:
             yield TableRow(number, None, f"'{trim(name)}' has no caption.")
 
 
-def _place_of_captions(file: JsonFile) -> str | None:
+def _place_of_captions(file: JsonFile, path: Path) -> str | None:
     """Where the file has captions by the name of their picture: "" for all of it, as kohya's
     `meta_cap.json`; "labels", as FiftyOne exports them; None: nowhere."""
     for within in ("", "labels"):
         name, about = next(file.members(within), ("", None))
-        is_text = isinstance(about, str) and (within or name.lower().endswith(PICTURES))
-        if is_text or (isinstance(about, dict) and {"caption", "tags"} & about.keys()):
+        is_picture = bool(within) or names_picture(path, name)
+        is_record = isinstance(about, dict) and any(
+            key in ("caption", "tags") or (is_picture and key.lower() in CAPTION_NAMES)
+            for key in about
+        )
+        if (isinstance(about, str) and is_picture) or is_record:
             return within
     return None
 

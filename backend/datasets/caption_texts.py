@@ -13,7 +13,7 @@ from typing import Any
 from backend.datasets.caption_lists import ListForm
 from backend.datasets.cells import BadCell, text_of, trim
 from backend.datasets.columns import CAPTION_NAMES, LIST_NAMES
-from backend.datasets.read_options import PER_LINE, TICKS
+from backend.datasets.read_options import PER_LINE, PLURALS, TICKS
 from backend.datasets.text_files import decoded_text
 from backend.datasets.token_texts import join_tokens
 from db.texts import is_blank
@@ -168,8 +168,9 @@ def _field(value: dict[Any, Any], language: str | None) -> tuple[str, Any]:
 @dataclass(frozen=True)
 class TextReader:
     """How such texts are read. `encoding`, `read_as`: see `text_files.decoded_text`; `note` is
-    called with other decisions. `captions_per_line`: each line is a caption, else the whole is.
-    `is_exact`: this program wrote the files: every byte belongs to the caption."""
+    called with other decisions. `captions_per_line`: each line is a caption, else the whole is,
+    unless the file's ending is a plural. `is_exact`: this program wrote the files: every byte
+    belongs to the caption."""
 
     encoding: str | None
     read_as: Callable[[str], None]
@@ -189,10 +190,10 @@ class TextReader:
         # A final newline, written by editors and scripts, is not part of the caption.
         text = self.decode(content, name).removesuffix("\n").removesuffix("\r")
         lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
-        if len(lines) > 1 and self.captions_per_line:
+        ending = PurePosixPath(name).suffix.lower()
+        if len(lines) > 1 and (self.captions_per_line or ending in PLURALS):
             return Captions(lines)
         if len(lines) > 1:
-            ending = PurePosixPath(name).suffix.lower()
             self.note(
                 f"Some '*{trim(ending)}' have several lines, which are read as one caption. If "
                 f"each line is a caption, import again with --captions-per-line (on the page: "

@@ -1,9 +1,12 @@
 """The dataset card: what is in an export, what was removed, and on what basis."""
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Protocol
+
+import yaml
 
 from backend.datasets.export_row import Changes
 from backend.measures import MEASURES, export_names
@@ -110,18 +113,26 @@ def dataset_card(
 
 
 def finished_card(
-    card: str, files: Mapping[str, str | list[str]], changes: Changes, version: str
+    card: str,
+    files: Mapping[str, str | list[str]],
+    changes: Changes,
+    version: str,
+    loader: Mapping[str, Any] | None = None,
 ) -> str:
     """Complete the card with what is known only after writing.
 
     `files`: file patterns by split, which loaders of the Hugging Face Hub use; `version`: three
-    numbers, as in "1.2.3", which tell those loaders that the content changed.
+    numbers, as in "1.2.3", which tell those loaders that the content changed; `loader`: further
+    parameters for them.
     """
     opening = "---\n"
     if files and card.startswith(opening):
         lines = ["configs:", "- config_name: default", f"  version: {version}", "  data_files:"]
         for split, pattern in sorted(files.items()):
             lines += [f"  - split: {json.dumps(split)}", f"    path: {json.dumps(pattern)}"]
+        if loader:
+            text = yaml.safe_dump(dict(loader), sort_keys=False, width=math.inf)
+            lines += [f"  {line}" for line in text.splitlines()]
         card = opening + "\n".join(lines) + "\n" + card.removeprefix(opening)
     sentences = _changes_in_words(changes)
     if not sentences:

@@ -12,6 +12,8 @@ IMAGE_NAMES = (
     "file_name", "image_path", "image_file", "filename", "filepath", "image", "img", "path",
     "file", "img_path", "image_name", "name",
 )  # fmt: skip
+#: Ids that are the names of pictures without their ending, where no column is named as above.
+IMAGE_IDS = ("image_id", "img_id", "imageid", "picture_id", "photo_id")
 #: Common names of the caption column.
 CAPTION_NAMES = (
     "caption", "captions", "text", "texts", "sentence", "sentences", "description", "raw",
@@ -72,7 +74,7 @@ def find_columns(
             image = next(iter(image_columns))
     captions = [name for name in names if name not in image_columns or name == caption]
     return Columns(
-        _find(images, file, image, IMAGE_NAMES, "image path", "image_column") or "",
+        _find(images, file, image, (*IMAGE_NAMES, *IMAGE_IDS), "image path", "image_column") or "",
         _find(captions, file, caption, (*CAPTION_NAMES, *LIST_NAMES), "caption", "caption_column")
         or "",
         _find(names, file, id, ID_NAMES, None, "id_column"),

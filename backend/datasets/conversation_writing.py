@@ -26,7 +26,7 @@ from backend.datasets.conversations import (
 )
 from backend.datasets.export_row import ExportRow, Target, json_values, new_name
 from backend.datasets.questions import PICTURE_MARK, asks_for_description
-from backend.datasets.table_writing import ImagePaths, write_lines
+from backend.datasets.table_writing import LINE_FEATURES, ImagePaths, write_lines
 
 #: Where trainers put a picture, a film or a sound.
 _MARKER = re.compile(r"<(image|video|audio)>", re.IGNORECASE)
@@ -45,7 +45,9 @@ def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
         dialogue = [_llava_turn(turn) for turn in turns]
         return {**json_values(row), "image": path, "conversations": dialogue}
 
-    count = write_lines(rows, target, paths, values_of)
+    turn = [{"name": name, "dtype": "string"} for name in ("from", "value")]
+    features = [{"name": "image", "dtype": "string"}, {"name": "conversations", "list": turn}]
+    count = write_lines(rows, target, paths, values_of, [*LINE_FEATURES, *features])
     writer.report()
     return count
 
@@ -61,7 +63,9 @@ def write_messages(rows: Iterable[ExportRow], target: Target) -> int:
         dialogue = [_openai_turn(turn) for turn in turns]
         return {**json_values(row), "images": [path], "messages": dialogue}
 
-    count = write_lines(rows, target, paths, values_of)
+    # Contents are texts or parts, which no other type holds together.
+    features = [{"name": "images", "list": "string"}, {"name": "messages", "dtype": "json"}]
+    count = write_lines(rows, target, paths, values_of, [*LINE_FEATURES, *features])
     writer.report()
     return count
 

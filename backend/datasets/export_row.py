@@ -197,11 +197,12 @@ class Target:
     the source's images.
 
     A writer fills in `files` (a split and the patterns of its files, for loaders that read the
-    card) and adds to `changes`.
+    card) and `loader` (what else the card tells them, such as `features`), and adds to `changes`.
     """
 
     part: Path
     out: Path
     root: Path
     files: dict[str, str | list[str]] = field(default_factory=dict)
+    loader: dict[str, Any] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)

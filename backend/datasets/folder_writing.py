@@ -8,9 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from backend.datasets.card_features import JsonColumns, arrow_features
+from backend.datasets.containers import ImageFile
 from backend.datasets.export_images import ImageCopies, Plain, SplitNames
-from backend.datasets.export_row import ExportRow, Target, json_values, typed_values
+from backend.datasets.export_row import FIELDS, ExportRow, Target, json_values, typed_values
 from backend.datasets.images import image_size
+from backend.datasets.source_texts import SourceText, SourceTexts
 from backend.datasets.splits import split_in
 from backend.errors import ImageError
 from db.texts import is_blank
@@ -20,6 +23,10 @@ _SPOOL = ".rows"
 _LINES_AT_ONCE = 1000
 #: Hugging Face's loader infers types from the first 10 MB of each split; this is well within them.
 _EARLY = 1 << 20
+_ANNOTATION_FEATURES = [
+    *arrow_features(each for each in FIELDS if each[0] not in ("id", "extra")),
+    {"name": "id", "dtype": "int64"}, {"name": "image_id", "dtype": "int64"},
+]  # fmt: skip
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -30,7 +37,8 @@ def write_imagefolder(rows: Iterable[ExportRow], target: Target) -> int:
 
 def write_sidecars(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `train/a.jpg` with its caption in `train/a.txt`, as training scripts for image models
-    expect; one copy of the image per pair. The other columns are in `train/metadata.jsonl`."""
+    expect; one copy of the image per pair, unless the source has several captions in one text. The
+    other columns are in `train/metadata.jsonl`."""
     return _metadata_folders(rows, target, sidecars=True)
 
 
@@ -38,7 +46,7 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     spool = target.part / _SPOOL
     spool.mkdir()
     copies = ImageCopies(target.part, target.root)
-    splits = SplitNames()
+    splits, texts = SplitNames(), _TextsBeside(target, copies)
     columns = _Columns()
     endings: dict[str, set[str]] = defaultdict(set)
     lines: dict[str, list[str]] = defaultdict(list)
@@ -51,11 +59,10 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     for row in rows:
         split = splits.of(row.split)
         if sidecars:
-            name = copies.flat(row.image_path, split)
+            name = texts.write(row, split)
             lines_of = row.caption.splitlines()
             several += len(lines_of) > 1
             begins_blank += len(lines_of) > 1 and is_blank(lines_of[0])
-            (target.part / name).with_suffix(".txt").write_bytes(row.caption.encode())
         else:
             # Loaders read a split from the file's name only if the folder's name is not one.
             may_say: Plain = "file" if split_in(split) else "nothing"
@@ -88,6 +95,33 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
             "`enable_wildcard`) see no more of them."
         )
     return count
+
+
+class _TextsBeside:
+    """Writes pictures with the text beside each. Where the source has such a text, only the caption
+    in it changes; captions that it has on lines stay in one file."""
+
+    def __init__(self, target: Target, copies: ImageCopies) -> None:
+        self._part, self._copies = target.part, copies
+        self._sources = SourceTexts(target.root)
+        self._last: tuple[ImageFile, str] | None = None
+        self._source: SourceText | None = None
+        self._name = ""
+
+    def write(self, row: ExportRow, split: str) -> str:
+        """The name of the picture's copy."""
+        key, content = (row.image_path, split), None
+        if self._source is not None and self._source.has_lines and key == self._last:
+            content = self._source.replace(row.original_caption, row.caption)
+        if content is None:
+            self._name = self._copies.flat(row.image_path, split)
+            self._source = self._sources.beside(row.image_path)
+            if self._source is not None:
+                content = self._source.replace(row.original_caption, row.caption)
+        self._last = key
+        text = (self._part / self._name).with_suffix(".txt")
+        text.write_bytes(row.caption.encode() if content is None else content)
+        return self._name
 
 
 def _metadata(spool: Path, path: Path, columns: "_Columns") -> None:
@@ -174,7 +208,9 @@ def _kind(value: Any) -> str:
 
 def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `captions_train.json`, … in COCO's caption format, and `images/…`. An annotation's
-    `pair_id` is the pair's own id; the other columns are further fields of the annotation."""
+    `pair_id` is the pair's own id; the other columns are further fields of the annotation, and
+    `file_name` for readers of the annotations alone."""
+    columns = JsonColumns(_ANNOTATION_FEATURES)
     spool = target.part / _SPOOL
     spool.mkdir()
     copies = ImageCopies(target.part, target.root)
@@ -193,10 +229,13 @@ def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
             _append(spool / f"{split}.images", image)
         annotation = {
             **json_values(row), "id": count, "image_id": image_id, "pair_id": row.id,
+            "file_name": name,
         }  # fmt: skip
+        columns.add(annotation)
         _append(spool / f"{split}.annotations", annotation)
     for images in sorted(spool.glob("*.images")):
         split = images.stem
+        target.files[split] = f"captions_{split}.json"
         with (target.part / f"captions_{split}.json").open(
             "w", encoding="utf-8", newline="\n"
         ) as file:
@@ -206,6 +245,7 @@ def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
             file.write('],\n"annotations": [\n')
             _join(images.with_suffix(".annotations"), file)
             file.write("]}\n")
+    target.loader |= {"field": "annotations", "features": columns.features()}
     splits.report(target.changes)
     shutil.rmtree(spool)
     return count

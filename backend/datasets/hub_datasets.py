@@ -21,6 +21,7 @@ import yaml
 from backend.datasets import splits
 from backend.datasets.cells import trim
 from backend.datasets.columns import MODEL_WRITERS, WRITERS, usual_name
+from backend.datasets.energon import EnergonFolder
 from backend.datasets.read_options import (
     CAPTIONS,
     JSON_LINES,
@@ -115,11 +116,13 @@ _POINTER_BYTES = 1024
 
 @dataclass(frozen=True)
 class SourceTables:
-    """The tables of a source in order, the split of those that have one, and what was not read."""
+    """The tables of a source in order, the split of those that have one, and what was not read.
+    `energon`: what Energon's folder says about the tars."""
 
     tables: list[Path]
     splits: dict[Path, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    energon: EnergonFolder | None = None
 
 
 def listed_files(folder: Path, subset: str | None = None) -> SourceTables | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backend.datasets import label_studio
 from backend.datasets.cells import TableRow, trim
 from backend.datasets.columns import ID_NAMES, IMAGE_NAMES, usual_name
 from backend.datasets.json_stream import JsonFile
@@ -157,7 +158,10 @@ _VERDICT = (
     "is_issue", "is_wrong", "is_error", "is_noisy", "wrong", "error", "noisy", "is_correct",
     "is_right", "is_clean", "is_valid", "correct", "right", "valid",
 )  # fmt: skip
-_CAPTION = ("corrected_caption", "correction", "new_caption", "caption")
+_CAPTION = (
+    "corrected_caption", "correction", "new_caption", "fixed_caption", "edited_caption", "fix",
+    "caption",
+)  # fmt: skip
 _NOTE = ("note", "comment", "reason", "remark")
 #: Columns in which 1, true and yes mean that the caption is right; elsewhere they mean wrong.
 _SAY_RIGHT = ("is_correct", "is_right", "is_clean", "is_valid", "correct", "right", "valid")
@@ -181,7 +185,9 @@ _YES, _NO = ("1", "1.0", "true", "yes", "y"), ("0", "0.0", "false", "no", "n")
 @dataclass(frozen=True)
 class Label:
     """A label of a file. `key`: the pair's id, or the picture's name if the file has no ids;
-    `caption`: the one in the file, "" if it has none; `problem`: why the row is not a label."""
+    `caption`: the one in the file, "" if it has none; `picture`: its name beside an id; `original`:
+    the caption beside a corrected one; `state`: why there is no verdict, if the tool says so (of
+    `label_studio`); `problem`: why the row is not a label."""
 
     row: int | None
     key: str = ""
@@ -189,6 +195,9 @@ class Label:
     caption: str = ""
     note: str = ""
     problem: str = ""
+    picture: str = ""
+    original: str = ""
+    state: str = ""
 
 
 @dataclass(frozen=True)
@@ -202,6 +211,7 @@ class LabelColumns:
     note: str
     by_picture: bool
     one_means_right: bool
+    picture: str = ""
 
 
 def label_columns(
@@ -232,8 +242,9 @@ def label_columns(
     right = verdict.lower() in _SAY_RIGHT if one_means is None else one_means == "right"
     is_picture = key == pictures and key != ids
     return LabelColumns(
-        key, verdict, usual_name(rest, _CAPTION), usual_name(rest, _NOTE), is_picture, right
-    )
+        key, verdict, usual_name(rest, _CAPTION), usual_name(rest, _NOTE), is_picture, right,
+        pictures,
+    )  # fmt: skip
 
 
 def labels_of(
@@ -272,6 +283,11 @@ def decision_of(value: Any, one_means_right: bool) -> str:
     return _DECISION_OF[word]
 
 
+def _is_verdict(word: str) -> bool:
+    word = word.strip().lower()
+    return word in _DECISION_OF or word in (*_YES, *_NO)
+
+
 def _rows(path: Path) -> Iterator[TableRow]:
     if path.suffix.lower() != ".json":
         if path.suffix.lower() not in TABLES:
@@ -297,9 +313,10 @@ def _flat(row: TableRow) -> TableRow:
     """The row with the cells that annotation tools nest at the top."""
     values = dict(row.values or {})
     try:
-        if isinstance(values.get("annotations"), list):  # Label Studio
-            answers = [_choice(a) for a in values["annotations"] if not a.get("was_cancelled")]
-            return TableRow(row.number, {**_mapping(values, "data"), "verdict": _only(answers)})
+        if label_studio.is_task(values):
+            return TableRow(row.number, label_studio.task_columns(values, _is_verdict))
+        if label_studio.is_answer_row(values):
+            return TableRow(row.number, label_studio.row_columns(values, _is_verdict))
         responses = {
             name.removesuffix(".responses"): value
             for name, value in (values.get("responses") or values).items()
@@ -324,12 +341,6 @@ def _mapping(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-def _choice(annotation: Mapping[str, Any]) -> Any:
-    """The answer of an annotation of Label Studio."""
-    value = annotation["result"][0]["value"]
-    return value["choices"][0] if "choices" in value else value["text"][0]
-
-
 def _only(answers: list[Any]) -> Any:
     """The answer on which all annotators agree; None without answers."""
     different = {json.dumps(answer, sort_keys=True) for answer in answers if answer is not None}
@@ -345,8 +356,11 @@ def _label(row: TableRow, columns: LabelColumns) -> Label:
         name: str(value).strip() if (value := row.values.get(column)) is not None else ""
         for name, column in (
             ("key", columns.key), ("caption", columns.caption), ("note", columns.note),
+            ("picture", columns.picture), ("original", usual_name(row.values, _CAPTION[-1:])),
+            ("state", label_studio.STATE),
         )
     }  # fmt: skip
+    texts["caption"] = texts["caption"] or texts["original"]
     if not texts["key"]:
         return Label(row.number, problem=f"The cell '{columns.key}' is empty.")
     try:

@@ -1,4 +1,4 @@
-"""A set and a mapping with bounded memory.
+"""Sets and mappings with bounded memory.
 
 What does not fit is stored in a temporary file, which SQLite manages and removes.
 """
@@ -6,6 +6,9 @@ What does not fit is stored in a temporary file, which SQLite manages and remove
 import hashlib
 import json
 import sqlite3
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from backend.datasets.cells import Unusable
@@ -68,6 +71,38 @@ class Names:
         if row[1]:
             raise AmbiguousName(identity)
         return json.loads(row[0], object_hook=_unusable)
+
+    def close(self) -> None:
+        self._database.close()
+
+
+class SplitsByPicture:
+    """In which split each pair of each picture is, to find the pictures in several. Nothing is
+    indexed while pairs are added: they are sorted once, on disk."""
+
+    def __init__(self) -> None:
+        self._database = _temporary("CREATE TABLE places (picture TEXT, split TEXT, pair INT)")
+
+    def add(self, picture: str, split: str, pair: int = 0) -> None:
+        self._database.execute("INSERT INTO places VALUES (?, ?, ?)", (picture, split, pair))
+
+    def find_shared(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each picture in several splits, with their names."""
+        rows = self._database.execute(
+            "SELECT picture, split FROM places GROUP BY picture, split ORDER BY picture, split"
+        )
+        for picture, places in groupby(rows, key=itemgetter(0)):
+            splits = tuple(split for _, split in places)
+            if len(splits) > 1:
+                yield picture, splits
+
+    def find_pairs(self) -> Iterator[int]:
+        """The pairs of these pictures."""
+        rows = self._database.execute(
+            "SELECT pair FROM places WHERE picture IN (SELECT picture FROM places "
+            "GROUP BY picture HAVING count(DISTINCT split) > 1)"
+        )
+        return (pair for (pair,) in rows)
 
     def close(self) -> None:
         self._database.close()

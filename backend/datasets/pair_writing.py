@@ -25,7 +25,7 @@ from backend.datasets.export_row import (
     own_values,
 )
 from backend.datasets.shard_writing import FEATURES, IMAGE
-from backend.datasets.table_writing import ImagePaths
+from backend.datasets.table_writing import ImagePaths, csv_loader
 from backend.errors import ExportError
 
 #: The question where the source has none.
@@ -129,6 +129,8 @@ def write_hard_negatives(rows: Iterable[ExportRow], target: Target) -> int:
             "No caption that was found wrong has a right one beside it: hard negatives need "
             "corrections, or a right caption of the same picture. Nothing was written."
         )
+    texts_of = [(name, pa.string()) for name in ("filepath", "title", "neg_caption", "neg_image")]
+    target.loader |= csv_loader([*texts_of, *_PAIR, *FIELDS])
     target.changes.remarks.append(
         "`neg_caption` and `neg_image` are lists in Python's notation, as NegCLIP's reader expects "
         "them. `neg_image` is the number of a row with another picture, not of a similar one."

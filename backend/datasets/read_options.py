@@ -25,6 +25,8 @@ UNREADABLE_PICTURES = (
 )  # fmt: skip
 #: Texts with a caption.
 CAPTIONS = (".txt", ".caption", ".text", ".cap")
+#: Texts with a caption on each line.
+PLURALS = (".captions", ".texts", ".sentences")
 #: Tables whose lines are text.
 #: Of these, lines of JSON.
 JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")

@@ -26,6 +26,7 @@ from backend.datasets.annotations import (
 from backend.datasets.caption_columns import CaptionColumn, caption_column
 from backend.datasets.caption_texts import TextReader
 from backend.datasets.caption_writers import Writer, common_writer, writer_in
+from backend.datasets.captions_txt import caption_list_rows, is_caption_list
 from backend.datasets.cells import (
     BadCell,
     EmbeddedImage,
@@ -47,6 +48,7 @@ from backend.datasets.containers import (
 )
 from backend.datasets.conversations import AnswerRule
 from backend.datasets.daemon_pool import DaemonPool
+from backend.datasets.energon import energon_folder, sample_choice
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
@@ -68,6 +70,7 @@ from backend.datasets.read_options import (
     where_to_state,
 )
 from backend.datasets.regular_files import typed_path
+from backend.datasets.sample_fields import SampleChoice
 from backend.datasets.shards import tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.source_tables import (
@@ -75,7 +78,7 @@ from backend.datasets.source_tables import (
     image_folders,
     not_a_table,
     root_of,
-    splits_below,
+    table_alone,
     tables_of,
 )
 from backend.datasets.splits import split_of_shard
@@ -244,14 +247,15 @@ class DatasetReader:
     def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
         hub_datasets.check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
-        rows = self._rows(table, name, ours)
+        choice = sample_choice(table, self.source.energon, self.options)
+        rows = self._rows(table, name, ours, choice)
         if ours:
             rows = (
                 row if row.values is None else replace(row, values=_as_exported(table, row.values))
                 for row in rows
             )
         rule = AnswerRule(self.options.answers == "all", self.options.question)
-        rows = plain_rows(rows, rule, self.options.caption_column)
+        rows = plain_rows(rows, rule, choice.captions or None)
         folders = image_folders(table, self.root, self.options.image_root is not None)
         paths = ImagePaths(
             self.root, folders, lambda note: self._note(f"'{name}': {note}"),
@@ -261,11 +265,13 @@ class DatasetReader:
         # is reported for that row.
         head = _head_of(rows)
         good = [row.values for row in head if row.values is not None]
-        columns, captions = self._columns_of(good, name, ours) if good else (None, None)
+        columns, captions = (None, None)
+        if good:
+            columns, captions = self._columns_of(good, name, ours, choice.captions)
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
-            texts = ((cell, within) for cell, within in cells if type(cell) is str)
+            texts = ((str(cell), within) for cell, within in cells if type(cell) in (str, int))
             paths.learn(each for each in texts if not is_written_picture(each[0]))
         picture_texts = WrittenPictures(table, self.folders)
         for row in chain(head, rows):
@@ -273,7 +279,7 @@ class DatasetReader:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
             if columns is None or captions is None:
-                columns, captions = self._columns_of([row.values], name, ours)
+                columns, captions = self._columns_of([row.values], name, ours, choice.captions)
             try:
                 yield from self._pairs_of(row, columns, captions, table, name, paths, picture_texts)
             except BadCell as problem:
@@ -283,19 +289,21 @@ class DatasetReader:
                 self._report(name, row.number, "unusable row", message)
         if note := rule.note(name):
             self._note(note)
-        if columns is None:
+        if columns is None and not choice.excluded:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             remedy = where_to_state("answers", "all") if rule.left_out else {}
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}", **remedy)
 
-    def _rows(self, table: Path, name: str, ours: bool) -> Iterator[TableRow]:
+    def _rows(self, table: Path, name: str, ours: bool, choice: SampleChoice) -> Iterator[TableRow]:
         known_name = known_encoding(self.options.encoding) if self.options.encoding else None
 
         def read_as(encoding: str) -> None:
             self._note(f"Some texts in '{name}' are read as {encoding}.")
 
         per_line = self.options.captions_per_line
-        texts = TextReader(known_name, read_as, self._note, per_line, is_exact=ours)
+        # The texts beside pictures are the source's, with its line ends.
+        is_exact = ours and table.suffix == ".tar"
+        texts = TextReader(known_name, read_as, self._note, per_line, is_exact)
         if table.is_dir():
             if self.options.caption_from == "metadata":
                 return metadata_rows(table)
@@ -304,10 +312,12 @@ class DatasetReader:
             return sidecar_rows(table, texts, self.options.uncaptioned)
         ending = table.suffix.lower()
         if ending == ".tar":
-            return tar_rows(table, texts, self.folders)
+            return tar_rows(table, texts, self.folders, choice)
         if ending == ".zip":
             delimiter = self.options.delimiter
             return zip_rows(table, known_name, delimiter, self._note, self.folders, texts)
+        if ending in (".txt", ".token"):
+            return caption_list_rows(table, known_name, self.folders)
         encoding = text_encoding(table, known_name, self.folders)
         if encoding is not None and encoding.note:
             self._note(encoding.note)
@@ -318,15 +328,15 @@ class DatasetReader:
         )
 
     def _columns_of(
-        self, rows: list[dict[str, Any]], name: str, ours: bool
+        self, rows: list[dict[str, Any]], name: str, ours: bool, captions: str
     ) -> tuple[Columns, CaptionColumn]:
-        """The role of each column, and how captions are read."""
-        columns = self._detect_columns(rows, name)
+        """The role of each column, and how captions are read; `captions`: as below."""
+        columns = self._detect_columns(rows, name, captions)
         return caption_column(rows, columns, name, self.options, ours, self._forms, self._note)
 
-    def _detect_columns(self, rows: list[dict[str, Any]], name: str) -> Columns:
-        """Detect the role of each column; a column with repeated values is used for ids only if
-        requested."""
+    def _detect_columns(self, rows: list[dict[str, Any]], name: str, captions: str) -> Columns:
+        """Detect the role of each column; `captions`: the column of captions, "" to detect it. A
+        column with repeated values is used for ids only if requested."""
         names = list(dict.fromkeys(key for row in rows for key in row))
         picture_columns = {
             key for row in rows for key, value in row.items() if isinstance(value, EmbeddedImage)
@@ -335,7 +345,7 @@ class DatasetReader:
         if options.uncaptioned and not usual_name(names, CAPTION_NAMES):
             names.append("caption")  # a column without a text
         columns = find_columns(
-            names, name, options.image_column, options.caption_column, options.id_column,
+            names, name, options.image_column, captions or None, options.id_column,
             options.split_column, options.writer_column, picture_columns,
         )  # fmt: skip
         if options.image_column is None and columns.image not in picture_columns:
@@ -481,11 +491,13 @@ def read_dataset(
             )
         source, root = SourceTables([path]), path
     elif path.is_dir():
-        source, root = tables_of(path, options.subset, options.uncaptioned), path
-    elif path.suffix.lower() not in (*SOURCES, *table_readers()):
+        energon = energon_folder(path, options)
+        source = tables_of(path, options.subset, options.uncaptioned, energon)
+        root = path
+    elif path.suffix.lower() not in (*SOURCES, *table_readers()) and not is_caption_list(path):
         raise UnsupportedFormat(not_a_table(path))
     else:
-        source, root = SourceTables([path], splits_below(path.parent, [path])), root_of(path)
+        source, root = table_alone(path, options), root_of(path)
     if options.image_root is not None:
         root = typed_path(options.image_root)
         if not os.path.isdir(root):

@@ -143,6 +143,7 @@ def write_saved_dataset(rows: Iterable[ExportRow], target: Target) -> int:
     with tempfile.TemporaryDirectory(dir=part) as cache:
         dataset = datasets.load_dataset("parquet", data_files=files, cache_dir=cache)
         dataset.save_to_disk(str(part))
+        target.files |= {str(split): f"{split}/*.arrow" for split in dataset}
         del dataset
     shutil.rmtree(between)
     return count

@@ -9,31 +9,34 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import filterfalse
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from backend.datasets.caption_texts import TextReader, unreadable_picture
-from backend.datasets.cells import EmbeddedImage, TableRow, json_object, trim
-from backend.datasets.columns import CAPTION_NAMES
-from backend.datasets.containers import SEPARATOR, ZipMembers, tar_member, zip_member
+from backend.datasets.caption_texts import TextReader
+from backend.datasets.cells import TableRow, trim
+from backend.datasets.containers import SEPARATOR, ZipMembers, zip_member
 from backend.datasets.csv_table import csv_rows
 from backend.datasets.export_row import MARK
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
+from backend.datasets.read_options import CAPTIONS, is_hidden
 from backend.datasets.regular_files import read_within
+from backend.datasets.sample_fields import ALL_DETECTED, NAMED_LIKE_CAPTIONS, SampleChoice
 from backend.datasets.sidecars import owners_of
 from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
+from backend.datasets.tar_samples import (
+    MOST_MEMBERS,
+    MOST_TEXT,
+    TarMember,
+    has_picture_and_text,
+    read_member,
+    samples_of,
+)
 from backend.datasets.text_files import decoded_lines, encoding_of, open_in_folders
 from backend.errors import DatasetFormatError
-from db.texts import compose
 
-#: Maximum bytes of a sample's caption or metadata; larger members are not read.
-_MOST_TEXT = 4_000_000
-#: Maximum number of members of a tar that are taken together as one key's samples.
-_MOST_MEMBERS = 1000
 #: A multiple of a tar's blocks.
 _READ_AT_ONCE = 1 << 20
 _METADATA = ("metadata.jsonl", "metadata.csv", "data.jsonl", "data.csv")
@@ -78,7 +81,7 @@ def _about(dataset: Path, path: Path, key: str) -> dict[str, Any]:
     """The JSON object in a file, which has a list of that key. Raises DatasetFormatError."""
     name = f"{trim(path.parent.name)}/{path.name}"
     try:
-        values: dict[str, Any] = json.loads(read_within(dataset, path, _MOST_TEXT).decode("utf-8"))
+        values: dict[str, Any] = json.loads(read_within(dataset, path, MOST_TEXT).decode("utf-8"))
         if not isinstance(values[key], list):
             raise TypeError("no list")
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as problem:
@@ -96,20 +99,32 @@ def _inside(folder: Path, name: Any) -> str:
     return name
 
 
-def tar_rows(path: Path, texts: TextReader, folders: Sequence[Path] = ()) -> Iterator[TableRow]:
+def tar_rows(
+    path: Path,
+    texts: TextReader,
+    folders: Sequence[Path] = (),
+    choice: SampleChoice = ALL_DETECTED,
+) -> Iterator[TableRow]:
     """One row per sample: consecutive members with the same name up to the first dot of the last
     path component, or up to the last dot where that gives a picture with a text.
 
-    The caption is in `.txt`, or in a column of `.json`. A sample in which it is uncertain which
-    text belongs to which picture gives a problem. A truncated or damaged tar gives the samples
-    before the damage, then a problem; tars that were joined are read one after the other.
+    The caption is in `.txt`, in a column of `.json`, or where `choice` says. A sample in which it
+    is uncertain which text belongs to which picture gives a problem. A truncated or damaged tar
+    gives the samples before the damage, then a problem; tars that were joined are read one after
+    the other.
     `folders`: as for `text_files.open_in_folders`.
     """
     number = 0
+    excluded: set[str] = set()
     with closing(SeenIds()) as keys:
         try:
-            for group in _groups(path, folders):
-                for values in [_UNSORTED] if _is_torn(group, keys) else _samples(group, texts):
+            for group in _groups(path, folders, choice):
+                if group[0].key in choice.excluded:
+                    number += 1
+                    excluded.add(group[0].key)
+                    continue
+                is_torn = _is_torn(group, keys)
+                for values in [_UNSORTED] if is_torn else samples_of(group, texts, choice):
                     number += 1
                     if isinstance(values, str):
                         yield TableRow(number, None, values)
@@ -121,6 +136,10 @@ def tar_rows(path: Path, texts: TextReader, folders: Sequence[Path] = ()) -> Ite
                     f"'{path.name}' is not a tar archive: {problem}."
                 ) from problem
             yield TableRow(number + 1, None, f"The tar ends prematurely here: {problem}.")
+    if unknown := sorted(choice.excluded - excluded):
+        names = ", ".join(f"'{trim(key, 80)}'" for key in unknown[:5])
+        more = f" and {len(unknown) - 5:,} more" if len(unknown) > 5 else ""
+        texts.note(f"'{trim(path.name)}' has no samples that '.nv-meta' excludes: {names}{more}.")
 
 
 _UNSORTED = (
@@ -129,11 +148,11 @@ _UNSORTED = (
 )
 
 
-def _is_torn(group: list["_TarMember"], keys: SeenIds) -> bool:
+def _is_torn(group: list["TarMember"], keys: SeenIds) -> bool:
     """Whether a picture or a text is missing, and the sample's name occurred before."""
     stems = {member.stem for member in group}
     occurred = keys.add(stems.pop() if len(stems) == 1 else group[0].key) is not None
-    return occurred and not _has_picture_and_text(group)
+    return occurred and not has_picture_and_text(group)
 
 
 class _Damaged(ValueError):
@@ -142,10 +161,14 @@ class _Damaged(ValueError):
     has_members = False
 
 
-def _groups(path: Path, folders: Sequence[Path]) -> Iterator[list["_TarMember"]]:
+def _groups(
+    path: Path, folders: Sequence[Path], choice: SampleChoice
+) -> Iterator[list["TarMember"]]:
     """The members of a tar, in groups that follow each other and may be samples of one key. Raises
     _Damaged."""
-    group: list[_TarMember] = []
+    endings = {*CAPTIONS, *NAMED_LIKE_CAPTIONS, ".json"}
+    endings |= {field.ending for field in choice.caption_fields}
+    group: list[TarMember] = []
     has_members = False
     try:
         with open_in_folders(path, folders) as raw:
@@ -157,12 +180,12 @@ def _groups(path: Path, folders: Sequence[Path]) -> Iterator[list["_TarMember"]]
                         archive.members.clear()  # it would keep all of them  # pyrefly: ignore[missing-attribute]
                         if not entry.isfile() or is_hidden(entry.name.replace("\\", "/")):
                             continue
-                        member = _tar_member(path, archive, entry)
+                        member = read_member(path, archive, entry, endings)
                         has_members = True
                         if group and not member.continues(group):
                             yield group
                             group = []
-                        if len(group) <= _MOST_MEMBERS:
+                        if len(group) <= MOST_MEMBERS:
                             group.append(member)
                     start = _next_archive(raw, archive.offset)
                 if group:
@@ -175,138 +198,6 @@ def _groups(path: Path, folders: Sequence[Path]) -> Iterator[list["_TarMember"]]
         raise damage from problem
 
 
-@dataclass(frozen=True)
-class _TarMember:
-    """A file in a tar. `key`: its name up to the first dot, `stem`: up to the last one, `ending`:
-    the rest after the key, all in normal form C; `text`: the content of a text, else None."""
-
-    name: str
-    key: str
-    stem: str
-    ending: str
-    address: EmbeddedImage
-    text: bytes | None
-
-    @property
-    def suffix(self) -> str:
-        """For `k.image.jpg` and `k.caption.txt` the last extension counts."""
-        return PurePosixPath(self.ending).suffix or self.ending
-
-    @property
-    def is_picture(self) -> bool:
-        return self.suffix in PICTURES
-
-    def continues(self, group: "list[_TarMember]") -> bool:
-        """Whether this member may belong to the sample of the members before it. `k.01.jpg` and
-        `k.01.txt` are a sample of their own; what follows under another stem begins the next."""
-        first = group[0]
-        return self.key == first.key and (
-            self.stem == group[-1].stem
-            or first.stem == first.key
-            or len({member.stem for member in group}) > 1
-            or not _has_picture_and_text(group)
-        )
-
-
-def _has_picture_and_text(group: list[_TarMember]) -> bool:
-    is_there = any(member.is_picture for member in group)
-    return is_there and any(member.text is not None for member in group)
-
-
-def _parts(member: str) -> tuple[str, str, str]:
-    """Key, stem and ending of a member's name, as in `_TarMember`."""
-    member = member.replace("\\", "/")
-    name = PurePosixPath(member)
-    before, dot, rest = name.name.partition(".")
-    key, ending = str(name.with_name(before)) if before else member, f"{dot}{rest}".lower()
-    return key, str(name.with_suffix("")) if name.suffix and ending else key, ending
-
-
-def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> _TarMember:
-    key, stem, ending = _parts(compose(entry.name))
-    inner = tar_member(entry.offset_data, entry.size, entry.name)
-    text = None
-    last = PurePosixPath(ending).suffix or ending
-    if last in (*CAPTIONS, ".json") and entry.size <= _MOST_TEXT:
-        file = archive.extractfile(entry)
-        text = file.read() if file is not None else b""
-    address = EmbeddedImage(f"{path.name}{SEPARATOR}{inner}")
-    return _TarMember(entry.name, key, stem, ending, address, text)
-
-
-def _samples(group: list[_TarMember], texts: TextReader) -> Iterator[dict[str, Any] | str]:
-    """The columns of each sample among consecutive members of one key, or the problem with it."""
-    key = trim(group[0].key, 80)
-    if len(group) > _MOST_MEMBERS:
-        yield (
-            f"More than {_MOST_MEMBERS:,} files are named '{key}' up to the first dot, and which "
-            "text belongs to which picture is uncertain. Rename them."
-        )
-        return
-    endings = [member.ending for member in group]
-    period = next((n for n, ending in enumerate(endings) if ending in endings[:n]), len(endings))
-    if endings != endings[:period] * (len(endings) // period):
-        names = ", ".join(dict.fromkeys(trim(member.name, 80) for member in group[:6]))
-        yield (
-            f"Files of the sample '{key}' occur twice ({names}), and which text belongs to which "
-            "picture is uncertain. Give every sample a name of its own."
-        )
-        return
-    for start in range(0, len(group), period):
-        sample = group[start : start + period]
-        try:
-            yield _columns(sample, texts)
-        except DatasetFormatError as problem:
-            yield str(problem)
-        except (ValueError, RecursionError) as problem:
-            yield f"The text of the sample '{key}' is broken: {problem}."
-
-
-def _columns(sample: list[_TarMember], texts: TextReader) -> dict[str, Any]:
-    """The columns of one sample. Raises DatasetFormatError if its picture or its text is uncertain,
-    and ValueError if a text is broken."""
-
-    def name(member: _TarMember) -> str:
-        return f"{trim(member.key, 80)}{member.ending}"
-
-    picture = _only([m for m in sample if m.is_picture], "pictures", texts.note)
-    if picture is None and (other := [m for m in sample if m.suffix in UNREADABLE_PICTURES]):
-        raise DatasetFormatError(unreadable_picture(other[0].name))
-    captions = [m for m in sample if m.text is not None and m.suffix in CAPTIONS]
-    if len({member.text for member in captions}) == 1:
-        captions = captions[:1]
-    caption = _only(captions, "texts", texts.note)
-    metadata = _only([m for m in sample if m.suffix == ".json" and m.text is not None],
-                     "metadata files", texts.note)  # fmt: skip
-    text = texts.decode(metadata.text or b"", name(metadata)) if metadata else "{}"
-    values = json_object(text)
-    if caption is not None:
-        values = {**values, "caption": texts.captions(caption.text or b"", name(caption))}
-    elif not any(name.lower() in CAPTION_NAMES for name in values):
-        values["caption"] = ""  # this sample's problem, not the shard's
-    if "id" not in values:
-        key, stem, _ = _parts(sample[0].name)
-        values["__key__"] = stem if len({member.stem for member in sample}) == 1 else key
-    return {**values, "image": picture.address if picture else ""}
-
-
-def _only(members: list[_TarMember], what: str, note: Callable[[str], None]) -> _TarMember | None:
-    """The one member, or the one with a plain ending (`k.jpg` beside `k.mask.jpg`); None if there
-    is none. Raises DatasetFormatError if several remain."""
-    plain = [member for member in members if member.stem == member.key] or members
-    if len(plain) > 1:
-        names = ", ".join(f"'{trim(member.name, 80)}'" for member in plain[:4])
-        raise DatasetFormatError(
-            f"This sample has several {what} ({names}), and which of them is meant is uncertain. "
-            "Keep one, or give every pair a name of its own."
-        )
-    for member in members:
-        if member is not plain[0]:
-            note(f"Files '*{trim(member.ending, 80)}' are left out: their samples have a "
-                 f"'*{plain[0].ending}'.")  # fmt: skip
-    return plain[0] if plain else None
-
-
 class _Reads:
     """A tar's file with limited read sizes: the library reads long names as a whole, and a damaged
     header may claim gigabytes."""
@@ -316,7 +207,7 @@ class _Reads:
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, size: int) -> bytes:
-        if size > _MOST_TEXT + tarfile.BLOCKSIZE:
+        if size > MOST_TEXT + tarfile.BLOCKSIZE:
             raise ValueError(f"one of its headers claims {size:,} bytes")
         return self._file.read(size)
 
@@ -427,7 +318,7 @@ def _zip_sidecars(
                 continue
             try:
                 about = zip_member(archive, members.stored_name(name))
-                if about.file_size > _MOST_TEXT:
+                if about.file_size > MOST_TEXT:
                     raise ValueError("it is too large for a caption")
                 caption = texts.captions(archive.read(about), name)
             except (ValueError, KeyError, NotImplementedError, RuntimeError, OSError,

@@ -26,6 +26,7 @@ from backend.datasets.export_row import MARK
 from backend.datasets.images import opened_image
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import read_within
+from backend.datasets.sample_fields import NAMED_LIKE_CAPTIONS
 from backend.datasets.splits import SplitFolders
 from backend.errors import DatasetFormatError, ImageError
 from db.texts import compose, is_blank
@@ -104,7 +105,7 @@ def _utf8(content: str | bytes) -> str:
 
 
 #: Maximum file size in bytes. A caption has at most 20,000 characters.
-_MOST_TEXT = 4_000_000
+MOST_TEXT = 4_000_000
 #: What OneTrainer puts beside a picture: where it learns, and what it is shown besides.
 _MASKS = ("-masklabel", "-condlabel")
 #: Common text files that are not captions.
@@ -113,9 +114,13 @@ _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 
 def has_sidecars(folder: Path) -> bool:
     """Whether the folder contains an image with a sidecar caption."""
-    return any(
-        owners_of(names, CAPTIONS) or owners_of(names, (".json",)) for _, names in _folders(folder)
-    )
+    return any(_captions_of(names) or owners_of(names, (".json",)) for _, names in _folders(folder))
+
+
+def _captions_of(names: Iterable[str]) -> dict[str, list[str]]:
+    """The pictures of each caption in a folder; other endings count only where there is none of the
+    usual ones."""
+    return owners_of(names, CAPTIONS) or owners_of(names, NAMED_LIKE_CAPTIONS)
 
 
 def has_images(folder: Path) -> bool:
@@ -133,7 +138,7 @@ def sidecar_rows(
     splits = _splits(folder)
     for place, names in _folders(folder):
         split = splits.of(place.relative_to(folder))
-        captions, metadata = owners_of(names, CAPTIONS), owners_of(names, (".json",))
+        captions, metadata = _captions_of(names), owners_of(names, (".json",))
         beside = {name: ([], []) for name in sorted(filter(_is_image, names))}
         for kind, owners in enumerate((captions, metadata)):
             for text, pictures in owners.items():
@@ -271,10 +276,10 @@ def _row(
     file = metadata
     try:
         if metadata:
-            content = read_within(folder, place / metadata, _MOST_TEXT)
+            content = read_within(folder, place / metadata, MOST_TEXT)
             more = json_object(texts.decode(content, trim(metadata)))
         if file := caption:
-            content = read_within(folder, place / caption, _MOST_TEXT)
+            content = read_within(folder, place / caption, MOST_TEXT)
             more = {**more, "caption": texts.captions(content, trim(caption))}
     except DatasetFormatError as problem:
         return TableRow(number, None, str(problem))

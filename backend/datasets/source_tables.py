@@ -13,22 +13,27 @@ from pathlib import Path
 
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
+from backend.datasets.captions_txt import caption_lists
 from backend.datasets.cells import trim
+from backend.datasets.energon import EnergonFolder, energon_folder, energon_shards
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
+from backend.datasets.named_pictures import PICTURE_FOLDERS
 from backend.datasets.read_options import (
     INSIDE,
     SOURCES,
     TICKS,
     UNCAPTIONED,
     UNREADABLE_PICTURES,
+    ReadOptions,
     is_hidden,
 )
 from backend.datasets.regular_files import open_regular
 from backend.datasets.shards import saved_tables, shards_of
 from backend.datasets.sidecars import has_images, has_sidecars
 from backend.datasets.splits import split_in, splits_of
-from backend.errors import DatasetFormatError, UnsafePath
+from backend.datasets.unread_formats import indexed_format, unread_format
+from backend.errors import DatasetFormatError, UnsafePath, UnsupportedFormat
 
 ENDINGS = (".tar.gz", ".tgz")
 _BLOCK = 1 << 20
@@ -107,19 +112,29 @@ METADATA = (
 )  # fmt: skip
 
 
-def tables_of(folder: Path, subset: str | None, may_lack_captions: bool = False) -> SourceTables:
+def tables_of(
+    folder: Path,
+    subset: str | None,
+    may_lack_captions: bool = False,
+    energon: EnergonFolder | None = None,
+) -> SourceTables:
     """The tables to read from a folder, by its content; `may_lack_captions`: pictures alone will
-    do. Raises DatasetFormatError if there are none, naming what there is."""
+    do; `energon`: what Energon's folder says. Raises DatasetFormatError if there are none, naming
+    what there is."""
     # MM-IMDb has its films in a folder, which is treated as the table.
     films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
     if films is not None:
         return SourceTables([films])
     if split_of := saved_tables(folder):
         return SourceTables(list(split_of), split_of)
+    if energon is not None and (tars := energon_shards(folder)):
+        return _energon_tables(energon, tars)
     ours = (folder / MARK).is_file() and subset is None
     if not ours and (hub_tables := hub_datasets.listed_files(folder, subset)) is not None:
         return hub_tables
     metadata, rest = _metadata_files(folder)
+    if not metadata and (sentence := indexed_format(folder)):
+        raise UnsupportedFormat(sentence)
     kinds = [metadata, shards_of(folder), _tables_in(folder)]
     if tables := next(filter(None, kinds), []):
         others = {path for kind in kinds for path in kind if not _is_index(path)}
@@ -127,10 +142,14 @@ def tables_of(folder: Path, subset: str | None, may_lack_captions: bool = False)
         return SourceTables(tables, splits_below(folder, tables), _notes(folder, unread))
     if has_sidecars(folder):
         return SourceTables([folder], notes=_notes(folder, []))
+    if lists := caption_lists(folder):
+        return SourceTables(lists, notes=_notes(folder, []))
     if clone := hub_datasets.found_files(folder):
         tables = [path for path in clone.tables if not _is_in_export(path, folder)]
         if tables:
             return SourceTables(tables, clone.splits, _notes(folder, []))
+    if not has_images(folder) and (sentence := unread_format(folder)):
+        raise UnsupportedFormat(sentence)
     advice = {}
     if has_images(folder):
         if may_lack_captions:
@@ -142,6 +161,29 @@ def tables_of(folder: Path, subset: str | None, may_lack_captions: bool = False)
             f"captions: tick “{TICKS[UNCAPTIONED]}”.",
         }
     raise DatasetFormatError(not_a_dataset(folder), **advice)
+
+
+def _energon_tables(energon: EnergonFolder, tars: list[Path]) -> SourceTables:
+    """The shards that it does not leave out. Raises DatasetFormatError if that is all of them."""
+    tables = [tar for tar in tars if energon.name_of(tar) not in energon.excluded_shards]
+    if not tables:
+        raise DatasetFormatError(f"No shard is left. {' '.join(energon.notes)}")
+    splits = {tar: split for tar in tables if (split := energon.split_of(tar))}
+    if not energon.splits:
+        splits = splits_below(energon.root, tables)
+    return SourceTables(tables, splits, energon.notes, energon)
+
+
+def table_alone(path: Path, options: ReadOptions) -> SourceTables:
+    """A table that is given by itself; of a shard, with what Energon's folder above it says."""
+    if sentence := indexed_format(path):
+        raise UnsupportedFormat(sentence)
+    energon = energon_folder(path, options) if path.suffix.lower() == ".tar" else None
+    if energon is None:
+        return SourceTables([path], splits_below(path.parent, [path]))
+    splits = {path: split} if (split := energon.split_of(path)) else {}
+    splits = splits or splits_below(path.parent, [path])
+    return SourceTables([path], splits, energon.notes, energon)
 
 
 def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:
@@ -222,6 +264,7 @@ def image_folders(table: Path, root: Path, is_root_given: bool) -> list[Path]:
     if table.suffix.lower() == ".json":
         part = table.stem.rpartition("_")[2]
         folders += [root / part, root / "images", root / "images" / part]
+    folders += [root / name for name in PICTURE_FOLDERS if (root / name).is_dir()]
     return folders
 
 

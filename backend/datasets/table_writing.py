@@ -15,9 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backend.datasets.card_features import JsonColumns, arrow_features
 from backend.datasets.cells import escape
 from backend.datasets.containers import ImageFile, Member, file_of
-from backend.datasets.export_images import ImageCopies
+from backend.datasets.export_images import ImageCopies, SplitNames
 from backend.datasets.export_row import (
     COLUMNS,
     FIELDS,
@@ -29,6 +30,10 @@ from backend.datasets.export_row import (
 )
 
 _ROW_GROUP = 5_000
+#: The types of the columns that every table of lines has.
+LINE_FEATURES = arrow_features(each for each in FIELDS if each[0] != "extra")
+#: What loaders call a table of several splits; not `train`, which would be trained on.
+_ALL_SPLITS = "pairs"
 
 
 def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
@@ -37,7 +42,8 @@ def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
     def values_of(row: ExportRow, path: str) -> dict[str, Any]:
         return {"image_path": path, **json_values(row)}
 
-    return write_lines(rows, target, ImagePaths(target), values_of)
+    features = [{"name": "image_path", "dtype": "string"}, *LINE_FEATURES]
+    return write_lines(rows, target, ImagePaths(target), values_of, features)
 
 
 def write_lines(
@@ -45,15 +51,21 @@ def write_lines(
     target: Target,
     paths: "ImagePaths",
     values_of: Callable[[ExportRow, str], dict[str, Any]],
+    features: list[dict[str, Any]],
 ) -> int:
     """Write `data.jsonl`, with the values of each row and the path of its image; returns the number
-    of rows."""
-    count = 0
+    of rows. `features`: the types of its columns, for the card."""
+    count, splits = 0, _SplitsInOne()
+    columns = JsonColumns(features)
     with (target.part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
             values = values_of(row, paths.of(row.image_path))
             file.write(json.dumps(values, ensure_ascii=False) + "\n")
+            splits.add(row.split)
+            columns.add(values)
             count += 1
+    target.loader["features"] = columns.features()
+    splits.report("data.jsonl", target)
     paths.report()
     return count
 
@@ -61,7 +73,7 @@ def write_lines(
 def write_csv(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `data.csv`. The source's other columns, which may differ between rows, are packed into
     one JSON column."""
-    count = 0
+    count, splits = 0, _SplitsInOne()
     paths = ImagePaths(target)
     with (target.part / "data.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -73,15 +85,25 @@ def write_csv(rows: Iterable[ExportRow], target: Target) -> int:
             extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
             writer.writerow([escape(cell) for cell in (*cells, extra)])
             target.changes.packed |= row.extra.keys()
+            splits.add(row.split)
             count += 1
+    target.loader |= csv_loader([("image_path", pa.string()), *FIELDS])
+    splits.report("data.csv", target)
     paths.report()
     return count
+
+
+def csv_loader(fields: Iterable[tuple[str, pa.DataType]]) -> dict[str, Any]:
+    """What a loader of CSV has to know: the types, where lists are written as text, and that only
+    an empty cell is none, not a caption "NA"."""
+    plain = [(name, pa.string() if pa.types.is_list(kind) else kind) for name, kind in fields]
+    return {"features": arrow_features(plain), "keep_default_na": False, "na_values": [""]}
 
 
 def write_parquet(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `data.parquet`, with the source's other columns as in CSV."""
     schema = pa.schema([("image_path", pa.string()), *FIELDS])
-    count = 0
+    count, splits = 0, _SplitsInOne()
     paths = ImagePaths(target)
     with pq.ParquetWriter(target.part / "data.parquet", schema) as writer:
         waiting = iter(rows)
@@ -91,9 +113,33 @@ def write_parquet(rows: Iterable[ExportRow], target: Target) -> int:
             writer.write_table(pa.Table.from_pylist(values, schema))
             for row in group:
                 target.changes.packed |= row.extra.keys()
+                splits.add(row.split)
             count += len(group)
+    splits.report("data.parquet", target)
     paths.report()
     return count
+
+
+class _SplitsInOne:
+    """The splits of a table that holds all of them: loaders give it one name."""
+
+    def __init__(self) -> None:
+        self._names = SplitNames()
+        self._splits: set[str] = set()
+
+    def add(self, split: str | None) -> None:
+        self._splits.add(self._names.of(split))
+
+    def report(self, file: str, target: Target) -> None:
+        """Name the file in the card, so that loaders take no other of the folder."""
+        if len(self._splits) == 1:
+            target.files[self._splits.pop()] = file
+        elif self._splits:
+            target.files[_ALL_SPLITS] = file
+            target.changes.remarks.append(
+                f"`{file}` holds all splits: `load_dataset(FOLDER)` calls it `{_ALL_SPLITS}`, and "
+                "the column `split` says which pair is of which."
+            )
 
 
 class ImagePaths:

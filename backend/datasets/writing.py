@@ -79,7 +79,8 @@ def write_dataset(
         sums = export_folder.digests(part)
         description = croissant.croissant(part, sums, _version_of(sums), about())
         (part / croissant.NAME).write_text(description, encoding="utf-8")
-        text = finished_card(whole, target.files, target.changes, _version_of(sums, out))
+        version = _version_of(sums, out)
+        text = finished_card(whole, target.files, target.changes, version, target.loader)
         (part / "README.md").write_text(text, encoding="utf-8")
         export_folder.write_checksums(part, export_folder.digests(part, earlier=sums))
         if out.exists():

@@ -4,6 +4,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -37,6 +38,7 @@ from backend.jobs.reports import (
     TwoStage,
 )
 from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
+from backend.jobs.shared_pictures import ExportSplits, export_splits
 from backend.jobs.two_stage_selection import choose
 from backend.jobs.word_regions import REGIONS, region_cells
 from backend.learning_texts import level_caveat
@@ -277,9 +279,12 @@ def errors_left_in(
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     """A preview of an export; writes nothing, and opens no picture."""
     tally = _Tally()
-    for pair, outcome, _ in decided_pairs(store, dataset_id, choice):
-        tally.add(pair.judgement, outcome)
-    counts = tally.counts()
+    with export_splits(store, dataset_id, choice.keep_pictures_together) as splits:
+        for pair, outcome, _ in decided_pairs(store, dataset_id, choice):
+            tally.add(pair.judgement, outcome)
+            if not outcome.left_out_because:
+                splits.add(pair.image_path, pair.split)
+        counts = tally.counts(splits)
     if choice.drop_above is None and choice.drop_claims_above is None:
         return counts
     active = store.read(classifier_queries.active, dataset_id)
@@ -341,6 +346,8 @@ def export(
     _check_images(store, out)
     root = Path(dataset.root)
     tally, origins = _Tally(), Origins(dataset, choice.name_people)
+    stack = ExitStack()
+    splits = stack.enter_context(export_splits(store, dataset_id, choice.keep_pictures_together))
     unreadable = 0
     first: list[ProblemRow] = []
 
@@ -383,7 +390,10 @@ def export(
                         lists[REGIONS] = region_cells(regions.get(pair.id, ()))
                     proposal = (outcome.proposer, outcome.caption) if outcome.proposer else None
                     writer = origins.writer(pair, outcome, proposal or proposals.get(pair.id))
-                    row = replace(_row(pair, outcome, image, *about, lists), writer=writer)
+                    row = replace(
+                        _row(pair, outcome, image, *about, lists),
+                        writer=writer, split=splits.add(pair.image_path, pair.split),
+                    )  # fmt: skip
                     if comparisons is not None:
                         row = replace(row, pairs=_name_people(comparisons[pair.id], origins.people))
                     yield row
@@ -416,14 +426,14 @@ def export(
             version=VERSION,
             facts={
                 **facts, **origins.in_words(), **wrong_left(), **_choice_in_words(choice),
-                **_caveat_in_words(plan),
+                **_caveat_in_words(plan), **_splits_in_words(tally.counts(splits)),
             },
-            counts=tally.counts(),
+            counts=tally.counts(splits),
         )  # fmt: skip
 
     def about() -> dict[str, Any]:
         """For programs, by the names of Croissant and its vocabulary for annotations."""
-        counts = tally.counts()
+        counts = tally.counts(splits)
         lines = {**facts, **origins.in_words(), **wrong_left()}
         tools = ("Model", "Explorer", "Detector")
         return {
@@ -445,13 +455,16 @@ def export(
             **origins.prov({key: lines[key] for key in tools if key in lines}),
         }
 
-    pairs_written = write_dataset(
-        rows(), out, format=format, card=card, overwrite=overwrite, source_root=root, about=about
-    )
+    with stack:
+        pairs_written = write_dataset(
+            rows(), out, format=format, card=card, overwrite=overwrite, source_root=root,
+            about=about,
+        )  # fmt: skip
+        counts = tally.counts(splits)
     progress(pairs_written, plan.kept, "Written")
     text = (out / "README.md").read_text(encoding="utf-8")
     return ExportReport(
-        out.resolve(), format, tally.counts(), pairs_written, text, unreadable, tuple(first),
+        out.resolve(), format, counts, pairs_written, text, unreadable, tuple(first),
         export_folder.digest_of(out),
     )  # fmt: skip
 
@@ -595,10 +608,13 @@ class _Tally:
         self.tagged += bool(outcome.tags)
         self.called_wrong += "wrong" in outcome.tags
 
-    def counts(self) -> ExportCounts:
+    def counts(self, splits: ExportSplits) -> ExportCounts:
         left_out, by_decision = dict(self.left_out), dict(self.by_decision)
         values = vars(self) | {"left_out": left_out, "by_decision": by_decision}
-        return ExportCounts(total=self.kept + self.left_out.total(), **values)
+        return ExportCounts(
+            total=self.kept + self.left_out.total(), shared_pictures=splits.shared,
+            moved=splits.moved, **values,
+        )  # fmt: skip
 
 
 def _pairs(
@@ -702,6 +718,16 @@ def _caveat_in_words(counts: ExportCounts) -> dict[str, str]:
     return {"About this threshold": counts.level_note} if counts.level_note else {}
 
 
+def _splits_in_words(counts: ExportCounts) -> dict[str, str]:
+    """About pictures in several splits."""
+    if counts.shared_pictures:
+        number = f"{counts.shared_pictures:,}; what is tested on them was seen in training"
+        return {"Pictures in several splits": number}
+    if counts.moved:
+        return {"Pairs moved so that each picture is in one split": f"{counts.moved:,}"}
+    return {}
+
+
 def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
     threshold = "none" if choice.drop_above is None else f"{choice.drop_above:g}"
     only = {"Only these pairs of the dataset": choice.only.words} if choice.only else {}
@@ -718,6 +744,11 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
             else {}
         ),
         **_claims_in_words(choice),
+        **(
+            {"Pairs of one picture": "kept in one split: test, else validation, another, train"}
+            if choice.keep_pictures_together
+            else {}
+        ),
         "Only decided pairs": "yes" if choice.decided_only else "no",
         **(
             {"Corrections that no person has confirmed": "compared too"}

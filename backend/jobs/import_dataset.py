@@ -39,6 +39,7 @@ from backend.jobs.compare_source import (
 from backend.jobs.manage_datasets import look_for_pictures
 from backend.jobs.reports import SHOWN_PROBLEMS, ImportReport
 from backend.jobs.scoring.vectors import forget_meanings
+from backend.jobs.shared_pictures import shared_pictures
 from backend.progress import Progress, no_progress
 from backend.settings import default_data_directory
 from backend.store import Store
@@ -238,6 +239,8 @@ def _import(
     if takes and changes.changed:
         forget_meanings(store, data_directory, target.id)
     notes = [*reader.notes, *bad.notes(), *_notes(comparison, takes, len(hidden_ids))]
+    if leak := shared_pictures(store, target.id).in_words():
+        notes.append(leak)
     return ImportReport(
         target.id, name, added_count, already_there, bad.count, tuple(bad.first), tuple(notes),
         changes=changes, update="take" if takes else "keep", hidden=len(hidden_ids),

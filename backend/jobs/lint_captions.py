@@ -5,14 +5,21 @@ from dataclasses import dataclass
 
 from backend.engine.linting.comparison import COMPARED, Comparison
 from backend.engine.linting.faults import RULES, faults_of
+from backend.jobs.shared_pictures import pairs_of_shared_pictures
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import pair_queries
 from db.queries.pair_queries import CaptionInUse
 
+#: What is wrong with the picture's splits, not with the caption.
+SEVERAL_SPLITS = "several splits"
 #: All faults by name, with what they are.
-FAULTS = {name: rule.about for name, rule in RULES.items()} | COMPARED
+FAULTS = (
+    {name: rule.about for name, rule in RULES.items()}
+    | COMPARED
+    | {SEVERAL_SPLITS: "the picture is in several splits: a test of what training has seen"}
+)
 #: Captions of each fault that the report shows.
 EXAMPLES = 3
 #: What the tags of faults begin with.
@@ -64,10 +71,12 @@ def lint(
         comparison.learn(row.caption, row.image_path)
         if done % _AT_ONCE == 0:
             progress(done, 2 * total, "Reading captions")
+    leaking_ids = pairs_of_shared_pictures(store, dataset_id)
     ids: dict[str, list[int]] = {name: [] for name in FAULTS}
     examples: dict[str, list[tuple[str, str]]] = {name: [] for name in ids}
     for done, row in enumerate(_captions(store, dataset_id), start=1):
-        for name in (*faults_of(row.caption), *comparison.faults_of(row.caption)):
+        splits = (SEVERAL_SPLITS,) if row.id in leaking_ids else ()
+        for name in (*faults_of(row.caption), *comparison.faults_of(row.caption), *splits):
             ids[name].append(row.id)
             if len(examples[name]) < EXAMPLES:
                 examples[name].append((row.external_id, " ".join(row.caption[:_SHOWN].split())))

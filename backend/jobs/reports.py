@@ -488,6 +488,9 @@ class ExportChoice(Options):
     """'decided': as curators left them, accepted enrichments included; 'enriched': also suggested
     enrichments, unchecked, where no verdict says otherwise. The column caption_kind says which is
     which."""
+    keep_pictures_together: Annotated[bool, switch("keep-pictures-together")] = False
+    """Move all pairs of a picture to one split, where it is in several: test, else validation, else
+    another, so that no model is tested on a picture that it has seen."""
     unconfirmed: Annotated[bool, switch("unconfirmed")] = False
     """In formats that compare captions (preference, hard-negatives): also corrections that no
     person has confirmed, suggested or accepted by a rule."""
@@ -527,6 +530,10 @@ class ExportCounts:
     called_wrong: int = 0
     #: Why the threshold of the choice cannot be trusted; "" if it can, or if there is none.
     level_note: str = ""
+    #: Pictures that are written in several splits.
+    shared_pictures: int = 0
+    #: Written in another split than in the source, so that each picture is in one.
+    moved: int = 0
 
     def in_words(self) -> str:
         left_out = sum(self.left_out.values())
@@ -536,8 +543,18 @@ class ExportCounts:
             f"{self.edited} edited in bulk, {self.enriched} enriched, "
             + (f"{self.shortened} without some claims, " if self.shortened else "")
             + f"{self.tagged} tagged), "
-            f"{left_out} left out" + (f" ({reasons})." if reasons else ".")
+            f"{left_out} left out" + (f" ({reasons})." if reasons else ".") + self.splits_in_words()
         )
+
+    def splits_in_words(self) -> str:
+        """A sentence about pictures in several splits, after a blank; "" without any."""
+        if self.shared_pictures:
+            are = "is" if self.shared_pictures == 1 else "are"
+            pictures = count_of(self.shared_pictures, "picture")
+            return f" {pictures} {are} in several splits: what is tested on was seen in training."
+        if self.moved:
+            return f" {count_of(self.moved, 'pair')} moved to the split of the same picture."
+        return ""
 
 
 @dataclass(frozen=True)

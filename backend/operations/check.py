@@ -10,7 +10,7 @@ from pydantic import Field
 from backend.engine.statistics.acceptance import Outcome, more_to_draw, outcome_of
 from backend.errors import NotFound
 from backend.operations.operation import Operation
-from backend.options import CommandLine, Options, parse_share
+from backend.options import CommandLine, Options, parse_share, switch
 from backend.progress import Progress
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ class CheckOptions(Options):
     split: str | None = None
     """Only the pairs of this split."""
 
+    separate_splits: Annotated[bool, switch("separate-splits")] = False
+    """Fail as well if a picture that would be exported is in several splits."""
+
 
 #: By exit status.
 STATUS: dict[Outcome, int] = {"passed": 0, "failed": 1, "undecided": 4}
@@ -47,7 +50,8 @@ class CheckReport:
     `errors`: an estimate, None without a verdict at random, `low` to `high` with the `confidence`
     of both ends together, while the outcome needs one end alone; `sample`: verdicts at random,
     `wrong_in_sample` of which found an error; `more`: verdicts at random that would decide it, if
-    errors go on as they have been."""
+    errors go on as they have been. `shared_pictures`: those in several splits; `is_split_apart`:
+    none are, or it was not asked."""
 
     outcome: Outcome
     dataset: str
@@ -61,12 +65,26 @@ class CheckReport:
     low: int
     high: int
     more: int
+    shared_pictures: int = 0
+    is_split_apart: bool = True
 
     @property
     def exit_status(self) -> int:
-        return STATUS[self.outcome]
+        return STATUS[self.outcome] if self.is_split_apart else STATUS["failed"]
 
     def in_words(self) -> str:
+        leak = f" Failed: {self.leak}" if not self.is_split_apart else f" {self.leak}"
+        return f"{self.share_in_words()}{leak}".rstrip()
+
+    @property
+    def leak(self) -> str:
+        """About pictures in several splits; "" without any."""
+        if not self.shared_pictures:
+            return ""
+        are = "picture is" if self.shared_pictures == 1 else "pictures are"
+        return f"{self.shared_pictures:,} {are} in several splits."
+
+    def share_in_words(self) -> str:
         of = f"'{self.dataset}'" + (f", split '{self.split}'" if self.split is not None else "")
         limit = f"at most {self.allowed:,} of {self.pairs:,} captions may be wrong"
         evidence = f"{self.wrong_in_sample:,} of {self.sample:,} drawn at random were"
@@ -80,7 +98,8 @@ class CheckReport:
         )
 
     def as_junit(self) -> str:
-        """One test case: failed, or skipped for lack of verdicts."""
+        """One test case, failed or skipped for lack of verdicts, and a failed one for pictures in
+        several splits."""
         suite = ET.Element("testsuite", name="traced", tests="1")
         about = {"classname": self.dataset, "name": "share of errors"}
         case = ET.SubElement(suite, "testcase", about)
@@ -88,7 +107,12 @@ class CheckReport:
         suite.set("failures", str(int(self.outcome == "failed")))
         suite.set("skipped", str(int(self.outcome == "undecided")))
         if kind is not None:
-            ET.SubElement(case, kind, message=self.in_words())
+            ET.SubElement(case, kind, message=self.share_in_words())
+        if not self.is_split_apart:
+            suite.set("tests", "2")
+            suite.set("failures", str(int(self.outcome == "failed") + 1))
+            about = {"classname": self.dataset, "name": "pictures in one split"}
+            ET.SubElement(ET.SubElement(suite, "testcase", about), "failure", message=self.leak)
         return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
@@ -96,6 +120,7 @@ def run(
     context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
 ) -> CheckReport:
     from backend.jobs.errors_left import exported_errors
+    from backend.jobs.shared_pictures import shared_pictures
     from db.queries import dataset_queries
 
     share = parse_share(options.at_most)
@@ -105,6 +130,7 @@ def run(
     if not counts.total:
         of = f" in the split '{options.split}'" if options.split is not None else ""
         raise NotFound(f"'{dataset}' has no pairs{of}.")
+    shared = shared_pictures(context.store, dataset_id, is_exported=True).pictures
     allowance, sample = math.floor(share * counts.pairs), counts.sample
     limit = allowance + counts.mended
     low, high = counts.interval(options.confidence)
@@ -121,6 +147,8 @@ def run(
         low,
         high,
         more_to_draw(sample, limit, options.confidence),
+        shared,
+        not (options.separate_splits and shared),
     )
 
 

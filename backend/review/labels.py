@@ -5,7 +5,7 @@ the difference is reported.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from backend.datasets.cells import BadCell, split_proof
 from backend.datasets.containers import member_name
 from backend.datasets.foreign_names import ForeignNames, NamesByFolder
 from backend.datasets.label_file import Label, labels_of
+from backend.datasets.label_studio import EMPTY, SKIPPED
 from backend.errors import DatasetFormatError, SettingsError
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
@@ -45,7 +46,8 @@ class LabelReport:
     """Effect of a file of labels.
 
     `by_decision`: verdicts that were, or would be, given; `agreeing`: labels of pairs that have
-    this verdict already; `empty`: rows without a verdict; `conflicts`: labels that contradict a
+    this verdict already; `empty`: rows without a verdict, but those of Label Studio that were
+    `skipped`, or `reviewed` without an answer; `conflicts`: labels that contradict a
     verdict given here; `problems`: rows that cannot be used. Only the first of both are listed,
     `conflict_count` and `problem_count` count all. `one_means`: what 1 and yes mean in the file.
     `secret`: labels of pairs about which the reader may not know what others said (see
@@ -63,6 +65,8 @@ class LabelReport:
     conflicts: tuple[LabelProblem, ...]
     problems: tuple[LabelProblem, ...]
     secret: int = 0
+    skipped: int = 0
+    reviewed: int = 0
     passed_over: int = 0
     is_preview: bool = True
 
@@ -116,6 +120,8 @@ def report_lines(report: LabelReport) -> list[str]:
         for count, what in (
             (report.agreeing, "agree with the verdict here"),
             (report.empty, "have no verdict"),
+            (report.skipped, "were skipped"),
+            (report.reviewed, "were reviewed without an answer"),
             (report.conflict_count, "contradict a verdict here, which stays"),
             (report.secret, "need the verdict of each person, so this list gives none"),
             (report.problem_count, "cannot be used"),
@@ -156,18 +162,41 @@ class _Labels:
         self._rows: dict[int, int | None] = {}  #: the row of the label of each pair
         self._tally: Counter[str] = Counter()
         self._lists: defaultdict[str, list[LabelProblem]] = defaultdict(list)
-        self._pictures = _Pictures(store, dataset_id) if by_picture else None
+        self._by_picture = by_picture
+        self._pictures: _Pictures | None = None
 
     def add(self, labels: Sequence[Label]) -> None:
-        if self._pictures is not None:
-            labels = self._pictures.match_names(labels)
-        pairs, secret = self._pairs_of([label.key for label in labels])
+        if not self._by_picture:
+            pairs, secret = self._pairs_of(labels, None)
+            # An id of another program: the pair is told by its picture and caption.
+            rest = [
+                label for label in labels
+                if label.picture and label.original and label.key not in pairs
+            ]  # fmt: skip
+            others = [label for label in labels if label not in rest]
+            self._add_all(others, pairs, secret)
+            labels = [replace(label, key=label.picture) for label in rest]
+        if not labels:
+            return
+        if self._pictures is None:
+            self._pictures = _Pictures(self._store, self._dataset_id)
+        labels = self._pictures.match_names(labels)
+        pairs, secret = self._pairs_of(labels, self._pictures)
+        if not self._by_picture:
+            pairs = {key: [p for p in of_key if any(
+                label.key == key and label.original == p.caption for label in labels
+            )] for key, of_key in pairs.items()}  # fmt: skip
+        self._add_all(labels, pairs, secret)
+
+    def _add_all(
+        self, labels: Sequence[Label], pairs: Mapping[str, list[PairRow]], secret: set[int]
+    ) -> None:
         for label in labels:
-            of_key = pairs.get(label.key, [])
+            of_key = _with_caption(pairs.get(label.key, []), label.original)
             if label.problem:
                 self._list("problems", label, label.problem)
             elif not label.decision:
-                self._tally["empty"] += 1
+                self._tally[label.state if label.state in (SKIPPED, EMPTY) else "empty"] += 1
             elif not of_key:
                 self._list("problems", label, "The dataset has no such pair.")
             elif len(of_key) > 1:
@@ -178,14 +207,18 @@ class _Labels:
             else:
                 self._add(label, of_key[0])
 
-    def _pairs_of(self, keys: Sequence[str]) -> tuple[dict[str, list[PairRow]], set[int]]:
-        """The pairs of each key, and those about which the reader may not know what others said."""
+    def _pairs_of(
+        self, labels: Sequence[Label], pictures: "_Pictures | None"
+    ) -> tuple[dict[str, list[PairRow]], set[int]]:
+        """The pairs of each key that has some, and those about which the reader may not know what
+        others said. `pictures`: the keys are names of these."""
+        keys = [label.key for label in labels]
         with self._store.reading() as session:
-            if self._pictures is None:
+            if pictures is None:
                 ids = pair_queries.ids_by_external_id(session, self._dataset_id, keys)
                 ids_of = {key: [pair_id] for key, pair_id in ids.items()}
             else:
-                ids_of = {key: self._pictures.ids.get(key, []) for key in keys}
+                ids_of = {key: pictures.ids.get(key, []) for key in keys}
             pair_ids = [pair_id for ids in ids_of.values() for pair_id in ids]
             pairs = {pair.id: pair for pair in pair_queries.pairs_of(session, pair_ids)}
             secret = hidden_pairs(session, pair_ids)
@@ -240,8 +273,14 @@ class _Labels:
             self._dataset_id, self._author, one_means, dict(counts), self._tally["agreeing"],
             self._tally["empty"], self._tally["conflicts"], self._tally["problems"],
             tuple(self._lists["conflicts"]), tuple(self._lists["problems"]),
-            self._tally["secret"],
+            self._tally["secret"], self._tally[SKIPPED], self._tally[EMPTY],
         )  # fmt: skip
+
+
+def _with_caption(pairs: list[PairRow], caption: str) -> list[PairRow]:
+    """Of several pairs of a picture the one with the caption, if that is one."""
+    matches = [pair for pair in pairs if pair.caption == caption]
+    return matches if len(matches) == 1 else pairs
 
 
 def _agree(pair: PairRow, decision: str) -> bool:

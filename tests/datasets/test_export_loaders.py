@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,65 @@ def by_split(source: Path) -> dict[str, list[ExportRow]]:
 def check_pairs(captions: Any, images: Any, wanted: list[ExportRow]) -> None:
     assert list(captions) == [row.caption for row in wanted]
     assert [image.size for image in images] == [image_size(row.image_path) for row in wanted]
+
+
+#: Where a format has the caption.
+CAPTION_COLUMNS = {"webdataset": "txt", "preference": "chosen", "hard-negatives": "title"}
+#: Formats with one table of all splits, which loaders call by one name.
+IN_ONE = {"csv", "jsonl", "conversations", "messages", "parquet"}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_folder_of_an_export_is_loaded_as_its_data(
+    source: Path, tmp_path: Path, format: str
+) -> None:
+    """As the viewer of the hub does it: by the card, which names the files of the data."""
+    loaded = datasets.load_dataset(str(write(source, tmp_path / "out", format)))
+    column = CAPTION_COLUMNS.get(format, "caption")
+    captions = {
+        split: [text if isinstance(text, str) else text[0]["content"][0]["text"] for text in
+                table[column]]
+        for split, table in loaded.items()
+    }  # fmt: skip
+    wanted = {split: [row.caption for row in rows] for split, rows in by_split(source).items()}
+    if format == "csv":  # formulas are made harmless
+        wanted["test"][0] = f"'{wanted['test'][0]}"
+    if format in IN_ONE:
+        (together,) = captions.values()
+        assert sorted(together) == sorted(text for texts in wanted.values() for text in texts)
+        assert set(loaded) == {"pairs"}
+        assert set(loaded["pairs"]["split"]) - {None} == {"train", "test", "holdout"}
+    else:
+        assert {split: sorted(texts) for split, texts in captions.items()} == {
+            split: sorted(texts) for split, texts in wanted.items()
+        }
+
+
+@pytest.mark.parametrize("format", sorted(IN_ONE))
+def test_a_table_of_one_split_has_its_name(source: Path, tmp_path: Path, format: str) -> None:
+    every = [replace(row, split="test") for row in rows(source)]
+    loaded = datasets.load_dataset(str(write(source, tmp_path / "out", format, every)))
+    assert set(loaded) == {"test"}
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "conversations", "coco", "hard-negatives"])
+def test_columns_that_are_empty_at_first_are_loaded(
+    source: Path, tmp_path: Path, format: str
+) -> None:
+    """Loaders infer types from the first ten megabytes. "NA" is a caption."""
+    long = "x" * 11_000_000
+    first = replace(rows(source)[0], verdict=None, note=None, numbers={}, extra={"late": None},
+                    caption=long, pairs=(CaptionPair(long, "y"),), split="train")  # fmt: skip
+    second = replace(first, id="2", verdict="correct", note="Seen.", extra={"late": "x"},
+                     caption="NA", pairs=(CaptionPair("NA", "N/A"),))  # fmt: skip
+    third = replace(second, id="3", caption="null", pairs=(CaptionPair("null", "None"),))
+    out = write(source, tmp_path / "out", format, [first, second, third])
+    table = datasets.load_dataset(str(out))["train"]
+    column = CAPTION_COLUMNS.get(format, "caption")
+    by_id = dict(zip(table["pair_id" if format == "coco" else "id"], table, strict=True))
+    assert [by_id[name][column] for name in ("2", "3")] == ["NA", "null"]
+    assert by_id["2"]["verdict"] == "correct"
+    assert by_id[first.id]["verdict"] is None
 
 
 @pytest.mark.parametrize("format", ["imagefolder", "sidecar"])

@@ -213,6 +213,7 @@ def test_an_export_is_the_same_by_every_door(
     assert client.post("datasets/1/exports", json=sent).status_code == 202
     entered = dict.fromkeys(Fields._fields) | choice | {
         "abstract": "leave out", "captions": "decided", "unconfirmed": False,
+            "keep_pictures_together": False,
         "wrong_claims": "keep",
     }  # fmt: skip
     request = gr.Request(username=None)

@@ -32,7 +32,7 @@ def test_the_number_of_pairs_is_said_before_anything_is_written(workspace: Works
     entered = {
         **dict.fromkeys(Fields._fields), "abstract": choice.abstract, "dropped": choice.dropped,
         "unsure": choice.unsure, "wrong_claims": choice.wrong_claims, "captions": choice.captions,
-        "unconfirmed": False,
+        "unconfirmed": False, "keep_pictures_together": False,
     }  # fmt: skip
 
     def counts(**changes: str) -> tuple[str, str]:

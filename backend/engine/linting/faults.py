@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from backend.engine.linting.token_marks import has_token_marks
 from backend.errors import SettingsError
 
 
@@ -223,6 +224,15 @@ def _is_glued(text: str) -> bool:
     return "#" in text and _GLUED_TAGS.search(text) is not None
 
 
+_has_placeholder = _searches(
+    r"\b(?:lorem ipsum|placeholder|todo:|tbd\b)",
+    r"\[(?:insert|your|name|caption|description|object|person|location|color)\b[^\]]{0,40}\]",
+    r"\{\{?\s*(?:caption|name|object|description|prompt|text)\s*\}?\}",
+    r"^\s*(?:user|assistant|system|human|gpt)\s*:",
+    only_with=("<", "[", "{", "lorem ipsum", "placeholder", "todo:", "tbd", ":"),
+)
+
+
 RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
@@ -250,14 +260,8 @@ RULES: dict[str, Rule] = {
                        "rate limit", "bad gateway", "unavailable", "out of memory", "connection"),
         )),
         Rule("cut ending", "the text ends in the middle of a sentence", _is_cut),
-        Rule("placeholder", "a placeholder, or the marks of a prompt's roles", _searches(
-            r"<\|[a-z_]+\|>", r"</?(?:s|unk|pad|eos|bos|image|image_placeholder|start_of_turn)>",
-            r"\[/?INST\]", r"\b(?:lorem ipsum|placeholder|todo:|tbd\b)",
-            r"\[(?:insert|your|name|caption|description|object|person|location|color)\b[^\]]{0,40}\]",
-            r"\{\{?\s*(?:caption|name|object|description|prompt|text)\s*\}?\}",
-            r"^\s*(?:user|assistant|system|human|gpt)\s*:",
-            only_with=("<", "[", "{", "lorem ipsum", "placeholder", "todo:", "tbd", ":"),
-        )),
+        Rule("placeholder", "a placeholder, or the marks of a prompt's roles or of a tokenizer",
+             lambda text: has_token_marks(text) or _has_placeholder(text)),
         Rule("characters", "characters of a text that was read in another encoding",
              _is_mojibake, _decoded_again),
         Rule("invisible", "characters that show nothing",

@@ -1,0 +1,104 @@
+"""Text files beside the pictures of a source, as an export writes them again: only the captions in
+them change, and nothing around these (a byte order mark, line ends, empty lines, the encoding)."""
+
+import codecs
+import os
+from pathlib import Path
+
+from backend.datasets.containers import ImageFile, Member, file_of
+from backend.datasets.read_options import CAPTIONS, is_hidden
+from backend.datasets.regular_files import read_within
+from backend.datasets.sidecars import MOST_TEXT, owners_of
+
+#: The longer marks first: that of UTF-32 begins like that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)  # fmt: skip
+_LINE_ENDS = "\r\n"
+
+
+class SourceText:
+    """The content of such a file. It holds one caption, or one on each line."""
+
+    def __init__(self, content: bytes) -> None:
+        """Raises UnicodeError for another encoding than UTF-8, or UTF-16 or UTF-32 with a mark."""
+        self._mark, self._encoding = next(
+            (each for each in _MARKS if content.startswith(each[0])), (b"", "utf-8")
+        )
+        self._text = content[len(self._mark) :].decode(self._encoding)
+        self._lines = self._text.splitlines(keepends=True)
+        #: The new captions on lines by the old ones. One that stands twice was read once.
+        self._captions: dict[str, str] = {}
+
+    def replace(self, original: str, caption: str) -> bytes | None:
+        """The content with the caption instead of the original one; None if that is not in it, or
+        if the caption has characters that the encoding has not. Of several captions on lines, those
+        that were not replaced (yet) are left out.
+
+        >>> SourceText(b"A dog.\\r\\n").replace("A dog.", "A cat.")
+        b'A cat.\\r\\n'
+        >>> text = SourceText(b"A dog.\\n A cat.\\n\\n")
+        >>> text.replace("A dog.", "A fox."), text.replace("A cat.", "A cat.")
+        (b'A fox.\\n\\n', b'A fox.\\n A cat.\\n\\n')
+        """
+        body = self._text.rstrip(_LINE_ENDS)
+        if original.rstrip(_LINE_ENDS) == body:
+            return self._encode(caption.rstrip(_LINE_ENDS) + self._text[len(body) :])
+        if not original.strip() or original not in (line.strip() for line in self._lines):
+            return None
+        self._captions[original] = caption
+        return self._encode("".join(map(self._new_line, self._lines)))
+
+    def _new_line(self, line: str) -> str:
+        original = line.strip()
+        if not original:
+            return line
+        caption = self._captions.get(original)
+        return "" if caption is None else line.replace(original, caption, 1)
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether it holds captions on lines, so that others may follow."""
+        return bool(self._captions)
+
+    def _encode(self, text: str) -> bytes | None:
+        try:
+            return self._mark + text.encode(self._encoding)
+        except UnicodeError:
+            return None
+
+
+class SourceTexts:
+    """Finds the text beside a picture of the folder `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._folder: Path | None = None
+        self._texts: dict[str, str] = {}
+
+    def beside(self, image: ImageFile) -> SourceText | None:
+        """None without a text that belongs to this picture alone and can be read."""
+        path = file_of(image)
+        if isinstance(image, Member) or not path.is_relative_to(self._root):
+            return None
+        try:
+            if path.parent != self._folder:
+                self._folder, self._texts = path.parent, _texts_by_picture(path.parent)
+            name = self._texts.get(path.name)
+            if name is None:
+                return None
+            return SourceText(read_within(self._root, path.with_name(name), MOST_TEXT))
+        except (OSError, UnicodeError):
+            return None
+
+
+def _texts_by_picture(folder: Path) -> dict[str, str]:
+    """The text of each picture in a folder that has one, and shares it with no other."""
+    files = (name for name in os.listdir(folder) if not is_hidden(name))
+    texts: dict[str, list[str]] = {}
+    for text, pictures in owners_of(files, CAPTIONS).items():
+        if len(pictures) == 1:
+            texts.setdefault(pictures[0], []).append(text)
+    return {picture: names[0] for picture, names in texts.items() if len(names) == 1}

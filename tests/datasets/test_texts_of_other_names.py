@@ -1,0 +1,79 @@
+"""Captions beside pictures whose files are called neither `.txt` nor `.caption`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.datasets.folders import encoded, make_tar, picture, read, write
+
+
+@pytest.mark.parametrize(
+    ("ending", "captions"),
+    [
+        ("captions", ["A dog.", "It is red."]),
+        ("sentences", ["A dog.", "It is red."]),
+        ("description", ["A dog.\nIt is red."]),
+    ],
+)
+@pytest.mark.parametrize("is_tar", [True, False])
+def test_endings_that_say_caption_are_read(
+    tmp_path: Path, ending: str, captions: list[str], is_tar: bool
+) -> None:
+    text = b"A dog.\nIt is red.\n"
+    if is_tar:
+        make_tar(tmp_path / "0.tar", {"a.png": encoded(), f"a.{ending}": text, "a.cls": b"3"})
+    else:
+        picture(tmp_path / "a.png")
+        write(tmp_path / f"a.{ending}", text)
+    pairs, reader = read(tmp_path)
+    assert [pair.caption for pair in pairs] == captions
+    assert reader.problems == []
+
+
+def test_a_usual_ending_comes_first(tmp_path: Path) -> None:
+    make_tar(tmp_path / "0.tar", {"a.png": encoded(), "a.title": b"Title", "a.txt": b"A dog."})
+    assert [pair.caption for pair in read(tmp_path)[0]] == ["A dog."]
+
+
+@pytest.mark.parametrize("name", [".blip2", "blip2", "json[long]", "json[both][blip2]"])
+def test_any_other_name_can_be_chosen(tmp_path: Path, name: str) -> None:
+    document = {"long": "A dog.", "both": {"blip2": "A dog."}, "width": 12}
+    members = {"a.png": encoded(), "a.blip2": b"A dog.", "a.json": json.dumps(document).encode()}
+    make_tar(tmp_path / "0.tar", members)
+    pairs, reader = read(tmp_path, caption_column=name)
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert reader.problems == []
+
+
+def test_what_lies_beside_a_picture_without_a_caption_is_named(tmp_path: Path) -> None:
+    """The shard is read all the same: other samples have a caption."""
+    make_tar(
+        tmp_path / "0.tar",
+        {
+            "a.png": encoded(), "a.blip2": b"A dog.", "a.json": b'{"long": "A red dog."}',
+            "b.png": encoded(), "b.txt": b"A cat.", "c.png": encoded(),
+        },
+    )  # fmt: skip
+    pairs, reader = read(tmp_path)
+    assert [pair.caption for pair in pairs] == ["A cat."]
+    assert [p.row for p in reader.problems] == [1, 3]
+    assert {p.kind for p in reader.problems} == {"unreadable row"}
+    for name in (".blip2", "json[long]"):
+        assert name in reader.problems[0].message
+
+
+def test_pictures_and_texts_in_tars_of_their_own_are_told_apart(tmp_path: Path) -> None:
+    make_tar(tmp_path / "images" / "0.tar", {"a.png": encoded()})
+    make_tar(tmp_path / "texts" / "0.tar", {"a.txt": b"A dog."})
+    pairs, reader = read(tmp_path)
+    assert pairs == []
+    kinds = {problem.file: problem.kind for problem in reader.problems}
+    assert kinds == {"images/0.tar": "unreadable file", "texts/0.tar": "no image"}
+
+
+def test_conversations_of_a_sample_are_its_captions(tmp_path: Path) -> None:
+    turns = [{"from": "human", "value": "<image>"}, {"from": "gpt", "value": "A dog."}]
+    document = json.dumps({"conversations": turns}).encode()
+    make_tar(tmp_path / "0.tar", {"a.png": encoded(), "a.json": document})
+    assert [pair.caption for pair in read(tmp_path)[0]] == ["A dog."]
