@@ -17,12 +17,13 @@ from backend.jobs import scored_demo
 from backend.jobs.scoring.score_dataset import run_key
 from backend.jobs.scoring.stored_rows import exploring_of
 from backend.review.queue_form import START, from_fields
+from backend.review.views import PairView
 from backend.settings import Settings, load_settings
 from backend.workspace import Workspace
 from db.queries import pair_queries, run_queries, trajectory_queries
 from research.evaluation.demo_report import read_truth
 from research.scenes.caption_reading import claims_of
-from research.scenes.demo import make_pairs
+from research.scenes.demo import COPIES, SEED, make_pairs, plant_copies
 from research.scenes.truth import facts
 from traced_ui import review_page
 
@@ -66,10 +67,11 @@ def test_it_opens_with_one_wrong_word_and_its_right_correction(workspace: Worksp
     (wrong,) = truth.changed
     tinted = [(word.start, word.end) for word in most_suspect(view.caption, view.suspects)]
     assert tinted == [wrong]
-    best, *others = view.helpful_suggestions
+    best = view.helpful_suggestions[0]
     scene = make_pairs(600, 45)[0][int(scored_demo.OPENING.removeprefix("scene-"))]
     assert (claims_of(best.caption) or {"not understood"}) <= facts(scene)
-    assert truth.original in [suggestion.caption for suggestion in others]
+    assert "brown shirt" in best.caption
+    assert "brown shirt" in truth.original
     why = review_page.why(view)
     assert why is not None
     assert why.words == (view.caption[slice(*wrong)],)
@@ -145,3 +147,22 @@ def test_only_one_of_several_concurrent_starts_unpacks(
     assert len(list((chosen.data_directory / "search").iterdir())) == 1
     assert not list(chosen.data_directory.glob(".demo-*"))
     opened.store.close()
+
+
+def test_the_chances_beside_suggestions_are_so(demo_views: list[PairView]) -> None:
+    """Of all that is offered for the demo: what is said, and how many are wrong."""
+    scenes, pairs = make_pairs(600, 45)
+    plant_copies(scenes, pairs, COPIES, SEED)
+    chances, is_wrong = [], []
+    for view in demo_views:
+        scene = facts(scenes[int(view.external_id.removeprefix("scene-"))])
+        for suggestion in view.helpful_suggestions:
+            if suggestion.p_after is not None:
+                claims = claims_of(suggestion.caption)
+                chances.append(suggestion.p_after)
+                is_wrong.append(claims is None or not claims <= scene)
+    assert len(chances) > 150
+    assert np.mean(chances) == pytest.approx(np.mean(is_wrong), abs=0.05)
+    for part in np.array_split(np.argsort(chances), 3):  # within two standard errors of 70
+        share = np.mean(np.take(is_wrong, part))
+        assert np.mean(np.take(chances, part)) == pytest.approx(share, abs=0.11)
