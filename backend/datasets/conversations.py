@@ -18,7 +18,16 @@ from backend.datasets.questions import PICTURE_MARK, asks_for_description
 from backend.datasets.text_files import LONGEST_LINE
 
 #: Columns with turns, and with lists of questions and answers.
-_TURNS = ("conversations", "conversation", "messages", "texts", "qa", "qas", "qa_pairs", "dialog")
+TURN_COLUMNS = (
+    "conversations",
+    "conversation",
+    "messages",
+    "texts",
+    "qa",
+    "qas",
+    "qa_pairs",
+    "dialog",
+)
 _ASSISTANTS = ("assistant", "gpt", "model", "bot", "chatgpt")
 #: Turns that are neither question nor answer.
 _ASIDES = ("system", "tool", "function", "function_call", "observation")
@@ -146,7 +155,7 @@ def _shorten(text: str) -> str:
 def conversation_in(values: Mapping[str, Any]) -> Conversation | None:
     """The conversation of a row; None if it has none. Raises NoPair for a turn without a text."""
     has_choices = any(values.get(name) for name in _CHOICES)
-    for name in _TURNS:
+    for name in TURN_COLUMNS:
         turns = turns_of(values.get(name))
         if turns:
             return Conversation(name, tuple(turns), has_choices)
@@ -287,7 +296,7 @@ def images_in(values: Mapping[str, Any]) -> list[Any]:
     for name in IMAGE_NAMES:
         if isinstance(values.get(name), str) and values[name]:
             return [values[name]]
-    turns = (turn for name in (*_TURNS, "prompt") for turn in turns_of(values.get(name)))
+    turns = (turn for name in (*TURN_COLUMNS, "prompt") for turn in turns_of(values.get(name)))
     contents = (turn.source.get("content") for turn in turns)
     parts = (part for content in contents if isinstance(content, list) for part in content)
     dicts = (part for part in parts if isinstance(part, dict))

@@ -22,6 +22,7 @@ from backend.datasets.caption_texts import TextReader, unreadable_picture
 from backend.datasets.cells import TableRow, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.containers import ImageFile
+from backend.datasets.conversations import TURN_COLUMNS
 from backend.datasets.export_row import MARK
 from backend.datasets.images import opened_image
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
@@ -286,7 +287,7 @@ def _row(
     except (OSError, ValueError, RecursionError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         return TableRow(number, None, f"'{trim(file or metadata)}' cannot be read: {reason}.")
-    if not any(key.strip().lower() in CAPTION_NAMES for key in more):
+    if not any(key.strip().lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for key in more):
         if may_lack_captions:
             return TableRow(number, {**more, "file_name": file_name, "caption": ""})
         stem = trim(PurePosixPath(picture).stem)

@@ -12,6 +12,7 @@ from backend.datasets.caption_texts import TextReader, unreadable_picture
 from backend.datasets.cells import EmbeddedImage, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.containers import SEPARATOR, tar_member
+from backend.datasets.conversations import TURN_COLUMNS
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES
 from backend.datasets.sample_fields import (
     NAMED_LIKE_CAPTIONS,
@@ -25,8 +26,6 @@ from db.texts import compose
 MOST_TEXT = 4_000_000
 #: Maximum number of members of a tar that are taken together as one key's samples.
 MOST_MEMBERS = 1000
-#: Columns of a sample's JSON that hold its caption as an answer.
-_CONVERSATIONS = ("conversations", "conversation", "messages")
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ def _caption(
     caption = _only(captions, "texts", texts.note)
     if caption is not None:
         return {"caption": texts.captions(caption.text or b"", _short_name(caption))}
-    if any(name.lower() in (*CAPTION_NAMES, *_CONVERSATIONS) for name in values):
+    if any(name.lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for name in values):
         return {}
     if choice.may_lack_captions or not any(member.is_picture for member in sample):
         return {"caption": ""}

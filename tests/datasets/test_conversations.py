@@ -157,3 +157,16 @@ def test_a_picture_is_no_answer(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(DatasetFormatError):
         read(tmp_path / "t.parquet")
+
+
+def test_a_conversation_beside_its_picture_is_read(tmp_path: Path) -> None:
+    turns = [
+        {"from": "human", "value": "<image>\nDescribe the picture."},
+        {"from": "gpt", "value": "A red dog."},
+        {"from": "human", "value": "Is it large?"},
+        {"from": "gpt", "value": "No."},
+    ]
+    picture(tmp_path / "a.png")
+    write(tmp_path / "a.json", json.dumps({"conversations": turns}))
+    pairs, _ = read(tmp_path)
+    assert [pair.caption for pair in pairs] == ["A red dog."]
