@@ -10,9 +10,9 @@ from backend.engine.claims.division import Division
 from backend.engine.claims.pronouns import with_subjects
 from backend.engine.claims.sentences import Fits, sentences_of
 from backend.engine.claims.tags import is_tag_list, tags_of
-from backend.engine.constants.part import ConstantPart, blanked
+from backend.engine.constants.part import ConstantPart, blank_out
 
-#: Between the line breaks that `blanked` writes; a break of the caption's own is one.
+#: Between the line breaks that `blank_out` writes; a break of the caption's own is one.
 _PIECE = re.compile(r"[^\n]+(?:\n[^\n]+)*")
 
 
@@ -37,7 +37,7 @@ def find_claims(
     'a dog.'
     """
     # As long as the caption, so that what stands in it has the same place in both.
-    text = blanked(caption, constants) if constants else caption
+    text = blank_out(caption, constants) if constants else caption
     if division == "whole":
         return whole(caption) if text is caption else tuple(_pieces(text))
     if division == "tags" or (division == "auto" and is_tag_list(text)):

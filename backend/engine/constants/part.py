@@ -33,10 +33,11 @@ class ConstantPart:
 
     @classmethod
     def from_stored(cls, values: Any) -> "ConstantPart":
-        """Of what `stored` returned."""
-        return cls(**{**values, "words": tuple(values["words"])})
+        """Of what `to_json` returned."""
+        fields = dict(values)
+        return cls(words=tuple(fields.pop("words")), **fields)
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {**asdict(self), "words": list(self.words)}
 
@@ -66,8 +67,8 @@ class ConstantPart:
         >>> ConstantPart(("ohwx",), "begin", 118, 120).in_words()
         '“ohwx” in 118 of 120 captions: not judged.'
         """
-        fate = "not judged" if self.is_left_out else "judged, for it may name something visible"
-        return f"“{self.text}” {self.count}: {fate}."
+        effect = "not judged" if self.is_left_out else "judged, for it may name something visible"
+        return f"“{self.text}” {self.count}: {effect}."
 
     @cached_property
     def expression(self) -> re.Pattern[str]:
@@ -100,22 +101,22 @@ def spans_in(caption: str, parts: Iterable[ConstantPart]) -> list[tuple[int, int
     >>> [span[:2] for span in spans_in("Ohwx, a dog. 8K", [ConstantPart(("8k",), "end")])]
     [(13, 15)]
     """
-    found = [
+    matches = [
         (*match.span("part"), part) for part in parts for match in part.expression.finditer(caption)
     ]
     spans: list[tuple[int, int, ConstantPart]] = []
-    for start, end, part in sorted(found, key=lambda each: each[0] - each[1]):
+    for start, end, part in sorted(matches, key=lambda each: each[0] - each[1]):
         if all(end <= first or last <= start for first, last, _ in spans):
             spans.append((start, end, part))
     return sorted(spans, key=lambda span: span[:2])
 
 
-def blanked(caption: str, parts: Sequence[ConstantPart]) -> str:
+def blank_out(caption: str, parts: Sequence[ConstantPart]) -> str:
     """The caption with line breaks in place of the parts that are left out and of what separates
     them from the rest: what stands on both sides is apart, at its place. The caption itself, if
     nothing else would be left to judge.
 
-    >>> blanked("Ohwx, a dog.", [ConstantPart(("ohwx",), "begin")])
+    >>> blank_out("Ohwx, a dog.", [ConstantPart(("ohwx",), "begin")])
     '\\n\\n\\n\\n\\n\\na dog.'
     """
     text = caption

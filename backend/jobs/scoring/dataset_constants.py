@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from backend.datasets.caption_writers import COLUMNS
-from backend.engine.constants.finding import find_constants, stated_constants
+from backend.engine.constants.constant_search import find_constants, stated_constants
 from backend.engine.constants.part import ConstantPart
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries
@@ -36,12 +36,14 @@ def choose_constants(
     """The choice, by default that of the last scoring, and the parts that it yields. Raises
     SettingsError for a stated part that stands in no caption."""
     choice = choice or choice_before(store, dataset_id)
-    read = partial(captions_and_writers, store, dataset_id)
-    parts = list(stated_constants(choice.stated, read))
+    captions = partial(captions_and_writers, store, dataset_id)
+    parts = list(stated_constants(choice.stated, captions))
     if choice.are_searched:
         stated_words = {part.words for part in parts}
         total = store.read(pair_queries.count_captions, dataset_id)
-        parts += [part for part in find_constants(read, total) if part.words not in stated_words]
+        parts += [
+            part for part in find_constants(captions, total) if part.words not in stated_words
+        ]
     return choice, tuple(parts)
 
 
@@ -56,8 +58,11 @@ def constants_in(models: Mapping[str, Any]) -> tuple[ConstantPart, ...]:
 
 
 def choice_before(store: Store, dataset_id: int) -> ConstantChoice:
-    stored = store.read(dataset_queries.get_dataset, dataset_id).models.get(_CONSTANTS, {})
-    return ConstantChoice(tuple(stored.get("stated", ())), stored.get("are_searched", True))
+    models = store.read(dataset_queries.get_dataset, dataset_id).models
+    stored_choice = models.get(_CONSTANTS, {})
+    return ConstantChoice(
+        tuple(stored_choice.get("stated", ())), stored_choice.get("are_searched", True)
+    )
 
 
 def remember_constants(
@@ -70,7 +75,7 @@ def remember_constants(
         models[_CONSTANTS] = {
             "stated": list(choice.stated),
             "are_searched": choice.are_searched,
-            "parts": [part.stored() for part in parts],
+            "parts": [part.to_json() for part in parts],
         }
     dataset_queries.remember_models(session, dataset_id, models)
 

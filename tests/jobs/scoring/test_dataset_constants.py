@@ -54,13 +54,13 @@ def test_the_scores_are_those_of_the_captions_without_their_trigger(
         assert all(start >= len(BEFORE) for start, _, _ in row["suspects"])
     with workspace.store.reading() as session:
         pairs = list(pair_queries.iterate_pairs(session, with_trigger))
-        offers = [
+        suggestions = [
             (pair, each) for pair in pairs
             for each in suggestion_queries.list_suggestions(session, pair.id)
         ]  # fmt: skip
         suspects = detection_queries.detections_of(session, [pair.id for pair in pairs])
-    assert offers
-    assert all(each.caption.startswith(BEFORE) for _, each in offers)
+    assert suggestions
+    assert all(each.caption.startswith(BEFORE) for _, each in suggestions)
     assert any(row.suspects for row in suspects.values())
     assert workspace.jobs.score(with_trigger, anyway=True).scored == 0, "nothing is left to do"
 

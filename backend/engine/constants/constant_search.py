@@ -22,15 +22,15 @@ _WRITERS = 20
 Captions = Iterable[tuple[str, str]]
 
 
-def find_constants(read: Callable[[], Captions], total: int) -> tuple[ConstantPart, ...]:
-    """The constant parts, those that are left out first. `read`: the dataset's `total` captions,
-    twice."""
+def find_constants(captions: Callable[[], Captions], total: int) -> tuple[ConstantPart, ...]:
+    """The constant parts, those that are left out first. `captions`: the `total` captions of the
+    dataset, twice."""
     if total < FEWEST:
         return ()
     step = max(1, total // _SAMPLE)
     words_by: dict[str, list[tuple[str, ...]]] = {"": []}
     languages: dict[str, Counter[str]] = {"": Counter()}
-    for number, (caption, writer) in enumerate(read()):
+    for number, (caption, writer) in enumerate(captions()):
         if number % step:
             continue
         words, language = words_in(caption)[:_READ], language_of(caption)
@@ -44,11 +44,11 @@ def find_constants(read: Callable[[], Captions], total: int) -> tuple[ConstantPa
         if len(words_by[group]) >= FEWEST
         for part in _candidates(words_by[group], group, _is_english(languages[group]))
     ]
-    return _in_order(_counted(parts, read())) if parts else ()
+    return _in_order(_count(parts, captions())) if parts else ()
 
 
 def stated_constants(
-    texts: Sequence[str], read: Callable[[], Captions]
+    texts: Sequence[str], captions: Callable[[], Captions]
 ) -> tuple[ConstantPart, ...]:
     """The parts that a person states, wherever they stand in a caption. Raises SettingsError for a
     text without words, and for one that stands in no caption as whole words."""
@@ -57,7 +57,7 @@ def stated_constants(
         if not (words := words_in(text)):
             raise SettingsError(f"'{text}' has neither letters nor digits, so it is no constant.")
         parts.append(ConstantPart(words, "anywhere", is_stated=True))
-    counted_parts = _counted(list(dict.fromkeys(parts)), read()) if parts else []
+    counted_parts = _count(list(dict.fromkeys(parts)), captions()) if parts else []
     for part in counted_parts:
         if not part.captions:
             raise SettingsError(
@@ -68,10 +68,8 @@ def stated_constants(
 
 
 def _is_english(languages: Counter[str]) -> bool:
-    known = Counter({name: number for name, number in languages.items() if name})
-    for unclear in (UNKNOWN, MIXED):
-        del known[unclear]
-    return not known or known.most_common(1)[0][0] == "en"
+    clear = {name: n for name, n in languages.items() if name not in ("", UNKNOWN, MIXED)}
+    return not clear or max(clear, key=clear.__getitem__) == "en"
 
 
 def _candidates(
@@ -137,7 +135,7 @@ def _longest(common: set[tuple[str, ...]], place: Place) -> list[tuple[str, ...]
     return sorted(common - within, key=lambda words: (-len(words), words))
 
 
-def _counted(parts: Sequence[ConstantPart], captions: Captions) -> list[ConstantPart]:
+def _count(parts: Sequence[ConstantPart], captions: Captions) -> list[ConstantPart]:
     """The parts with how many captions have them; captions that are nothing else do not."""
     numbers = [0] * len(parts)
     totals: Counter[str] = Counter()
@@ -165,15 +163,15 @@ def _counted(parts: Sequence[ConstantPart], captions: Captions) -> list[Constant
 
 def _in_order(parts: Iterable[ConstantPart]) -> tuple[ConstantPart, ...]:
     """Without those that say nothing beside a longer one: in as many captions, and within it."""
-    chosen: list[ConstantPart] = []
+    others: list[ConstantPart] = []
     for part in sorted(
         parts, key=lambda each: (not each.is_left_out, -len(each.words), each.writer)
     ):
-        if not part.captions or any(_covers(other, part) for other in chosen):
+        if not part.captions or any(_covers(other, part) for other in others):
             continue
-        chosen.append(part)
+        others.append(part)
     return tuple(
-        sorted(chosen, key=lambda part: (not part.is_left_out, -part.captions, part.words))
+        sorted(others, key=lambda part: (not part.is_left_out, -part.captions, part.words))
     )
 
 
