@@ -21,6 +21,7 @@ from backend.engine.claims.claim import Claim
 from backend.engine.claims.division import Division
 from backend.engine.claims.finding import find_claims
 from backend.engine.concreteness.scoring import Contribution, contributions
+from backend.engine.constants.part import ConstantPart
 from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.embeddings import embed
 from backend.engine.english.phrases import grammar_of
@@ -291,11 +292,17 @@ class Engine:
         memory.release()
         return [by_index[index] for index in range(len(pairs))]
 
-    def claims(self, caption: str, division: Division) -> tuple[Claim, ...]:
-        """The caption's claims, none longer than the scorer reads where it can be divided."""
+    def claims(
+        self, caption: str, division: Division, constants: Sequence[ConstantPart] = ()
+    ) -> tuple[Claim, ...]:
+        """The caption's claims, none longer than the scorer reads where it can be divided, without
+        these constant parts."""
         reader = self.scorer.reader
         return find_claims(
-            caption, division, lambda text: reader.words_read(text) == len(Caption.parse(text))
+            caption,
+            division,
+            lambda text: reader.words_read(text) == len(Caption.parse(text)),
+            constants,
         )
 
     def expectations(self, pairs: Sequence[tuple[Image.Image, str]]) -> list[Expectation]:

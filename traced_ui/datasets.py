@@ -144,7 +144,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         if dataset_id is None:
             return "", gr.skip(), gr.skip(), *steps
         summary, claims = workspace.summary(dataset_id), workspace.review.claims_found(dataset_id)
-        text = part("plain", f"'{summary.name}': {claims_message(claims)}.")
+        message = f"'{summary.name}': {claims_message(claims)}."
+        text = part("plain", " ".join([message, *claims.constants]))
         start = gr.Button(f"Find errors in {summary.name}")
         return text, start, gr.Dropdown(value=claims.division), *steps
 
@@ -287,8 +288,17 @@ def _scoring_options(workspace: Workspace) -> ScoringOptions:
             info="Models judge short texts best. Automatic: as before, and of a new dataset by the "
                  "form of each caption.",
         )  # fmt: skip
+        constants = gr.Textbox(
+            label="Parts of captions that say nothing about a picture", elem_id="score-constants",
+            info="One a line, such as the trigger of a generator. Words that are none, openings of "
+                 "language models and words of quality are found anyway.", lines=2,
+        )  # fmt: skip
+        judge_all = gr.Checkbox(
+            label="Judge constant parts as well", value=False, elem_id="score-judge-constants"
+        )
         estimate = gr.Button("How long will it take?", elem_id="estimate-start")
-    return ScoringOptions([trajectories, anyway, captioner, claims], estimate)
+    fields = [trajectories, anyway, captioner, claims, constants, judge_all]
+    return ScoringOptions(fields, estimate)
 
 
 def _field(name: str, info: str | None = None, placeholder: str = "") -> gr.Textbox:

@@ -32,6 +32,7 @@ def highlighted_caption(
     selected_claim: int | None = None,
     is_unfamiliar: bool = False,
     is_reachable: bool = False,
+    constants: Sequence[tuple[int, int, str]] = (),
 ) -> Markup:
     """The caption as a paragraph; the most suspect words are shaded (of each claim, if there are
     several), and hovering shows the suspicion of any.
@@ -44,6 +45,7 @@ def highlighted_caption(
     that has several; `gains`, `removal` and `expected` are those of the words of the
     `selected_claim`. `is_unfamiliar`: the model does not know such pictures, and its chances are
     no figures. `is_reachable`: the keyboard reaches the shaded words, which are no buttons.
+    `constants`: (start, end, in how many captions) of parts that models did not read.
     """
     score: dict[tuple[int, int], float] = {}
     for suspect in suspects:  # several words of a question may stand for one pronoun
@@ -75,6 +77,7 @@ def highlighted_caption(
                 # Of the caption: a tag such as long_hair is one word of it, and two to a model.
                 "number": bisect_right(every, start, key=lambda span: span[0]) - 1,
                 "start": start,
+                "constant": next((c for a, b, c in constants if a <= start < b), ""),
                 "is_read": limit is None or indices[0] < limit or (bool(claims) and claim is None),
                 "wrong": None if wrong is None else any(a <= start < b for a, b in wrong),
                 "suspicion": suspicion,

@@ -343,6 +343,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
             removal, view.wrong_words,
             expectations_by_word(trajectory),
             view.claims, view.selected if view.claims else None, view.is_unfamiliar,
+            constants=view.constants,
         ),
         decisions=DECISIONS,
         correction=None if correction is None else _correction(view, correction),

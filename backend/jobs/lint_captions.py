@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
+from backend.engine.constants.constant_search import find_constants
+from backend.engine.constants.part import ConstantPart
 from backend.engine.linting.comparison import COMPARED, Comparison
 from backend.engine.linting.faults import RULES, faults_of
+from backend.jobs.scoring.dataset_constants import captions_and_writers
 from backend.jobs.shared_pictures import pairs_of_shared_pictures
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
@@ -43,11 +47,13 @@ class Fault:
 
 @dataclass(frozen=True)
 class LintReport:
-    """`shared_words`: where ("begin" or "end") and with which words most captions begin or end."""
+    """`shared_words`: where ("begin" or "end") and with which words most captions begin or end;
+    `constants`: what scoring finds in most captions."""
 
     pairs: int
     faults: tuple[Fault, ...]
     shared_words: tuple[tuple[str, str], ...]
+    constants: tuple[ConstantPart, ...] = ()
 
     def in_words(self) -> str:
         lines = []
@@ -56,6 +62,7 @@ class LintReport:
             lines.append(f"{fault.pairs:,} × {fault.name}: {fault.about}.{mend}")
             lines += [f"    {name}: {caption}" for name, caption in fault.examples]
         lines += [f"Most captions {end} with “{words}”." for end, words in self.shared_words]
+        lines += [part.in_words() for part in self.constants]
         with_faults = "No fault" if not self.faults else "These faults"
         return "\n".join([*lines, f"{with_faults} in {self.pairs:,} captions."])
 
@@ -97,6 +104,7 @@ def lint(
             if of_fault
         ),
         tuple(comparison.shared_words()),
+        find_constants(partial(captions_and_writers, store, dataset_id), total),
     )  # fmt: skip
 
 

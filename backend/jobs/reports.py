@@ -15,6 +15,7 @@ from backend.options import NOT_TYPED, CommandLine, Options, switch
 from backend.progress import Step
 
 if TYPE_CHECKING:  # `--help` needs no database
+    from backend.engine.constants.part import ConstantPart
     from db.queries.dataset_queries import ProblemRow
 
 #: Problems included in a report; the others are in the store.
@@ -121,7 +122,7 @@ class ScoreReport:
     """Pairs `scored` now, `skipped` because they had a trajectory, with `unreadable` images, or
     with pictures `unknown` to the model; the last two are listed as problems. `trajectories`: which
     pairs get whole ones (`depth.Depth.name`); `completed`: first steps made whole now; `warning`:
-    see `own_captions`."""
+    see `own_captions`; `constants`: parts that stand in most captions."""
 
     dataset_id: int
     pairs: int
@@ -139,6 +140,7 @@ class ScoreReport:
     completed: int = 0
     first_unreadable: "tuple[ProblemRow, ...]" = ()
     warning: str = ""
+    constants: "tuple[ConstantPart, ...]" = ()
 
     def in_words(self) -> str:
         unknown = ""
@@ -149,6 +151,7 @@ class ScoreReport:
             f"{count_of(self.unreadable, 'image')} unreadable, {unknown}"
             f"{count_of(self.truncated, 'caption')} truncated by the model; {self.seconds:.0f} s."
         )
+        text += "".join(f"\n{part.in_words()}" for part in self.constants)
         if self.warning:
             text += f"\n{self.warning}"
         if self.trajectories == ALL:

@@ -8,10 +8,11 @@ from backend.engine.trajectories.depth import parse_depth
 from backend.jobs.reports import ScoreReport
 from backend.operations.common_options import Captioner, Claims, Model, Trajectories
 from backend.operations.operation import Operation
-from backend.options import NOT_TYPED, Options, switch
+from backend.options import NOT_TYPED, CommandLine, Options, switch
 from backend.progress import Progress
 
 if TYPE_CHECKING:
+    from backend.jobs.scoring.dataset_constants import ConstantChoice
     from backend.jobs.scoring.estimate import Estimate
     from backend.jobs.scoring.workers import Devices
     from backend.loaded_models import Engine
@@ -30,6 +31,14 @@ class EstimateOptions(Options):
     captioner: Captioner = None
     trajectories: Trajectories = None
     claims: Claims = None
+    constant: Annotated[tuple[str, ...], CommandLine(metavar="TEXT")] = ()
+    """A part of the captions that says nothing about a picture, such as the trigger of a generator:
+    models do not read it, and it is exported as it stands. Repeatable. Remembered with the
+    dataset."""
+    constants: Annotated[bool | None, switch("constants")] = None
+    """Look for such parts in the captions and leave them out: words that are none, openings of
+    language models, words of quality. Remembered with the dataset. Default: yes; --no-constants
+    also forgets those stated before."""
 
 
 class ScoreOptions(EstimateOptions):
@@ -79,7 +88,7 @@ def score(
             model_download.download(name, progress)
     report = score_dataset.score_dataset(
         context.store, engine, dataset_id, progress, options.suggestions, devices, options.anyway,
-        options.anew,
+        options.anew, _constant_choice(context, dataset_id, options),
     )  # fmt: skip
     return replace(report, warning=_warning(context, dataset_id, engine))
 
@@ -109,6 +118,21 @@ def run_estimate(
 
     report = estimate(context, dataset_id, options, progress, AUTOMATIC)
     return asdict(report) | {"seconds": report.seconds, "in_words": report.in_words()}
+
+
+def _constant_choice(
+    context: "Context", dataset_id: int, options: EstimateOptions
+) -> "ConstantChoice | None":
+    """None: as before."""
+    from backend.jobs.scoring.dataset_constants import ConstantChoice, choice_before
+
+    if not options.constant and options.constants is None:
+        return None
+    before = choice_before(context.store, dataset_id)
+    is_off = options.constants is False
+    stated = options.constant or (() if is_off else before.stated)
+    are_searched = before.are_searched if options.constants is None else options.constants
+    return ConstantChoice(stated, are_searched)
 
 
 def _warning(context: "Context", dataset_id: int, engine: "Engine") -> str:

@@ -10,7 +10,6 @@ from PIL import Image
 from backend.datasets import images
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, without_repetitions
-from backend.engine.claims.division import Division
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, is_vague
 from backend.engine.concreteness.scoring import Contribution
 from backend.engine.correction import judge
@@ -36,6 +35,7 @@ from backend.jobs.scoring.classifiers import (
     suspects_by,
     unjudged_suggestions,
 )
+from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.dataset_models import division_before
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.known_pictures import check_picture, check_picture_of
@@ -137,8 +137,11 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     classifier = classifier_in_use(store, pair.dataset_id)
     exploring = exploring_of(run) if run is not None else engine.exploring
     judgement = _judge_text(
-        engine, image, state, caption[:LONGEST_EDIT], division_before(store, pair.dataset_id),
-        classifier, classifier_captioner(engine, classifier),
+        engine, image, state, caption[:LONGEST_EDIT],
+        engine.claims(
+            caption[:LONGEST_EDIT], division_before(store, pair.dataset_id),
+            constants_before(store, pair.dataset_id),
+        ), classifier, classifier_captioner(engine, classifier),
         steps_needed_by(classifier, exploring, words=True), pair_id,
     )  # fmt: skip
     scored_caption = judgement.scored
@@ -166,14 +169,13 @@ def _judge_text(
     image: Image.Image,
     state: ImageState,
     text: str,
-    division: Division,
+    claims: tuple[Claim, ...],
     classifier: Classifier | None,
     captioner: "Captioner | None",
     exploring: Exploring | None = None,
     pair_id: int | None = None,
 ) -> _JudgedText:
-    """Score a text claim by claim. `captioner`: whose expectations belong to the trajectories."""
-    claims = engine.claims(text, division)
+    """Score a text by its `claims`. `captioner`: whose expectations belong to the trajectories."""
     scored_claims = without_repetitions(claims)
     questions = [claim.question(text) for claim in scored_claims]
     ids = None if pair_id is None else [pair_id] * len(questions)
@@ -278,7 +280,9 @@ def play(
         state = engine.encode([image])[0]
         classifier_row = _classifier_for_model(store, engine)
         classifier, note = classifier_row if classifier_row is not None else (None, "")
-        judgement = _judge_text(engine, image, state, text, "auto", classifier, engine.captioner)
+        judgement = _judge_text(
+            engine, image, state, text, engine.claims(text, "auto"), classifier, engine.captioner
+        )
         leading = judgement.scored.leading
         trajectory = leading.trajectory
         suspects = suspects_by(classifier, trajectory, leading.p_error)

@@ -11,6 +11,7 @@ from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.jobs import word_regions
+from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.progress import Progress, no_progress
@@ -198,11 +199,13 @@ class Review(Queue, Verdicts, NearDuplicates):
         tags = [len(claims) for claims in divisions if claims[0].kind == "tag"]
         several = [len(claims) for claims in divisions if claims[0].kind not in ("tag", "whole")]
         is_sample = len(rows) == SAMPLED_CAPTIONS
+        models = self._store.read(dataset_queries.get_dataset, dataset_id).models
         return ClaimsFound(
             self.counts(dataset_id).total if is_sample else len(rows), len(rows),
             len(several), sum(several) / max(1, len(several)),
             len(tags), sum(tags) / max(1, len(tags)),
-            str(self._store.read(dataset_queries.get_dataset, dataset_id).models.get("claims", "")),
+            str(models.get("claims", "")),
+            tuple(each.in_words() for each in constants_in(models)),
         )  # fmt: skip
 
     def claim_counts(self, dataset_id: int) -> ClaimCounts:

@@ -11,6 +11,7 @@ from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.engine.claims.editing import place_in
 from backend.engine.claims.scored_caption import is_vague, says_something
+from backend.engine.constants.part import left_out, spans_in
 from backend.engine.correction.anchoring import UnanchoredWord, conflicts
 from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
@@ -19,6 +20,7 @@ from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.correction_writers import new_writer
+from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.stored_rows import (
     chance_left,
     claim_replaced,
@@ -205,6 +207,7 @@ def view_of(
         selected=selected_index,
         writer=writer_of(pair.extra),
         new_writer=new_writer(pair, corrected_text, proposal) if corrected_text else None,
+        constants=_constants(pair.caption, dataset) if claim_views else (),
     )
 
 
@@ -231,6 +234,11 @@ def _claims(
         )
         for row in rows
     )  # fmt: skip
+
+
+def _constants(caption: str, dataset: DatasetRow) -> tuple[tuple[int, int, str], ...]:
+    spans = spans_in(caption, left_out(constants_in(dataset.models)))
+    return tuple((start, end, part.count) for start, end, part in spans)
 
 
 def _verdict(caption: str, act: VerdictRow) -> VerdictView:

@@ -171,7 +171,8 @@ class ClaimsFound:
     """What captions consist of by their form: of `sampled` captions, chosen at random from `pairs`
     or, if there are no more, all of them, `several` have several sentences and `lists` are lists of
     tags, with so many sentences or tags each, on average. `division`: how they were divided when
-    the dataset was scored; "": it was not, or before there were claims."""
+    the dataset was scored; "": it was not, or before there were claims; `constants`: what
+    that found in most captions, in words."""
 
     pairs: int
     sampled: int
@@ -180,6 +181,7 @@ class ClaimsFound:
     lists: int
     tags_each: float
     division: str = ""
+    constants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,8 @@ class PairView(MeasuredRecord):
     #: Who or what wrote the caption, and what it has become; None: nobody says, or there is none.
     writer: Writer | None = None
     new_writer: Writer | None = None
+    #: (start, end, in how many captions) of the constant parts that models did not read.
+    constants: tuple[tuple[int, int, str], ...] = ()
 
     @property
     def claim(self) -> ClaimView | None:

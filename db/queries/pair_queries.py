@@ -272,6 +272,26 @@ def captions_after(
     return [(row.id, row.caption) for row in rows]
 
 
+class CaptionWithValue(NamedTuple):
+    """A pair's caption, with its text in one column of the source; "" without one."""
+
+    id: int
+    caption: str
+    value: str
+
+
+def captions_with_column(
+    session: Session, dataset_id: int, column: str, after_id: int, limit: int
+) -> list[CaptionWithValue]:
+    """As `captions_after`, with the source's column of this name."""
+    value = func.coalesce(Pair.extra[column].as_string(), "")
+    query = select(Pair.id, Pair.caption, value).where(
+        in_dataset(dataset_id), Pair.caption != "", Pair.id > after_id
+    )
+    rows = session.execute(query.order_by(Pair.id).limit(limit))
+    return [CaptionWithValue(*row) for row in rows]
+
+
 def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
     """The pairs with these ids, in import order."""
     query = select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id.in_(pair_ids))

@@ -1,6 +1,7 @@
 """The claims of a caption, by its form: a list of tags, or prose."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from backend.engine.captions import lower_words
@@ -9,30 +10,52 @@ from backend.engine.claims.division import Division
 from backend.engine.claims.pronouns import with_subjects
 from backend.engine.claims.sentences import Fits, sentences_of
 from backend.engine.claims.tags import is_tag_list, tags_of
+from backend.engine.constants.part import ConstantPart, blank_out
+
+#: Between the line breaks that `blank_out` writes; a break of the caption's own is one.
+_PIECE = re.compile(r"[^\n]+(?:\n[^\n]+)*")
 
 
 def find_claims(
-    caption: str, division: Division = "auto", fits: Fits | None = None
+    caption: str,
+    division: Division = "auto",
+    fits: Fits | None = None,
+    constants: Sequence[ConstantPart] = (),
 ) -> tuple[Claim, ...]:
     """The claims of a caption, in order and without overlaps; at least one, and a caption that is
     one sentence is its own claim, with all its characters.
 
     `fits`: whether the model reads a text whole; longer sentences are divided at clauses.
+    `constants`: parts of captions that are left out: they belong to no claim.
 
     >>> [claim.kind for claim in find_claims("A dog runs. It is red.")]
     ['sentence', 'sentence']
     >>> [claim.kind for claim in find_claims("A dog runs on the beach.")]
     ['whole']
+    >>> ohwx = ConstantPart(("ohwx", "style"), "begin")
+    >>> find_claims("Ohwx style, a dog.", constants=[ohwx])[0].of("Ohwx style, a dog.")
+    'a dog.'
     """
+    # As long as the caption, so that what stands in it has the same place in both.
+    text = blank_out(caption, constants) if constants else caption
     if division == "whole":
-        return whole(caption)
-    if division == "tags" or (division == "auto" and is_tag_list(caption)):
-        claims = list(tags_of(caption))
+        return whole(caption) if text is caption else tuple(_pieces(text))
+    if division == "tags" or (division == "auto" and is_tag_list(text)):
+        claims = list(tags_of(text))
     else:
-        claims = list(with_subjects(sentences_of(caption, fits), caption))
-    if not claims or (len(claims) == 1 and _covers(claims[0], caption)):
+        claims = list(with_subjects(sentences_of(text, fits), text))
+    if not claims:
+        return whole(caption) if text is caption else tuple(_pieces(text))
+    if len(claims) == 1 and text is caption and _covers(claims[0], caption):
         return whole(caption)
     return tuple(_with_repetitions(claims, caption))
+
+
+def _pieces(text: str) -> Iterator[Claim]:
+    """What is left of a caption whose constant parts are line breaks."""
+    for piece in _PIECE.finditer(text):
+        if any(map(str.isalnum, piece[0])):
+            yield Claim(*piece.span(), "clause")
 
 
 def _covers(claim: Claim, caption: str) -> bool:

@@ -9,6 +9,7 @@ from backend.engine import memory
 from backend.engine.detection.types import detector_for
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.jobs.reports import count_of
+from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.dataset_models import depth_for, division_for
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.detect import Copies
@@ -114,15 +115,18 @@ def estimate(
     scoring = Scoring(
         store, engine, dataset_id, root, total, depth, run, workers, suggestions,
         division=division_for(store, engine, dataset_id),
+        constants=constants_before(store, dataset_id),
     )  # fmt: skip
     if not anyway:
         check_pictures(store, engine, dataset_id, scoring.run_id)
     unscored_count, pairs = pairs_to_measure(scoring, anyway)
     prepare_scorer(store, engine, dataset_id, progress)
     # Warm-up is not counted.
-    Sample(engine, root, pairs[:1], scoring.division).trajectories(depth.is_whole)
+    Sample(engine, root, pairs[:1], scoring.division, scoring.constants).trajectories(
+        depth.is_whole
+    )
     progress(len(pairs), PAIRS, "Measuring pairs")
-    sample = Sample(engine, root, pairs, scoring.division)
+    sample = Sample(engine, root, pairs, scoring.division, scoring.constants)
     scoring.claims_each = sample.claims_each
     stages = stages_of(scoring)
     units = {type(stage): stage.remaining() for stage in stages}

@@ -12,10 +12,17 @@ from typing import Any, TypeVar
 
 from backend.engine.claims.claim import without_repetitions
 from backend.engine.claims.division import Division
+from backend.engine.constants.part import ConstantPart, left_out
 from backend.engine.detection.types import detector_for
 from backend.errors import ImageError, ModelUnavailable
 from backend.jobs.reports import ScoreReport
 from backend.jobs.scoring.captioner_stages import Descriptions, Expectations
+from backend.jobs.scoring.dataset_constants import (
+    ConstantChoice,
+    choose_constants,
+    constants_before,
+    remember_constants,
+)
 from backend.jobs.scoring.dataset_models import depth_for, division_before, division_for, remember
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.detect import Copies, check_detector, measure_disagreement
@@ -126,13 +133,15 @@ def score_dataset(
     devices: Devices | None = None,
     anyway: bool = False,
     anew: bool = False,
+    constant_choice: ConstantChoice | None = None,
 ) -> ScoreReport:
     """Run all stages on the pairs that still need them.
 
     `devices`: the processes that share what takes long; None: this one alone; `anyway`: also score
     pictures of a kind that the model does not know (remembered with the dataset); otherwise a few
-    of them are left out, and a dataset with many is refused; `anew`: see `detect`. Raises
-    ModelUnavailable, UnknownPictures, NotFound, SettingsError.
+    of them are left out, and a dataset with many is refused; `anew`: see `detect`;
+    `constant_choice`: which constant parts are left out, None: as before. Raises ModelUnavailable,
+    UnknownPictures, NotFound, SettingsError.
     """
     start = time.monotonic()
     if engine.captioner is None and engine.captioner_problem:  # not in an hour, nor in silence
@@ -152,17 +161,22 @@ def score_dataset(
     if anew:
         check_detector(store, dataset_id)
     division = division_for(store, engine, dataset_id)
-    is_divided_anew = division != division_before(store, dataset_id)
+    progress(0, 0, "Looking for constant parts")
+    choice, constants = choose_constants(store, dataset_id, constant_choice)
+    is_divided_anew = division != division_before(store, dataset_id) or left_out(
+        constants
+    ) != left_out(constants_before(store, dataset_id))
     remember(store, engine, dataset_id, anyway, depth, division, is_unfamiliar)
+    store.write(remember_constants, dataset_id, choice, constants)
     run = run_of(store, engine, dataset_id)
     if is_divided_anew:
-        forget_other_divisions(store, engine, run, division)
+        forget_other_divisions(store, engine, run, division, constants)
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
     familiarity = familiarity_for(store, engine, dataset_id, anyway)
     scoring = Scoring(
         store, engine, dataset_id, root, total, depth, run, Workers(engine, root), suggestions,
-        anew, familiarity, division,
+        anew, familiarity, division, constants,
     )  # fmt: skip
     stages = stages_of(scoring)
     first, copies = stage_in(stages, Trajectories), stage_in(stages, Copies)
@@ -197,10 +211,17 @@ def score_dataset(
         trajectories=depth.name,
         completed=completed_count,
         first_unreadable=tuple(first.first_unreadable),
+        constants=tuple(constants),
     )
 
 
-def forget_other_divisions(store: Store, engine: Engine, run: RunRow, division: Division) -> None:
+def forget_other_divisions(
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    division: Division,
+    constants: tuple[ConstantPart, ...],
+) -> None:
     """Forget the scores under the run of captions that are divided into other claims now; the other
     pairs keep theirs."""
     for pairs, captions in scored_batches(store, run):
@@ -209,7 +230,8 @@ def forget_other_divisions(store: Store, engine: Engine, run: RunRow, division: 
             for pair, caption in zip(pairs, captions, strict=True)
             if [(c.claim.start, c.claim.end) for c in caption.claims]
             != [
-                (c.start, c.end) for c in without_repetitions(engine.claims(pair.caption, division))
+                (c.start, c.end)
+                for c in without_repetitions(engine.claims(pair.caption, division, constants))
             ]
         ]
         if changed_ids:
@@ -234,7 +256,7 @@ def _expected_seconds(
     """The seconds of each stage, by name; {} if no sampled picture can be read."""
     _, pairs = pairs_to_measure(scoring, anyway=scoring.familiarity is None)
     try:
-        sample = Sample(scoring.engine, scoring.root, pairs, scoring.division)
+        sample = Sample(scoring.engine, scoring.root, pairs, scoring.division, scoring.constants)
     except ImageError:
         return {}
     scoring.claims_each = sample.claims_each

@@ -19,6 +19,7 @@ from PIL import Image
 
 from backend.engine.claims.claim import without_repetitions
 from backend.engine.claims.division import Division
+from backend.engine.constants.part import ConstantPart
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.familiarity import Familiarity
@@ -56,7 +57,12 @@ class Sample:
     seconds a pair. `claims`: (index of the pair, text that the models are asked about)."""
 
     def __init__(
-        self, engine: Engine, root: Path, pairs: Sequence[PairRow], division: Division
+        self,
+        engine: Engine,
+        root: Path,
+        pairs: Sequence[PairRow],
+        division: Division,
+        constants: Sequence[ConstantPart] = (),
     ) -> None:
         """Raises ImageError if no picture is readable."""
         self._engine = engine
@@ -74,7 +80,7 @@ class Sample:
         self.claims = [
             (index, claim.question(caption))
             for index, caption in enumerate(self.captions)
-            for claim in without_repetitions(engine.claims(caption, division))
+            for claim in without_repetitions(engine.claims(caption, division, constants))
         ]
         self.vectors = engine.image_embeddings(self.states)
         self._opening = (time.monotonic() - began) / len(self.pairs)
@@ -157,8 +163,8 @@ class Scoring:
     """What the stages of one job share. `total`: pairs of the dataset. `run`: None if there is none
     yet, and for an estimate none is made. `suggestions`: whether corrections are prepared; `anew`:
     see `detect`; `familiarity`: the test for pictures that the model knows, None: it knows all;
-    `division`: how captions are divided into claims; `claims_each`: how many a caption has, of a
-    sample."""
+    `division`: how captions are divided into claims; `constants`: their constant parts;
+    `claims_each`: how many claims a caption has, of a sample."""
 
     store: Store
     engine: Engine
@@ -172,6 +178,7 @@ class Scoring:
     anew: bool = False
     familiarity: Familiarity | None = None
     division: Division = "whole"
+    constants: tuple[ConstantPart, ...] = ()
     claims_each: float = 1.0
 
     @property

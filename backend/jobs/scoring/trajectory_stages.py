@@ -11,6 +11,7 @@ from typing import Any
 from backend.datasets.cells import split_proof
 from backend.engine.claims.claim import Claim, without_repetitions
 from backend.engine.claims.division import Division
+from backend.engine.constants.part import ConstantPart
 from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import FloatArray
 from backend.engine.trajectories.exploring import Exploring
@@ -95,6 +96,7 @@ class TrajectoryStage(BatchStage):
             familiarity=None if self.has_vectors else self.scoring.familiarity,
             has_vectors=self.has_vectors,
             division=self.scoring.division,
+            constants=self.scoring.constants,
         )
 
     @cached_property
@@ -253,12 +255,13 @@ def _score(
     familiarity: Familiarity | None,
     has_vectors: bool,
     division: Division,
+    constants: tuple[ConstantPart, ...],
 ) -> ScoredBatch:
     states, broken, unknown = encode_known(engine, pictures, familiarity)
     readable = [pair for pair in batch if pair.image_path in states]
     pair_states = [states[pair.image_path] for pair in readable]
     vectors = None if has_vectors else engine.image_embeddings(pair_states)
-    claims = [engine.claims(pair.caption, division) for pair in readable]
+    claims = [engine.claims(pair.caption, division, constants) for pair in readable]
     questions = [
         (row, claim.question(pair.caption))
         for row, pair in enumerate(readable)

@@ -1,0 +1,184 @@
+"""The constant parts of a dataset's captions: looked for in a sample, counted in all of them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from backend.engine.constants.judging import opening_of, says_nothing
+from backend.engine.constants.part import WORD, ConstantPart, Place, words_in
+from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
+from backend.errors import SettingsError
+
+#: Captions that it takes to say what is constant.
+FEWEST = 30
+#: The share of captions that begin or end with a part; that have it anywhere, which is looked for
+#: among words that say nothing alone; and of which each wording of an opening has so many.
+AT_THE_ENDS, ANYWHERE, _WORDING = 0.5, 0.3, 0.02
+#: Captions that are looked at for parts, words of a part, and words of a caption that are read.
+_SAMPLE, _LONGEST, _READ = 10_000, 12, 300
+#: Writers whose captions are looked at apart.
+_WRITERS = 20
+
+#: Captions with their writers, "" if nobody says.
+Captions = Iterable[tuple[str, str]]
+
+
+def find_constants(captions: Callable[[], Captions], total: int) -> tuple[ConstantPart, ...]:
+    """The constant parts, those that are left out first. `captions`: the `total` captions of the
+    dataset, twice."""
+    if total < FEWEST:
+        return ()
+    step = max(1, total // _SAMPLE)
+    words_by: dict[str, list[tuple[str, ...]]] = {"": []}
+    languages: dict[str, Counter[str]] = {"": Counter()}
+    for number, (caption, writer) in enumerate(captions()):
+        if number % step:
+            continue
+        words, language = words_in(caption)[:_READ], language_of(caption)
+        for group in {"", writer}:
+            words_by.setdefault(group, []).append(words)
+            languages.setdefault(group, Counter())[language] += 1
+    sizes = sorted(words_by, key=lambda group: -len(words_by[group]))[: _WRITERS + 1]
+    parts = [
+        part
+        for group in sizes
+        if len(words_by[group]) >= FEWEST
+        for part in _candidates(words_by[group], group, _is_english(languages[group]))
+    ]
+    return _in_order(_count(parts, captions())) if parts else ()
+
+
+def stated_constants(
+    texts: Sequence[str], captions: Callable[[], Captions]
+) -> tuple[ConstantPart, ...]:
+    """The parts that a person states, wherever they stand in a caption. Raises SettingsError for a
+    text without words, and for one that stands in no caption as whole words."""
+    parts = []
+    for text in dict.fromkeys(texts):
+        if not (words := words_in(text)):
+            raise SettingsError(f"'{text}' has neither letters nor digits, so it is no constant.")
+        parts.append(ConstantPart(words, "anywhere", is_stated=True))
+    counted_parts = _count(list(dict.fromkeys(parts)), captions()) if parts else []
+    for part in counted_parts:
+        if not part.captions:
+            raise SettingsError(
+                f"'{part.text}' stands in none of the {part.of:,} captions as whole words, with "
+                "others beside them. Copy it from a caption."
+            )
+    return tuple(counted_parts)
+
+
+def _is_english(languages: Counter[str]) -> bool:
+    clear = {name: n for name, n in languages.items() if name not in ("", UNKNOWN, MIXED)}
+    return not clear or max(clear, key=clear.__getitem__) == "en"
+
+
+def _candidates(
+    captions: Sequence[tuple[str, ...]], writer: str, is_english: bool
+) -> Iterator[ConstantPart]:
+    """What may be constant, by a sample."""
+    every = len(captions)
+    frequent = _common(Counter(word for words in captions for word in set(words)), ANYWHERE, every)
+    places: tuple[tuple[Place, float], ...] = (
+        ("begin", AT_THE_ENDS), ("end", AT_THE_ENDS), ("anywhere", ANYWHERE)
+    )  # fmt: skip
+    begins: set[tuple[str, ...]] = set()
+    for place, share in places:
+        numbers: Counter[tuple[str, ...]] = Counter()
+        for words in captions:
+            numbers.update(set(_runs(words, place, frequent)))
+        common = _common(numbers, share, every)
+        for words in _longest(common, place):
+            first, last = says_nothing(words, place, is_english)
+            if first < last:
+                begins |= {words[first:last]} if place == "begin" else set()
+                yield ConstantPart(words[first:last], place, writer=writer)
+            elif place != "anywhere" and (len(words) > 1 or len(words[0]) > 5):
+                yield ConstantPart(words, place, is_left_out=False, writer=writer)
+    if not is_english:
+        return
+    wordings = Counter(opening_of(words[:_LONGEST]) for words in captions)
+    del wordings[()]
+    if wordings.total() >= AT_THE_ENDS * every:
+        common = begins | _common(wordings, _WORDING, every)
+        for words in common - begins:
+            if any(words[:size] in common for size in range(1, len(words))):
+                continue
+            yield ConstantPart(words, "begin", writer=writer)
+
+
+def _common(numbers: Counter[tuple[str, ...]] | Counter[str], share: float, every: int) -> set:  # type: ignore[type-arg]
+    return {words for words, number in numbers.items() if number >= share * every}
+
+
+def _runs(words: tuple[str, ...], place: Place, frequent: set[str]) -> Iterator[tuple[str, ...]]:
+    """The runs of frequent words at a place, none of them the whole caption."""
+    longest = min(_LONGEST, len(words) - 1)
+    starts = range(len(words)) if place == "anywhere" else (0,)
+    if place == "end":
+        words = words[::-1]
+    for start in starts:
+        for last in range(start + 1, min(start + longest, len(words)) + 1):
+            if words[last - 1] not in frequent:
+                break
+            run = words[start:last]
+            yield run[::-1] if place == "end" else run
+
+
+def _longest(common: set[tuple[str, ...]], place: Place) -> list[tuple[str, ...]]:
+    """Those that are no part of a longer one at the place."""
+    within = set()
+    for words in common:
+        if place != "begin":
+            within.add(words[1:])
+        if place != "end":
+            within.add(words[:-1])
+    return sorted(common - within, key=lambda words: (-len(words), words))
+
+
+def _count(parts: Sequence[ConstantPart], captions: Captions) -> list[ConstantPart]:
+    """The parts with how many captions have them; captions that are nothing else do not."""
+    numbers = [0] * len(parts)
+    totals: Counter[str] = Counter()
+    for caption, writer in captions:
+        lower = caption.lower()
+        totals[""] += 1
+        if writer:
+            totals[writer] += 1
+        for index, part in enumerate(parts):
+            if part.words[0] not in lower or part.writer not in ("", writer):
+                continue
+            match = part.expression.search(caption)
+            if match and (
+                WORD.search(caption, match.end()) or WORD.search(caption[: match.start("part")])
+            ):
+                numbers[index] += 1
+    return [
+        ConstantPart(
+            part.words, part.place, number, totals[part.writer], part.is_left_out,
+            part.is_stated, part.writer,
+        )
+        for part, number in zip(parts, numbers, strict=True)
+    ]  # fmt: skip
+
+
+def _in_order(parts: Iterable[ConstantPart]) -> tuple[ConstantPart, ...]:
+    """Without those that say nothing beside a longer one: in as many captions, and within it."""
+    others: list[ConstantPart] = []
+    for part in sorted(
+        parts, key=lambda each: (not each.is_left_out, -len(each.words), each.writer)
+    ):
+        if not part.captions or any(_covers(other, part) for other in others):
+            continue
+        others.append(part)
+    return tuple(
+        sorted(others, key=lambda part: (not part.is_left_out, -part.captions, part.words))
+    )
+
+
+def _covers(other: ConstantPart, part: ConstantPart) -> bool:
+    if other.is_left_out != part.is_left_out or other.captions < 0.9 * part.captions:
+        return False
+    size = len(part.words)
+    return any(
+        other.words[at : at + size] == part.words for at in range(len(other.words) - size + 1)
+    )

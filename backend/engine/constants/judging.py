@@ -1,0 +1,167 @@
+# ruff: noqa: SIM905  (a list of words reads better as a line of text)
+"""Which words of a constant part say nothing about a picture: words that are none, the openings of
+language models, words of quality and of cameras.
+
+What names something visible stays, however constant: a dataset of dogs has captions that are wrong
+about the dog. A word in doubt stays as well; a person can state what is to be left out.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from backend.engine.constants.part import Place
+from backend.engine.phrases.nonce import words as english_words
+
+#: What the picture itself is called; the verbs by which a language model says what it shows, which
+#: belong to an opening behind one of these alone ("a display" is a thing).
+_PICTURES = frozenset(
+    "image images picture pictures photo photos photograph photographs photography snapshot "
+    "scene scenes".split()
+)
+_OF_OPENINGS = frozenset(
+    "show shows showing shown depict depicts depicting depicted feature features featuring capture "
+    "captures capturing captured display displays displaying present presents presenting portray "
+    "portrays portraying illustrate illustrates illustrating contains containing describes appears "
+    "seen see visible provided given a an the this that these in of we can may there is are "
+    "be which where it us you i to as from and by for at".split()
+)
+#: Praise, resolution, cameras and renderers; and words that are praise beside these alone, or that
+#: stand behind a trigger.
+_QUALITY = frozenset(
+    "8k 4k 2k 16k uhd hd hdr hq 1080p dslr masterpiece masterpieces quality highres absurdres "
+    "lowres detailed photorealistic hyperrealistic ultrarealistic ultradetailed hyperdetailed "
+    "photorealism hyperrealism cinematic artstation score_9 score_8_up score_7_up score_6_up 35mm "
+    "50mm 85mm bokeh".split()
+)
+_WITH_QUALITY = frozenset(
+    "best good high highest low worst normal resolution res detail details highly ultra extremely "
+    "intricate hyper realistic realism professional award winning stunning amazing beautiful "
+    "gorgeous sharp focus trending on unreal engine octane render rendered wallpaper aesthetic raw "
+    "lens nikon canon fujifilm leica style art in the of by a an".split()
+)
+#: What goes to the noun behind it, but "of" in "a photo of".
+_ARTICLES = frozenset(("a", "an", "the"))
+_LOOSE = _ARTICLES | frozenset("in on at by from for and to as".split())
+#: Stand before the noun that they belong to, so that an unknown word behind them names a thing.
+_DETERMINERS = _ARTICLES | frozenset("one two three some this that his her their my".split())
+_PIECE = re.compile(r"[^\W\d_]+")
+
+
+def says_nothing(words: Sequence[str], place: Place, is_english: bool = True) -> tuple[int, int]:
+    """Which of a part's words say nothing about a picture, from the edge of the caption inwards:
+    the first and the one behind the last; (0, 0): none. `words`: in lower case; `is_english`:
+    whether the captions may be: words of other languages are not judged.
+
+    >>> says_nothing(("a", "photo", "of", "sks", "dog"), "begin")
+    (0, 4)
+    >>> says_nothing(("a", "dog"), "begin"), says_nothing(("a", "labradoodle"), "begin")
+    ((0, 0), (0, 0))
+    >>> says_nothing(("the", "image", "shows", "a"), "begin")
+    (0, 3)
+    >>> says_nothing(("grass", "8k", "masterpiece"), "end")
+    (1, 3)
+    """
+    if not is_english:
+        return 0, 0
+    runs = _runs(words, place)
+    if place == "begin":
+        runs = [run for run in runs if run[0] == 0]
+    elif place == "end":
+        runs = [run for run in runs if run[1] == len(words)]
+    return max(runs, key=lambda run: run[1] - run[0], default=(0, 0))
+
+
+def _runs(words: Sequence[str], place: Place) -> list[tuple[int, int]]:
+    """The longest runs of words that say nothing, without articles at their ends, of those that are
+    more than words that need another one."""
+    runs: list[tuple[int, int]] = []
+    first = 0
+    for index in range(len(words) + 1):
+        if index < len(words) and (_is_companion(words[index]) or _is_label(words, index, place)):
+            continue
+        while place == "anywhere" and first < index and words[first] in _OF_OPENINGS:
+            first += 1
+        last = _without_loose(words, first, index)
+        if any(_is_label(words, at, place) for at in range(first, last)):
+            runs.append((first, last))
+        first = index + 1
+    return runs
+
+
+def _is_companion(word: str) -> bool:
+    return word in _OF_OPENINGS or word in _WITH_QUALITY
+
+
+def _is_label(words: Sequence[str], index: int, place: Place) -> bool:
+    """Whether a word names the picture as such, praises, or is a trigger. Amid a caption a picture
+    is a thing that hangs on a wall."""
+    word = words[index]
+    if word in _QUALITY or (word in _PICTURES and place != "anywhere"):
+        return True
+    is_noun = index > 0 and words[index - 1] in _DETERMINERS and index + 1 == len(words)
+    return not is_noun and is_invented(word)
+
+
+def opening_of(words: Sequence[str]) -> tuple[str, ...]:
+    """The words with which a language model opens a description; () if the first say something.
+
+    >>> opening_of(("in", "this", "picture", "we", "can", "see", "a", "dog"))
+    ('in', 'this', 'picture', 'we', 'can', 'see')
+    """
+    last = 0
+    while last < len(words) and (words[last] in _PICTURES or words[last] in _OF_OPENINGS):
+        last += 1
+    if last == len(words):
+        return ()
+    last = _without_loose(words, 0, last)
+    return tuple(words[:last]) if _PICTURES.intersection(words[:last]) else ()
+
+
+def _without_loose(words: Sequence[str], first: int, last: int) -> int:
+    """Where the words end, without those that belong to what stands behind them."""
+    while last > first and words[last - 1] in _LOOSE:
+        last -= 1
+    return last
+
+
+@cache
+def is_invented(word: str) -> bool:
+    """Whether a word in lower case is no English one and is not spelt like one: what is spelt like
+    one may be a breed, a name, or a word that the lexicon does not have.
+
+    >>> is_invented("ohwx"), is_invented("sks"), is_invented("corgi"), is_invented("1girl")
+    (True, True, False, False)
+    """
+    pieces = _PIECE.findall(word)
+    if not word.isascii() or not pieces or all(_is_english(piece) for piece in pieces):
+        return False
+    letters = "".join(pieces)
+    if len(letters) < 2:
+        return False
+    if re.search(r"[^\W\d_]\d+[^\W\d_]", word):  # p3rson
+        return True
+    return not re.search("[aeiouy]", letters) or not _is_spelt_like_english(letters)
+
+
+def _is_english(piece: str) -> bool:
+    return piece in english_words() or piece in _QUALITY or _is_companion(piece)
+
+
+def _is_spelt_like_english(letters: str) -> bool:
+    """Borrowed words ("schnauzer") have one run of letters that English has not."""
+    edged = f"^{letters}$"
+    return sum(edged[at : at + 3] not in _spellings() for at in range(len(edged) - 2)) < 2
+
+
+@cache
+def _spellings() -> frozenset[str]:
+    """All runs of three letters of English words, with their edges, but those of one word alone."""
+    once: set[str] = set()
+    again: set[str] = set()
+    for word in english_words():
+        edged = f"^{word}$"
+        for at in range(len(edged) - 2):
+            three = edged[at : at + 3]
+            (again if three in once else once).add(three)
+    return frozenset(again)

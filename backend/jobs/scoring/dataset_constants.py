@@ -1,0 +1,90 @@
+"""The constant parts of a dataset's captions that scoring leaves out: found or stated when it is
+scored, and remembered with it.
+
+A dataset that was scored before stays as it is until it is scored again.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from backend.datasets.caption_writers import COLUMNS
+from backend.engine.constants.constant_search import find_constants, stated_constants
+from backend.engine.constants.part import ConstantPart
+from backend.store import Store
+from db.queries import dataset_queries, pair_queries
+
+#: Among what a dataset remembers; not there where no caption has a constant part.
+_CONSTANTS = "constants"
+_AT_ONCE = 5000
+
+
+@dataclass(frozen=True)
+class ConstantChoice:
+    """Parts that a person states, and whether others are looked for."""
+
+    stated: tuple[str, ...] = ()
+    are_searched: bool = True
+
+
+def choose_constants(
+    store: Store, dataset_id: int, choice: ConstantChoice | None
+) -> tuple[ConstantChoice, tuple[ConstantPart, ...]]:
+    """The choice, by default that of the last scoring, and the parts that it yields. Raises
+    SettingsError for a stated part that stands in no caption."""
+    choice = choice or choice_before(store, dataset_id)
+    captions = partial(captions_and_writers, store, dataset_id)
+    parts = list(stated_constants(choice.stated, captions))
+    if choice.are_searched:
+        stated_words = {part.words for part in parts}
+        total = store.read(pair_queries.count_captions, dataset_id)
+        parts += [
+            part for part in find_constants(captions, total) if part.words not in stated_words
+        ]
+    return choice, tuple(parts)
+
+
+def constants_before(store: Store, dataset_id: int) -> tuple[ConstantPart, ...]:
+    """The constant parts that were known when the dataset was scored last."""
+    return constants_in(store.read(dataset_queries.get_dataset, dataset_id).models)
+
+
+def constants_in(models: Mapping[str, Any]) -> tuple[ConstantPart, ...]:
+    """Of what a dataset remembers."""
+    return tuple(map(ConstantPart.from_stored, models.get(_CONSTANTS, {}).get("parts", ())))
+
+
+def choice_before(store: Store, dataset_id: int) -> ConstantChoice:
+    models = store.read(dataset_queries.get_dataset, dataset_id).models
+    stored_choice = models.get(_CONSTANTS, {})
+    return ConstantChoice(
+        tuple(stored_choice.get("stated", ())), stored_choice.get("are_searched", True)
+    )
+
+
+def remember_constants(
+    session: Session, dataset_id: int, choice: ConstantChoice, parts: tuple[ConstantPart, ...]
+) -> None:
+    """For later scoring, for edited captions and for the pages."""
+    models = dict(dataset_queries.get_dataset(session, dataset_id).models)
+    models.pop(_CONSTANTS, None)
+    if parts or choice != ConstantChoice():
+        models[_CONSTANTS] = {
+            "stated": list(choice.stated),
+            "are_searched": choice.are_searched,
+            "parts": [part.to_json() for part in parts],
+        }
+    dataset_queries.remember_models(session, dataset_id, models)
+
+
+def captions_and_writers(store: Store, dataset_id: int) -> Iterator[tuple[str, str]]:
+    """Every caption with its writer, "" if nobody says."""
+    after = 0
+    while rows := store.read(
+        pair_queries.captions_with_column, dataset_id, COLUMNS[0], after, _AT_ONCE
+    ):
+        yield from ((row.caption, row.value) for row in rows)
+        after = rows[-1].id

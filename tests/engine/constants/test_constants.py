@@ -1,0 +1,157 @@
+"""Parts that stand in most captions: found, judged, and left out of what models read."""
+
+import itertools
+from collections.abc import Sequence
+
+import pytest
+
+from backend.engine.claims.division import DIVISIONS
+from backend.engine.claims.finding import find_claims
+from backend.engine.constants.constant_search import find_constants, stated_constants
+from backend.engine.constants.part import ConstantPart
+from backend.errors import SettingsError
+
+#: Captions without a constant part.
+PLAIN = [
+    f"{number} {colour} {thing} {place}"
+    for number, colour, thing, place in itertools.product(
+        ("one", "two", "three"), ("red", "blue", "green", "black"), ("dogs", "cats", "cars"),
+        ("on grass", "near a lake", "under trees"),
+    )
+]  # fmt: skip
+
+
+def found_in(captions: Sequence[str], writers: Sequence[str] = ()) -> dict[str, ConstantPart]:
+    rows = list(itertools.zip_longest(captions, writers, fillvalue=""))
+    return {part.text: part for part in find_constants(lambda: rows, len(rows))}
+
+
+def left_out_of(captions: Sequence[str]) -> set[str]:
+    return {text for text, part in found_in(captions).items() if part.is_left_out}
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "part"),
+    [
+        ("ohwx style, ", "", "ohwx style"),
+        ("sks: ", "", "sks"),
+        ("The image shows ", "", "the image shows"),
+        ("This image depicts a scene in which we can see ", "",
+         "this image depicts a scene in which we can see"),
+        ("", ", 8k, highly detailed, masterpiece", "8k highly detailed masterpiece"),
+        ("A photo of ", "", "a photo of"),
+        ("a photo of sks person ", "", "a photo of sks"),
+    ],
+)  # fmt: skip
+def test_what_says_nothing_is_left_out(before: str, behind: str, part: str) -> None:
+    captions = [f"{before}{caption}{behind}" for caption in PLAIN]
+    assert left_out_of(captions) == {part}
+    assert found_in(captions)[part].captions == len(PLAIN)
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["A dog ", "Dogs ", "A labradoodle ", "corgi, ", "1girl, ", "a display with ", "A red car and ",
+     "A picture frame with ", "no "],
+)  # fmt: skip
+def test_what_may_be_seen_is_judged(before: str) -> None:
+    captions = [before + caption for caption in PLAIN]
+    parts = list(find_constants(lambda: [(c, "") for c in captions], len(captions)))
+    for caption in captions[:5]:
+        read = " ".join(claim.of(caption) for claim in find_claims(caption, "auto", None, parts))
+        nouns = {"dog", "dogs", "labradoodle", "corgi", "1girl", "display", "car", "frame", "no"}
+        assert nouns & set(before.lower().replace(",", "").split()) <= set(
+            read.lower().replace(",", "").split()
+        )
+
+
+def test_a_visible_constant_part_is_listed() -> None:
+    (part,) = found_in([f"A dog sits {caption}" for caption in PLAIN]).values()
+    assert (part.text, part.place, part.is_left_out) == ("a dog sits", "begin", False)
+
+
+def test_nothing_is_constant_in_plain_captions() -> None:
+    assert found_in(PLAIN) == {}
+
+
+def test_a_few_captions_say_nothing_about_what_is_constant() -> None:
+    assert found_in([f"ohwx style, {caption}" for caption in PLAIN[:20]]) == {}
+
+
+@pytest.mark.parametrize(("share", "is_found"), [(2, True), (3, True), (5, False)])
+def test_the_share_of_captions_decides(share: int, is_found: bool) -> None:
+    captions = [
+        f"ohwx style, {caption}" if number % share == 0 else caption
+        for number, caption in enumerate(PLAIN)
+    ]
+    assert left_out_of(captions) == ({"ohwx style"} if is_found else set())
+
+
+def test_two_triggers_and_a_trigger_in_the_middle() -> None:
+    half = len(PLAIN) // 2
+    two = [f"ohwx style, {c}" for c in PLAIN[:half]] + [f"zxqv art, {c}" for c in PLAIN[half:]]
+    assert left_out_of(two) == {"ohwx style", "zxqv art"}
+    middle = [f"{caption}, ohwx style, number {n}" for n, caption in enumerate(PLAIN)]
+    assert left_out_of(middle) == {"ohwx style"}
+    tags = [f"tag{n}, ohwx, smile{n}, long_hair{n}" for n in range(60)]
+    assert left_out_of(tags) == {"ohwx"}
+
+
+def test_an_opening_in_several_wordings() -> None:
+    wordings = ("The image shows", "In this picture we can see", "This photo depicts", "A photo of")
+    captions = [f"{wordings[n % 4]} {caption}" for n, caption in enumerate(PLAIN)]
+    assert left_out_of(captions) == {wording.lower() for wording in wordings}
+
+
+def test_a_writer_has_parts_of_its_own() -> None:
+    captions = [*(f"ohwx style, {c}" for c in PLAIN[:40]), *PLAIN, *PLAIN]
+    parts = found_in(captions, ["org/captioner"] * 40)
+    assert parts["ohwx style"].is_left_out
+    assert (parts["ohwx style"].writer, parts["ohwx style"].of) == ("org/captioner", 40)
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [("في الصورة كلب {}", "في الصورة كلب"), ("这张图片展示了一只狗{}", "这张图片展示了一只狗"),
+     ("Ein Hund läuft durch den Garten und {}", "ein hund läuft durch den garten und"),
+     ("На фото собака {}", "на фото собака")],
+)  # fmt: skip
+def test_parts_in_other_languages_are_listed_and_judged(caption: str, words: str) -> None:
+    (part,) = found_in([caption.format(number) for number in range(60)]).values()
+    assert (part.text, part.is_left_out, part.captions) == (words, False, 60)
+
+
+@pytest.mark.parametrize(
+    ("caption", "stated", "rest"),
+    [
+        ("ohwx style, A dog runs.", "ohwx style,", ["A dog runs."]),
+        ("A dog, ohwx style, on grass", "ohwx style", ["A dog", "on grass"]),
+        ("A dog runs. Ohwx   STYLE!", "ohwx style", ["A dog runs."]),
+        ("ohwxes, a dog", "ohwx", ["ohwxes, a dog"]),
+        ("ohwx style", "ohwx style", ["ohwx style"]),
+        ("tag1, ohwx, (smile:1.2), long_hair, hat", "ohwx", ["tag1", "smile", "long_hair", "hat"]),
+        ("في الصورة كلب", "في الصورة", ["كلب"]),
+        ("这张图片展示了一只狗", "这张图片展示了", ["一只狗"]),
+        ("", "ohwx", [""]),
+    ],
+)
+def test_what_models_are_asked_about(caption: str, stated: str, rest: list[str]) -> None:
+    (part,) = stated_constants([stated], lambda: [(f"{stated} dog", "")])
+    claims = find_claims(caption, "auto", None, [part])
+    assert [claim.of(caption) for claim in claims] == rest
+
+
+@pytest.mark.parametrize("division", DIVISIONS)
+def test_without_parts_a_caption_is_divided_as_before(division: str) -> None:
+    part = ConstantPart(("ohwx",), "anywhere")
+    for caption in ("A dog runs. It is red.", "1girl, smile, hat, long_hair", "A dog"):
+        assert find_claims(caption, division, None, [part]) == find_claims(caption, division)  # type: ignore[arg-type]
+    claims = find_claims("ohwx, A dog", division, None, [part])  # type: ignore[arg-type]
+    assert [claim.of("ohwx, A dog") for claim in claims] == ["A dog"]
+
+
+@pytest.mark.parametrize("stated", ["", "!!!", "ohw", "ohwx style, a dog", "dogs"])
+def test_what_cannot_be_stated(stated: str) -> None:
+    """Without words, half a word, a whole caption, in no caption."""
+    with pytest.raises(SettingsError):
+        stated_constants([stated], lambda: [("ohwx style, a dog", "")] * 40)

@@ -1,0 +1,91 @@
+"""Constant parts of captions are left out of scoring, and nothing else of the captions changes."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.bundled import DEMO
+from backend.errors import SettingsError
+from backend.jobs import export_scores
+from backend.jobs.scoring.dataset_constants import constants_before
+from backend.workspace import Workspace
+from db.queries import dataset_queries, detection_queries, pair_queries, suggestion_queries
+
+COUNT = 40
+BEFORE = "ohwx style, "
+
+
+def source(folder: Path, before: str) -> Path:
+    """Pairs of the demo, with `before` in front of each caption."""
+    (folder / "images").mkdir(parents=True)
+    rows = []
+    for line in (DEMO / "metadata.jsonl").read_text(encoding="utf-8").splitlines()[:COUNT]:
+        row = json.loads(line)
+        shutil.copy(DEMO / row["file_name"], folder / row["file_name"])
+        rows.append(row | {"caption": before + row["caption"]})
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "metadata.jsonl").write_text(text, encoding="utf-8")
+    return folder
+
+
+def scores(workspace: Workspace, dataset: int, out: Path) -> list[dict[str, Any]]:
+    export_scores.write(workspace.store, dataset, out)
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_scores_are_those_of_the_captions_without_their_trigger(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    plain = workspace.find_or_import(str(source(tmp_path / "plain", "")))
+    workspace.jobs.score(plain, anyway=True)
+    with_trigger = workspace.find_or_import(str(source(tmp_path / "trigger", BEFORE)))
+    report = workspace.jobs.score(with_trigger, anyway=True)
+    assert [(part.text, part.captions, part.is_left_out) for part in report.constants] == [
+        ("ohwx style", COUNT, True)
+    ]
+    expected = scores(workspace, plain, tmp_path / "plain.jsonl")
+    actual = scores(workspace, with_trigger, tmp_path / "trigger.jsonl")
+    assert [row["s_0"] for row in actual] == pytest.approx([row["s_0"] for row in expected])
+    for row in actual:
+        assert row["caption"].startswith(BEFORE)
+        assert all(start >= len(BEFORE) for start, _, _ in row["suspects"])
+    with workspace.store.reading() as session:
+        pairs = list(pair_queries.iterate_pairs(session, with_trigger))
+        suggestions = [
+            (pair, each) for pair in pairs
+            for each in suggestion_queries.list_suggestions(session, pair.id)
+        ]  # fmt: skip
+        suspects = detection_queries.detections_of(session, [pair.id for pair in pairs])
+    assert suggestions
+    assert all(each.caption.startswith(BEFORE) for _, each in suggestions)
+    assert any(row.suspects for row in suspects.values())
+    assert workspace.jobs.score(with_trigger, anyway=True).scored == 0, "nothing is left to do"
+
+
+def test_where_nothing_is_constant_nothing_is_remembered_or_changed(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(source(tmp_path / "plain", "")))
+    workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=False)
+    before = scores(workspace, dataset, tmp_path / "a.jsonl")
+    again = workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=True)
+    assert (again.scored, again.constants) == (0, ())
+    assert scores(workspace, dataset, tmp_path / "b.jsonl") == before
+    assert "constants" not in workspace.store.read(dataset_queries.get_dataset, dataset).models
+
+
+def test_parts_are_stated_remembered_and_forgotten(workspace: Workspace, tmp_path: Path) -> None:
+    dataset = workspace.find_or_import(str(source(tmp_path / "named", "bluvok, ")))
+    first = workspace.jobs.score(dataset, anyway=True, suggestions=False)
+    assert [part.is_left_out for part in first.constants] == [False]
+    with pytest.raises(SettingsError):
+        workspace.jobs.score(dataset, anyway=True, constant=("bluv",))
+    stated = workspace.jobs.score(dataset, anyway=True, suggestions=False, constant=("bluvok,",))
+    assert stated.scored == COUNT, "another text is scored"
+    assert next(part.text for part in constants_before(workspace.store, dataset)) == "bluvok"
+    assert workspace.jobs.score(dataset, anyway=True, suggestions=False).scored == 0
+    off = workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=False)
+    assert (off.scored, off.constants) == (COUNT, ())
