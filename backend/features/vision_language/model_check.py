@@ -19,7 +19,6 @@ from PIL import Image
 from backend.datasets.daemon_pool import DaemonPool
 from backend.engine.claims.claim import Claim, whole
 from backend.engine.claims.scored_caption import says_something
-from backend.engine.correction.prompting import LONGEST_CAPTION, encode_picture
 from backend.engine.detection.opinion_signs import (
     WORDS,
     p_yes,
@@ -39,12 +38,14 @@ from backend.errors import (
     SettingsError,
     TracedError,
 )
-from backend.features.vision_language.caption_question import CAPTION, one_line, read_prompt
+from backend.features.vision_language.caption_question import read_prompt
 from backend.features.vision_language.reports import (
     SecondOpinionDryRun,
     SecondOpinionPlan,
     SecondOpinionReport,
 )
+from backend.features.vision_language.server_question import question_about
+from backend.features.vision_language.sight_check import FEWEST, MOST
 from backend.jobs.reports import DryRunQuestion
 from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.detect import measure_disagreement, renew_suspects
@@ -68,8 +69,6 @@ from db.queries.run_queries import RunRow
 from db.queries.signal_queries import ModelAnswerRow
 
 KIND = "second opinion"
-#: Alternatives requested: the most that OpenAI and vLLM report.
-_ALTERNATIVES = 20
 #: Pairs asked about in one round; a server that refuses so many in a row refuses all.
 _AT_ONCE, _REFUSED_IN_A_ROW = 64, 5
 #: Pairs whose picture is tried for the first question.
@@ -99,21 +98,14 @@ def open_server(url: str, model: str | None, timeout: float | None = None) -> Ch
     return ChatEndpoint(url, model, timeout=seconds)
 
 
-def question_about(image: Image.Image, caption: str) -> Question:
-    """Whether the picture shows the caption, to be answered by one token."""
-    text = read_prompt().text.replace(CAPTION, one_line(caption[:LONGEST_CAPTION]))
-    return Question(
-        "", text, temperature=0.0, longest_answer=1, image=encode_picture(image),
-        alternatives=_ALTERNATIVES,
-    )  # fmt: skip
-
-
 def dry_run(
     store: Store, dataset_id: int, model: str | None, server: str, share: float, prices: PriceList
 ) -> SecondOpinionDryRun:
-    """What a second opinion will take, without asking the server anything. Raises ImageError."""
+    """What a second opinion will take, with what checks the server first, without asking it
+    anything. Raises ImageError."""
     pair, question = _first_question(store, dataset_id)
     total, pairs, fewest, most = _extent(store, dataset_id, share, 0)
+    fewest, most = 1 + FEWEST + fewest, 1 + MOST + most
     return SecondOpinionDryRun(
         model or "", server, pairs, total,
         forecast([like([question], model or "", fewest, most)], prices),
