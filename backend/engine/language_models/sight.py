@@ -29,6 +29,7 @@ _LONGEST_DESCRIPTION = 60
 #: Requests of `check_descriptions` with one question.
 MOST_DESCRIPTIONS = 4
 _DESCRIBE = "Describe this picture in one sentence."
+_ALTERNATIVES = 20
 _SIDE = 448
 
 
@@ -38,13 +39,13 @@ class Look:
     `own_first`: the own picture was asked about first."""
 
     text: str
-    own: float
-    unlike: float
+    own_odds: float
+    unlike_odds: float
     own_first: bool
 
     @property
     def gain(self) -> float:
-        return self.own - self.unlike
+        return self.own_odds - self.unlike_odds
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Example:
     """A text that its own picture shows, and the unlike one does not."""
 
     text: str
-    own: Image.Image
-    unlike: Image.Image
+    own_picture: Image.Image
+    unlike_picture: Image.Image
 
 
 def drawn_examples() -> list[Example]:
@@ -71,6 +72,14 @@ def drawn_square(colour: str) -> Image.Image:
     return picture
 
 
+def question_about(image: Image.Image, text: str) -> Question:
+    """A question that is answered by yes or no, with the log-probabilities of both."""
+    return Question(
+        "", f"Does this picture show the following? Answer yes or no.\n{text}", temperature=0.0,
+        longest_answer=1, image=encode(image), alternatives=_ALTERNATIVES,
+    )  # fmt: skip
+
+
 def look_at(
     examples: Sequence[Example], p_yes: Callable[[Image.Image, str], float | None]
 ) -> list[Look]:
@@ -79,15 +88,19 @@ def look_at(
     looks = []
     for number, example in enumerate(examples):
         own_first = number % 2 == 0
-        pictures = (example.own, example.unlike) if own_first else (example.unlike, example.own)
+        pictures = (
+            (example.own_picture, example.unlike_picture)
+            if own_first
+            else (example.unlike_picture, example.own_picture)
+        )
         try:
             answers = [p_yes(picture, example.text) for picture in pictures]
         except QuestionRefused:
             continue
         odds = [log_odds(p) for p in answers if p is not None]
         if len(odds) == len(pictures):
-            own, unlike = odds if own_first else odds[::-1]
-            looks.append(Look(example.text, own, unlike, own_first))
+            ordered = odds if own_first else odds[::-1]
+            looks.append(Look(example.text, *ordered, own_first))
     return looks
 
 
@@ -108,8 +121,8 @@ def sight_of(looks: Sequence[Look]) -> Sight:
     early = [look.gain for look in looks if look.own_first]
     late = [look.gain for look in looks if not look.own_first]
     if max(map(abs, (*early, *late))) < SAME:
-        is_first_kept = _mean([k.own for k in looks if k.own_first]) >= CLEAR + _mean(
-            [k.own for k in looks if not k.own_first]
+        is_first_kept = _mean([k.own_odds for k in looks if k.own_first]) >= CLEAR + _mean(
+            [k.own_odds for k in looks if not k.own_first]
         )
         return "stale" if is_first_kept else "blind"
     if _mean(early) > -CLEAR or _mean(late) >= CLEAR:
@@ -121,13 +134,15 @@ def _in_both_orders(looks: Sequence[Look]) -> bool:
     return {look.own_first for look in looks} == {True, False}
 
 
-def check_answers(looks: Sequence[Look], drawn: Callable[[], Sequence[Look]], where: str) -> None:
+def check_answers(
+    looks: Sequence[Look], sure_looks: Callable[[], Sequence[Look]], where: str
+) -> None:
     """Raises PictureUnseen if these looks, and those at drawn examples, which are asked for only
     then, say that the model does not see, sees earlier pictures, or says the opposite. `where`: the
     model and its server."""
     if _in_both_orders(looks) and sight_of(looks) == "sees":
         return
-    sure = drawn()
+    sure = sure_looks()
     all_looks = [*looks, *sure]
     sight = sight_of(all_looks)
     # A doubtful dataset's captions may be wrong, and its pictures may look alike to the model.
@@ -147,27 +162,26 @@ _REASONS: dict[Sight, str] = {
 
 def in_words(looks: Sequence[Look]) -> str:
     """The numbers of a check, for people."""
-    shown = "; ".join(
-        f"'{look.text[:60]}' {_p(look.own):.2f} and {_p(look.unlike):.2f}" for look in looks
+    listing = "; ".join(
+        f"'{look.text[:60]}' {_p(look.own_odds):.2f} and {_p(look.unlike_odds):.2f}"
+        for look in looks
     )
-    return f"P(yes) of a text about its own and about another picture: {shown}."
+    return f"P(yes) of a text about its own and about another picture: {listing}."
 
 
 def check_descriptions(model: ChatModel, questions: Sequence[Question], where: str) -> None:
     """Ask each of these questions about two unlike pictures, until the answers differ. Raises
     PictureUnseen if they never do. Those answers are not kept: the server may be repaired."""
-    asked: list[Question] = []
+    questions_sent: list[Question] = []
     answer = ""
     for question in _descriptions(questions):
-        pair = [
-            replace(question, image=encoded(drawn_square(colour))) for colour in ("red", "blue")
-        ]
-        asked += pair
+        pair = [replace(question, image=encode(drawn_square(colour))) for colour in ("red", "blue")]
+        questions_sent += pair
         texts = [" ".join(model.ask(each).text.split()) for each in pair]
         if len(set(texts)) > 1:
             return
         answer = texts[0]
-    for question in asked:
+    for question in questions_sent:
         model.kept.forget(question)
     raise PictureUnseen(
         f"{where} does not see the pictures: asked the same about a red and about a blue square, "
@@ -182,7 +196,7 @@ def _descriptions(questions: Sequence[Question]) -> Iterator[Question]:
     yield Question("", _DESCRIBE, temperature=0.0, longest_answer=_LONGEST_DESCRIPTION)
 
 
-def encoded(image: Image.Image) -> bytes:
+def encode(image: Image.Image) -> bytes:
     into = io.BytesIO()
     image.save(into, "JPEG", quality=92)
     return into.getvalue()

@@ -84,7 +84,10 @@ def _begin(
             check_sight(workspace.store, dataset_id, server)
     outlook = f"{_outlook(first, options.at_once)} {_warning(workspace, dataset_id, first.model)}"
     console.print(f"[yellow]Note:[/] {escape(outlook.rstrip())}")
-    return partial(ask, workspace.store, dataset_id, server, share, options.at_once)
+    return partial(
+        ask, workspace.store, dataset_id, server, share, options.at_once,
+        check=not options.trust_server,
+    )  # fmt: skip
 
 
 def _warning(workspace: "Workspace", dataset_id: int, model: str) -> str:

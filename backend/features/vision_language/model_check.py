@@ -45,8 +45,8 @@ from backend.features.vision_language.reports import (
     SecondOpinionReport,
 )
 from backend.features.vision_language.server_question import question_about
-from backend.features.vision_language.sight_check import FEWEST, MOST
-from backend.jobs.reports import DryRunQuestion
+from backend.features.vision_language.sight_check import FEWEST, MOST, check_course
+from backend.jobs.reports import DryRunQuestion, count_of
 from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.detect import measure_disagreement, renew_suspects
 from backend.jobs.scoring.image_batches import open_picture
@@ -179,12 +179,15 @@ def ask(
     share: float,
     at_once: int = 4,
     progress: Progress = no_progress,
+    check: bool = True,
 ) -> SecondOpinionReport:
     """Ask about this share of the pairs, those most likely wrong first; pairs that were asked about
-    before count. `at_once`: requests in flight.
+    before count. `at_once`: requests in flight. `check`: stop if the answers look as if nobody had
+    looked at the pictures.
 
     If the budget is spent, the answers so far take effect. Raises NotScored, and ModelUnavailable
-    if the server fails: then no number has changed, and the same call resumes.
+    if the server fails, PictureUnseen by `check`: then no number has changed, and the same call
+    resumes.
     """
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
@@ -204,10 +207,14 @@ def ask(
             for answer in pool.map_in_order(asking.answer, waiting[first : first + _AT_ONCE]):
                 asking.keep(answer)
                 progress(asking.answers, len(waiting), "Second opinion")
+            if check:
+                check_course(store, run.id, endpoint)
             if asking.ended.is_set():
                 break
     if asking.error is not None and not isinstance(asking.error, BudgetSpent):
         raise asking.error
+    left = len(waiting) - asking.answers - asking.left_out
+    stopped = f"{asking.error} {count_of(left, 'pair')} left." if asking.error else ""
     opinions = _take_effect(store, dataset_id, run, score_run)
     store.write(run_queries.finish_run, run.id)
     answers = [row.p_yes for row in opinions.values() if row.p_yes is not None]
@@ -217,7 +224,7 @@ def ask(
         dataset_id, run.id, endpoint.name, endpoint.base_url, asking.answers, earlier, agrees,
         len(answers) - agrees, len(opinions) - len(answers), asking.left_out, spending.requests,
         spending.tokens_in, spending.tokens_out, spending.cost, asking.problem,
-        str(asking.error or ""),
+        stopped,
     )  # fmt: skip
 
 

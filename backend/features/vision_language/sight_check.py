@@ -15,16 +15,15 @@ from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.sight import (
     Example,
-    Sight,
     check_answers,
     drawn_examples,
     look_at,
-    sight_of,
 )
+from backend.errors import PictureUnseen
 from backend.features.vision_language.server_question import question_about
 from backend.jobs.scoring.image_batches import open_picture
 from backend.store import Store
-from db.queries import dataset_queries, pair_queries
+from db.queries import dataset_queries, pair_queries, signal_queries
 from db.queries.pair_queries import PairRow
 
 #: Captions of the dataset that are asked about.
@@ -33,6 +32,13 @@ _CAPTIONS = 4
 FEWEST, MOST = 2 * _CAPTIONS, 2 * (_CAPTIONS + 2)
 #: Pairs among which the most trusted are looked for, and pictures that are opened.
 _PAIRS, _OPENED = 2000, 16
+#: Answers from which on their course is judged, and how many are read for it.
+_LEAST_ANSWERS, _JUDGED = 30, 500
+#: A rank correlation that leaves nothing to the picture: honest answers reach .2 to .4.
+FOLLOWS = 0.95
+#: A share of doubts that is no opinion, unless the captions are as likely wrong.
+DOUBTS, _LIKELY = 0.9, 0.6
+_KEPT = "Its answers are kept, and no number has changed."
 #: Pixels per side of the pictures that are compared to find unlike ones.
 _THUMBNAIL = 8
 
@@ -46,16 +52,6 @@ def check_sight(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> None:
 
     looks = look_at(examples_of(store, dataset_id), ask)
     check_answers(looks, lambda: look_at(drawn_examples(), ask), endpoint.where)
-
-
-def sight_of_server(endpoint: ChatEndpoint) -> Sight:
-    """By drawn pictures alone. Raises ModelUnavailable."""
-    return sight_of(
-        look_at(
-            drawn_examples(),
-            lambda image, text: p_yes(endpoint.ask(question_about(image, text)).likeliest),
-        )
-    )
 
 
 def examples_of(store: Store, dataset_id: int) -> list[Example]:
@@ -74,12 +70,55 @@ def examples_of(store: Store, dataset_id: int) -> list[Example]:
             pictures.append(image)
     thumbnails = [_thumbnail(picture) for picture in pictures]
     examples = []
-    for own, thumbnail in enumerate(thumbnails):
+    for number, thumbnail in enumerate(thumbnails):
         distances = [float(np.abs(other - thumbnail).mean()) for other in thumbnails]
-        unlike = int(np.argmax(distances))
-        if distances[unlike] > 0 and len(examples) < _CAPTIONS:
-            examples.append(Example(texts[own], pictures[own], pictures[unlike]))
+        farthest = int(np.argmax(distances))
+        if distances[farthest] > 0 and len(examples) < _CAPTIONS:
+            examples.append(Example(texts[number], pictures[number], pictures[farthest]))
     return examples
+
+
+def check_course(store: Store, run_id: int, endpoint: ChatEndpoint) -> None:
+    """Raises PictureUnseen if the answers of a run so far look as if nobody had looked; they are
+    kept. Nothing is said about fewer than `_LEAST_ANSWERS`."""
+    with store.reading() as session:
+        opinions = signal_queries.opinions_of_run(session, run_id)
+        answered = [row for row in opinions.values() if row.p_yes is not None][:_JUDGED]
+        pairs = {p.id: p for p in pair_queries.pairs_of(session, [row.pair_id for row in answered])}
+    rows = [
+        (row.p_yes, len(pair.caption), pair.s_0, pair.p_error)
+        for row in answered
+        if (pair := pairs.get(row.pair_id)) is not None and pair.p_error is not None
+    ]
+    if len(rows) < _LEAST_ANSWERS:
+        return
+    p, length, s_0, p_error = np.array(rows, float).T
+    for sight, measure, what in (
+        ("length", length, "the length of the captions"),
+        ("score", s_0, "the match that is known already"),
+    ):
+        if abs(r := _rank_correlation(p, measure)) >= FOLLOWS:
+            raise PictureUnseen(
+                f"{endpoint.where} answers by {what} alone (rank correlation {r:.2f} over "
+                f"{len(rows)} answers). {_KEPT}",
+                sight=sight,
+            )
+    doubted, expected = float((p < 0.5).mean()), float(p_error.mean())
+    if doubted >= DOUBTS and expected < _LIKELY:
+        raise PictureUnseen(
+            f"{endpoint.where} doubts {doubted:.0%} of {len(rows)} captions, of which about "
+            f"{expected:.0%} are likely wrong. {_KEPT}",
+            sight="doubts",
+        )
+
+
+def _rank_correlation(p: NDArray[np.float64], measure: NDArray[np.float64]) -> float:
+    """Spearman's; 0 for a constant, or where a value is missing."""
+    from scipy.stats import rankdata
+
+    if len(set(p)) < 2 or len(set(measure)) < 2 or np.isnan(measure).any():
+        return 0.0
+    return float(np.corrcoef(rankdata(p), rankdata(measure))[0, 1])
 
 
 def _distrust(pair: PairRow) -> tuple[bool, float, int]:

@@ -127,11 +127,11 @@ def test_what_is_neither_yes_nor_no_or_refused_tells_nothing() -> None:
 
 
 def test_the_pictures_of_an_example_are_asked_about_by_turns() -> None:
-    asked: list[tuple[int, str]] = []
+    questions: list[tuple[int, str]] = []
     sizes = [Image.new("RGB", (size, 9)) for size in (1, 2, 3, 4)]
     examples = [Example("a", sizes[0], sizes[1]), Example("b", sizes[2], sizes[3])]
-    looks = look_at(examples, lambda image, text: asked.append((image.width, text)) or 0.5)
-    assert asked == [(1, "a"), (2, "a"), (4, "b"), (3, "b")]
+    looks = look_at(examples, lambda image, text: questions.append((image.width, text)) or 0.5)
+    assert questions == [(1, "a"), (2, "a"), (4, "b"), (3, "b")]
     assert [look.own_first for look in looks] == [True, False]
 
 

@@ -3,6 +3,8 @@
 import base64
 import io
 import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import PictureUnseen
-from backend.features.vision_language.sight_check import FEWEST, MOST, examples_of
+from backend.features.vision_language import model_check
+from backend.features.vision_language.sight_check import FEWEST, MOST, check_course, examples_of
+from backend.workspace import Workspace
+from db.queries import pair_queries, run_queries, signal_queries
+from db.queries.signal_queries import ModelAnswerRow
 from research.chat_server import Respond, chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.cli.invoking import as_json, environment_of, invoked
@@ -144,7 +151,9 @@ def test_the_most_trusted_captions_are_taken_with_unlike_pictures(
     examples = examples_of(workspace.store, 1)
     assert len(examples) == FEWEST // 2 == len({example.text for example in examples})
     assert examples[0].text == first.caption
-    assert all(example.own.tobytes() != example.unlike.tobytes() for example in examples)
+    assert all(
+        example.own_picture.tobytes() != example.unlike_picture.tobytes() for example in examples
+    )
 
 
 def test_pictures_that_are_all_alike_are_no_examples(
@@ -157,3 +166,47 @@ def test_pictures_that_are_all_alike_are_no_examples(
     workspace = open_workspace()
     dataset = workspace.find_or_import(str(folder))
     assert examples_of(workspace.store, dataset) == []
+
+
+def judged(workspace: Workspace, p_yes: Sequence[float]) -> str:
+    """What is said about a run with these answers about the pairs, in their order."""
+    endpoint = ChatEndpoint("http://127.0.0.1:9/v1", "m")
+    with workspace.store.writing() as session:
+        run = run_queries.find_or_start(
+            session, kind="second opinion", dataset_id=1, scorer_kind="server", model="m",
+            revision="", explorer="none", code_version="", parameters={},
+        )  # fmt: skip
+        for pair, p in enumerate(p_yes, 1):
+            signal_queries.save_opinion(session, run.id, ModelAnswerRow(pair, p))
+    try:
+        check_course(workspace.store, run.id, endpoint)
+    except PictureUnseen as refused:
+        return refused.sight
+    return ""
+
+
+def test_answers_that_follow_no_picture_stop_a_run(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    workspace = open_workspace(detector="nine signs")
+    dataset = workspace.find_or_import(str(drawn_folder(tmp_path / "more", 40, 3)))
+    workspace.jobs.score(dataset, suggestions=False)
+    pairs = workspace.store.read(pair_queries.pairs_after, dataset, 0, 40)
+    assert dataset == 1
+    by_words = [1 / (1 + math.exp(40 - len(pair.caption))) for pair in pairs]
+    by_score = [0.1 + 0.8 * (pair.s_0 or 0) for pair in pairs]
+    mixed = [0.9 if number % 5 else 0.1 + number / 1000 for number in range(40)]
+    assert np.mean([pair.p_error or 0 for pair in pairs]) < 0.6
+    assert judged(workspace, by_words) == "length"
+    assert judged(workspace, [1 - p for p in by_words]) == "length"
+    assert judged(workspace, by_score) == "score"
+    assert judged(workspace, [0.1 + (number * 7 % 40) / 1000 for number in range(40)]) == "doubts"
+    assert judged(workspace, mixed) == ""
+    with chat_server(lambda body: (200, answer(0.1))) as served:
+        endpoint = ChatEndpoint(served.url, "small")
+        with pytest.raises(PictureUnseen):
+            model_check.ask(workspace.store, dataset, endpoint, 1.0)
+        kept = len(served.requests)
+        assert workspace.store.read(pair_queries.pairs_after, dataset, 0, 40) == pairs
+        report = model_check.ask(workspace.store, dataset, endpoint, 1.0, check=False)
+        assert (report.earlier_answers, len(served.requests)) == (40, kept)
