@@ -22,7 +22,7 @@ KEY = "OPENAI_API_KEY"
 #: What to do about a server that reports no log-probabilities.
 _WITHOUT_LOGPROBS = (
     "so P(yes) cannot be read. vLLM, SGLang, llama.cpp's server and OpenAI report `logprobs` with "
-    "`top_logprobs`; update this server, or use one of them."
+    "`top_logprobs`: serve the model by one of them. (`transformers serve` reports none.)"
 )
 #: The most alternatives that some servers report.
 _FEW = 5

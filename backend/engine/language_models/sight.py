@@ -99,8 +99,8 @@ def look_at(
             continue
         odds = [log_odds(p) for p in answers if p is not None]
         if len(odds) == len(pictures):
-            ordered = odds if own_first else odds[::-1]
-            looks.append(Look(example.text, *ordered, own_first))
+            own, other = odds if own_first else odds[::-1]
+            looks.append(Look(example.text, own, other, own_first))
     return looks
 
 
