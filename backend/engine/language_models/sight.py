@@ -99,8 +99,8 @@ def look_at(
             continue
         odds = [log_odds(p) for p in answers if p is not None]
         if len(odds) == len(pictures):
-            own, other = odds if own_first else odds[::-1]
-            looks.append(Look(example.text, own, other, own_first))
+            first, second = odds if own_first else odds[::-1]
+            looks.append(Look(example.text, first, second, own_first))
     return looks
 
 
