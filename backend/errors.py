@@ -12,6 +12,7 @@
     │   └── ModelMissing         it is on the hub, but has not been downloaded to this machine
     │   └── QuestionRefused      a server refuses one question, and may answer others
     ├── ModelMismatch            it loads, but is not the kind of model that is needed
+    │   └── PictureUnseen        its answers do not depend on the pictures as they should
     ├── UnknownPictures          a model's scores of these pictures would be meaningless
     ├── Unreadable               a model's answer is not in the requested form
     ├── BudgetSpent              the budget allows no further question to a model
@@ -107,6 +108,23 @@ class ModelMissing(ModelUnavailable):
 
 class ModelMismatch(ModelUnavailable):
     title = "This is not the kind of model needed here"
+
+
+class PictureUnseen(ModelMismatch):
+    """`sight`: what its answers look like, such as blind, stale or reversed."""
+
+    title = "This server does not see the pictures"
+    remedies = {
+        "terminal": "Repair it, or choose another, then run this again; to use its answers "
+        "nevertheless: --trust-server.",
+    }
+
+    def __init__(self, message: str, sight: str = "blind") -> None:
+        super().__init__(message, sight)
+        self.sight = sight
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class QuestionRefused(ModelUnavailable):

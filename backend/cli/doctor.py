@@ -3,8 +3,10 @@
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import db
 from backend import plugins
@@ -12,7 +14,14 @@ from backend.datasets.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.model_names import hub_name
 from backend.engine.presets import asked_for_as
-from backend.errors import StoreError, UnsafePath, explain
+from backend.errors import (
+    ModelUnavailable,
+    PictureUnseen,
+    StoreError,
+    TracedError,
+    UnsafePath,
+    explain,
+)
 from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_models import settings_for
 from backend.jobs.scoring.known_pictures import UNKNOWN
@@ -22,6 +31,11 @@ from backend.store import Store, is_missing, open_database
 from db.backup import check
 from db.queries import curator_queries, dataset_queries, job_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from backend.engine.language_models.endpoint import ChatEndpoint
 
 #: Pairs of a dataset, sampled at random, whose image files are looked for.
 SAMPLE = 200
@@ -51,11 +65,58 @@ class DoctorReport:
         return all(finding.state != "problem" for finding in self.findings)
 
 
-def examine(settings: Settings, load_models: bool = False) -> DoctorReport:
+def examine(
+    settings: Settings, load_models: bool = False, server: str | None = None, model: str = ""
+) -> DoctorReport:
     """Run all checks; nothing is changed except an old database's schema. `load_models`: also load
     scorer, captioner and concreteness model, of this session and of every dataset that remembers
-    its own, which may take a while."""
-    return DoctorReport(tuple(_examine(settings, load_models)))
+    its own, which may take a while. `server`: the address of one that is asked whether it sees
+    pictures, by `model`; "": its only one."""
+    servers = [] if server is None else [_server(server, model)]
+    return DoctorReport((*_examine(settings, load_models), *servers))
+
+
+def _server(url: str, model: str) -> Finding:
+    """Whether a server sees the pictures that it is sent, by drawn ones."""
+    from backend.engine.language_models.endpoint import ChatEndpoint
+    from backend.engine.language_models.sight import (
+        check_answers,
+        check_descriptions,
+        drawn_examples,
+        look_at,
+    )
+
+    what, advice = f"server {url}", "Repair it, or choose another."
+    try:
+        names = [model] if model else ChatEndpoint(url, "", retries=0).served_models()
+        if len(names) != 1:
+            several = f"it serves {len(names)} models ({', '.join(sorted(names)[:10]) or 'none'})"
+            return Finding(what, "problem", several, "Choose one: --vlm NAME.")
+        endpoint = ChatEndpoint(url, names[0], retries=0)
+        why = "it answers neither yes nor no"
+        try:
+            looks = look_at(drawn_examples(), partial(_p_yes, endpoint))
+        except ModelUnavailable as problem:
+            looks, why = [], str(problem)
+        if not looks:
+            check_descriptions(endpoint, [], endpoint.where)
+            return Finding(
+                what, "warning", f"'{names[0]}' sees the pictures, but {why}",
+                "It can suggest corrections; for a second opinion, choose another.",
+            )  # fmt: skip
+        check_answers(looks, lambda: (), endpoint.where)
+    except PictureUnseen as problem:
+        return Finding(what, "problem", f"{problem.sight}: {problem}", advice)
+    except TracedError as problem:
+        return Finding(what, "problem", explain(problem, "terminal"), advice)
+    return Finding(what, "ok", f"'{names[0]}' sees the pictures")
+
+
+def _p_yes(endpoint: "ChatEndpoint", image: "Image", text: str) -> float | None:
+    from backend.engine.detection.opinion_signs import p_yes
+    from backend.engine.language_models.sight import question_about
+
+    return p_yes(endpoint.ask(question_about(image, text)).likeliest)
 
 
 def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:

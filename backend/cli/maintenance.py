@@ -19,6 +19,17 @@ def doctor(
             help="Also load the models, including those that datasets remember; may take a while."
         ),
     ] = False,
+    vlm_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Also ask the model behind this OpenAI-compatible server about a few drawn "
+            "pictures: whether it sees them, or is blind, stale or reversed.",
+        ),
+    ] = None,
+    vlm: Annotated[
+        str, typer.Option(metavar="NAME", help="Its name there. Default: the only one.")
+    ] = "",
     db: Database = None,
     model: Model = None,
     scorer: Kind = None,
@@ -31,6 +42,8 @@ def doctor(
     report = examine(
         load_settings({"database": db, "model": model, "kind": scorer, "captioner": captioner}),
         models,
+        vlm_url,
+        vlm,
     )
     colours = {"ok": "green", "warning": "yellow", "problem": "red"}
     for finding in () if as_json else report.findings:

@@ -22,9 +22,10 @@ from backend.engine.correction.suggestion import SMALLEST_GAIN, CorrectionContex
 from backend.engine.detection.classifier import Classifier
 from backend.engine.language_models.chat_model import Question, like
 from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.sight import MOST_DESCRIPTIONS, check_descriptions
 from backend.engine.language_models.spending import PriceList, Spending, forecast
 from backend.errors import BudgetSpent, ModelUnavailable, SettingsError
-from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
+from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion, count_of
 from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
@@ -65,6 +66,8 @@ from db.queries.suggestion_queries import Attempt
 
 #: Name of attempts without a vision-language model.
 MODEL_FREE = "model-free v1"
+#: Asked about a picture that shows it and one that does not.
+_CHECKED_CAPTION = "A red square."
 #: A server that refuses so many questions in a row refuses all.
 _REFUSED_IN_A_ROW = 5
 
@@ -105,13 +108,15 @@ def correct(
     limit: int | None = None,
     at_once: int = 1,
     progress: Progress = no_progress,
+    check: bool = False,
 ) -> CorrectionReport:
     """Ask for a correction of every scored pair that matches the filter, in its order.
 
     Without a corrector, the engine's proposers that need no vision-language model are used.
     `limit`: maximum number of pairs. `at_once`: concurrent requests; more than one only for models
-    behind a server. Stops early, and reports it, if the budget is spent. Raises ModelUnavailable if
-    the model is unreachable; finished work is kept.
+    behind a server. `check`: first ask a server whether it sees pictures. Stops early, and reports
+    it, if the budget is spent. Raises ModelUnavailable if the model is unreachable, PictureUnseen
+    if its answers do not depend on pictures; finished work is kept.
     """
     corrector = engine.corrector
     work = PairCorrector(store, engine, filter.dataset_id, corrector, corrector is not None)
@@ -119,8 +124,10 @@ def correct(
     accepted_count = done = 0
     reason = ""
     total = store.read(queue_queries.count, filter, limit)
-    for rows in pages(store, filter, limit):
-        try:
+    try:
+        if check and total:
+            check_sight(corrector)
+        for rows in pages(store, filter, limit):
             for row, outcome in work.page(rows, at_once):
                 counts[outcome] += 1
                 done += 1
@@ -128,15 +135,20 @@ def correct(
                     work.judge_rest(row)
                     accepted_count += _accept(store, row, work.run, rule)
                 progress(done, total, "Correcting")
-        except BudgetSpent as problem:
-            reason = str(problem)
-            break
+    except BudgetSpent as problem:
+        reason = f"{problem} {count_of(total - done, 'pair')} left."
     spending = corrector.model.spending if corrector is not None else Spending()
     return CorrectionReport(
         filter.dataset_id, done, dict(counts), *spending.figures,
         stopped=reason, proposer=work.proposer, accepted=accepted_count,
         rule=rule.author if rule is not None else None,
     )  # fmt: skip
+
+
+def check_sight(corrector: Corrector | None) -> None:
+    """Raises PictureUnseen for a server whose answers do not change with the picture."""
+    if corrector is not None and isinstance(model := corrector.model, ChatEndpoint):
+        check_descriptions(model, [prompting.plain_question(_CHECKED_CAPTION)], model.where)
 
 
 def dry_run(
@@ -146,6 +158,7 @@ def dry_run(
     prices: PriceList,
     limit: int | None = None,
     count: int = 3,
+    check: bool = False,
 ) -> DryRun:
     """The exact requests for the first pairs, without sending them, and what all will take. Raises
     SettingsError without a corrector."""
@@ -170,6 +183,8 @@ def dry_run(
     total = store.read(queue_queries.count, filter, limit)
     # Pairs that were asked about before are asked no more, and an unreadable answer once more.
     most = total if questions else 0
+    if check and most and isinstance(corrector.model, ChatEndpoint):
+        most += MOST_DESCRIPTIONS
     estimate = like([question for _, question in questions], corrector.model.name, 0, most)
     return DryRun(
         corrector.proposer, total, forecast([estimate], prices),

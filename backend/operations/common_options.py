@@ -100,6 +100,13 @@ VlmMode = Annotated[
     ),
     Setting("corrector_mode"),
 ]
+TrustServer = Annotated[
+    bool,
+    Field(
+        description="With --vlm-url: use the answers even of a server that does not seem to see "
+        "the pictures."
+    ),
+]
 Quantise = Annotated[
     str | None,
     Field(description="4bit or 8bit: a local --vlm quantised, on an accelerator."),

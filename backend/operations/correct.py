@@ -16,6 +16,7 @@ from backend.operations.common_options import (
     Precision,
     Quantise,
     Timeout,
+    TrustServer,
     Vlm,
     VlmMode,
     VlmUrl,
@@ -45,6 +46,7 @@ class CorrectOptions(Options):
     vlm: Vlm = None
     vlm_url: VlmUrl = None
     vlm_mode: VlmMode = None
+    trust_server: TrustServer = False
     quantise: Quantise = None
     at_once: int = Field(4, ge=1, le=64)
     """Questions in flight at a server."""
@@ -92,11 +94,20 @@ def run(
     model = engine.corrector.model.name if engine.corrector else engine.settings.captioner_model
     warning = context.warning_of(dataset_id, model)
     if options.dry_run:
-        plan = correct_queue.dry_run(context.store, engine, filter, limits[0], options.limit)
+        plan = correct_queue.dry_run(
+            context.store, engine, filter, limits[0], options.limit, check=not options.trust_server
+        )
         return replace(plan, warning=warning)
     at_once = options.at_once if options.vlm_url else 1
     report = correct_queue.correct(
-        context.store, engine, filter, rule, options.limit, at_once, progress
+        context.store,
+        engine,
+        filter,
+        rule,
+        options.limit,
+        at_once,
+        progress,
+        check=not options.trust_server,
     )
     return replace(report, warning=warning)
 

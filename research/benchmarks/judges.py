@@ -31,7 +31,8 @@ from backend.errors import (
     QuestionRefused,
     SettingsError,
 )
-from backend.features.vision_language.model_check import open_server, question_about
+from backend.features.vision_language.model_check import open_server
+from backend.features.vision_language.server_question import question_about
 from backend.jobs import export_scores
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS

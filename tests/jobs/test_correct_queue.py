@@ -1,18 +1,23 @@
 """Bulk correction on a real store with the embedded models and a real server."""
 
+import base64
+import io
 import json
 import re
 import shutil
+import time
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from sqlalchemy import update
 
+from backend.engine.language_models.sight import MOST_DESCRIPTIONS
 from backend.engine.language_models.spending import Budget, PriceList, Prices
-from backend.errors import ModelUnavailable, SettingsError
+from backend.errors import ModelUnavailable, PictureUnseen, SettingsError
 from backend.jobs import correct_queue
 from backend.jobs.correct_queue import Rule, dry_run
 from backend.jobs.reports import CorrectionReport
@@ -267,7 +272,52 @@ def test_the_writer_of_captions_is_warned_of_as_their_corrector(opened: OpenWork
         with workspace.store.writing() as session:
             session.execute(update(Pair).values(extra={"writer": "vlm"}))
         plan = workspace.jobs.run("correct", 1, dry_run=True)
-        report = workspace.jobs.run("correct", 1, limit=1)
+        report = workspace.jobs.run("correct", 1, limit=1, trust_server=True)
     assert plan.warning == report.warning != ""
     assert plan.warning in plan.in_words()
     assert report.warning in report.in_words()
+
+
+def squares(body: dict[str, Any]) -> tuple[int, str]:
+    """A model that sees the colours of the squares by which a server is checked."""
+    url = body["messages"][-1]["content"][0]["image_url"]["url"]
+    image = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+    text = str(body["messages"][-1]["content"][1]["text"])
+    if "<caption>A red square.</caption>" in text:
+        return 200, json.dumps({"caption": f"A square of {image.resize((1, 1)).getpixel((0, 0))}."})
+    return rewriting(body)
+
+
+def test_a_server_that_does_not_see_is_refused_before_it_is_paid(opened: OpenWorkspace) -> None:
+    with chat_server(lambda body: (200, json.dumps({"caption": "A dog."}))) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        options = {"vlm": "vlm", "vlm_url": served.url}
+        with pytest.raises(PictureUnseen):
+            workspace.jobs.run("correct", 1, **options)
+        assert len(served.requests) == MOST_DESCRIPTIONS
+        trusting = workspace.jobs.run("correct", 1, **options, trust_server=True, limit=2)
+        assert trusting.looked_at == 2
+    with chat_server(squares) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        plan = dry_run(workspace.store, workspace.engine, everything(), PriceList(), check=True)
+        assert plan.forecast.requests[1] == PAIRS + MOST_DESCRIPTIONS
+        report = correct(workspace, check=True)
+        assert report.requests == len(served.requests) == PAIRS - 2 + 2, "two for the check"
+        correct(workspace, check=True)
+        assert len(served.requests) == PAIRS, "its answers are kept as well"
+
+
+@pytest.mark.parametrize("budget", [0, 1, 3])
+def test_no_request_starts_that_could_pass_the_budget(budget: int, opened: OpenWorkspace) -> None:
+    """Neither one of many at once, nor one that repeats an unreadable answer."""
+
+    def unreadable(body: dict[str, Any]) -> tuple[int, str]:
+        time.sleep(0.05)
+        return 200, "Well."
+
+    with chat_server(unreadable) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        workspace.engine.spending.budget = Budget(requests=budget)
+        report = correct(workspace, at_once=4)
+        assert report.requests == len(served.requests) == budget
+        assert f"{PAIRS - report.looked_at} pairs left" in report.stopped

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.engine.correction.modes import Mode
-from backend.engine.language_models.completion import final_answer
+from backend.engine.language_models.completion import final_answer, without_last_tokens
 from backend.errors import Unreadable
 from db.texts import is_blank
 
@@ -112,7 +112,8 @@ def _check_answer(correction: str, caption: str) -> str:
     return _checked_caption(correction, _LONGER * len(caption) + _SPARE)
 
 
-def _checked_caption(caption: str, longest: int) -> str:
+def _checked_caption(text: str, longest: int) -> str:
+    caption = without_last_tokens(text)  # they may have been escaped
     if is_blank(caption):
         raise Unreadable("the caption was empty.")
     if "\ufffd" in caption or any("\ud800" <= character < "\ue000" for character in caption):

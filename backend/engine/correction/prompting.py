@@ -65,6 +65,14 @@ def question(context: CorrectionContext, mode: Mode) -> Question:
     )  # fmt: skip
 
 
+def plain_question(caption: str) -> Question:
+    """About a caption alone, without a picture."""
+    return Question(
+        prompt("unguided"), f"<caption>{harmless(caption)}</caption>", temperature=0.0,
+        longest_answer=LONGEST_ANSWER, schema=schema_of("unguided"),
+    )  # fmt: skip
+
+
 def ask_again(original: Question, answer: str, problem: str) -> Question:
     """The same question, followed by what was wrong with the first answer."""
     repair = (

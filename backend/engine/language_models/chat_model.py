@@ -104,6 +104,11 @@ class AnswerCache:
         beside.write_text(json.dumps(asdict(answer)), "utf-8")
         beside.replace(path)
 
+    def forget(self, question: Question) -> None:
+        """Remove the answer, if there is one."""
+        if (path := self._path(question)) is not None:
+            path.unlink(missing_ok=True)
+
     def _path(self, question: Question) -> Path | None:
         if self.folder is None:
             return None
@@ -132,9 +137,9 @@ class ChatModel(ABC):
         if cached_answer is not None:
             self.spending.kept += 1
             return cached_answer
-        self.spending.check(self.name)
-        answer = self._answer(question)
-        self.spending.add(self.name, answer.tokens_in, answer.tokens_out)
+        with self.spending.sending(self.name):
+            answer = self._answer(question)
+            self.spending.add(self.name, answer.tokens_in, answer.tokens_out)
         self.kept.write(question, answer)
         return answer
 

@@ -27,10 +27,14 @@ _TURN = re.compile(
     r"<\|im_start\|>\s*assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|"
     r"<start_of_turn>model|\[/INST\]|<\|assistant\|>"
 )
-_SPECIAL = re.compile(
-    r"<\|[a-z0-9_]+\|>|<｜[^｜<>]*｜>|</?s>|<(?:eos|bos|pad|unk|end_of_turn|start_of_turn|"
-    r"end_of_utterance)>|\[/?INST\]"
+_TOKEN = (
+    r"<\|[A-Za-z0-9_]+\|>|<｜[^｜<>]*｜>|</?s>|<(?:eos|eot|bos|pad|unk|end_of_turn|start_of_turn|"
+    r"end_of_utterance|end_of_text)>|\[/?INST\]|\[EOS\]"
 )
+_SPECIAL = re.compile(_TOKEN)
+_LAST = re.compile(rf"(?:\s*(?:{_TOKEN}))+\s*$")
+#: At the end of a text in JSON.
+_LAST_IN_JSON = re.compile(rf'(?:\s*(?:{_TOKEN}))+\s*(?="\s*[,}}\]])')
 _CUT_OFF = ("length", "max_tokens", "model_length")
 
 
@@ -78,6 +82,7 @@ def final_answer(text: str) -> str:
     >>> final_answer("<think>A cat?</think> A dog.<|im_end|>"), final_answer("<think>A cat?")
     ('A dog.', '')
     """
+    text = _LAST_IN_JSON.sub("", text)
     if _CHANNEL in text:
         final = list(_FINAL.finditer(text))
         text = text[final[-1].end() :] if final else ""
@@ -89,6 +94,15 @@ def final_answer(text: str) -> str:
     if turn := _TURN.search(text):
         text = text[turn.end() :] or text[: turn.start()]
     return next((part.strip() for part in _SPECIAL.split(text) if part.strip()), "")
+
+
+def without_last_tokens(text: str) -> str:
+    """The text without special tokens of a template at its end.
+
+    >>> without_last_tokens("A dog.<|eot_id|></s>")
+    'A dog.'
+    """
+    return _LAST.sub("", text)
 
 
 def valid(text: str) -> str:

@@ -22,7 +22,7 @@ KEY = "OPENAI_API_KEY"
 #: What to do about a server that reports no log-probabilities.
 _WITHOUT_LOGPROBS = (
     "so P(yes) cannot be read. vLLM, SGLang, llama.cpp's server and OpenAI report `logprobs` with "
-    "`top_logprobs`; update this server, or use one of them."
+    "`top_logprobs`: serve the model by one of them. (`transformers serve` reports none.)"
 )
 #: The most alternatives that some servers report.
 _FEW = 5
@@ -85,7 +85,7 @@ class ChatEndpoint(ChatModel):
             raise ModelUnavailable(text) from problem
         if question.alternatives and not completion.likeliest:
             raise ModelUnavailable(
-                f"{self._where} answers without log-probabilities, {_WITHOUT_LOGPROBS}"
+                f"{self.where} answers without log-probabilities, {_WITHOUT_LOGPROBS}"
             )
         self._has_answered = True
         return Answer(
@@ -116,12 +116,13 @@ class ChatEndpoint(ChatModel):
         raise first
 
     @property
-    def _where(self) -> str:
+    def where(self) -> str:
+        """The model and its server, at the beginning of a sentence."""
         return f"'{self.name}' at {self.base_url}" if self.name else f"The server {self.base_url}"
 
     def _not_a_completion(self, begin: str) -> str:
         """The message for a response with status 200 that is not a chat completion."""
-        where = self._where
+        where = self.where
         if begin[:1] == "<":
             return (
                 f"{where} answered with a web page ('{begin[:60]}') instead of a chat completion. "
@@ -130,7 +131,7 @@ class ChatEndpoint(ChatModel):
         return f"{where} sent an empty answer{f': {begin}' if begin else '.'}"
 
     def _explain_errors(self, send: Callable[[], Any]) -> Any:
-        where = self._where
+        where = self.where
         try:
             return send()
         except self._openai.AuthenticationError as problem:

@@ -1,14 +1,16 @@
 """The cost of questions, before and after they are sent, and when to stop asking.
 
 spending = Spending(PriceList({"a-model": Prices(2.5, 10.0)}), Budget(cost=5.0))
-spending.check("a-model")                          # before each question: raises BudgetSpent
-spending.add("a-model", tokens_in, tokens_out)     # after it
+with spending.sending("a-model"):                  # raises BudgetSpent
+    spending.add("a-model", tokens_in, tokens_out) # after the answer
 forecast([Questions(…)], prices)                   # before all of them
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Condition
 from typing import NamedTuple
 
 from backend.errors import BudgetSpent, SettingsError
@@ -85,6 +87,8 @@ class Spending:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
+    _in_flight: int = field(default=0, repr=False, compare=False)
+    _changed: Condition = field(default_factory=Condition, repr=False, compare=False)
 
     @property
     def figures(self) -> tuple[int, int, int, int, float]:
@@ -92,11 +96,33 @@ class Spending:
         return self.requests, self.kept, self.tokens_in, self.tokens_out, self.cost
 
     def add(self, model: str, tokens_in: int, tokens_out: int) -> None:
-        self.requests += 1
-        self.tokens_in += tokens_in
-        self.tokens_out += tokens_out
-        if (prices := self.prices.of(model)) is not None:
-            self.cost += prices.of(tokens_in, tokens_out)
+        with self._changed:
+            self.requests += 1
+            self.tokens_in += tokens_in
+            self.tokens_out += tokens_out
+            if (prices := self.prices.of(model)) is not None:
+                self.cost += prices.of(tokens_in, tokens_out)
+
+    @contextmanager
+    def sending(self, model: str) -> Iterator[None]:
+        """While a question is sent, which counts for others from its beginning: several threads
+        keep to the budget as one does. Raises as `check` does."""
+        with self._changed:
+            # Until an answer has told what one takes, questions go one after the other.
+            while self._in_flight and not self.requests and self._has_unknown_limit:
+                self._changed.wait()
+            self.check(model)
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._in_flight -= 1
+                self._changed.notify_all()
+
+    @property
+    def _has_unknown_limit(self) -> bool:
+        return self.budget.cost is not None or self.budget.tokens is not None
 
     def limit(self, prices: PriceList, budget: Budget) -> None:
         """Set prices and budget for subsequent questions."""
@@ -108,10 +134,12 @@ class Spending:
         can be exceeded by at most one question."""
         if self.budget.cost is not None and self.prices.of(model) is None:
             raise no_price(f"'{model}' has none")
+        # Questions in flight take as much as those before did on average.
+        all_of = 1 + self._in_flight / max(1, self.requests)
         limits = (
-            (self.requests, self.budget.requests, "requests"),
-            (self.tokens_in + self.tokens_out, self.budget.tokens, "tokens"),
-            (self.cost, self.budget.cost, "in money"),
+            (self.requests + self._in_flight, self.budget.requests, "requests"),
+            ((self.tokens_in + self.tokens_out) * all_of, self.budget.tokens, "tokens"),
+            (self.cost * all_of, self.budget.cost, "in money"),
         )
         for amount, limit, what in limits:
             if limit is not None and amount >= limit:

@@ -13,6 +13,7 @@ from backend.engine import memory
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.language_models.chat_model import ChatModel, Question, like
 from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.sight import check_descriptions
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.errors import BudgetSpent, NotScored, SettingsError
 from backend.features.specificity import boosting
@@ -21,6 +22,7 @@ from backend.features.specificity.measuring import Judge
 from backend.features.specificity.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.features.specificity.reports import BoostDryRun, BoostReport
 from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages
+from backend.jobs.reports import count_of
 from backend.jobs.scoring.stored_rows import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -43,11 +45,12 @@ def boost(
     limit: int | None = None,
     progress: Progress = no_progress,
     calibrate: bool = True,
+    check: bool = False,
 ) -> BoostReport:
     """Ask for richer captions of every scored pair that matches the filter, in its order.
 
     `calibrate`: fit the guard's rule to people's captions before the first proposal is judged,
-    unless that has been done.
+    unless that has been done. `check`: first ask a server whether it sees pictures.
     Stops early, and reports it, if the budget is spent. Raises ModelUnavailable if a model is
     unreachable and NotScored if specificity has not been measured; finished work is kept.
     """
@@ -58,6 +61,8 @@ def boost(
     done, struck, stop_reason = 0, 0, ""
     total = store.read(queue_queries.count, filter, limit)
     try:
+        if check and total:
+            _check_sight(booster)
         for row, context in work.waiting(filter, limit):
             if isinstance(context, str):
                 outcomes[context] += 1
@@ -68,11 +73,18 @@ def boost(
             done += 1
             progress(done, total, "Enriching")
     except BudgetSpent as problem:
-        stop_reason = str(problem)
+        stop_reason = f"{problem} {count_of(total - done, 'pair')} left."
     return BoostReport(
         filter.dataset_id, done, dict(outcomes), *engine.spending.figures,
         stopped=stop_reason, struck=struck, calibrated_on=work.doubts.rule.phrases,
     )  # fmt: skip
+
+
+def _check_sight(booster: Booster) -> None:
+    """Raises PictureUnseen for a server whose descriptions do not change with the picture."""
+    model = booster.sees
+    if isinstance(model, ChatEndpoint) and {"visual", "holistic"} & set(booster.kinds):
+        check_descriptions(model, [], model.where)
 
 
 def dry_run(

@@ -13,6 +13,7 @@ from backend.operations.common_options import (
     Model,
     Quantise,
     Timeout,
+    TrustServer,
     Vlm,
     VlmUrl,
 )
@@ -45,6 +46,7 @@ class BoostOptions(Options):
     """Maximum number of pairs."""
     vlm: Vlm = None
     vlm_url: VlmUrl = None
+    trust_server: TrustServer = False
     llm: Annotated[str | None, FOLDER_OR_NAME] = None
     """Language model that joins captions; it gets no picture. Default: the --vlm, without the
     picture."""
@@ -83,7 +85,15 @@ def run(
             context.store, engine, filter, booster, limits[0], options.limit
         )
         return replace(plan, warning=warning)
-    report = boost_captions.boost(context.store, engine, filter, booster, options.limit, progress)
+    report = boost_captions.boost(
+        context.store,
+        engine,
+        filter,
+        booster,
+        options.limit,
+        progress,
+        check=not options.trust_server,
+    )
     return replace(report, warning=warning)
 
 

@@ -32,6 +32,9 @@ class _Options(Options):
     second_model: Annotated[str | None, CommandLine(metavar="NAME")] = None
     """With --second-opinion: the model's name on the server. Default: the only one that it serves.
     """
+    trust_server: bool = False
+    """With --second-opinion: use the answers even of a server that does not seem to see the
+    pictures."""
     at_once: int = Field(4, ge=1, le=64)
     """With --second-opinion: questions in flight."""
     timeout: Timeout = None
@@ -63,6 +66,7 @@ def _begin(
     if options.second_opinion is None:
         return None
     from backend.features.vision_language.model_check import ask, dry_run, open_server, plan
+    from backend.features.vision_language.sight_check import check_sight
 
     share = parse_share(options.top or "20%")
     prices, budget = options.limits.read_entries(workspace.settings.prices)
@@ -76,9 +80,14 @@ def _begin(
     server.spending.limit(prices, budget)
     with progress("Asking the server"):
         first = plan(workspace.store, dataset_id, server, share)
+        if first.pairs and not options.trust_server:
+            check_sight(workspace.store, dataset_id, server)
     outlook = f"{_outlook(first, options.at_once)} {_warning(workspace, dataset_id, first.model)}"
     console.print(f"[yellow]Note:[/] {escape(outlook.rstrip())}")
-    return partial(ask, workspace.store, dataset_id, server, share, options.at_once)
+    return partial(
+        ask, workspace.store, dataset_id, server, share, options.at_once,
+        check=not options.trust_server,
+    )  # fmt: skip
 
 
 def _warning(workspace: "Workspace", dataset_id: int, model: str) -> str:

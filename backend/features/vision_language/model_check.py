@@ -19,7 +19,6 @@ from PIL import Image
 from backend.datasets.daemon_pool import DaemonPool
 from backend.engine.claims.claim import Claim, whole
 from backend.engine.claims.scored_caption import says_something
-from backend.engine.correction.prompting import LONGEST_CAPTION, encode_picture
 from backend.engine.detection.opinion_signs import (
     WORDS,
     p_yes,
@@ -39,13 +38,15 @@ from backend.errors import (
     SettingsError,
     TracedError,
 )
-from backend.features.vision_language.caption_question import CAPTION, one_line, read_prompt
+from backend.features.vision_language.caption_question import read_prompt
 from backend.features.vision_language.reports import (
     SecondOpinionDryRun,
     SecondOpinionPlan,
     SecondOpinionReport,
 )
-from backend.jobs.reports import DryRunQuestion
+from backend.features.vision_language.server_question import question_about
+from backend.features.vision_language.sight_check import FEWEST, MOST, check_course
+from backend.jobs.reports import DryRunQuestion, count_of
 from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.detect import measure_disagreement, renew_suspects
 from backend.jobs.scoring.image_batches import open_picture
@@ -68,8 +69,6 @@ from db.queries.run_queries import RunRow
 from db.queries.signal_queries import ModelAnswerRow
 
 KIND = "second opinion"
-#: Alternatives requested: the most that OpenAI and vLLM report.
-_ALTERNATIVES = 20
 #: Pairs asked about in one round; a server that refuses so many in a row refuses all.
 _AT_ONCE, _REFUSED_IN_A_ROW = 64, 5
 #: Pairs whose picture is tried for the first question.
@@ -99,21 +98,14 @@ def open_server(url: str, model: str | None, timeout: float | None = None) -> Ch
     return ChatEndpoint(url, model, timeout=seconds)
 
 
-def question_about(image: Image.Image, caption: str) -> Question:
-    """Whether the picture shows the caption, to be answered by one token."""
-    text = read_prompt().text.replace(CAPTION, one_line(caption[:LONGEST_CAPTION]))
-    return Question(
-        "", text, temperature=0.0, longest_answer=1, image=encode_picture(image),
-        alternatives=_ALTERNATIVES,
-    )  # fmt: skip
-
-
 def dry_run(
     store: Store, dataset_id: int, model: str | None, server: str, share: float, prices: PriceList
 ) -> SecondOpinionDryRun:
-    """What a second opinion will take, without asking the server anything. Raises ImageError."""
+    """What a second opinion will take, with what checks the server first, without asking it
+    anything. Raises ImageError."""
     pair, question = _first_question(store, dataset_id)
     total, pairs, fewest, most = _extent(store, dataset_id, share, 0)
+    fewest, most = 1 + FEWEST + fewest, 1 + MOST + most
     return SecondOpinionDryRun(
         model or "", server, pairs, total,
         forecast([like([question], model or "", fewest, most)], prices),
@@ -187,12 +179,15 @@ def ask(
     share: float,
     at_once: int = 4,
     progress: Progress = no_progress,
+    check: bool = True,
 ) -> SecondOpinionReport:
     """Ask about this share of the pairs, those most likely wrong first; pairs that were asked about
-    before count. `at_once`: requests in flight.
+    before count. `at_once`: requests in flight. `check`: stop if the answers look as if nobody had
+    looked at the pictures.
 
     If the budget is spent, the answers so far take effect. Raises NotScored, and ModelUnavailable
-    if the server fails: then no number has changed, and the same call resumes.
+    if the server fails, PictureUnseen by `check`: then no number has changed, and the same call
+    resumes.
     """
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
@@ -212,10 +207,14 @@ def ask(
             for answer in pool.map_in_order(asking.answer, waiting[first : first + _AT_ONCE]):
                 asking.keep(answer)
                 progress(asking.answers, len(waiting), "Second opinion")
+            if check:
+                check_course(store, run.id, endpoint)
             if asking.ended.is_set():
                 break
     if asking.error is not None and not isinstance(asking.error, BudgetSpent):
         raise asking.error
+    left = len(waiting) - asking.answers - asking.left_out
+    stopped = f"{asking.error} {count_of(left, 'pair')} left." if asking.error else ""
     opinions = _take_effect(store, dataset_id, run, score_run)
     store.write(run_queries.finish_run, run.id)
     answers = [row.p_yes for row in opinions.values() if row.p_yes is not None]
@@ -225,7 +224,7 @@ def ask(
         dataset_id, run.id, endpoint.name, endpoint.base_url, asking.answers, earlier, agrees,
         len(answers) - agrees, len(opinions) - len(answers), asking.left_out, spending.requests,
         spending.tokens_in, spending.tokens_out, spending.cost, asking.problem,
-        str(asking.error or ""),
+        stopped,
     )  # fmt: skip
 
 

@@ -47,6 +47,19 @@ def test_a_bad_or_truncated_answer_is_repaired_once(bad: str) -> None:
     assert "could not be read" in served.requests[1]["messages"][1]["content"][1]["text"]
 
 
+@pytest.mark.parametrize("token", ["<|eot_id|>", "</s>", "<end_of_turn>", "<|im_end|></s>"])
+@pytest.mark.parametrize("form", ['{{"caption": "A cat{}"}}', '{{"caption": "A cat"}}{}'])
+@pytest.mark.parametrize("escaped", [False, True])
+def test_special_tokens_at_the_end_are_no_part_of_a_caption(
+    token: str, form: str, escaped: bool
+) -> None:
+    answer = form.format(token.replace("<", "\\u003c") if escaped else token)
+    with chat_server(in_turn(answer)) as served:
+        proposal = propose(context(), Corrector(ChatEndpoint(served.url, "m")))
+    assert (proposal.caption, proposal.repaired) == ("A cat", False)
+    assert len(served.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("answers", "outcome"),
     [

@@ -62,6 +62,7 @@ def message(content: Any, **fields: Any) -> dict[str, Any]:
         message(f"<｜Assistant｜>{ANSWER}<｜end▁of▁sentence｜>"),  # DeepSeek
         message(f"{ANSWER}<end_of_turn>"),  # Gemma
         message(f"  {ANSWER}\n<|end|>"),  # Phi
+        message(f"{ANSWER}<|END_OF_TURN_TOKEN|>"),  # Command R
     ],
 )  # fmt: skip
 def test_the_answer_is_read_wherever_it_stands(answer: dict[str, Any]) -> None:

@@ -344,12 +344,12 @@ def test_a_dry_run_asks_no_server_and_scores_nothing(scored: Path, tmp_path: Pat
             environment | {"TRACED_PRICES": prices}, "score", "pairs", *nowhere, *model
         )  # fmt: skip
         assert (planned["pairs"], planned["total"]) == (3, 12)
-        assert planned["forecast"]["requests"] == [3, 12]
-        assert planned["forecast"]["tokens_out"] == [3, 12], "an answer is one token"
+        assert planned["forecast"]["requests"] == [12, 25], "with the check"
+        assert planned["forecast"]["tokens_out"] == [12, 25], "an answer is one token"
         assert planned["question"]["image_bytes"] > 0
         assert "scored" not in planned
         cost = planned["forecast"]["cost"]
-        assert cost == (pytest.approx([3e-4, 1.2e-3]) if prices else None)
+        assert cost == (pytest.approx([1.2e-3, 2.5e-3]) if prices else None)
     status, _, err = invoked(environment, "score", "pairs", "--dry-run")
     assert status == SettingsError.exit_status
     assert "--estimate" in err
@@ -359,7 +359,8 @@ def test_the_command_tells_the_cost_before_it_scores(scored: Path, tmp_path: Pat
     environment = environment_of(scored, tmp_path)
     score = ("score", "pairs", "--detector", "nine signs", "--no-suggestions")
     with chat_server(lambda body: (200, YES)) as served:
-        options = ("--second-opinion", served.url, "--top", "25%", "--price-in", "100")
+        options = ("--second-opinion", served.url, "--top", "25%", "--price-in", "100",
+                   "--trust-server")  # fmt: skip
         status, out, err = invoked(environment, *score, *options, "--json")
         assert status == 0, err
         err = " ".join(err.split())  # a terminal breaks lines

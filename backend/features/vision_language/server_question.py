@@ -1,0 +1,19 @@
+"""The question to a server whether a picture shows a caption."""
+
+from PIL import Image
+
+from backend.engine.correction.prompting import LONGEST_CAPTION, encode_picture
+from backend.engine.language_models.chat_model import Question
+from backend.features.vision_language.caption_question import CAPTION, one_line, read_prompt
+
+#: Alternatives requested: the most that OpenAI and vLLM report.
+_ALTERNATIVES = 20
+
+
+def question_about(image: Image.Image, caption: str) -> Question:
+    """Whether the picture shows the caption, to be answered by one token."""
+    text = read_prompt().text.replace(CAPTION, one_line(caption[:LONGEST_CAPTION]))
+    return Question(
+        "", text, temperature=0.0, longest_answer=1, image=encode_picture(image),
+        alternatives=_ALTERNATIVES,
+    )  # fmt: skip

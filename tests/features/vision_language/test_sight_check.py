@@ -1,0 +1,212 @@
+"""What a server must see before it is paid for a second opinion, by the command."""
+
+import base64
+import io
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.errors import PictureUnseen
+from backend.features.vision_language import model_check
+from backend.features.vision_language.sight_check import FEWEST, MOST, check_course, examples_of
+from backend.workspace import Workspace
+from db.queries import pair_queries, run_queries, signal_queries
+from db.queries.signal_queries import ModelAnswerRow
+from research.chat_server import Respond, chat_server
+from tests.checkpoints import drawn_folder, drawn_pairs
+from tests.cli.invoking import as_json, environment_of, invoked
+from tests.jobs.opening import OpenWorkspace, score_pairs
+
+PAIRS = 16
+SCORE = ("score", "pairs", "--detector", "nine signs", "--no-suggestions")
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Scored drawn pairs; every fourth caption belongs to another picture."""
+    base = tmp_path_factory.mktemp("sight")
+    captions = [caption for _, caption in drawn_pairs(2 * PAIRS, seed=6)]
+    drawn_folder(
+        base / "pairs", PAIRS, 6,
+        lambda number, _: {"caption": captions[number + PAIRS * (number % 4 == 3)]},
+    )  # fmt: skip
+    return score_pairs(base, detector="nine signs")
+
+
+class Seeing:
+    """Knows the true captions of all pictures; `p_yes` of one of the dataset's by its number."""
+
+    def __init__(self) -> None:
+        self.truth = [
+            (np.asarray(image.resize((8, 8)), float), text)
+            for image, text in drawn_pairs(2 * PAIRS, 6)[:PAIRS]
+        ]
+
+    def number_of(self, body: dict[str, Any]) -> int:
+        url = body["messages"][-1]["content"][0]["image_url"]["url"]
+        image = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+        seen = np.asarray(image.resize((8, 8)), float)
+        return int(np.argmin([np.abs(seen - known).mean() for known, _ in self.truth]))
+
+    def p_yes(self, number: int, body: dict[str, Any]) -> float:
+        caption = str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
+        return 0.9 if caption == self.truth[number][1] else 0.2
+
+
+def honest() -> Respond:
+    model = Seeing()
+    return lambda body: (200, answer(model.p_yes(model.number_of(body), body)))
+
+
+def exchanged() -> Respond:
+    model = Seeing()
+    return lambda body: (200, answer(1 - model.p_yes(model.number_of(body), body)))
+
+
+def always_the_first() -> Respond:
+    model, numbers = Seeing(), list[int]()
+
+    def respond(body: dict[str, Any]) -> tuple[int, dict[str, float]]:
+        numbers.append(model.number_of(body))
+        return 200, answer(model.p_yes(numbers[0], body))
+
+    return respond
+
+
+def by_length(body: dict[str, Any]) -> tuple[int, dict[str, float]]:
+    text = str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
+    return 200, answer(1 / (1 + np.exp((40 - len(text)) / 12)))
+
+
+def answer(p: float) -> dict[str, float]:
+    return {"Yes": p, "No": 1 - p}
+
+
+def test_a_server_that_sees_is_asked_after_a_few_questions(scored: Path, tmp_path: Path) -> None:
+    environment = environment_of(scored, tmp_path)
+    with chat_server(honest()) as served:
+        options = ("--second-opinion", served.url, "--top", "25%")
+        plan = as_json(environment, *SCORE, *options, "--dry-run", "--second-model", "small")
+        assert served.requests == []
+        report = as_json(environment, *SCORE, *options)["second_opinion"]
+        fewest, most = plan["forecast"]["requests"]
+        assert fewest <= report["requests"] == len(served.requests) <= most
+        texts = [body["messages"][-1]["content"][1]["text"] for body in served.requests[1:9]]
+        assert len(set(texts)) == FEWEST // 2, "each text about two pictures"
+        sent = len(served.requests)
+        again = as_json(environment, *SCORE, *options)["second_opinion"]
+        assert (again["new_answers"], len(served.requests) - sent) == (0, 1), "nothing to ask"
+
+
+@pytest.mark.parametrize(
+    ("server", "sight"),
+    [
+        (lambda body: (200, answer(0.5)), "blind"),
+        (by_length, "blind"),
+        (always_the_first(), "blind"),
+        (exchanged(), "reversed"),
+    ],
+)
+def test_a_server_that_does_not_is_refused_before_it_is_paid(
+    server: Respond, sight: str, scored: Path, tmp_path: Path
+) -> None:
+    environment = environment_of(scored, tmp_path)
+    with chat_server(server) as served:
+        options = ("--second-opinion", served.url, "--top", "50%")
+        status, _, err = invoked(environment, *SCORE, *options)
+        assert status == PictureUnseen.exit_status, sight
+        assert served.url in "".join(err.split())
+        assert "--trust-server" in err
+        assert len(served.requests) <= 1 + MOST
+        status, out, err = invoked(environment, *SCORE, *options, "--trust-server", "--json")
+        assert status == 0, err
+        assert json.loads(out)["second_opinion"]["new_answers"] == PAIRS // 2
+
+
+def test_the_questions_that_check_a_server_count_in_the_budget(
+    scored: Path, tmp_path: Path
+) -> None:
+    environment = environment_of(scored, tmp_path)
+    with chat_server(honest()) as served:
+        status, _, _ = invoked(
+            environment, *SCORE, "--second-opinion", served.url, "--budget-requests", "5"
+        )
+        assert (status, len(served.requests)) == (4, 5)
+
+
+def test_the_most_trusted_captions_are_taken_with_unlike_pictures(
+    open_workspace: OpenWorkspace, scored: Path
+) -> None:
+    workspace = open_workspace(copy_of=scored, detector="nine signs")
+    pairs = workspace.review.queue_page(workspace.review.filter_of(1, {"order": "p_error"})).rows
+    first = pairs[0]  # judged right, it is trusted before all others
+    workspace.review.decide(first.pair_id, 0, "correct")
+    examples = examples_of(workspace.store, 1)
+    assert len(examples) == FEWEST // 2 == len({example.text for example in examples})
+    assert examples[0].text == first.caption
+    assert all(
+        example.own_picture.tobytes() != example.unlike_picture.tobytes() for example in examples
+    )
+
+
+def test_pictures_that_are_all_alike_are_no_examples(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    image, _ = drawn_pairs(1)[0]
+    folder = drawn_folder(tmp_path / "same", 3)
+    for number in range(3):
+        image.save(folder / f"{number}.png")
+    workspace = open_workspace()
+    dataset = workspace.find_or_import(str(folder))
+    assert examples_of(workspace.store, dataset) == []
+
+
+def judged(workspace: Workspace, p_yes: Sequence[float]) -> str:
+    """What is said about a run with these answers about the pairs, in their order."""
+    endpoint = ChatEndpoint("http://127.0.0.1:9/v1", "m")
+    with workspace.store.writing() as session:
+        run = run_queries.find_or_start(
+            session, kind="second opinion", dataset_id=1, scorer_kind="server", model="m",
+            revision="", explorer="none", code_version="", parameters={},
+        )  # fmt: skip
+        for pair, p in enumerate(p_yes, 1):
+            signal_queries.save_opinion(session, run.id, ModelAnswerRow(pair, p))
+    try:
+        check_course(workspace.store, run.id, endpoint)
+    except PictureUnseen as refused:
+        return refused.sight
+    return ""
+
+
+def test_answers_that_follow_no_picture_stop_a_run(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    workspace = open_workspace(detector="nine signs")
+    dataset = workspace.find_or_import(str(drawn_folder(tmp_path / "more", 40, 3)))
+    workspace.jobs.score(dataset, suggestions=False)
+    pairs = workspace.store.read(pair_queries.pairs_after, dataset, 0, 40)
+    assert dataset == 1
+    by_words = [1 / (1 + math.exp(40 - len(pair.caption))) for pair in pairs]
+    by_score = [0.1 + 0.8 * (pair.s_0 or 0) for pair in pairs]
+    mixed = [0.9 if number % 5 else 0.1 + number / 1000 for number in range(40)]
+    assert np.mean([pair.p_error or 0 for pair in pairs]) < 0.6
+    assert judged(workspace, by_words) == "length"
+    assert judged(workspace, [1 - p for p in by_words]) == "length"
+    assert judged(workspace, by_score) == "score"
+    assert judged(workspace, [0.1 + (number * 7 % 40) / 1000 for number in range(40)]) == "doubts"
+    assert judged(workspace, mixed) == ""
+    with chat_server(lambda body: (200, answer(0.1))) as served:
+        endpoint = ChatEndpoint(served.url, "small")
+        with pytest.raises(PictureUnseen):
+            model_check.ask(workspace.store, dataset, endpoint, 1.0)
+        kept = len(served.requests)
+        assert workspace.store.read(pair_queries.pairs_after, dataset, 0, 40) == pairs
+        report = model_check.ask(workspace.store, dataset, endpoint, 1.0, check=False)
+        assert (report.earlier_answers, len(served.requests)) == (40, kept)
