@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from backend.engine.linting.comparison import COMPARED, Comparison
 from backend.engine.linting.faults import RULES, faults_of
+from backend.jobs.notices import notices_of, texts_of
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -36,11 +37,13 @@ class Fault:
 
 @dataclass(frozen=True)
 class LintReport:
-    """`shared_words`: where ("begin" or "end") and with which words most captions begin or end."""
+    """`shared_words`: where ("begin" or "end") and with which words most captions begin or end;
+    `notices`: what there is to say of the dataset as a whole."""
 
     pairs: int
     faults: tuple[Fault, ...]
     shared_words: tuple[tuple[str, str], ...]
+    notices: tuple[str, ...] = ()
 
     def in_words(self) -> str:
         lines = []
@@ -49,6 +52,7 @@ class LintReport:
             lines.append(f"{fault.pairs:,} × {fault.name}: {fault.about}.{mend}")
             lines += [f"    {name}: {caption}" for name, caption in fault.examples]
         lines += [f"Most captions {end} with “{words}”." for end, words in self.shared_words]
+        lines += self.notices
         with_faults = "No fault" if not self.faults else "These faults"
         return "\n".join([*lines, f"{with_faults} in {self.pairs:,} captions."])
 
@@ -88,6 +92,7 @@ def lint(
             if of_fault
         ),
         tuple(comparison.shared_words()),
+        texts_of(notices_of(store, dataset_id)),
     )  # fmt: skip
 
 

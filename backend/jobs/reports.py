@@ -121,7 +121,7 @@ class ScoreReport:
     """Pairs `scored` now, `skipped` because they had a trajectory, with `unreadable` images, or
     with pictures `unknown` to the model; the last two are listed as problems. `trajectories`: which
     pairs get whole ones (`depth.Depth.name`); `completed`: first steps made whole now; `warning`:
-    see `own_captions`."""
+    see `own_captions`; `notices`: see `backend.jobs.notices`."""
 
     dataset_id: int
     pairs: int
@@ -139,6 +139,7 @@ class ScoreReport:
     completed: int = 0
     first_unreadable: "tuple[ProblemRow, ...]" = ()
     warning: str = ""
+    notices: tuple[str, ...] = ()
 
     def in_words(self) -> str:
         unknown = ""
@@ -149,8 +150,7 @@ class ScoreReport:
             f"{count_of(self.unreadable, 'image')} unreadable, {unknown}"
             f"{count_of(self.truncated, 'caption')} truncated by the model; {self.seconds:.0f} s."
         )
-        if self.warning:
-            text += f"\n{self.warning}"
+        text = "\n".join(filter(None, (text, self.warning, *self.notices)))
         if self.trajectories == ALL:
             return text
         return (

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from pydantic import Field
 
 from backend.engine.statistics.acceptance import Outcome, more_to_draw, outcome_of
-from backend.errors import NotFound
+from backend.errors import NOTICED, NotFound
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options, parse_share
 from backend.progress import Progress
@@ -36,6 +36,10 @@ class CheckOptions(Options):
     split: str | None = None
     """Only the pairs of this split."""
 
+    heed_notices: bool = False
+    """Fail as well, with exit status 13, if there is something to say of the dataset as a whole,
+    such as captions that stand beside the pictures of other rows."""
+
 
 #: By exit status.
 STATUS: dict[Outcome, int] = {"passed": 0, "failed": 1, "undecided": 4}
@@ -46,8 +50,9 @@ class CheckReport:
     """`pairs`: captions that an export would write; `allowed`: how many of them may be wrong;
     `errors`: an estimate, None without a verdict at random, `low` to `high` with the `confidence`
     of both ends together, while the outcome needs one end alone; `sample`: verdicts at random,
-    `wrong_in_sample` of which found an error; `more`: verdicts at random that would decide it, if
-    errors go on as they have been."""
+    `wrong_in_sample` of which found an error; `notices`: what there is to say of the dataset as a
+    whole, which is a failure if it `heeds_notices`; `more`: verdicts at random that would decide
+    it, if errors go on as they have been."""
 
     outcome: Outcome
     dataset: str
@@ -61,12 +66,18 @@ class CheckReport:
     low: int
     high: int
     more: int
+    notices: tuple[str, ...] = ()
+    heeds_notices: bool = False
 
     @property
     def exit_status(self) -> int:
-        return STATUS[self.outcome]
+        is_noticed = bool(self.heeds_notices and self.notices)
+        return STATUS[self.outcome] or (NOTICED if is_noticed else 0)
 
     def in_words(self) -> str:
+        return "\n".join((self._in_words(), *self.notices))
+
+    def _in_words(self) -> str:
         of = f"'{self.dataset}'" + (f", split '{self.split}'" if self.split is not None else "")
         limit = f"at most {self.allowed:,} of {self.pairs:,} captions may be wrong"
         evidence = f"{self.wrong_in_sample:,} of {self.sample:,} drawn at random were"
@@ -85,8 +96,10 @@ class CheckReport:
         about = {"classname": self.dataset, "name": "share of errors"}
         case = ET.SubElement(suite, "testcase", about)
         kind = {"failed": "failure", "undecided": "skipped"}.get(self.outcome)
-        suite.set("failures", str(int(self.outcome == "failed")))
-        suite.set("skipped", str(int(self.outcome == "undecided")))
+        if self.exit_status == NOTICED:
+            kind = "failure"
+        suite.set("failures", str(int(kind == "failure")))
+        suite.set("skipped", str(int(kind == "skipped")))
         if kind is not None:
             ET.SubElement(case, kind, message=self.in_words())
         return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
@@ -96,6 +109,7 @@ def run(
     context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
 ) -> CheckReport:
     from backend.jobs.errors_left import exported_errors
+    from backend.jobs.notices import notices_of, texts_of
     from db.queries import dataset_queries
 
     share = parse_share(options.at_most)
@@ -121,6 +135,8 @@ def run(
         low,
         high,
         more_to_draw(sample, limit, options.confidence),
+        texts_of(notices_of(context.store, dataset_id)),
+        options.heed_notices,
     )
 
 

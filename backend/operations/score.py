@@ -69,7 +69,7 @@ def score(
 ) -> ScoreReport:
     """With the dataset's own model and captioner, or with others, which become its own; see
     `backend.jobs.scoring.score_dataset.score_dataset`."""
-    from backend.jobs import model_download
+    from backend.jobs import model_download, notices
     from backend.jobs.scoring import score_dataset
 
     engine = _engine(context, dataset_id, options)
@@ -81,7 +81,10 @@ def score(
         context.store, engine, dataset_id, progress, options.suggestions, devices, options.anyway,
         options.anew,
     )  # fmt: skip
-    return replace(report, warning=_warning(context, dataset_id, engine))
+    if report.scored:
+        notices.look_after_scoring(context.store, engine, dataset_id, progress)
+    sentences = notices.texts_of(notices.notices_of(context.store, dataset_id))
+    return replace(report, warning=_warning(context, dataset_id, engine), notices=sentences)
 
 
 def estimate(

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from backend.errors import SettingsError
 from backend.jobs import two_stage_selection
 from backend.jobs.errors_left import ErrorsLeft
+from backend.jobs.notices import Sentence, notices_of
 from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -273,6 +274,10 @@ class Queue:
                 estimate = errors_left(session, counts.dataset_id, undecided_count)
                 self._caches.estimates[key] = (counts.total, undecided_count, estimate)
         return estimate
+
+    def notices(self, dataset_id: int) -> tuple[Sentence, ...]:
+        """What there is to say of the dataset as a whole."""
+        return notices_of(self._store, dataset_id)
 
     def progress(self, dataset_id: int) -> ProgressView:
         """As `progress_of`; `errors_left` then says the same."""
