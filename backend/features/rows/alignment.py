@@ -96,8 +96,8 @@ class Run:
 
     * `offset`: where their captions belong: that of row i to the picture of row i + offset; None:
       to none of the rows nearby.
-    * `likeness`, `own`: mean likeness of the captions to the pictures at the offset and to those
-      that they stand with.
+    * `likeness`, `own_likeness`: mean likeness of the captions to the pictures at the offset and
+      to those that they stand with.
     * `log_chance`: natural logarithm of a bound for the probability of such a run by chance,
       corrected for the number of offsets and rows tried.
     """
@@ -106,7 +106,7 @@ class Run:
     last: int
     offset: int | None
     likeness: float
-    own: float
+    own_likeness: float
     log_chance: float
 
     @property
@@ -119,12 +119,12 @@ class Run:
         return exp(min(0.0, self.log_chance))
 
 
-def centred(vectors: Vectors) -> Vectors:
+def centre(vectors: Vectors) -> Vectors:
     """The vectors without their mean, shape [rows, d]."""
     return vectors - vectors.mean(0, keepdims=True)
 
 
-def banded(captions: Vectors, pictures: Vectors, offsets: Sequence[int] = OFFSETS) -> Values:
+def band_of(captions: Vectors, pictures: Vectors, offsets: Sequence[int] = OFFSETS) -> Values:
     """Likeness of each row's caption to the picture at each offset, shape [rows, offsets]; NaN
     where there is no such row. Both: centred vectors [rows, d]."""
     rows = len(captions)
@@ -146,21 +146,23 @@ def measure(band: Values, offsets: Sequence[int] = OFFSETS) -> Likenesses:
     others = np.delete(band, best, axis=1)
     # Of most offsets: several captions of one picture, or similar neighbours, fill a few of them.
     spread = float(np.median(np.nanstd(others, axis=0))) or 1e-9
-    own = band[:, best][~np.isnan(band[:, best])]
-    wrong, match, match_spread = 0.5, float(own.max(initial=spread)) / 2, spread
-    if own.mean() > 0:
-        match = float(np.quantile(own, 0.75))
+    own_likeness = band[:, best][~np.isnan(band[:, best])]
+    wrong, match, match_spread = 0.5, float(own_likeness.max(initial=spread)) / 2, spread
+    if own_likeness.mean() > 0:
+        match = float(np.quantile(own_likeness, 0.75))
     for _ in range(30):  # expectation and maximisation of a mixture with a known first part
-        near = (1 - wrong) / match_spread * np.exp(-0.5 * ((own - match) / match_spread) ** 2)
-        far = wrong / spread * np.exp(-0.5 * (own / spread) ** 2)
+        near = (
+            (1 - wrong) / match_spread * np.exp(-0.5 * ((own_likeness - match) / match_spread) ** 2)
+        )
+        far = wrong / spread * np.exp(-0.5 * (own_likeness / spread) ** 2)
         share = near / np.maximum(near + far, 1e-300)
         weight = float(share.sum())
         if weight < 1:
             break
-        match = float((share * own).sum() / weight)
-        match_spread = float(np.sqrt((share * (own - match) ** 2).sum() / weight))
+        match = float((share * own_likeness).sum() / weight)
+        match_spread = float(np.sqrt((share * (own_likeness - match) ** 2).sum() / weight))
         match_spread = max(match_spread, _LEAST_SPREAD * spread)
-        wrong = float(np.clip(1 - weight / len(own), _LEAST_WRONG, _MOST_WRONG))
+        wrong = float(np.clip(1 - weight / len(own_likeness), _LEAST_WRONG, _MOST_WRONG))
     return Likenesses(spread, match, match_spread, wrong)
 
 
@@ -187,33 +189,33 @@ def best_path(evidence: Values, penalty: float) -> NDArray[np.int16]:
 
 def runs_of(band: Values, likenesses: Likenesses) -> list[Run]:
     """The runs of a file whose captions do not stand in their own rows, in order. `band`: as by
-    `banded` with all `OFFSETS`; `likenesses`: what they say of this dataset."""
+    `band_of` with all `OFFSETS`; `likenesses`: what they say of this dataset."""
     rows = len(band)
     if rows < FEWEST_ROWS or not likenesses.can_tell:
         return []
     tried = log(rows * len(OFFSETS))
     evidence = np.concatenate([likenesses.log_likelihoods(band), np.zeros((rows, 1))], axis=1)
     path = best_path(evidence, PENALTY + tried)
-    here = OFFSETS.index(0)
+    stay = OFFSETS.index(0)
     ends = [*(np.flatnonzero(np.diff(path)) + 1).tolist(), rows]
     runs = []
     for first, end in zip([0, *ends], ends, strict=False):
         state = int(path[first])
-        if state != here and end - first >= FEWEST_FOUND:
-            staying = evidence[first:end, here]
+        if state != stay and end - first >= FEWEST_FOUND:
+            staying = evidence[first:end, stay]
             gain = float((evidence[first:end, state] - staying).sum())
             run = _run(band, first, end, state, tried - gain)
-            if run.offset is None or run.likeness - run.own >= CLEARLY * likenesses.match:
+            if run.offset is None or run.likeness - run.own_likeness >= CLEARLY * likenesses.match:
                 runs.append(run)
     return runs
 
 
 def _run(band: Values, first: int, end: int, state: int, log_chance: float) -> Run:
-    own = float(np.nanmean(band[first:end, OFFSETS.index(0)]))
+    own_likeness = float(np.nanmean(band[first:end, OFFSETS.index(0)]))
     if state == NOWHERE:
-        return Run(first, end - 1, None, own, own, log_chance)
+        return Run(first, end - 1, None, own_likeness, own_likeness, log_chance)
     likeness = float(np.nanmean(band[first:end, state]))
-    return Run(first, end - 1, OFFSETS[state], likeness, own, log_chance)
+    return Run(first, end - 1, OFFSETS[state], likeness, own_likeness, log_chance)
 
 
 @dataclass(frozen=True)
@@ -231,10 +233,12 @@ def swaps_of(
     """Pairs of `rows` whose captions have changed places; each row in at most one. Only rows whose
     caption does not fit their own picture can be part of one.
 
-    Both captions have to fit the other picture so well that, of all pairs of such rows, chance
-    makes fewer than `MOST_BY_CHANCE`."""
-    own = band[:, OFFSETS.index(0)]
-    doubtful = np.array([row for row in rows if likenesses.log_likelihoods(own[row]) < 0], np.int64)
+    Both captions have to fit the other picture so well that chance hardly makes such a pair; and
+    there have to be more of them than chance makes: see `_believable`."""
+    own_likeness = band[:, OFFSETS.index(0)]
+    doubtful = np.array(
+        [row for row in rows if likenesses.log_likelihoods(own_likeness[row]) < 0], np.int64
+    )
     if len(doubtful) < 2 or not likenesses.can_tell:
         return []
     tail = _tail_of_chance(captions, pictures)
@@ -242,9 +246,9 @@ def swaps_of(
     swaps: list[Swap] = []
     for start in range(0, len(doubtful), 2048):
         block = doubtful[start : start + 2048]
-        there = captions[block] @ pictures[doubtful].T
+        new_likeness = captions[block] @ pictures[doubtful].T
         back = (captions[doubtful] @ pictures[block].T).T
-        rare = np.log(tail(there)) + np.log(tail(back))
+        rare = np.log(tail(new_likeness)) + np.log(tail(back))
         limit = log(MOST_BY_CHANCE / pairs)
         for a, b in zip(*np.nonzero(rare < limit), strict=True):
             if block[a] < doubtful[b]:
@@ -255,11 +259,30 @@ def swaps_of(
         if not {swap.first, swap.second} & used:
             used |= {swap.first, swap.second}
             disjoint_swaps.append(swap)
-    return sorted(disjoint_swaps, key=lambda swap: swap.first)
+    count = _believable([swap.log_chance for swap in disjoint_swaps], len(captions))
+    return sorted(disjoint_swaps[:count], key=lambda swap: swap.first)
 
 
-#: Swaps that chance may make in all pairs of rows that were looked at.
-MOST_BY_CHANCE = 0.3
+#: Swaps that chance may make, by its tail, of those that are looked at.
+MOST_BY_CHANCE = 3.0
+#: Chance makes so many more swaps than its tail says: similar pictures have similar captions.
+_SIMILAR = 3.0
+#: The share of the swaps that may be chance, and files with any that are, by row.
+_MOST_FALSE, _FALSE_FILES = 0.05, 1e-6
+
+
+def _believable(log_chances: Sequence[float], rows: int) -> int:
+    """How many of the swaps, the least likely by chance first, are hardly any by chance: chance
+    makes at most a share of them, and so many in one of a million rows."""
+    from scipy.stats import poisson
+
+    count = 0
+    for number, log_chance in enumerate(log_chances, start=1):
+        by_chance = _SIMILAR * exp(log_chance)
+        is_rare = poisson.sf(number - 1, by_chance) <= rows * _FALSE_FILES
+        if by_chance <= _MOST_FALSE * number and is_rare:
+            count = number
+    return count
 
 
 class _Tail:

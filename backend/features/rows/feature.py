@@ -7,4 +7,4 @@ ENTRY_POINTS = {
     "pages": {"rows": f"{_FEATURE}.page:PAGE"},
 }
 #: Words for it, which stand nowhere in the core.
-NOUNS = ("row_alignment", "rows-page", "out of step", "swapped caption")
+NOUNS = ("row_sequence", "out of step", "carry the caption of")

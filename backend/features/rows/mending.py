@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from sqlalchemy.orm import Session
 
@@ -44,7 +44,7 @@ def mend(
     `curator` to undo. Pictures with a verdict keep theirs."""
     search = find_moved(store, engine, dataset_id, progress)
     report = _plan(store, engine, dataset_id, search)
-    author, batch, written = moved_author(curator), uuid.uuid4().hex, 0
+    author, batch, moved_count = moved_author(curator), uuid.uuid4().hex, 0
     for start in range(0, len(search.moves), AT_ONCE):
         part = search.moves[start : start + AT_ONCE].tolist()
         states = store.read(states_of, sorted({pair for move in part for pair in move}))
@@ -56,9 +56,9 @@ def mend(
                 if to not in claimed_ids and _can_take(states.get(to), states.get(of))
             ]
             outcome = verdict_queries.add_all(session, verdicts, author=author, batch=batch)
-        written += len(outcome.written)
+        moved_count += len(outcome.written)
         progress(start + len(part), len(search.moves), "Moving captions")
-    return RowsReport(**{**vars(report), "moved": written, "is_dry_run": False})
+    return replace(report, moved=moved_count, is_dry_run=False)
 
 
 def _verdict(target: CaptionState, origin: CaptionState) -> NewVerdict:

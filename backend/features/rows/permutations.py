@@ -24,11 +24,15 @@ def order_of(
     (value), as far as the vectors show it; empty if they do not.
 
     The best assignment of any captions to pictures looks good: it is compared with those of as many
-    captions of other rows. `captions`, `pictures`: centred vectors [rows, d] of the whole file."""
+    captions of other rows. Rows whose caption fits stay. `captions`, `pictures`: centred vectors
+    [rows, d] of the whole file."""
     from scipy.optimize import linear_sum_assignment
 
+    own_likeness = np.einsum("rd,rd->r", captions, pictures).astype(np.float64)
+    is_misfit = likenesses.log_likelihoods(own_likeness) < 0
     rows = np.arange(first, last + 1)
-    others = np.setdiff1d(np.arange(len(captions)), rows)
+    rows = rows[is_misfit[rows]]
+    others = np.setdiff1d(np.arange(len(captions)), np.arange(first, last + 1))
     if not FEWEST <= len(rows) <= MOST or len(others) < len(rows):
         return {}
 
@@ -44,8 +48,7 @@ def order_of(
     if (mean - float(np.mean(draws))) / spread < BELIEVED:
         return {}
     likeness = np.einsum("rd,rd->r", captions[rows], pictures[rows[targets]]).astype(np.float64)
-    own = np.einsum("rd,rd->r", captions[rows], pictures[rows]).astype(np.float64)
-    fits = (likenesses.log_likelihoods(likeness) >= FITS) & (likenesses.log_likelihoods(own) < 0)
+    fits = likenesses.log_likelihoods(likeness) >= FITS
     return {
         int(rows[place]): int(rows[targets[place]])
         for place in np.flatnonzero(fits)

@@ -19,8 +19,8 @@ class Finding:
 
     * `rows`: how many of them are pairs of the dataset;
     * `offset`: of `shifted`: the caption of row i belongs to the picture of row i + offset;
-    * `likeness`, `own`: mean likeness of the captions to the pictures that they belong to, and to
-      those that they stand with;
+    * `likeness`, `own_likeness`: mean likeness of the captions to the pictures that they belong
+      to, and to those that they stand with;
     * `chance`: the probability that chance makes such a finding in the file, at most.
     """
 
@@ -31,7 +31,7 @@ class Finding:
     rows: int
     offset: int | None = None
     likeness: float = 0.0
-    own: float = 0.0
+    own_likeness: float = 0.0
     chance: float = 1.0
 
     def what(self) -> str:
@@ -41,7 +41,7 @@ class Finding:
             return f"Rows {self.first:,} and {self.last:,}{of} carry each other's caption."
         where = f"Rows {self.first:,} to {self.last:,}{of}"
         if self.kind == "shifted":
-            return f"{where} carry the caption of the row {_named(self.offset or 0)}."
+            return f"{where} carry the caption of the row {_name_row(self.offset or 0)}."
         if self.kind == "reversed":
             return f"{where} carry their captions in reversed order."
         if self.kind == "permuted":
@@ -56,15 +56,15 @@ class Finding:
             return self.what()
         chance = "below 1 in a million" if self.chance < 1e-6 else f"{self.chance:.2g}"
         return (
-            f"{self.what()} Likeness {self.likeness:.2f} there, {self.own:.2f} where they are; by "
-            f"chance: {chance}."
+            f"{self.what()} Likeness {self.likeness:.2f} there, {self.own_likeness:.2f} where they "
+            f"are; by chance: {chance}."
         )
 
 
-def _named(offset: int) -> str:
+def _name_row(offset: int) -> str:
     """The row whose caption a row carries, if its own caption belongs `offset` rows further.
 
-    >>> _named(-1), _named(1), _named(-3)
+    >>> _name_row(-1), _name_row(1), _name_row(-3)
     ('before', 'after', '3 before')
     """
     side = "before" if offset < 0 else "after"

@@ -22,8 +22,8 @@ from backend.features.rows.alignment import (
     Run,
     Values,
     Vectors,
-    banded,
-    centred,
+    band_of,
+    centre,
     measure,
 )
 from backend.features.rows.permutations import order_of
@@ -80,7 +80,7 @@ class _Stretch:
     problem: str = ""
 
     @property
-    def own(self) -> Values:
+    def own_likeness(self) -> Values:
         """Likeness of each caption to its own picture."""
         return np.einsum("rd,rd->r", self.captions, self.pictures).astype(np.float64)
 
@@ -159,7 +159,7 @@ class _SequenceSearch:
             memory.release()
             report(int(part[-1]) + 1)
         self.search.reasons += [f"{file}: {problem}." for problem in problems]
-        self.search.findings += _joined(runs)
+        self.search.findings += _join(runs)
         return self._moves()
 
     def _read(self, places: Indices) -> _Stretch:
@@ -178,31 +178,41 @@ class _SequenceSearch:
         for what, values in (("captions", texts), ("pictures", pictures)):
             if 1 - float((values.mean(0) ** 2).sum()) < _LEAST_VARIATION:
                 problem = f"its {what} are so alike that rows cannot be told apart"
-        return _Stretch(places, centred(texts), centred(pictures), problem)
+        return _Stretch(places, centre(texts), centre(pictures), problem)
 
     def _encode(self, captions: list[str]) -> Vectors:
         with self.engine.lock:
             return unit(self.engine.scorer.text_embeddings(captions))
 
     def _look_at(self, stretch: _Stretch, problems: dict[str, None]) -> Iterator[Finding]:
-        band = banded(stretch.captions, stretch.pictures)
+        band = band_of(stretch.captions, stretch.pictures)
         likenesses = measure(band)
-        own = stretch.own
+        own_likeness = stretch.own_likeness
         if not likenesses.can_tell:
-            if (finding := self._reversed(stretch, likenesses)) is not None:
+            if (finding := self._find_reversed(stretch, likenesses)) is not None:
                 yield finding
-            elif float(own.mean()) / (likenesses.chance / np.sqrt(len(own))) < _NO_FIT:
-                whole = Run(0, len(own) - 1, None, float(own.mean()), float(own.mean()), 0.0)
+            elif (
+                float(own_likeness.mean()) / (likenesses.chance / np.sqrt(len(own_likeness)))
+                < _NO_FIT
+            ):
+                whole = Run(
+                    0,
+                    len(own_likeness) - 1,
+                    None,
+                    float(own_likeness.mean()),
+                    float(own_likeness.mean()),
+                    0.0,
+                )
                 yield self._finding("unordered", stretch, whole)
             else:
                 problems["captions fit their pictures too little to compare rows"] = None
             return
-        self._fits[stretch.positions] = likenesses.log_likelihoods(own) >= 0
+        self._fits[stretch.positions] = likenesses.log_likelihoods(own_likeness) >= 0
         runs = alignment.runs_of(band, likenesses)
         for run in runs:
             yield self._of_run(stretch, run, likenesses)
         moved = {row for run in runs for row in range(run.first, run.last + 1)}
-        rest = [row for row in range(len(own)) if row not in moved]
+        rest = [row for row in range(len(own_likeness)) if row not in moved]
         for swap in alignment.swaps_of(stretch.captions, stretch.pictures, band, likenesses, rest):
             yield self._of_swap(stretch, swap)
 
@@ -219,9 +229,11 @@ class _SequenceSearch:
             return self._finding("unordered", stretch, run)
         rows, targets = np.array(list(order)), np.array(list(order.values()))
         self._target[stretch.positions[rows]] = stretch.positions[targets]
-        there = np.einsum("rd,rd->r", stretch.captions[rows], stretch.pictures[targets])
+        new_likeness = np.einsum("rd,rd->r", stretch.captions[rows], stretch.pictures[targets])
         first, last = min(rows.min(), targets.min()), max(rows.max(), targets.max())
-        permuted = replace(run, first=int(first), last=int(last), likeness=float(there.mean()))
+        permuted = replace(
+            run, first=int(first), last=int(last), likeness=float(new_likeness.mean())
+        )
         return self._finding("permuted", stretch, permuted)
 
     def _of_swap(self, stretch: _Stretch, swap: alignment.Swap) -> Finding:
@@ -229,11 +241,11 @@ class _SequenceSearch:
         positions = stretch.positions[rows]
         self._target[positions] = positions[::-1]
         self._in_finding[positions] = True
-        there = np.einsum("rd,rd->r", stretch.captions[rows], stretch.pictures[rows[::-1]])
+        new_likeness = np.einsum("rd,rd->r", stretch.captions[rows], stretch.pictures[rows[::-1]])
         first, second = (self.sequence.number(position) for position in positions.tolist())
         return Finding(
-            "swapped", self.sequence.file, first, second, 2, None, float(there.mean()),
-            float(stretch.own[rows].mean()), float(np.exp(min(0.0, swap.log_chance))),
+            "swapped", self.sequence.file, first, second, 2, None, float(new_likeness.mean()),
+            float(stretch.own_likeness[rows].mean()), float(np.exp(min(0.0, swap.log_chance))),
         )  # fmt: skip
 
     def _finding(self, kind: Kind, stretch: _Stretch, run: Run) -> Finding:
@@ -242,10 +254,10 @@ class _SequenceSearch:
             self._in_finding[first : last + 1] = True
         return Finding(
             kind, self.sequence.file, self.sequence.number(first), self.sequence.number(last),
-            last - first + 1, run.offset, run.likeness, run.own, run.chance,
+            last - first + 1, run.offset, run.likeness, run.own_likeness, run.chance,
         )  # fmt: skip
 
-    def _reversed(self, stretch: _Stretch, likenesses: Likenesses) -> Finding | None:
+    def _find_reversed(self, stretch: _Stretch, likenesses: Likenesses) -> Finding | None:
         """Whether the whole sequence has its captions from the last row to the first."""
         pairs = self.sequence.pairs
         count = len(pairs)
@@ -260,17 +272,17 @@ class _SequenceSearch:
         parts = [captions[pair] for pair in pairs[sample].tolist()]
         texts = [self._encode(parts[start : start + _BATCH])
                  for start in range(0, len(parts), _BATCH)]  # fmt: skip
-        mirrored = centred(unit(self.vectors.of(pairs[count - 1 - sample])))
-        there = np.einsum("rd,rd->r", centred(np.concatenate(texts)), mirrored)
-        mean, own = float(there.mean()), float(stretch.own.mean())
-        errors = (mean - max(own, 0.0)) / (likenesses.chance / np.sqrt(len(sample)))
+        mirrored = centre(unit(self.vectors.of(pairs[count - 1 - sample])))
+        new_likeness = np.einsum("rd,rd->r", centre(np.concatenate(texts)), mirrored)
+        mean, own_likeness = float(new_likeness.mean()), float(stretch.own_likeness.mean())
+        errors = (mean - max(own_likeness, 0.0)) / (likenesses.chance / np.sqrt(len(sample)))
         if errors < _REVERSED_ERRORS or mean < _REVERSED_SHARE * likenesses.chance:
             return None
         self._target[:] = np.arange(count)[::-1]
         self._in_finding[:] = True
         first, last = self.sequence.number(0), self.sequence.number(count - 1)
         return Finding(
-            "reversed", self.sequence.file, first, last, count, None, mean, own,
+            "reversed", self.sequence.file, first, last, count, None, mean, own_likeness,
             float(np.exp(-0.5 * errors**2)),
         )  # fmt: skip
 
@@ -288,7 +300,7 @@ class _SequenceSearch:
         return np.stack([self.sequence.pairs[targets], self.sequence.pairs[rows]], axis=1)
 
 
-def _joined(findings: list[Finding]) -> Iterator[Finding]:
+def _join(findings: list[Finding]) -> Iterator[Finding]:
     """The same with those of one kind joined that go on from one stretch to the next."""
     before: Finding | None = None
     for finding in findings:
@@ -314,5 +326,5 @@ def _sum_of(before: Finding, finding: Finding) -> Finding:
     return replace(
         before, last=finding.last, rows=rows, chance=min(before.chance, finding.chance),
         likeness=share * before.likeness + (1 - share) * finding.likeness,
-        own=share * before.own + (1 - share) * finding.own,
+        own_likeness=share * before.own_likeness + (1 - share) * finding.own_likeness,
     )  # fmt: skip
