@@ -117,7 +117,6 @@ def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:
     html = render(
         "datasets/faults.html", faults=faults, looked_at=result.get("pairs"),
         shared=result.get("shared_words", []),
-        notices=workspace.review.notices(dataset_id),
     )  # fmt: skip
     return html, mendable
 
