@@ -54,6 +54,7 @@ class QueueCaches:
     estimates: dict[tuple[str | None, int], tuple[int, int, ErrorsLeft]] = field(
         default_factory=dict
     )
+    notices: dict[int, tuple[float, tuple[Sentence, ...]]] = field(default_factory=dict)
 
 
 def is_plain(filter: QueueFilter) -> bool:
@@ -276,8 +277,13 @@ class Queue:
         return estimate
 
     def notices(self, dataset_id: int) -> tuple[Sentence, ...]:
-        """What there is to say of the dataset as a whole."""
-        return notices_of(self._store, dataset_id)
+        """What there is to say of the dataset as a whole, looked up every few seconds, because
+        every key press shows it."""
+        at, notices = self._caches.notices.get(dataset_id, (0.0, ()))
+        if time.monotonic() - at > TOTALS_HOLD or not at:
+            notices = notices_of(self._store, dataset_id)
+            self._caches.notices[dataset_id] = (time.monotonic(), notices)
+        return notices
 
     def progress(self, dataset_id: int) -> ProgressView:
         """As `progress_of`; `errors_left` then says the same."""
