@@ -41,7 +41,7 @@ _SIZE, _DUPLICATE_SIZE, _BATCH = 96, 88, 64
 #: share of the rows.
 BLOCK, BLOCK_AT, SWAPS = 60, 0.3, 0.05
 #: Right files per training and share, each with the rows in another order.
-RIGHT_FILES = 100
+RIGHT_FILES = 10
 
 
 @dataclass(frozen=True)
