@@ -207,6 +207,8 @@ class QueueChanged(SettingsError):
 #: Exit status after Ctrl-C, as in shells.
 #: Of `train`.
 ONLY_LEVEL = 11
+#: Of `check --heed-notices`.
+NOTICED = 13
 INTERRUPTED = 130
 #: All exit statuses of the command line, for `--help` and `docs/reference.md`.
 EXIT_STATUSES = {
@@ -224,6 +226,7 @@ EXIT_STATUSES = {
     10: "the app cannot listen on this address or port",
     ONLY_LEVEL: "train: no better order was learnt, only the level of the probabilities",
     12: "out of memory",
+    NOTICED: "check --heed-notices: something is wrong with the dataset as a whole",
     INTERRUPTED: "interrupted (Ctrl-C)",
 }
 

@@ -9,6 +9,9 @@ DUPLICATE = RULE + "near duplicate, by "
 #: One verdict for all pairs of a queue, which nobody has looked at one by one.
 QUEUE = RULE + "one verdict for a queue, by "
 
+#: Captions that a rule moved to the pictures of other rows.
+MOVED = RULE + "caption of another row, by "
+
 #: Pairs whose verdicts of a snapshot were put in effect again.
 RESTORE = RULE + "restored by "
 
@@ -35,6 +38,11 @@ def queue_author(name: str) -> str:
     return QUEUE + name
 
 
+def moved_author(name: str) -> str:
+    """The author of the acts by which `name` gives pictures the captions of other rows."""
+    return MOVED + name
+
+
 def restore_author(name: str) -> str:
     """The author of the acts by which `name` restores a snapshot."""
     return RESTORE + name
@@ -46,15 +54,13 @@ def label_author(file: str) -> str:
 
 
 def authors_of(name: str) -> tuple[str, ...]:
-    """All authors of the acts of one person: their verdicts, edits, kept duplicates, rules and
-    restored snapshots."""
-    return (
-        name, edit_author(name), duplicate_author(name), queue_author(name), restore_author(name),
-    )  # fmt: skip
+    """All authors of the acts of one person: their verdicts, edits, kept duplicates, rules, moved
+    captions and restored snapshots."""
+    return (name, *(prefix + name for prefix in _OF_PEOPLE))
 
 
 #: What authors begin with that name the person who set a rule.
-_OF_PEOPLE = (EDIT, DUPLICATE, QUEUE, RESTORE)
+_OF_PEOPLE = (EDIT, DUPLICATE, QUEUE, MOVED, RESTORE)
 
 
 def person_of(author: str) -> str:

@@ -354,5 +354,7 @@ def counts_html(counts: ExportCounts) -> str:
     rows += [[f"left out, {why}", str(n)] for why, n in sorted(counts.left_out.items())]
     rows.append(["all", str(counts.total)])
     caveats = filter(None, (counts.level_note, counts.splits_in_words().strip()))
-    caveat = Markup().join(note(caveat, "warning") for caveat in caveats)
-    return table(["what happens to the pairs", "pairs"], rows, {1}) + caveat
+    markup = table(["what happens to the pairs", "pairs"], rows, {1})
+    for caveat in caveats:
+        markup += note(caveat, "warning")
+    return markup

@@ -324,6 +324,7 @@ class PageActions:
             state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
             self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
             self.review.leading_claims(page.rows[:PAGE]), state.is_unfamiliar,
+            self.review.notices(filter.dataset_id),
         )  # fmt: skip
         return queue, page, counts
 

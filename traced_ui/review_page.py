@@ -11,6 +11,7 @@ from backend.engine.captions import Caption
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.detection.types import SuspectWord
 from backend.jobs.errors_left import ErrorsLeft
+from backend.jobs.notices import Sentence
 from backend.jobs.reports import JobView
 from backend.measures import MEASURES, OF_THE_MODEL, filter_names
 from backend.review.pair_selection import LONGEST
@@ -171,13 +172,15 @@ def queue(
     draft: str = "",
     leading: Mapping[int, tuple[int, int]] | None = None,
     is_unfamiliar: bool = False,
+    notices: Sequence[Sentence] = (),
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
     scores. `errors_left`: the errors that remain; `is_mixed`: whether random pairs are mixed in.
     `values`: what the queue contains, if the drawer is open. `draft`: groups that were refused.
     `leading`: the characters of the most suspicious claim of captions that have several.
-    `is_unfamiliar`: the model does not know such pictures, and its chances are no figures."""
+    `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
+    `notices`: what there is to say of the dataset as a whole."""
     order = filter.get("order", "")
     return render(
         "review/queue.html",
@@ -214,6 +217,7 @@ def queue(
         is_mixed=is_mixed,
         mixed_every=MIXED_EVERY,
         is_unfamiliar=is_unfamiliar,
+        notices=notices,
     )
 
 

@@ -8,6 +8,7 @@ from backend.engine.constants.constant_search import find_constants
 from backend.engine.constants.part import ConstantPart
 from backend.engine.linting.comparison import COMPARED, Comparison
 from backend.engine.linting.faults import RULES, faults_of
+from backend.jobs.notices import notices_of, texts_of
 from backend.jobs.scoring.dataset_constants import captions_and_writers
 from backend.jobs.shared_pictures import pairs_of_shared_pictures
 from backend.jobs.tagging import tag_exactly
@@ -48,12 +49,14 @@ class Fault:
 @dataclass(frozen=True)
 class LintReport:
     """`shared_words`: where ("begin" or "end") and with which words most captions begin or end;
-    `constants`: what scoring finds in most captions."""
+    `constants`: what scoring finds in most captions; `notices`: what there is to say of the dataset
+    as a whole."""
 
     pairs: int
     faults: tuple[Fault, ...]
     shared_words: tuple[tuple[str, str], ...]
     constants: tuple[ConstantPart, ...] = ()
+    notices: tuple[str, ...] = ()
 
     def in_words(self) -> str:
         lines = []
@@ -63,6 +66,7 @@ class LintReport:
             lines += [f"    {name}: {caption}" for name, caption in fault.examples]
         lines += [f"Most captions {end} with “{words}”." for end, words in self.shared_words]
         lines += [part.in_words() for part in self.constants]
+        lines += self.notices
         with_faults = "No fault" if not self.faults else "These faults"
         return "\n".join([*lines, f"{with_faults} in {self.pairs:,} captions."])
 
@@ -105,6 +109,7 @@ def lint(
         ),
         tuple(comparison.shared_words()),
         find_constants(partial(captions_and_writers, store, dataset_id), total),
+        texts_of(notices_of(store, dataset_id)),
     )  # fmt: skip
 
 

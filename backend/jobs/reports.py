@@ -122,7 +122,8 @@ class ScoreReport:
     """Pairs `scored` now, `skipped` because they had a trajectory, with `unreadable` images, or
     with pictures `unknown` to the model; the last two are listed as problems. `trajectories`: which
     pairs get whole ones (`depth.Depth.name`); `completed`: first steps made whole now; `warning`:
-    see `own_captions`; `constants`: parts that stand in most captions."""
+    see `own_captions`; `constants`: parts that stand in most captions; `notices`: see
+    `backend.jobs.notices`."""
 
     dataset_id: int
     pairs: int
@@ -141,6 +142,7 @@ class ScoreReport:
     first_unreadable: "tuple[ProblemRow, ...]" = ()
     warning: str = ""
     constants: "tuple[ConstantPart, ...]" = ()
+    notices: tuple[str, ...] = ()
 
     def in_words(self) -> str:
         unknown = ""
@@ -151,9 +153,8 @@ class ScoreReport:
             f"{count_of(self.unreadable, 'image')} unreadable, {unknown}"
             f"{count_of(self.truncated, 'caption')} truncated by the model; {self.seconds:.0f} s."
         )
-        text += "".join(f"\n{part.in_words()}" for part in self.constants)
-        if self.warning:
-            text += f"\n{self.warning}"
+        parts = (part.in_words() for part in self.constants)
+        text = "\n".join(filter(None, (text, *parts, self.warning, *self.notices)))
         if self.trajectories == ALL:
             return text
         return (

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from pydantic import Field
 
 from backend.engine.statistics.acceptance import Outcome, more_to_draw, outcome_of
-from backend.errors import NotFound
+from backend.errors import NOTICED, NotFound
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options, parse_share, switch
 from backend.progress import Progress
@@ -38,6 +38,9 @@ class CheckOptions(Options):
 
     separate_splits: Annotated[bool, switch("separate-splits")] = False
     """Fail as well if a picture that would be exported is in several splits."""
+    heed_notices: bool = False
+    """Fail as well, with exit status 13, if there is something to say of the dataset as a whole,
+    such as captions that stand beside the pictures of other rows."""
 
 
 #: By exit status.
@@ -51,7 +54,8 @@ class CheckReport:
     of both ends together, while the outcome needs one end alone; `sample`: verdicts at random,
     `wrong_in_sample` of which found an error; `more`: verdicts at random that would decide it, if
     errors go on as they have been. `shared_pictures`: those in several splits; `is_split_apart`:
-    none are, or it was not asked."""
+    none are, or it was not asked. `notices`: what there is to say of the dataset as a whole, which
+    is a failure if it `heeds_notices`."""
 
     outcome: Outcome
     dataset: str
@@ -67,14 +71,19 @@ class CheckReport:
     more: int
     shared_pictures: int = 0
     is_split_apart: bool = True
+    notices: tuple[str, ...] = ()
+    heeds_notices: bool = False
 
     @property
     def exit_status(self) -> int:
-        return STATUS[self.outcome] if self.is_split_apart else STATUS["failed"]
+        if not self.is_split_apart:
+            return STATUS["failed"]
+        is_noticed = bool(self.heeds_notices and self.notices)
+        return STATUS[self.outcome] or (NOTICED if is_noticed else 0)
 
     def in_words(self) -> str:
         leak = f" Failed: {self.leak}" if not self.is_split_apart else f" {self.leak}"
-        return f"{self.share_in_words()}{leak}".rstrip()
+        return "\n".join((f"{self.share_in_words()}{leak}".rstrip(), *self.notices))
 
     @property
     def leak(self) -> str:
@@ -104,13 +113,15 @@ class CheckReport:
         about = {"classname": self.dataset, "name": "share of errors"}
         case = ET.SubElement(suite, "testcase", about)
         kind = {"failed": "failure", "undecided": "skipped"}.get(self.outcome)
-        suite.set("failures", str(int(self.outcome == "failed")))
-        suite.set("skipped", str(int(self.outcome == "undecided")))
+        if self.exit_status == NOTICED:
+            kind = "failure"
+        suite.set("failures", str(int(kind == "failure")))
+        suite.set("skipped", str(int(kind == "skipped")))
         if kind is not None:
             ET.SubElement(case, kind, message=self.share_in_words())
         if not self.is_split_apart:
             suite.set("tests", "2")
-            suite.set("failures", str(int(self.outcome == "failed") + 1))
+            suite.set("failures", str(int(kind == "failure") + 1))
             about = {"classname": self.dataset, "name": "pictures in one split"}
             ET.SubElement(ET.SubElement(suite, "testcase", about), "failure", message=self.leak)
         return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
@@ -120,6 +131,7 @@ def run(
     context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
 ) -> CheckReport:
     from backend.jobs.errors_left import exported_errors
+    from backend.jobs.notices import notices_of, texts_of
     from backend.jobs.shared_pictures import shared_pictures
     from db.queries import dataset_queries
 
@@ -149,6 +161,8 @@ def run(
         more_to_draw(sample, limit, options.confidence),
         shared,
         not (options.separate_splits and shared),
+        texts_of(notices_of(context.store, dataset_id)),
+        options.heed_notices,
     )
 
 

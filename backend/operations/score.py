@@ -78,7 +78,7 @@ def score(
 ) -> ScoreReport:
     """With the dataset's own model and captioner, or with others, which become its own; see
     `backend.jobs.scoring.score_dataset.score_dataset`."""
-    from backend.jobs import model_download
+    from backend.jobs import model_download, notices
     from backend.jobs.scoring import score_dataset
 
     engine = _engine(context, dataset_id, options)
@@ -90,7 +90,10 @@ def score(
         context.store, engine, dataset_id, progress, options.suggestions, devices, options.anyway,
         options.anew, _constant_choice(context, dataset_id, options),
     )  # fmt: skip
-    return replace(report, warning=_warning(context, dataset_id, engine))
+    if report.scored:
+        notices.look_after_scoring(context.store, engine, dataset_id, progress)
+    sentences = notices.texts_of(notices.notices_of(context.store, dataset_id))
+    return replace(report, warning=_warning(context, dataset_id, engine), notices=sentences)
 
 
 def estimate(

@@ -23,6 +23,7 @@ from backend.engine.statistics.calibration import (
 from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import SettingsError
 from backend.jobs.errors_left import ErrorsLeft, estimate_left
+from backend.jobs.notices import notices_of
 from backend.jobs.reports import SAMPLED
 from backend.measures import ABSTRACT_THRESHOLD, MEASURES
 from backend.review.queue_form import from_fields
@@ -101,6 +102,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         suspects_hit=SuspectsHit(*hit) if hit is not None else None,
         expected=expected_errors(chances),
         whole=whole,
+        notices=notices_of(store, dataset_id),
     )
 
 

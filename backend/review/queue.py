@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from backend.errors import SettingsError
 from backend.jobs import two_stage_selection
 from backend.jobs.errors_left import ErrorsLeft
+from backend.jobs.notices import Sentence, notices_of
 from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -53,6 +54,7 @@ class QueueCaches:
     estimates: dict[tuple[str | None, int], tuple[int, int, ErrorsLeft]] = field(
         default_factory=dict
     )
+    notices: dict[int, tuple[float, tuple[Sentence, ...]]] = field(default_factory=dict)
 
 
 def is_plain(filter: QueueFilter) -> bool:
@@ -273,6 +275,15 @@ class Queue:
                 estimate = errors_left(session, counts.dataset_id, undecided_count)
                 self._caches.estimates[key] = (counts.total, undecided_count, estimate)
         return estimate
+
+    def notices(self, dataset_id: int) -> tuple[Sentence, ...]:
+        """What there is to say of the dataset as a whole, looked up every few seconds, because
+        every key press shows it."""
+        at, notices = self._caches.notices.get(dataset_id, (0.0, ()))
+        if time.monotonic() - at > TOTALS_HOLD or not at:
+            notices = notices_of(self._store, dataset_id)
+            self._caches.notices[dataset_id] = (time.monotonic(), notices)
+        return notices
 
     def progress(self, dataset_id: int) -> ProgressView:
         """As `progress_of`; `errors_left` then says the same."""

@@ -20,6 +20,7 @@ from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.errors_left import ErrorsLeft
+from backend.jobs.notices import Sentence
 from db.decisions import NOT_EXPORTED
 from db.measures import MeasuredRecord
 from db.queries.duplicate_queries import MemberRow
@@ -307,7 +308,7 @@ class Retraining:
 class ProgressView:
     """How far a review has come. `pace`: (curator, day, verdicts); `left`: the errors among the
     pairs without a verdict; `left_by_decided`: (pairs decided, errors left then) along the way, as
-    far as is known now, () if it is not."""
+    far as is known now, () if it is not; `notices`: what else there is to say of the dataset."""
 
     total: int
     reviewed: int
@@ -323,6 +324,7 @@ class ProgressView:
     suspects_hit: SuspectsHit | None = None
     expected: tuple["ExpectedErrors", ...] = ()
     whole: "Whole | None" = None
+    notices: tuple[Sentence, ...] = ()
 
 
 @dataclass(frozen=True)

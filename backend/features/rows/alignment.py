@@ -1,0 +1,309 @@
+"""Whose caption is it? Rows whose captions belong to the pictures of other rows.
+
+Captions and pictures have vectors in one space, `c_i` and `v_i`, both with their means taken off.
+`c_i · v_(i+k)` is the likeness of row i's caption and the picture k rows further. Where captions
+stand in their own rows it is high for k = 0, where they are shifted for another k, and around 0 for
+all others. A single caption may be wrong, or fit a picture by chance; a run of rows with one offset
+is neither.
+
+So each file is read as a hidden Markov model. Its states are the offsets, and *nowhere*; a row says
+for each offset how likely its likeness is that of a caption and its own picture:
+
+    log((1 - wrong) · match(x) / chance(x) + wrong)
+
+with the share `wrong` of captions that belong to no picture, and 0 for *nowhere*. Changing the
+state costs `PENALTY` and the logarithm of the number of offsets and rows tried, so that chance
+makes no finding. Worked example, three offsets, costs of 3 for a change:
+
+    row                0     1     2     3     4     5
+    as it stands      +5    +5    -1    -1    -1    +5
+    one further       -1    -1    +5    +5    +5    -1
+    best path          0     0     1     1     1     0    30 - 2 · 3 = 24 instead of 12 for staying
+
+Chance is normal with the spread of likenesses far from the diagonal, match is fitted to the offset
+that fits best. A path is no finding if the captions do not fit clearly better there than where they
+stand (`CLEARLY`): neighbouring pictures may show one scene.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+Values = NDArray[np.float64]
+
+#: Offsets that are tried, in rows.
+FARTHEST = 50
+OFFSETS = tuple(range(-FARTHEST, FARTHEST + 1))
+#: Log-likelihood that a change of the state costs, beyond the number of states and rows tried.
+PENALTY = 12.0
+#: Fewest rows of a file that are looked at, and of a finding.
+FEWEST_ROWS, FEWEST_FOUND = 50, 5
+#: A finding's captions are nearer to the pictures of their new rows than to those of their own by
+#: at least this share of a match.
+CLEARLY = 0.15
+#: Rows read at once.
+_BLOCK = 8192
+#: The share of captions that belong to no picture is taken to be at least and at most this.
+_LEAST_WRONG, _MOST_WRONG = 0.05, 0.8
+#: The spread of a match is taken to be at least this share of that of chance.
+_LEAST_SPREAD = 0.5
+#: A match is at least so many spreads above chance, or the vectors tell nothing.
+FEWEST_SPREADS = 1.0
+NOWHERE = len(OFFSETS)
+
+
+@dataclass(frozen=True)
+class Likenesses:
+    """What likenesses say. `chance`: their spread between captions and pictures of other rows;
+    `match`, `spread`: mean and spread of those between captions and their own pictures; `wrong`:
+    the share of captions that belong to no picture."""
+
+    chance: float
+    match: float
+    spread: float
+    wrong: float
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether a match differs from chance at all."""
+        return self.match >= FEWEST_SPREADS * self.chance
+
+    def log_likelihoods(self, likeness: Values) -> Values:
+        """Of belonging together against chance; at least log(wrong). NaN (there is no such row):
+        the same as chance among wrong captions."""
+        ratio = (
+            np.log(self.chance / self.spread)
+            - 0.5 * ((likeness - self.match) / self.spread) ** 2
+            + 0.5 * (likeness / self.chance) ** 2
+        )
+        # Far above both means chance seems likelier again, because its spread is larger.
+        ratio = np.where(likeness >= self.match, np.maximum(ratio, self._ratio_at_match), ratio)
+        sure = np.exp(np.clip(np.nan_to_num(ratio, nan=-50.0), -50, 30))
+        return np.log((1 - self.wrong) * sure + self.wrong)
+
+    @property
+    def _ratio_at_match(self) -> float:
+        return log(self.chance / self.spread) + 0.5 * (self.match / self.chance) ** 2
+
+
+@dataclass(frozen=True)
+class Run:
+    """Rows `first` to `last` (from 0, both included) of a file in one state.
+
+    * `offset`: where their captions belong: that of row i to the picture of row i + offset; None:
+      to none of the rows nearby.
+    * `likeness`, `own_likeness`: mean likeness of the captions to the pictures at the offset and
+      to those that they stand with.
+    * `log_chance`: natural logarithm of a bound for the probability of such a run by chance,
+      corrected for the number of offsets and rows tried.
+    """
+
+    first: int
+    last: int
+    offset: int | None
+    likeness: float
+    own_likeness: float
+    log_chance: float
+
+    @property
+    def rows(self) -> int:
+        return self.last - self.first + 1
+
+    @property
+    def chance(self) -> float:
+        """Probability of such a run by chance, at most."""
+        return exp(min(0.0, self.log_chance))
+
+
+def centre(vectors: Vectors) -> Vectors:
+    """The vectors without their mean, shape [rows, d]."""
+    return vectors - vectors.mean(0, keepdims=True)
+
+
+def band_of(captions: Vectors, pictures: Vectors, offsets: Sequence[int] = OFFSETS) -> Values:
+    """Likeness of each row's caption to the picture at each offset, shape [rows, offsets]; NaN
+    where there is no such row. Both: centred vectors [rows, d]."""
+    rows = len(captions)
+    values = np.full((rows, len(offsets)), np.nan)
+    for column, offset in enumerate(offsets):
+        first, last = max(0, -offset), min(rows, rows - offset)
+        for start in range(first, last, _BLOCK):
+            end = min(start + _BLOCK, last)
+            values[start:end, column] = np.einsum(
+                "rd,rd->r", captions[start:end], pictures[start + offset : end + offset]
+            )
+    return values
+
+
+def measure(band: Values, offsets: Sequence[int] = OFFSETS) -> Likenesses:
+    """What a file's likenesses [rows, offsets] say; the match is that of the best offset."""
+    means = np.nanmean(band, axis=0)
+    best = int(np.nanargmax(means))
+    others = np.delete(band, best, axis=1)
+    # Of most offsets: several captions of one picture, or similar neighbours, fill a few of them.
+    spread = float(np.median(np.nanstd(others, axis=0))) or 1e-9
+    own_likeness = band[:, best][~np.isnan(band[:, best])]
+    wrong, match, match_spread = 0.5, float(own_likeness.max(initial=spread)) / 2, spread
+    if own_likeness.mean() > 0:
+        match = float(np.quantile(own_likeness, 0.75))
+    for _ in range(30):  # expectation and maximisation of a mixture with a known first part
+        near = (
+            (1 - wrong) / match_spread * np.exp(-0.5 * ((own_likeness - match) / match_spread) ** 2)
+        )
+        far = wrong / spread * np.exp(-0.5 * (own_likeness / spread) ** 2)
+        share = near / np.maximum(near + far, 1e-300)
+        weight = float(share.sum())
+        if weight < 1:
+            break
+        match = float((share * own_likeness).sum() / weight)
+        match_spread = float(np.sqrt((share * (own_likeness - match) ** 2).sum() / weight))
+        match_spread = max(match_spread, _LEAST_SPREAD * spread)
+        wrong = float(np.clip(1 - weight / len(own_likeness), _LEAST_WRONG, _MOST_WRONG))
+    return Likenesses(spread, match, match_spread, wrong)
+
+
+def best_path(evidence: Values, penalty: float) -> NDArray[np.int16]:
+    """The likeliest state of each row, shape [rows]. `evidence`: log-likelihoods [rows, states];
+    `penalty`: what a change of the state costs (Viterbi 1967)."""
+    rows, states = evidence.shape
+    score = evidence[0].copy()
+    changed = np.zeros((rows, states), np.bool_)
+    best_before = np.zeros(rows, np.int16)
+    for row in range(1, rows):
+        best = int(score.argmax())
+        best_before[row] = best
+        from_best = score[best] - penalty
+        np.less(score, from_best, out=changed[row])
+        np.maximum(score, from_best, out=score)
+        score += evidence[row]
+    path = np.zeros(rows, np.int16)
+    path[-1] = int(score.argmax())
+    for row in range(rows - 1, 0, -1):
+        path[row - 1] = best_before[row] if changed[row, path[row]] else path[row]
+    return path
+
+
+def runs_of(band: Values, likenesses: Likenesses) -> list[Run]:
+    """The runs of a file whose captions do not stand in their own rows, in order. `band`: as by
+    `band_of` with all `OFFSETS`; `likenesses`: what they say of this dataset."""
+    rows = len(band)
+    if rows < FEWEST_ROWS or not likenesses.can_tell:
+        return []
+    tried = log(rows * len(OFFSETS))
+    evidence = np.concatenate([likenesses.log_likelihoods(band), np.zeros((rows, 1))], axis=1)
+    path = best_path(evidence, PENALTY + tried)
+    stay = OFFSETS.index(0)
+    ends = [*(np.flatnonzero(np.diff(path)) + 1).tolist(), rows]
+    runs = []
+    for first, end in zip([0, *ends], ends, strict=False):
+        state = int(path[first])
+        if state != stay and end - first >= FEWEST_FOUND:
+            staying = evidence[first:end, stay]
+            gain = float((evidence[first:end, state] - staying).sum())
+            run = _run(band, first, end, state, tried - gain)
+            if run.offset is None or run.likeness - run.own_likeness >= CLEARLY * likenesses.match:
+                runs.append(run)
+    return runs
+
+
+def _run(band: Values, first: int, end: int, state: int, log_chance: float) -> Run:
+    own_likeness = float(np.nanmean(band[first:end, OFFSETS.index(0)]))
+    if state == NOWHERE:
+        return Run(first, end - 1, None, own_likeness, own_likeness, log_chance)
+    likeness = float(np.nanmean(band[first:end, state]))
+    return Run(first, end - 1, OFFSETS[state], likeness, own_likeness, log_chance)
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Two rows whose captions fit each other's pictures; `log_chance`: as of a `Run`."""
+
+    first: int
+    second: int
+    log_chance: float
+
+
+def swaps_of(
+    captions: Vectors, pictures: Vectors, band: Values, likenesses: Likenesses, rows: Sequence[int]
+) -> list[Swap]:
+    """Pairs of `rows` whose captions have changed places; each row in at most one. Only rows whose
+    caption does not fit their own picture can be part of one.
+
+    Both captions have to fit the other picture so well that chance hardly makes such a pair; and
+    there have to be more of them than chance makes: see `_believable`."""
+    own_likeness = band[:, OFFSETS.index(0)]
+    doubtful = np.array(
+        [row for row in rows if likenesses.log_likelihoods(own_likeness[row]) < 0], np.int64
+    )
+    if len(doubtful) < 2 or not likenesses.can_tell:
+        return []
+    tail = _tail_of_chance(captions, pictures)
+    pairs = len(doubtful) * (len(doubtful) - 1) / 2
+    swaps: list[Swap] = []
+    for start in range(0, len(doubtful), 2048):
+        block = doubtful[start : start + 2048]
+        new_likeness = captions[block] @ pictures[doubtful].T
+        back = (captions[doubtful] @ pictures[block].T).T
+        rare = np.log(tail(new_likeness)) + np.log(tail(back))
+        limit = log(MOST_BY_CHANCE / pairs)
+        for a, b in zip(*np.nonzero(rare < limit), strict=True):
+            if block[a] < doubtful[b]:
+                chance = float(rare[a, b]) + log(pairs)
+                swaps.append(Swap(int(block[a]), int(doubtful[b]), chance))
+    disjoint_swaps, used = [], set[int]()
+    for swap in sorted(swaps, key=lambda each: each.log_chance):
+        if not {swap.first, swap.second} & used:
+            used |= {swap.first, swap.second}
+            disjoint_swaps.append(swap)
+    count = _believable([swap.log_chance for swap in disjoint_swaps], len(captions))
+    return sorted(disjoint_swaps[:count], key=lambda swap: swap.first)
+
+
+#: Swaps that chance may make, by its tail, of those that are looked at.
+MOST_BY_CHANCE = 3.0
+#: Chance makes so many more swaps than its tail says: similar pictures have similar captions.
+_SIMILAR = 3.0
+#: The share of the swaps that may be chance, and files with any that are, by row.
+_MOST_FALSE, _FALSE_FILES = 0.05, 1e-6
+
+
+def _believable(log_chances: Sequence[float], rows: int) -> int:
+    """How many of the swaps, the least likely by chance first, are hardly any by chance: chance
+    makes at most a share of them, and so many in one of a million rows."""
+    from scipy.stats import poisson
+
+    count = 0
+    for number, log_chance in enumerate(log_chances, start=1):
+        by_chance = _SIMILAR * exp(log_chance)
+        is_rare = poisson.sf(number - 1, by_chance) <= rows * _FALSE_FILES
+        if by_chance <= _MOST_FALSE * number and is_rare:
+            count = number
+    return count
+
+
+class _Tail:
+    """How often chance reaches a likeness: an exponential beyond the sample's last hundredth."""
+
+    def __init__(self, sample: Values) -> None:
+        self._sorted = np.sort(sample)
+        self._from = float(np.quantile(sample, 0.99))
+        beyond = sample[sample > self._from] - self._from
+        self._scale = max(float(beyond.mean()) if len(beyond) else 0.0, 1e-9)
+
+    def __call__(self, likeness: NDArray[np.floating]) -> Values:
+        below = 1 - np.searchsorted(self._sorted, likeness) / len(self._sorted)
+        return np.where(
+            likeness > self._from, 0.01 * np.exp(-(likeness - self._from) / self._scale), below
+        ).clip(1e-12, 1)
+
+
+def _tail_of_chance(captions: Vectors, pictures: Vectors, count: int = 400_000) -> _Tail:
+    """The tail of likenesses of captions and pictures of different rows, of a sample."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, len(captions), (2, count))
+    a, b = a[a != b], b[a != b]
+    return _Tail(np.einsum("rd,rd->r", captions[a], pictures[b]).astype(np.float64))

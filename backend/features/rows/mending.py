@@ -1,0 +1,148 @@
+"""Give pictures the captions that stand beside those of other rows; and what was found, stored."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from sqlalchemy.orm import Session
+
+from backend.features.rows.queries import CaptionState, count_moved, states_of
+from backend.features.rows.report import Change, Finding, RowsReport
+from backend.features.rows.search import Search, find_moved
+from backend.jobs.reports import count_of
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.version import VERSION
+from db.authors import moved_author
+from db.queries import hold_queries, run_queries, verdict_queries
+from db.queries.verdict_queries import AT_ONCE, NewVerdict
+from db.texts import is_blank
+
+KIND = "rows"
+#: Examples and ids that a report lists, findings that are stored, characters of a caption shown.
+_EXAMPLES, _STORED, _SHOWN = 10, 1000, 120
+#: A notice is given of findings with so many rows together, or this share of the pairs.
+FEWEST_TO_NOTICE, SHARE_TO_NOTICE = 20, 0.05
+
+
+def look(
+    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+) -> RowsReport:
+    """Find captions of other rows, and remember what was found."""
+    return _plan(store, engine, dataset_id, find_moved(store, engine, dataset_id, progress))
+
+
+def mend(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    curator: str,
+    progress: Progress = no_progress,
+) -> RowsReport:
+    """Find them, and give each picture its own caption, as corrections by a rule, in one step for
+    `curator` to undo. Pictures with a verdict keep theirs."""
+    search = find_moved(store, engine, dataset_id, progress)
+    report = _plan(store, engine, dataset_id, search)
+    author, batch, moved_count = moved_author(curator), uuid.uuid4().hex, 0
+    for start in range(0, len(search.moves), AT_ONCE):
+        part = search.moves[start : start + AT_ONCE].tolist()
+        states = store.read(states_of, sorted({pair for move in part for pair in move}))
+        with store.writing() as session:
+            claimed_ids = hold_queries.held_by_others(session, [to for to, _ in part], curator)
+            verdicts = [
+                _verdict(states[to], states[of])
+                for to, of in part
+                if to not in claimed_ids and _can_take(states.get(to), states.get(of))
+            ]
+            outcome = verdict_queries.add_all(session, verdicts, author=author, batch=batch)
+        moved_count += len(outcome.written)
+        progress(start + len(part), len(search.moves), "Moving captions")
+    return replace(report, moved=moved_count, is_dry_run=False)
+
+
+def _verdict(target: CaptionState, origin: CaptionState) -> NewVerdict:
+    note = f"the caption of {origin.external_id}"
+    return NewVerdict(target.pair_id, target.version, "correction", origin.own_text, note)
+
+
+def _can_take(target: CaptionState | None, origin: CaptionState | None) -> bool:
+    """Whether the picture has no verdict, and the caption is another one."""
+    if target is None or origin is None or target.decision is not None:
+        return False
+    return not is_blank(origin.own_text) and origin.own_text != target.own_text
+
+
+def _plan(store: Store, engine: Engine, dataset_id: int, search: Search) -> RowsReport:
+    """What is found, what of it can be moved, and the first examples; stored as a run."""
+    count, decided_count = 0, 0
+    decided_names: list[str] = []
+    examples: list[Change] = []
+    for start in range(0, len(search.moves), AT_ONCE):
+        part = search.moves[start : start + AT_ONCE].tolist()
+        states = store.read(states_of, sorted({pair for move in part for pair in move}))
+        for target, origin in ((states.get(to), states.get(of)) for to, of in part):
+            if target is not None and target.decision is not None:
+                decided_count += 1
+                if len(decided_names) < _EXAMPLES:
+                    decided_names.append(target.external_id)
+            elif target is not None and origin is not None and _can_take(target, origin):
+                count += 1
+                if len(examples) < _EXAMPLES:
+                    before, after = _excerpt(target.own_text), _excerpt(origin.own_text)
+                    examples.append(Change(target.external_id, before, after))
+    report = RowsReport(
+        dataset_id, search.pairs, search.compared, tuple(search.reasons), tuple(search.findings),
+        count, 0, decided_count, tuple(decided_names), search.open_rows, tuple(examples),
+    )  # fmt: skip
+    store.write(_remember, engine, report)
+    return report
+
+
+def _excerpt(caption: str) -> str:
+    return " ".join(caption[:_SHOWN].split())
+
+
+def _remember(session: Session, engine: Engine, report: RowsReport) -> None:
+    info = engine.scorer.info
+    run = run_queries.find_or_start(
+        session,
+        kind=KIND,
+        dataset_id=report.dataset_id,
+        scorer_kind=info.kind,
+        model=info.model,
+        revision=info.revision,
+        explorer="none",
+        code_version=VERSION,
+        parameters={
+            "pairs": report.pairs,
+            "moves": report.moves,
+            "rows": sum(finding.rows for finding in report.findings),
+            "number": len(report.findings),
+            "findings": [asdict(finding) for finding in report.findings[:_STORED]],
+        },
+    )
+    run_queries.finish_run(session, run.id)
+
+
+def sentences(store: Store, dataset_id: int) -> Sequence[str]:
+    """What the latest look found, in one sentence; none if little was found, or it is mended."""
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, KIND)
+        if run is None or not (rows := int(run.parameters["rows"])):
+            return ()
+        moves = int(run.parameters["moves"])
+        if moves and count_moved(session, dataset_id) >= moves:
+            return ()
+    findings = [Finding(**values) for values in run.parameters["findings"]]
+    if rows < min(FEWEST_TO_NOTICE, SHARE_TO_NOTICE * int(run.parameters["pairs"])):
+        return ()
+    largest = max(findings, key=lambda finding: finding.rows)
+    if largest.kind == "swapped":
+        text = f"{count_of(rows, 'row')} carry each other's captions, two and two."
+    else:
+        others = int(run.parameters["number"]) - 1
+        text = largest.what() + f" There are {count_of(others, 'more finding')}." * bool(others)
+    if largest.kind == "unordered":
+        return (text,)
+    return (f"{text} Move them back before you judge them one by one.",)

@@ -1,0 +1,68 @@
+"""`rows`: whose caption is it?"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from backend.jobs.notices import Notice
+from backend.operations.operation import Operation
+from backend.options import Options
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.features.rows.report import RowsReport
+    from backend.loaded_models import Engine
+    from backend.operations.context import Context
+    from backend.store import Store
+
+
+class RowsOptions(Options):
+    """Find captions that stand beside the picture of another row: files whose captions are shifted,
+    reversed or mixed up, and captions that have changed places. Opens no image; scoring runs it
+    too.
+
+    With --mend each picture gets its own caption back, as a correction by a rule, in one step that
+    can be undone; pictures with a verdict keep theirs, and the source is never modified.
+    """
+
+    mend: bool = False
+    """Move the captions to the pictures that they belong to."""
+    dry_run: bool = False
+    """With --mend: only show the first changes."""
+
+
+def run(
+    context: "Context", dataset_id: int, options: RowsOptions, progress: Progress
+) -> "RowsReport":
+    from backend.features.rows import mending
+
+    engine = context.engines.of_dataset(dataset_id)
+    if options.mend and not options.dry_run:
+        curator = context.reader or context.settings.author
+        return mending.mend(context.store, engine, dataset_id, curator, progress)
+    return mending.look(context.store, engine, dataset_id, progress)
+
+
+def _sentences(store: "Store", dataset_id: int) -> Sequence[str]:
+    from backend.features.rows import mending
+
+    return mending.sentences(store, dataset_id)
+
+
+def _look(store: "Store", engine: "Engine", dataset_id: int, progress: Progress) -> None:
+    from backend.features.rows import mending
+
+    mending.look(store, engine, dataset_id, progress)
+
+
+ROWS = Operation(
+    "rows",
+    "Comparing rows",
+    RowsOptions,
+    run,
+    is_private=True,
+    is_command=True,
+    activity="Looking for captions of other rows in",
+    button="Look for captions of other rows",
+    advice="The page Rows shows them, and moves them back.",
+)
+NOTICE = Notice(_sentences, "rows", _look)

@@ -1,0 +1,61 @@
+"""Rows: captions that stand beside the pictures of other rows, and moving them back."""
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from markupsafe import Markup
+from pydantic import TypeAdapter
+
+from backend.features.rows.report import RowsReport
+from backend.workspace import Workspace
+from traced_ui.jobs import start_by
+from traced_ui.login import seen_by
+from traced_ui.messages import QUIET
+from traced_ui.page_dataset import PageDataset
+from traced_ui.pages import AddedPage, Page
+from traced_ui.templates import renderer_of
+
+_render = renderer_of(Path(__file__).with_name("templates"))
+_REPORT = TypeAdapter(RowsReport)
+_FIGURES = tuple(RowsReport.__dataclass_fields__)
+#: Findings that the page lists.
+_LISTED = 50
+
+
+def build(workspace: Workspace, dataset: PageDataset) -> None:
+    """Build the page."""
+    findings = gr.HTML(elem_id="rows-findings", padding=False)
+    with gr.Row(elem_id="rows-decide", elem_classes="decision-row"):
+        look = gr.Button("Compare rows", variant="primary", elem_id="rows-look")
+        mend = gr.Button("Move captions back", interactive=False, elem_id="rows-mend")
+    status = gr.HTML(elem_id="rows-status")
+    is_mending = gr.State(value=True)
+
+    def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+        if dataset_id is None:
+            return "", gr.Button(interactive=False), gr.Button(interactive=False)
+        report = last_report(seen_by(workspace, request), dataset_id)
+        can_mend = report is not None and report.is_dry_run and report.moves > 0
+        return report_html(report), gr.Button(interactive=True), gr.Button(interactive=can_mend)
+
+    redraw = (draw, [dataset], [findings, look, mend])
+    start_by(look, status, workspace, dataset, "rows", redraw)
+    start_by(mend, status, workspace, dataset, "rows", redraw, mend=is_mending)
+    gr.on(None, *redraw, **QUIET)
+
+
+def last_report(workspace: Workspace, dataset_id: int) -> RowsReport | None:
+    """What the newest search reported, as the reader of the workspace may see it."""
+    last = workspace.jobs.last("rows", dataset_id)
+    result = last.result if last is not None and last.status == "done" else {}
+    if "findings" not in result:
+        return None
+    return _REPORT.validate_python({name: result[name] for name in _FIGURES})
+
+
+def report_html(report: RowsReport | None) -> Markup:
+    return _render("rows.html", report=report, most=_LISTED)
+
+
+PAGE = AddedPage(Page("rows", "Rows"), "Improve", build)

@@ -1,0 +1,74 @@
+"""Pairs in the order of their source, their captions, and what of them a rule may change."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from db.authors import MOVED
+from db.models import Pair
+from db.queries.statements import chunks, in_dataset
+
+_AT_ONCE = 1000
+
+
+def rows_of(session: Session, dataset_id: int) -> Iterator[tuple[int, str, int | None]]:
+    """(id, file, row) of each pair of the source, in import order. Streamed."""
+    query = (
+        select(Pair.id, Pair.source_file, Pair.source_row)
+        .where(in_dataset(dataset_id))
+        .order_by(Pair.id)
+        .execution_options(yield_per=10_000)
+    )
+    for row in session.execute(query):
+        yield row[0], row[1], row[2]
+
+
+def captions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
+    """The captions that these pairs have now: corrected or edited, or their own."""
+    caption = func.coalesce(Pair.corrected_caption, Pair.caption)
+    return {
+        pair_id: text
+        for part in chunks(pair_ids, _AT_ONCE)
+        for pair_id, text in session.execute(
+            select(Pair.id, caption).where(Pair.id.in_(part))
+        ).tuples()
+    }
+
+
+class CaptionState(NamedTuple):
+    """A pair's `caption` in its source, what it was edited to, and its verdict."""
+
+    pair_id: int
+    external_id: str
+    caption: str
+    corrected_caption: str | None
+    version: int
+    decision: str | None
+
+    @property
+    def own_text(self) -> str:
+        """Its caption, edited or not. A correction by somebody who saw it beside another picture
+        says what that one shows."""
+        return self.corrected_caption or self.caption if self.decision is None else self.caption
+
+
+def states_of(session: Session, pair_ids: Sequence[int]) -> dict[int, CaptionState]:
+    """The states of these pairs, by id."""
+    columns = (
+        Pair.id, Pair.external_id, Pair.caption, Pair.corrected_caption, Pair.verdict_version,
+        Pair.decision,
+    )  # fmt: skip
+    return {
+        row[0]: CaptionState(*row)
+        for part in chunks(pair_ids, _AT_ONCE)
+        for row in session.execute(select(*columns).where(Pair.id.in_(part)))
+    }
+
+
+def count_moved(session: Session, dataset_id: int) -> int:
+    """How many pairs have the caption of another row by a rule."""
+    by_rule = Pair.decided_by.startswith(MOVED, autoescape=True)
+    query = select(func.count()).where(in_dataset(dataset_id), by_rule)
+    return session.execute(query).scalar_one()

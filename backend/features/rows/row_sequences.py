@@ -1,0 +1,72 @@
+"""The rows of a dataset in the order of their source."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.features.rows.alignment import FEWEST_ROWS
+from backend.features.rows.queries import rows_of
+from backend.store import Store
+
+Indices = NDArray[np.int64]
+#: Instead of a row where there is none.
+NONE = -1
+
+
+@dataclass(frozen=True)
+class RowSequence:
+    """Rows of one file, or of all files that are too short to be looked at alone (`file` is "").
+
+    `pairs`: their ids; `numbers`: the rows as the source numbers them, ascending; -1 where it does
+    not. Both have the shape [rows]."""
+
+    file: str
+    pairs: Indices
+    numbers: Indices
+
+    def number(self, position: int) -> int:
+        """What the source calls this row; if it does not number them, which one it is, from 1."""
+        return int(self.numbers[position]) if self._is_numbered else position + 1
+
+    def partners(self, positions: Indices, offset: int) -> Indices:
+        """The rows `offset` rows further; `NONE` where there is none. Rows that were not imported
+        are counted as well."""
+        if not self._is_numbered:
+            targets = positions + offset
+            return np.where((targets >= 0) & (targets < len(self.pairs)), targets, NONE)
+        numbers = self.numbers[positions] + offset
+        targets = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        return np.where(self.numbers[targets] == numbers, targets, NONE)
+
+    @cached_property
+    def _is_numbered(self) -> bool:
+        """Whether each row has a number of its own, and few are missing."""
+        numbers = self.numbers
+        is_ascending = bool((np.diff(numbers) > 0).all()) and numbers[0] >= 0
+        return bool(self.file) and is_ascending and numbers[-1] - numbers[0] < 1.5 * len(numbers)
+
+
+def sequences_of(store: Store, dataset_id: int) -> Iterator[RowSequence]:
+    """The dataset's rows by file, each in its own order; short files together, in import order."""
+    code_of: dict[str, int] = {}
+    with store.reading(scanning=True) as session:
+        table = np.array(
+            [
+                (pair, code_of.setdefault(file, len(code_of)), NONE if row is None else row)
+                for pair, file, row in rows_of(session, dataset_id)
+            ],
+            np.int64,
+        ).reshape(-1, 3)
+    pairs, codes, numbers = table.T
+    counts = np.bincount(codes, minlength=len(code_of))
+    for file, code in code_of.items():
+        if counts[code] >= FEWEST_ROWS:
+            places = np.flatnonzero(codes == code)
+            places = places[np.lexsort((pairs[places], numbers[places]))]
+            yield RowSequence(file, pairs[places], numbers[places])
+    rest = np.flatnonzero(counts[codes] < FEWEST_ROWS)
+    if len(rest):
+        yield RowSequence("", pairs[rest], np.full(len(rest), NONE))

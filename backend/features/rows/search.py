@@ -1,0 +1,330 @@
+"""Look for captions that stand beside the pictures of other rows, by the vectors of scoring.
+
+Rows are compared in stretches of a file, so that memory depends on no file's length. No image is
+opened; each caption is encoded once by the scorer's text encoder.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine import memory
+from backend.engine.duplicate_groups import unit
+from backend.errors import NotScored, SettingsError
+from backend.features.rows import alignment
+from backend.features.rows.alignment import (
+    FARTHEST,
+    FEWEST_ROWS,
+    Likenesses,
+    Run,
+    Values,
+    Vectors,
+    band_of,
+    centre,
+    measure,
+)
+from backend.features.rows.permutations import order_of
+from backend.features.rows.queries import captions_of
+from backend.features.rows.report import Finding, Kind
+from backend.features.rows.row_sequences import NONE, Indices, RowSequence, sequences_of
+from backend.jobs.scoring.dataset_models import scored_by_this_model
+from backend.jobs.scoring.vectors import StoredVectors, stored_images
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from db.texts import is_blank
+
+#: Rows of a stretch; swaps are looked for within one.
+STRETCH = 20_000
+#: Captions that are encoded at once.
+_BATCH = 256
+#: Vectors that differ less than this from their mean (1 - its squared length) tell nothing.
+_LEAST_VARIATION = 0.02
+#: Captions fit no picture nearby if their mean likeness to their own is so many standard errors
+#: above 0, or fewer.
+_NO_FIT = 3.0
+#: The order is reversed if captions fit the mirrored rows by so many standard errors, and by this
+#: share of the spread of chance.
+_REVERSED_ERRORS, _REVERSED_SHARE = 8.0, 0.5
+#: Rows that are compared for it.
+_SAMPLE = 2000
+#: The ends of a stretch without order are uncertain by so many rows.
+_EDGE = 5
+
+
+@dataclass
+class Search:
+    """`findings`: in the order of the files; `moves`: [captions, 2], the pair whose picture a
+    caption belongs to, and the pair that has it; `open_rows`: pairs of a finding that no caption
+    was found for."""
+
+    pairs: int = 0
+    compared: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    moves: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    open_rows: int = 0
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Rows of a file that have a caption and a picture's vector. `positions`: of them in their
+    sequence; both vectors centred, [rows, d]; `problem`: why they tell nothing."""
+
+    positions: Indices
+    captions: Vectors
+    pictures: Vectors
+    problem: str = ""
+
+    @property
+    def own_likeness(self) -> Values:
+        """Likeness of each caption to its own picture."""
+        return np.einsum("rd,rd->r", self.captions, self.pictures).astype(np.float64)
+
+
+def find_moved(
+    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+) -> Search:
+    """Raises NotScored if the dataset is not scored by this session's model, SettingsError if its
+    scorer has no vectors."""
+    run = scored_by_this_model(store, engine, dataset_id)
+    if engine.scorer.info.compares_pairs:
+        raise SettingsError(
+            "LEMoN compares pairs with each other; rows are compared by the vectors of clip, "
+            "siglip, blip-itc or blip-itm. Score the dataset with one of them."
+        )
+    vectors = stored_images(store, engine, run).open()
+    if not len(vectors.pairs):
+        raise NotScored("No picture of this dataset has a vector yet. Score it first.")
+    search = Search()
+    sequences = list(sequences_of(store, dataset_id))
+    total = sum(len(sequence.pairs) for sequence in sequences)
+    moves: list[NDArray[np.int64]] = []
+    for sequence in sequences:
+        look = _SequenceSearch(store, engine, vectors, sequence, search)
+        moves.append(look.run(partial(_report, progress, search, total)))
+        search.pairs += len(sequence.pairs)
+    search.moves = np.concatenate([search.moves, *moves])
+    return search
+
+
+def _report(progress: Progress, search: Search, total: int, done: int) -> None:
+    progress(min(search.pairs + done, total), total, "Comparing rows")
+
+
+class _SequenceSearch:
+    """Looks at one sequence; findings are added to `search`."""
+
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        vectors: StoredVectors,
+        sequence: RowSequence,
+        search: Search,
+    ) -> None:
+        self.store, self.engine, self.vectors = store, engine, vectors
+        self.sequence, self.search = sequence, search
+        #: Of each row: whether its caption fits its own picture; whose picture its caption
+        #: belongs to.
+        self._fits = np.zeros(len(sequence.pairs), np.bool_)
+        self._target = np.full(len(sequence.pairs), NONE)
+        self._in_finding = np.zeros(len(sequence.pairs), np.bool_)
+
+    def run(self, report: "partial[None]") -> NDArray[np.int64]:
+        """Returns the moves, as `Search` has them."""
+        places = np.flatnonzero(self.vectors.has(self.sequence.pairs))
+        file = self.sequence.file or "The files with few rows"
+        if len(places) < FEWEST_ROWS:
+            if len(self.sequence.pairs):
+                self.search.reasons.append(
+                    f"{file}: {len(places):,} of {len(self.sequence.pairs):,} rows have a picture "
+                    f"with a vector; it takes {FEWEST_ROWS}."
+                )
+            return np.zeros((0, 2), np.int64)
+        runs: list[Finding] = []
+        problems: dict[str, None] = {}
+        for part in np.array_split(places, -(-len(places) // STRETCH)):
+            stretch = self._read(part)
+            self.search.compared += len(stretch.positions)
+            if len(stretch.positions) < FEWEST_ROWS:
+                problems[f"fewer than {FEWEST_ROWS} rows have a caption and a vector"] = None
+            elif stretch.problem:
+                problems[stretch.problem] = None
+            else:
+                runs += self._look_at(stretch, problems)
+            memory.release()
+            report(int(part[-1]) + 1)
+        self.search.reasons += [f"{file}: {problem}." for problem in problems]
+        self.search.findings += _join(runs)
+        return self._moves()
+
+    def _read(self, places: Indices) -> _Stretch:
+        pairs = self.sequence.pairs[places]
+        captions = self.store.read(captions_of, pairs.tolist())
+        has_caption = np.array([not is_blank(captions.get(pair, "")) for pair in pairs.tolist()])
+        places, pairs = places[has_caption], pairs[has_caption]
+        if not len(places):
+            return _Stretch(places, np.zeros((0, 1), np.float32), np.zeros((0, 1), np.float32))
+        parts = [captions[pair] for pair in pairs.tolist()]
+        texts = np.concatenate(
+            [self._encode(parts[start : start + _BATCH]) for start in range(0, len(parts), _BATCH)]
+        )
+        pictures = unit(self.vectors.of(pairs))
+        problem = ""
+        for what, values in (("captions", texts), ("pictures", pictures)):
+            if 1 - float((values.mean(0) ** 2).sum()) < _LEAST_VARIATION:
+                problem = f"its {what} are so alike that rows cannot be told apart"
+        return _Stretch(places, centre(texts), centre(pictures), problem)
+
+    def _encode(self, captions: list[str]) -> Vectors:
+        with self.engine.lock:
+            return unit(self.engine.scorer.text_embeddings(captions))
+
+    def _look_at(self, stretch: _Stretch, problems: dict[str, None]) -> Iterator[Finding]:
+        band = band_of(stretch.captions, stretch.pictures)
+        likenesses = measure(band)
+        own_likeness = stretch.own_likeness
+        if not likenesses.can_tell:
+            if (finding := self._find_reversed(stretch, likenesses)) is not None:
+                yield finding
+            elif (
+                float(own_likeness.mean()) / (likenesses.chance / np.sqrt(len(own_likeness)))
+                < _NO_FIT
+            ):
+                whole = Run(
+                    0,
+                    len(own_likeness) - 1,
+                    None,
+                    float(own_likeness.mean()),
+                    float(own_likeness.mean()),
+                    0.0,
+                )
+                yield self._finding("unordered", stretch, whole)
+            else:
+                problems["captions fit their pictures too little to compare rows"] = None
+            return
+        self._fits[stretch.positions] = likenesses.log_likelihoods(own_likeness) >= 0
+        runs = alignment.runs_of(band, likenesses)
+        for run in runs:
+            yield self._of_run(stretch, run, likenesses)
+        moved = {row for run in runs for row in range(run.first, run.last + 1)}
+        rest = [row for row in range(len(own_likeness)) if row not in moved]
+        for swap in alignment.swaps_of(stretch.captions, stretch.pictures, band, likenesses, rest):
+            yield self._of_swap(stretch, swap)
+
+    def _of_run(self, stretch: _Stretch, run: Run, likenesses: Likenesses) -> Finding:
+        if run.offset is not None:
+            finding = self._finding("shifted", stretch, run)
+            first, last = stretch.positions[run.first], stretch.positions[run.last]
+            positions = np.arange(first, last + 1)
+            self._target[positions] = self.sequence.partners(positions, run.offset)
+            return finding
+        first, last = max(0, run.first - _EDGE), min(len(stretch.positions) - 1, run.last + _EDGE)
+        order = order_of(stretch.captions, stretch.pictures, first, last, likenesses)
+        if not order:
+            return self._finding("unordered", stretch, run)
+        rows, targets = np.array(list(order)), np.array(list(order.values()))
+        self._target[stretch.positions[rows]] = stretch.positions[targets]
+        new_likeness = np.einsum("rd,rd->r", stretch.captions[rows], stretch.pictures[targets])
+        first, last = min(rows.min(), targets.min()), max(rows.max(), targets.max())
+        permuted = replace(
+            run, first=int(first), last=int(last), likeness=float(new_likeness.mean())
+        )
+        return self._finding("permuted", stretch, permuted)
+
+    def _of_swap(self, stretch: _Stretch, swap: alignment.Swap) -> Finding:
+        rows = np.array([swap.first, swap.second])
+        positions = stretch.positions[rows]
+        self._target[positions] = positions[::-1]
+        self._in_finding[positions] = True
+        new_likeness = np.einsum("rd,rd->r", stretch.captions[rows], stretch.pictures[rows[::-1]])
+        first, second = (self.sequence.number(position) for position in positions.tolist())
+        return Finding(
+            "swapped", self.sequence.file, first, second, 2, None, float(new_likeness.mean()),
+            float(stretch.own_likeness[rows].mean()), float(np.exp(min(0.0, swap.log_chance))),
+        )  # fmt: skip
+
+    def _finding(self, kind: Kind, stretch: _Stretch, run: Run) -> Finding:
+        first, last = int(stretch.positions[run.first]), int(stretch.positions[run.last])
+        if kind != "unordered":
+            self._in_finding[first : last + 1] = True
+        return Finding(
+            kind, self.sequence.file, self.sequence.number(first), self.sequence.number(last),
+            last - first + 1, run.offset, run.likeness, run.own_likeness, run.chance,
+        )  # fmt: skip
+
+    def _find_reversed(self, stretch: _Stretch, likenesses: Likenesses) -> Finding | None:
+        """Whether the whole sequence has its captions from the last row to the first."""
+        pairs = self.sequence.pairs
+        count = len(pairs)
+        sample = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
+        sample = sample[
+            self.vectors.has(pairs[sample]) & self.vectors.has(pairs[count - 1 - sample])
+        ]
+        captions = self.store.read(captions_of, pairs[sample].tolist())
+        sample = sample[[not is_blank(captions.get(pair, "")) for pair in pairs[sample].tolist()]]
+        if len(sample) < FEWEST_ROWS:
+            return None
+        parts = [captions[pair] for pair in pairs[sample].tolist()]
+        texts = [self._encode(parts[start : start + _BATCH])
+                 for start in range(0, len(parts), _BATCH)]  # fmt: skip
+        mirrored = centre(unit(self.vectors.of(pairs[count - 1 - sample])))
+        new_likeness = np.einsum("rd,rd->r", centre(np.concatenate(texts)), mirrored)
+        mean, own_likeness = float(new_likeness.mean()), float(stretch.own_likeness.mean())
+        errors = (mean - max(own_likeness, 0.0)) / (likenesses.chance / np.sqrt(len(sample)))
+        if errors < _REVERSED_ERRORS or mean < _REVERSED_SHARE * likenesses.chance:
+            return None
+        self._target[:] = np.arange(count)[::-1]
+        self._in_finding[:] = True
+        first, last = self.sequence.number(0), self.sequence.number(count - 1)
+        return Finding(
+            "reversed", self.sequence.file, first, last, count, None, mean, own_likeness,
+            float(np.exp(-0.5 * errors**2)),
+        )  # fmt: skip
+
+    def _moves(self) -> NDArray[np.int64]:
+        """Each caption of a finding with the picture it belongs to. A picture outside of it whose
+        own caption fits keeps that."""
+        rows = np.flatnonzero(self._target != NONE)
+        targets = self._target[rows]
+        rows = rows[(targets != rows) & (self._in_finding[targets] | ~self._fits[targets])]
+        targets, first_places = np.unique(self._target[rows], return_index=True)
+        rows = rows[first_places]
+        has_own = np.zeros(len(self._fits), np.bool_)
+        has_own[targets] = True
+        self.search.open_rows += int((self._in_finding & ~has_own).sum())
+        return np.stack([self.sequence.pairs[targets], self.sequence.pairs[rows]], axis=1)
+
+
+def _join(findings: list[Finding]) -> Iterator[Finding]:
+    """The same with those of one kind joined that go on from one stretch to the next."""
+    before: Finding | None = None
+    for finding in findings:
+        if before is not None and _goes_on(before, finding):
+            before = _sum_of(before, finding)
+            continue
+        if before is not None:
+            yield before
+        before = finding
+    if before is not None:
+        yield before
+
+
+def _goes_on(before: Finding, finding: Finding) -> bool:
+    is_alike = (before.kind, before.offset) == (finding.kind, finding.offset)
+    is_near = 0 < finding.first - before.last <= FARTHEST
+    return is_alike and is_near and finding.kind in ("shifted", "unordered")
+
+
+def _sum_of(before: Finding, finding: Finding) -> Finding:
+    rows = before.rows + finding.rows
+    share = before.rows / rows
+    return replace(
+        before, last=finding.last, rows=rows, chance=min(before.chance, finding.chance),
+        likeness=share * before.likeness + (1 - share) * finding.likeness,
+        own_likeness=share * before.own_likeness + (1 - share) * finding.own_likeness,
+    )  # fmt: skip

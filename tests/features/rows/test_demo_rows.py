@@ -1,0 +1,53 @@
+"""The demo as it is, and with its captions one row off; from the command line."""
+
+import json
+import shutil
+from pathlib import Path
+
+from backend.bundled import DEMO
+from backend.workspace import Workspace
+from tests.cli.invoking import invoked
+
+#: Fewer pairs tell less, more take longer to score.
+PAIRS = 60
+
+
+def test_nothing_is_found_in_the_demo(scored_demo: Workspace) -> None:
+    """Half of its captions are wrong, and all stand in their own rows."""
+    dataset_id = scored_demo.prepare(str(DEMO))
+    report = scored_demo.jobs.run("rows", dataset_id)
+    assert report.findings == ()
+    assert report.reasons == ()
+    assert report.compared == report.pairs == 600
+
+
+def test_captions_one_row_off_are_said_and_moved_back(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (DEMO / "metadata.jsonl").open(encoding="utf-8")]
+    truths = [json.loads(line) for line in (DEMO / "truth.jsonl").open(encoding="utf-8")]
+    captions = [truth["original"] for truth in truths[:PAIRS]]
+    folder = tmp_path / "pairs"
+    (folder / "images").mkdir(parents=True)
+    lines = []
+    for row, caption in zip(rows[:PAIRS], captions[-1:] + captions[:-1], strict=True):
+        shutil.copy(DEMO / row["file_name"], folder / "images")
+        lines.append(json.dumps({**row, "caption": caption}) + "\n")
+    (folder / "metadata.jsonl").write_text("".join(lines), encoding="utf-8")
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+
+    def run(*words: str) -> dict[str, object]:
+        status, out, err = invoked(environment, *words, "--json")
+        assert status == 0, err
+        report: dict[str, object] = json.loads(out)
+        return report
+
+    scored = run("score", str(folder), "--no-suggestions")
+    assert len(scored["notices"]) == 1  # type: ignore[arg-type]
+    assert len(run("lint", "pairs")["notices"]) == 1  # type: ignore[arg-type]
+    assert len(run("progress", "pairs")["notices"]) == 1  # type: ignore[arg-type]
+    planned = run("rows", "pairs", "--mend", "--dry-run")
+    assert (planned["moves"], planned["moved"]) == (PAIRS - 1, 0)
+    assert run("rows", "pairs", "--mend")["moved"] == PAIRS - 1
+    assert run("progress", "pairs")["notices"] == []
+    run("export", "pairs", str(tmp_path / "out"), "--format", "csv")
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "caption of another row" in card

@@ -1,0 +1,86 @@
+"""What is found is said in Review, Progress, `lint` and `check`, beside the errors left."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.errors import NOTICED
+from backend.features.rows.mending import look, mend
+from backend.jobs import lint_captions, notices
+from backend.operations.check import CheckReport
+from backend.progress import no_progress
+from backend.review.charts import progress_of
+from backend.store import Store
+from tests.features.rows.pairs import DrawnPairs, store_pairs
+from traced_ui.progress import cards_html, expected_html
+
+
+@pytest.fixture
+def store(sqlite_store: Any) -> Store:
+    return Store(sqlite_store)
+
+
+@pytest.fixture
+def shifted(store: Store, tmp_path: Path) -> tuple[Any, int]:
+    drawn = DrawnPairs(100)
+    drawn.move(np.roll(range(100), 1).tolist())
+    engine, dataset_id, _ = store_pairs(store, tmp_path, drawn)
+    return engine, dataset_id
+
+
+def test_everything_that_speaks_of_the_dataset_says_it(
+    store: Store, shifted: tuple[Any, int]
+) -> None:
+    engine, dataset_id = shifted
+    assert lint_captions.lint(store, dataset_id, None).notices == ()
+    notices.look_after_scoring(store, engine, dataset_id, no_progress)
+    (notice,) = notices.notices_of(store, dataset_id)
+    assert notice.page == "rows"
+    assert lint_captions.lint(store, dataset_id, None).notices == (notice.text,)
+    view = progress_of(store, dataset_id)
+    assert view.notices == (notice,)
+    for html in (cards_html(view), expected_html(view)):
+        assert 'data-page="rows"' in html
+    mend(store, engine, dataset_id, "Ada")
+    assert progress_of(store, dataset_id).notices == ()
+
+
+def test_what_cannot_be_compared_is_no_failure_of_scoring(
+    store: Store, shifted: tuple[Any, int]
+) -> None:
+    engine, dataset_id = shifted
+    engine.scorer.info.compares_pairs = True
+    notices.look_after_scoring(store, engine, dataset_id, no_progress)
+    assert notices.notices_of(store, dataset_id) == ()
+
+
+def test_a_look_that_is_repeated_is_one_run(store: Store, shifted: tuple[Any, int]) -> None:
+    engine, dataset_id = shifted
+    assert look(store, engine, dataset_id) == look(store, engine, dataset_id)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "heeds", "status"),
+    [("passed", False, 0), ("passed", True, NOTICED), ("failed", True, 1), ("undecided", True, 4)],
+)
+def test_check_fails_by_a_notice_if_it_is_to(outcome: Any, heeds: bool, status: int) -> None:
+    report = CheckReport(
+        outcome,
+        "a",
+        None,
+        10,
+        1,
+        0.95,
+        5,
+        0,
+        0.0,
+        0,
+        1,
+        0,
+        notices=("Rows are off.",),
+        heeds_notices=heeds,
+    )
+    assert report.exit_status == status
+    assert ("<failure" in report.as_junit()) == (status in (1, NOTICED))

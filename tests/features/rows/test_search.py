@@ -1,0 +1,208 @@
+"""Captions of other rows are found, and where none is, none is."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.errors import NotScored, SettingsError
+from backend.features.rows import search as searching
+from backend.features.rows.report import Finding
+from backend.features.rows.search import Search, find_moved
+from backend.store import Store
+from tests.db.building import add_dataset, start_run
+from tests.features.rows.pairs import WIDTH, DrawnPairs, store_pairs
+from tests.fixtures.sizes import Sizes
+
+ROWS = 300
+ALL = list(range(ROWS))
+
+
+@pytest.fixture
+def store(sqlite_store: Any) -> Store:
+    return Store(sqlite_store)
+
+
+def found_in(store: Store, folder: Path, drawn: DrawnPairs, **options: Any) -> Search:
+    engine, dataset_id, _ = store_pairs(store, folder, drawn, **options)
+    return find_moved(store, engine, dataset_id)
+
+
+def kinds(search: Search) -> list[str]:
+    return [finding.kind for finding in search.findings]
+
+
+def only(search: Search) -> Finding:
+    (finding,) = search.findings
+    return finding
+
+
+def shifted(first: int, last: int, by: int) -> list[int]:
+    """All rows; those from `first` to `last` get the caption `by` rows before, in a ring."""
+    return [*ALL[:first], *np.roll(ALL[first:last], by).tolist(), *ALL[last:]]
+
+
+@pytest.mark.parametrize("share", [0, 0.2, 0.5])
+def test_right_rows_are_no_finding(store: Store, tmp_path: Path, share: float) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.make_wrong(drawn.rng.choice(ROWS, int(share * ROWS), replace=False).tolist())
+    search = found_in(store, tmp_path, drawn)
+    assert (search.findings, search.reasons, len(search.moves)) == ([], [], 0)
+    assert search.compared == ROWS
+
+
+@pytest.mark.parametrize(("by", "share"), [(1, 0.0), (1, 0.5), (-1, 0.2), (37, 0.0)])
+def test_a_shifted_file_is_one_finding(store: Store, tmp_path: Path, by: int, share: float) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.make_wrong(drawn.rng.choice(ROWS, int(share * ROWS), replace=False).tolist())
+    drawn.move(shifted(0, ROWS, by))
+    search = found_in(store, tmp_path, drawn)
+    (finding,) = [each for each in search.findings if each.kind == "shifted"]
+    assert (finding.offset, finding.file) == (-by, "a.csv")
+    assert finding.rows >= ROWS - abs(by) - 2
+    assert finding.likeness > finding.own_likeness
+    assert finding.chance < 1e-6
+
+
+def test_a_shifted_block_is_found_to_the_row(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.move(shifted(80, 140, 1))
+    search = found_in(store, tmp_path, drawn)
+    finding = only(search)
+    assert abs(finding.first - 81) <= 2
+    assert abs(finding.last - 140) <= 2
+    assert len(search.moves) == 59
+    assert (search.moves[:, 1] - search.moves[:, 0] == 1).all()
+
+
+def test_swaps_are_found_and_each_moved(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    order = [*ALL]
+    order[10], order[200] = 200, 10
+    drawn.move(order)
+    search = found_in(store, tmp_path, drawn)
+    finding = only(search)
+    assert (finding.kind, finding.first, finding.last) == ("swapped", 11, 201)
+    assert len(search.moves) == 2
+
+
+def test_a_reversed_file_is_one_finding(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.move(ALL[::-1])
+    search = found_in(store, tmp_path, drawn)
+    assert kinds(search) == ["reversed"]
+    assert len(search.moves) == ROWS
+
+
+def test_a_shuffled_file_is_in_no_order_and_nothing_moves(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.move(drawn.rng.permutation(ROWS).tolist())
+    search = found_in(store, tmp_path, drawn)
+    assert kinds(search) == ["unordered"]
+    assert not len(search.moves)
+
+
+def test_a_block_in_another_order_is_put_in_order(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    order = np.array(ALL)
+    order[100:160] = drawn.rng.permutation(order[100:160])
+    drawn.move(order.tolist())
+    engine, dataset_id, ids = store_pairs(store, tmp_path, drawn)
+    search = find_moved(store, engine, dataset_id)
+    assert kinds(search) == ["permuted"]
+    moves = {ids.index(of): ids.index(to) for to, of in search.moves.tolist()}
+    right = sum(order[of] == to for of, to in moves.items())
+    assert right >= 0.9 * len(moves)
+    assert right >= 30
+
+
+def test_wrong_captions_in_a_row_are_not_put_in_order(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.make_wrong(ALL[100:160])
+    search = found_in(store, tmp_path, drawn)
+    assert set(kinds(search)) <= {"unordered"}
+    assert not len(search.moves)
+
+
+def test_one_caption_for_all_tells_nothing(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.captions = ["caption 0"] * ROWS
+    search = found_in(store, tmp_path, drawn)
+    assert (search.findings, len(search.reasons)) == ([], 1)
+
+
+def test_pictures_of_one_scene_tell_nothing(store: Store, tmp_path: Path) -> None:
+    scene = np.ones((1, WIDTH)) + 0.02 * np.random.default_rng(3).normal(size=(ROWS, WIDTH))
+    search = found_in(store, tmp_path, DrawnPairs(ROWS, pictures=scene))
+    assert (search.findings, len(search.reasons)) == ([], 1)
+
+
+def test_similar_neighbours_are_no_shift(store: Store, tmp_path: Path) -> None:
+    """Frames of a film: each picture is nearly the one before."""
+    frames = np.repeat(np.random.default_rng(4).normal(size=(ROWS // 10, WIDTH)), 10, axis=0)
+    frames += 0.2 * np.random.default_rng(5).normal(size=frames.shape)
+    assert found_in(store, tmp_path, DrawnPairs(ROWS, pictures=frames)).findings == []
+
+
+def test_few_rows_are_not_compared(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(49)
+    drawn.move([48, *range(48)])
+    search = found_in(store, tmp_path, drawn)
+    assert (search.findings, len(search.reasons), search.compared) == ([], 1, 0)
+
+
+def test_rows_without_a_vector_or_a_caption_are_passed_over(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.move(shifted(0, ROWS, 1))
+    drawn.captions[30] = ""
+    search = found_in(store, tmp_path, drawn, without=range(100, 110))
+    assert {finding.kind for finding in search.findings} == {"shifted"}
+    assert search.compared == ROWS - 11
+    # A row without a vector gets its caption back as well.
+    assert len(search.moves) >= ROWS - 4
+
+
+def test_several_captions_of_a_picture_shifted_by_one(store: Store, tmp_path: Path) -> None:
+    pictures = np.repeat(np.random.default_rng(6).normal(size=(ROWS // 5, WIDTH)), 5, axis=0)
+    drawn = DrawnPairs(ROWS, pictures=pictures)
+    engine, dataset_id, _ = store_pairs(store, tmp_path, drawn)
+    assert find_moved(store, engine, dataset_id).findings == []
+
+
+@pytest.mark.parametrize("by", [1, 5])
+def test_five_captions_a_picture_may_be_off(store: Store, tmp_path: Path, by: int) -> None:
+    pictures = np.repeat(np.random.default_rng(6).normal(size=(ROWS // 5, WIDTH)), 5, axis=0)
+    drawn = DrawnPairs(ROWS, pictures=pictures)
+    drawn.move(shifted(0, ROWS, by))
+    assert "shifted" in kinds(found_in(store, tmp_path, drawn))
+
+
+def test_stretches_are_joined(store: Store, tmp_path: Path, sizes: Sizes) -> None:
+    sizes(STRETCH=100)
+    drawn = DrawnPairs(ROWS)
+    drawn.move(shifted(0, ROWS, 1))
+    finding = only(found_in(store, tmp_path, drawn))
+    assert finding.rows >= ROWS - 4
+    assert searching.STRETCH == 100
+
+
+def test_short_files_are_compared_together(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.move(shifted(0, ROWS, 1))
+    finding = only(found_in(store, tmp_path, drawn, file=""))
+    assert finding.kind == "shifted"
+
+
+def test_what_has_no_vectors_says_so(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(60)
+    engine, _, _ = store_pairs(store, tmp_path, drawn)
+    dataset_id, _ = add_dataset(store.opened, 60, "other")
+    with pytest.raises(NotScored):
+        find_moved(store, engine, dataset_id)
+    start_run(store.opened, dataset_id)
+    with pytest.raises(SettingsError):
+        find_moved(store, engine, dataset_id)
+    engine.scorer.info.compares_pairs = True
+    with pytest.raises(SettingsError):
+        find_moved(store, engine, dataset_id)
