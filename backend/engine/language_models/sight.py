@@ -171,7 +171,8 @@ def in_words(looks: Sequence[Look]) -> str:
 
 def check_descriptions(model: ChatModel, questions: Sequence[Question], where: str) -> None:
     """Ask each of these questions about two unlike pictures, until the answers differ. Raises
-    PictureUnseen if they never do. Those answers are not kept: the server may be repaired."""
+    PictureUnseen if they never do, and are not empty. Those answers are not kept: the server may be
+    repaired."""
     questions_sent: list[Question] = []
     answer = ""
     for question in _descriptions(questions):
@@ -180,9 +181,11 @@ def check_descriptions(model: ChatModel, questions: Sequence[Question], where: s
         texts = [" ".join(model.ask(each).text.split()) for each in pair]
         if len(set(texts)) > 1:
             return
-        answer = texts[0]
+        answer = texts[0] or answer
     for question in questions_sent:
         model.kept.forget(question)
+    if not answer:  # nothing readable: the run itself says so
+        return
     raise PictureUnseen(
         f"{where} does not see the pictures: asked the same about a red and about a blue square, "
         f"it answers the same: '{answer[:120]}'. The server, or what lies before it, drops the "

@@ -166,3 +166,10 @@ def test_a_server_that_describes_two_pictures_alike_is_refused_and_asked_again_l
         assert len(served.requests) == 4, "no answer of the refused server was kept"
         check_descriptions(endpoint, [QUESTION], endpoint.where)
         assert len(served.requests) == 4, "answers of one that sees are"
+
+
+def test_answers_without_a_text_do_not_tell(tmp_path: Any) -> None:
+    with chat_server(lambda body: (200, "<think>The user wants")) as served:
+        endpoint = ChatEndpoint(served.url, "m", cache=tmp_path)
+        check_descriptions(endpoint, [QUESTION], endpoint.where)
+        assert len(served.requests) == 4
