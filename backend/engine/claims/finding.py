@@ -1,4 +1,4 @@
-"""The claims of a caption, by its form: a list of tags, or prose."""
+"""The claims of a caption, by its form: a list of tags, prose, or both beside each other."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from backend.engine.claims.claim import Claim, whole
 from backend.engine.claims.division import Division
 from backend.engine.claims.pronouns import with_subjects
 from backend.engine.claims.sentences import Fits, sentences_of
-from backend.engine.claims.tags import is_tag_list, tags_of
+from backend.engine.claims.tags import is_tag_list, list_beside_prose, tags_of
 from backend.engine.constants.part import ConstantPart, blank_out
 
 #: Between the line breaks that `blank_out` writes; a break of the caption's own is one.
@@ -40,7 +40,10 @@ def find_claims(
     text = blank_out(caption, constants) if constants else caption
     if division == "whole":
         return whole(caption) if text is caption else tuple(_pieces(text))
-    if division == "tags" or (division == "auto" and is_tag_list(text)):
+    place = list_beside_prose(text) if division == "auto" else None
+    if place is not None:
+        claims = _prose_and_tags(text, *place, fits)
+    elif division == "tags" or (division == "auto" and is_tag_list(text)):
         claims = list(tags_of(text))
     else:
         claims = list(with_subjects(sentences_of(text, fits), text))
@@ -49,6 +52,15 @@ def find_claims(
     if len(claims) == 1 and text is caption and _covers(claims[0], caption):
         return whole(caption)
     return tuple(_with_repetitions(claims, caption))
+
+
+def _prose_and_tags(text: str, start: int, end: int, fits: Fits | None) -> list[Claim]:
+    """The sentences around the list of tags that stands from `start` to `end`, and each tag. Each
+    part is read with line breaks in place of the other, so that all places are the caption's."""
+    prose = text[:start] + "\n" * (end - start) + text[end:]
+    tags = "\n" * start + text[start:end] + "\n" * (len(text) - end)
+    claims = [*with_subjects(sentences_of(prose, fits), prose), *tags_of(tags)]
+    return sorted(claims, key=lambda claim: claim.start)
 
 
 def _pieces(text: str) -> Iterator[Claim]:

@@ -3,7 +3,8 @@ r"""Lists of tags, as they are written for training image generators.
     1girl, long_hair, (blue eyes:1.2), saber \(fate\), <lora:style:0.8>
 
 Pieces between commas or line breaks, each of a few words, without sentences. Brackets and weights
-say how strongly a tag counts and belong to no claim; `<lora:…>` and BREAK are instructions.
+say how strongly a tag counts and belong to no claim; `<lora:…>` and BREAK are instructions. A list
+may stand behind sentences or before them: "A girl waits for a bus. 1girl, long_hair, rain, street".
 """
 
 import re
@@ -20,6 +21,8 @@ _CLOSING = re.compile(r"(?:\s|(?<!\\)[)\]}]|:\d*\.?\d+(?=\s*[)\]}]))+$")
 #: A sentence that ends within a piece, or with it.
 _ENDS_WITHIN = re.compile(r"[.!?][\"'”’)]*\s+\S|[。！？]")
 _ENDS_WITH_IT = re.compile(r"\w[.!?][\"'”’)]*$")
+#: Behind the last sentence before a list, or the last tag before a sentence.
+_PROSE_END = re.compile(r"[.!?][\"'”’)]*\s+|[。！？]\s*|\s*\n+")
 _ARTICLES = re.compile(r"\b(?:a|an|the|is|are|was|were)\b", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s*(?:and|or|but|while|which|who|as)\b", re.IGNORECASE)
 
@@ -48,6 +51,40 @@ def is_tag_list(text: str) -> bool:
     short = sum(length <= _FEW_WORDS for length in lengths)
     with_article = sum(bool(_ARTICLES.search(tag)) for tag in tags)
     return short >= _SHORT_SHARE * len(tags) and with_article <= _ARTICLE_SHARE * len(tags)
+
+
+def list_beside_prose(text: str) -> tuple[int, int] | None:
+    """From where to where a list of tags stands behind the sentences of a caption, or before them;
+    None if there is none. Tags begin with a small letter or a number, and end without a full stop:
+    "He sells apples, pears, plums, figs." is a sentence.
+
+    >>> text = "A girl waits. 1girl, long_hair, rain, street"
+    >>> text[slice(*list_beside_prose(text))]
+    '1girl, long_hair, rain, street'
+    >>> list_beside_prose("A man is here. He sells apples, pears, plums, figs.")
+    """
+    for end in _PROSE_END.finditer(text):
+        head, tail = text[: end.start()], text[end.end() :]
+        if _may_be_list(tail) and _is_prose(text[: end.end()]) and is_tag_list(tail):
+            return end.end(), len(text)
+        if _may_be_list(head) and _is_prose(tail) and is_tag_list(head):
+            return 0, end.start()
+    return None
+
+
+def _may_be_list(text: str) -> bool:
+    """Whether it neither begins nor ends as a sentence does, and has enough separators."""
+    first = text.lstrip(" \n([{")[:1]
+    if not first or first.isupper() or _ENDS_WITH_IT.search(text.rstrip()):
+        return False
+    return len(_SEPARATOR.findall(text)) >= FEWEST - 1
+
+
+def _is_prose(text: str) -> bool:
+    """Whether it begins as a sentence does, and ends as one or is long enough for one."""
+    plain = text.strip()
+    is_long = len(plain.split()) > _FEW_WORDS and bool(_ARTICLES.search(plain))
+    return plain[:1].isupper() and (is_long or bool(_ENDS_WITH_IT.search(plain)))
 
 
 def can_replace(tag: str, text: str) -> bool:
@@ -87,6 +124,8 @@ def piece_around(text: str, claim: Claim) -> tuple[int, int, int]:
         (piece for piece in _pieces(text) if piece[0] <= claim.start and claim.end <= piece[1]),
         (claim.start, claim.end, claim.end),
     )
+    for sentence in _PROSE_END.finditer(text, start, claim.start):
+        start = sentence.start() + len(sentence[0].rstrip())
     openings = [index for index in range(start, claim.start) if text[index] in "([{"]
     closings = [index for index in range(claim.end, end) if text[index] in ")]}"]
     if len(openings) > len(closings):  # a bracket around several
