@@ -13,13 +13,12 @@ from backend.datasets.caption_texts import (
     listed_captions,
     text_parts,
 )
-from backend.datasets.cells import BadCell, trim
+from backend.datasets.cells import BadCell, json_value, trim
 from backend.datasets.columns import OBJECT_NAMES, Columns
 from backend.datasets.json_captions import (
     caption_field,
     no_caption_in,
     one_field,
-    stored_object,
     written_object,
 )
 from backend.datasets.read_options import FORMS, ListForm, ReadOptions, where_to_state
@@ -59,23 +58,26 @@ class CaptionColumn:
         """The row with the caption of a JSON object instead of that object, whose other fields
         become columns. Raises BadCell, which names the column."""
         cell = row.get(self.name)
-        if self.is_exact or cell in (None, "") or not (self.path or isinstance(cell, str)):
+        if self.is_exact or cell in (None, "") or (isinstance(cell, dict) and not self.path):
             return row
+        if self.path and isinstance(cell, list):
+            inside = replace(self, path=(self.name, *self.path))
+            return inside.unpack({**row, self.name: {self.name: cell}})
         try:
-            values = written_object(cell) if isinstance(cell, str) else cell
-            if not isinstance(values, dict):
+            values = _object_in(cell)
+            if values is None:
                 if self.path:
                     raise BadCell("it holds no JSON object")
                 return row
             name, caption = self._caption_in(values)
-            rest = stored_object(values)
+            rest = json_value(values)
         except BadCell as problem:
             raise BadCell(f"The column '{trim(self.name)}': {problem}") from problem
         if len(self.path) <= 1:
             rest.pop(name, None)
         self.fields[name] += 1
-        taken = {*row, *self.reserved}
-        others = {f"{self.name}.{key}" if key in taken else key: rest[key] for key in rest}
+        names = {*row, *self.reserved}
+        others = {f"{self.name}.{key}" if key in names else key: rest[key] for key in rest}
         return {**others, **row, self.name: caption}
 
     def _caption_in(self, values: dict[str, Any]) -> tuple[str, Any]:
@@ -157,7 +159,7 @@ def caption_column(
     )  # fmt: skip
     if exact:
         return columns, column
-    rows = list(_unpacked(rows, column))
+    rows = list(_unpack_rows(rows, column))
     column.fields.clear()
     if _are_written_lists(row.get(columns.caption) for row in rows):
         note(f"'{file}': texts in '{column.name}' that are written as lists are read as lists.")
@@ -181,7 +183,18 @@ def caption_column(
     return columns, replace(column, form=form)
 
 
-def _unpacked(rows: Iterable[dict[str, Any]], column: CaptionColumn) -> Iterator[dict[str, Any]]:
+def _object_in(cell: Any) -> dict[str, Any] | None:
+    """The object of a cell; None if it holds none. Raises BadCell for several."""
+    if isinstance(cell, dict):
+        return cell
+    texts = cell if isinstance(cell, list) else [cell]
+    objects = [written_object(text) for text in texts if isinstance(text, str)]
+    if len(texts) > 1 and any(value is not None for value in objects):
+        raise BadCell("it is a list with JSON objects. Give each caption a row of its own")
+    return next(iter(objects), None)
+
+
+def _unpack_rows(rows: Iterable[dict[str, Any]], column: CaptionColumn) -> Iterator[dict[str, Any]]:
     for row in rows:
         try:
             yield column.unpack(row)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from backend.datasets.cells import BadCell, json_value, trim, unique_names
+from backend.datasets.cells import BadCell, trim, unique_names
 from backend.datasets.columns import CAPTION_NAMES, OBJECT_NAMES, usual_name
 
 #: How an object begins, in JSON or as Python prints it; cut in its first name; a list of objects.
@@ -140,6 +140,14 @@ def _paths_of_texts(value: Any, path: str = "") -> Iterator[str]:
             yield from _paths_of_texts(inner, f"{path}[{trim(str(name), 40)}]")
 
 
+def read_of_metadata(name: str) -> str:
+    """The note that a field of the JSON beside pictures is their caption."""
+    return (
+        f"Captions are read from '{trim(name, 80)}' of '*.json' where it has no 'caption' and no "
+        "text is beside it. (For another field, name it as the column with captions.)"
+    )
+
+
 def beside_text(
     metadata: dict[str, Any], caption: Any, note: Callable[[str], None]
 ) -> dict[str, Any]:
@@ -155,9 +163,3 @@ def beside_text(
     )
     rest = {**metadata, "json.caption": other} if name == "caption" else metadata
     return {**rest, "caption": caption}
-
-
-def stored_object(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The object as it can be stored. Raises BadCell."""
-    stored: dict[str, Any] = json_value(dict(values))
-    return stored

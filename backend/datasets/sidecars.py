@@ -30,6 +30,7 @@ from backend.datasets.json_captions import (
     caption_field,
     no_caption_in,
     one_field,
+    read_of_metadata,
 )
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import read_within
@@ -300,7 +301,7 @@ def _row(
             is_of_json = bool(metadata) and stated.lower().startswith("json[")
             more = {"txt": text, **more} if is_of_json else beside_text(more, text, texts.note)
         elif not stated and not _has_caption(more) and (name := caption_field(more)):
-            texts.note(f"'{trim(name, 80)}' of '*.json' is read where they have no caption.")
+            texts.note(read_of_metadata(name))
             more = {**more, "caption": one_field({name: more.pop(name)}, name)}
     except DatasetFormatError as problem:
         return TableRow(number, None, str(problem))

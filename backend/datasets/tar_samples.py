@@ -13,7 +13,13 @@ from backend.datasets.cells import EmbeddedImage, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.containers import SEPARATOR, tar_member
 from backend.datasets.conversations import TURN_COLUMNS
-from backend.datasets.json_captions import beside_text, caption_field, one_field, written_object
+from backend.datasets.json_captions import (
+    beside_text,
+    caption_field,
+    one_field,
+    read_of_metadata,
+    written_object,
+)
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES
 from backend.datasets.sample_fields import (
     NAMED_LIKE_CAPTIONS,
@@ -190,6 +196,7 @@ def _caption(
     if any(name.lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for name in values):
         return {}
     if field := caption_field(values):
+        texts.note(read_of_metadata(field))
         return {"caption": one_field({field: values.pop(field)}, field)}
     if choice.may_lack_captions or not any(member.is_picture for member in sample):
         return {"caption": ""}

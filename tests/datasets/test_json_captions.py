@@ -73,6 +73,7 @@ def test_metadata_alone_has_the_caption(
     tmp_path: Path, value: Any, caption: str, place: str
 ) -> None:
     pairs, reader = read(source(tmp_path, json.dumps(value), place))
+    assert len(reader.notes) == 1
     assert [pair.caption for pair in pairs] == [caption]
     assert reader.problems == []
 
@@ -122,9 +123,10 @@ def test_another_field_can_be_chosen(tmp_path: Path, place: str) -> None:
         assert pairs[0].extra == {"caption.caption": "A dog.", "other": value["other"]}
 
 
-@pytest.mark.parametrize("column", ["other", "json[other]", "json[deep][c]"])
+@pytest.mark.parametrize("column", ["other", "json[other]", "json[deep][c]", "json[all][1]"])
 def test_another_field_of_metadata_can_be_chosen(tmp_path: Path, column: str) -> None:
-    value = {"tags": ["a", "b"], "other": "A dog.", "deep": {"c": "A dog.", "d": 1}}
+    value = {"tags": ["a", "b"], "other": "A dog.", "deep": {"c": "A dog.", "d": 1},
+             "all": ["A cat.", "A dog."]}  # fmt: skip
     write(tmp_path / "a.txt", "A cat.")
     if column == "other":
         (tmp_path / "a.txt").unlink()
@@ -185,6 +187,22 @@ def test_a_problem_names_the_text_and_what_could_be_chosen(tmp_path: Path) -> No
     source(tmp_path / "metadata", '{"width": 3, "more": {"words": "x"}}', "json")
     with pytest.raises(DatasetFormatError, match=r"a\.json.*'width'.*'json\[more\]\[words\]'"):
         read(tmp_path / "metadata")
+
+
+@pytest.mark.parametrize(("texts", "captions"), [(1, ["A red square."]), (2, [])])
+def test_a_list_with_objects_as_texts(tmp_path: Path, texts: int, captions: list[str]) -> None:
+    picture(tmp_path / "a.png")
+    row = {"file_name": "a.png", "caption": [json.dumps(PLAIN)] * texts}
+    pairs, reader = read(write(tmp_path / "rows.jsonl", json_lines([row])))
+    assert [pair.caption for pair in pairs] == captions
+    assert [problem.row for problem in reader.problems] == [1] * (texts - 1)
+
+
+def test_captions_of_an_object_are_pairs_of_their_own(tmp_path: Path) -> None:
+    text = json.dumps({"captions": ["A dog runs.", "A dog is here."], "width": 3})
+    pairs, _ = read(source(tmp_path, text, "jsonl"))
+    assert [pair.caption for pair in pairs] == ["A dog runs.", "A dog is here."]
+    assert [pair.extra for pair in pairs] == [{"width": 3}] * 2
 
 
 PROSE = [
