@@ -1,14 +1,28 @@
 """How the caption column of a table is read: texts, or lists, whose form its first rows decide."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backend.datasets.caption_lists import form_of, form_of_column
-from backend.datasets.caption_texts import TextList, captions_of_parts, listed_captions, text_parts
-from backend.datasets.cells import BadCell, trim
-from backend.datasets.columns import Columns
+from backend.datasets.caption_texts import (
+    TextList,
+    are_languages,
+    captions_of_parts,
+    listed_captions,
+    text_parts,
+)
+from backend.datasets.cells import BadCell, json_value, trim
+from backend.datasets.columns import OBJECT_NAMES, Columns
+from backend.datasets.json_captions import (
+    caption_field,
+    no_caption_in,
+    one_field,
+    written_object,
+)
 from backend.datasets.read_options import FORMS, ListForm, ReadOptions, where_to_state
+from backend.datasets.sample_fields import SampleField
 from backend.errors import DatasetFormatError
 
 Row = Mapping[str, Any]
@@ -26,13 +40,71 @@ _PER_FORM: dict[ListForm, str] = {
 @dataclass(frozen=True)
 class CaptionColumn:
     """`form`: what its lists of texts are; `is_stated`: by the user. `has_written_lists`: its texts
-    are lists that were written as text."""
+    are lists that were written as text. `path`: of the captions in its JSON, () to detect it;
+    `reserved`: names of other columns; `is_exact`: its texts are as this program wrote them;
+    `fields`: how many captions each field of its JSON had so far."""
 
     name: str
     language: str | None = None
     form: ListForm = "captions"
     is_stated: bool = False
     has_written_lists: bool = False
+    path: tuple[str, ...] = ()
+    reserved: frozenset[str] = frozenset()
+    is_exact: bool = False
+    fields: Counter[str] = field(default_factory=Counter)
+
+    def unpack(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The row with the caption of a JSON object instead of that object, whose other fields
+        become columns. Raises BadCell, which names the column."""
+        cell = row.get(self.name)
+        if self.is_exact or cell in (None, "") or (isinstance(cell, dict) and not self.path):
+            return row
+        if self.path and isinstance(cell, list):
+            inside = replace(self, path=(self.name, *self.path))
+            return inside.unpack({**row, self.name: {self.name: cell}})
+        try:
+            values = _object_in(cell)
+            if values is None:
+                if self.path:
+                    raise BadCell("it holds no JSON object")
+                return row
+            name, caption = self._caption_in(values)
+            rest = json_value(values)
+        except BadCell as problem:
+            raise BadCell(f"The column '{trim(self.name)}': {problem}") from problem
+        if len(self.path) <= 1:
+            rest.pop(name, None)
+        self.fields[name] += 1
+        names = {*row, *self.reserved}
+        others = {f"{self.name}.{key}" if key in names else key: rest[key] for key in rest}
+        return {**others, **row, self.name: caption}
+
+    def _caption_in(self, values: dict[str, Any]) -> tuple[str, Any]:
+        """The field of an object with its caption, and what it holds. Raises BadCell."""
+        if not self.path:
+            if name := caption_field(values, self.language):
+                return name, one_field(values, name)
+            if are_languages(values):
+                return next(iter(values)) if len(values) == 1 else "", values
+            raise BadCell(no_caption_in(values, self.name))
+        value = SampleField("", self.path).value_in(values)
+        if value is None:
+            raise BadCell(no_caption_in(values, self.name))
+        alone = one_field({self.path[-1]: value}, self.path[-1])
+        # The name of a known field says how a list in it is read.
+        return "][".join(self.path), alone if self.path[-1] in OBJECT_NAMES else value
+
+    def note(self, file: str) -> str:
+        """Which fields of JSON objects were read; "" without any."""
+        if not self.fields:
+            return ""
+        fields = ", ".join(f"'{trim(name, 80)}' of {n:,}" for name, n in self.fields.most_common(5))
+        return (
+            f"'{file}': {self.fields.total():,} captions in '{trim(self.name)}' are JSON objects: "
+            f"the caption is {fields}; the other fields are columns. (For another field, name "
+            f"'{trim(self.name)}[FIELD]' as the column with captions.)"
+        )
 
     def captions(self, row: Row) -> tuple[list[str], bool]:
         """The captions of a row, and whether it may have several. Raises BadCell, which names the
@@ -68,20 +140,27 @@ class CaptionColumn:
 
 
 def caption_column(
-    rows: Sequence[Row], columns: Columns, file: str, options: ReadOptions, exact: bool,
-    forms: dict[str, ListForm], note: Callable[[str], None],
+    rows: Sequence[dict[str, Any]], columns: Columns, file: str, options: ReadOptions, exact: bool,
+    forms: dict[str, ListForm], note: Callable[[str], None], path: tuple[str, ...] = (),
 ) -> tuple[Columns, CaptionColumn]:  # fmt: skip
     """How the captions of a table are read, by its first rows: the columns, among them another of
     the captions where the detected one has the tokens of that, and the reading of the column.
 
-    `exact`: the table was written by this program, and holds texts. `forms`: what lists are in
-    earlier tables of the dataset, by column, to which those of this one are added. `note` is called
-    with what was understood. Raises DatasetFormatError if the form of the lists is open.
+    `path`: of the captions in the JSON of the column. `exact`: the table was written by this
+    program, and holds texts. `forms`: what lists are in earlier tables of the dataset, by column,
+    to which those of this one are added. `note` is called with what was understood.
+    Raises DatasetFormatError if the form of the lists is open.
     """
-    column = CaptionColumn(columns.caption, options.language, options.lists or "captions",
-                           is_stated=options.lists is not None)  # fmt: skip
+    roles = (columns.image, columns.id, columns.split, columns.writer)
+    column = CaptionColumn(
+        columns.caption, options.language, options.lists or "captions",
+        is_stated=options.lists is not None, path=path, is_exact=exact,
+        reserved=frozenset(filter(None, roles)),
+    )  # fmt: skip
     if exact:
         return columns, column
+    rows = list(_unpack_rows(rows, column))
+    column.fields.clear()
     if _are_written_lists(row.get(columns.caption) for row in rows):
         note(f"'{file}': texts in '{column.name}' that are written as lists are read as lists.")
         column = replace(column, has_written_lists=True)
@@ -102,6 +181,25 @@ def caption_column(
             + ("." if options.lists else " (if they are something else, state what).")
         )
     return columns, replace(column, form=form)
+
+
+def _object_in(cell: Any) -> dict[str, Any] | None:
+    """The object of a cell; None if it holds none. Raises BadCell for several."""
+    if isinstance(cell, dict):
+        return cell
+    texts = cell if isinstance(cell, list) else [cell]
+    objects = [written_object(text) for text in texts if isinstance(text, str)]
+    if len(texts) > 1 and any(value is not None for value in objects):
+        raise BadCell("it is a list with JSON objects. Give each caption a row of its own")
+    return next(iter(objects), None)
+
+
+def _unpack_rows(rows: Iterable[dict[str, Any]], column: CaptionColumn) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        try:
+            yield column.unpack(row)
+        except BadCell:
+            continue  # it is reported when the row is read
 
 
 def _lists(rows: Iterable[Row], column: CaptionColumn) -> list[tuple[str, ...]]:

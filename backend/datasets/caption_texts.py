@@ -5,24 +5,23 @@ in small files beside pictures and in tars.
 import ast
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from backend.datasets.caption_lists import ListForm
 from backend.datasets.cells import BadCell, text_of, trim
-from backend.datasets.columns import CAPTION_NAMES, LIST_NAMES
+from backend.datasets.columns import OBJECT_NAMES
+from backend.datasets.json_captions import written_object
 from backend.datasets.read_options import PER_LINE, PLURALS, TICKS
 from backend.datasets.text_files import decoded_text
 from backend.datasets.token_texts import join_tokens
+from backend.errors import DatasetFormatError
 from db.texts import is_blank
 
-#: Fields of a struct that hold its caption, the most specific first: `raw` stands beside the tokens
-#: of the same sentence.
-_FIELDS = ("raw", *(name for name in CAPTION_NAMES if name != "raw"), *LIST_NAMES)
 #: What fields say of the lists in them.
-_STATED: dict[str, ListForm] = {"tokens": "tokens", "tags": "tags"}
+_STATED: dict[str, ListForm] = {"tokens": "tokens", "tags": "tags", "keywords": "tags"}
 #: Fields with the text of a token or a tag, in lists of records of these, and what they say.
 _PIECES: dict[str, ListForm | None] = {
     "text": None, "token": "tokens", "word": "tokens", "form": "tokens", "tag": "tags",
@@ -146,7 +145,7 @@ def _piece(item: Any) -> tuple[str, ListForm | None] | None:
         is_text = item is None or isinstance(item, str | bytes | int | float)
         return text_of(item), None if is_text else "captions"
     names = {str(name).strip().lower(): name for name in item}
-    field = next((name for name in (*_FIELDS, *_PIECES) if name in names), "")
+    field = next((name for name in (*OBJECT_NAMES, *_PIECES) if name in names), "")
     text = item[names[field]] if field in _PIECES else None
     return (text, _PIECES[field]) if isinstance(text, str) else None
 
@@ -154,15 +153,24 @@ def _piece(item: Any) -> tuple[str, ListForm | None] | None:
 def _field(value: dict[Any, Any], language: str | None) -> tuple[str, Any]:
     """The name of the field with the caption, and what it holds."""
     names = {str(name).strip().lower(): name for name in value}
-    for name in (language.lower() if language else "", *_FIELDS):
+    for name in (language.lower() if language else "", *OBJECT_NAMES):
         if name in names:
             return name, value[names[name]]
     first_names = ", ".join(f"'{trim(str(name), 40)}'" for name in list(value)[:10])
-    if not value or not all(_LANGUAGE.fullmatch(name) for name in names):
+    if not are_languages(names):
         raise BadCell(f"it holds fields ({first_names}), and none of them is named like a caption")
     if language is None and len(value) == 1:
         return "", next(iter(value.values()))
     raise BadCell(f"it holds captions in several languages ({first_names}). Choose the language")
+
+
+def are_languages(names: Collection[str]) -> bool:
+    """Whether fields are named like languages, and nothing else.
+
+    >>> are_languages(["en", "pt-BR"]), are_languages(["en", "elements"]), are_languages([])
+    (True, False, False)
+    """
+    return bool(names) and all(_LANGUAGE.fullmatch(name.strip().lower()) for name in names)
 
 
 @dataclass(frozen=True)
@@ -189,6 +197,11 @@ class TextReader:
             return content.decode("utf-8")
         # A final newline, written by editors and scripts, is not part of the caption.
         text = self.decode(content, name).removesuffix("\n").removesuffix("\r")
+        try:
+            if written_object(text) is not None:
+                return text
+        except BadCell as problem:
+            raise DatasetFormatError(f"'{trim(name)}': {problem}.") from problem
         lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
         ending = PurePosixPath(name).suffix.lower()
         if len(lines) > 1 and (self.captions_per_line or ending in PLURALS):

@@ -21,6 +21,14 @@ CAPTION_NAMES = (
 )  # fmt: skip
 #: Names of columns with lists that are one caption each, if nothing has it as text.
 LIST_NAMES = ("tokens", "tags")
+#: Fields of an object that hold its caption, in this order: `raw` stands beside the tokens of the
+#: same sentence, a long caption before a short one.
+OBJECT_NAMES = (
+    "raw", "caption", "captions", "text", "texts", "sentence", "sentences", "description",
+    "high_level_description", "detailed_caption", "detailed_description", "long_caption", "long",
+    "detailed", "short_caption", "short_description", "short", "summary", "alt_text", "title",
+    "comment", "caption_str", *LIST_NAMES, "keywords",
+)  # fmt: skip
 ID_NAMES = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "__key__", "image_id")
 #: Ids of images and of samples in a shard: used as pair ids only if they are unique.
 WEAK_IDS = ("__key__", "image_id")

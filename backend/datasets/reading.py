@@ -70,7 +70,7 @@ from backend.datasets.read_options import (
     where_to_state,
 )
 from backend.datasets.regular_files import typed_path
-from backend.datasets.sample_fields import SampleChoice
+from backend.datasets.sample_fields import SampleChoice, column_and_path
 from backend.datasets.shards import tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.source_tables import (
@@ -287,8 +287,9 @@ class DatasetReader:
             except Exception as problem:  # of any type: the other rows must still be read
                 message = f"This row cannot be read: {problem or type(problem).__name__}."
                 self._report(name, row.number, "unusable row", message)
-        if note := rule.note(name):
-            self._note(note)
+        for note in (rule.note(name), captions.note(name) if captions is not None else ""):
+            if note:
+                self._note(note)
         if columns is None and not choice.excluded:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             remedy = where_to_state("answers", "all") if rule.left_out else {}
@@ -309,7 +310,7 @@ class DatasetReader:
                 return metadata_rows(table)
             if is_mm_imdb(table):
                 return mm_imdb_rows(table, texts)
-            return sidecar_rows(table, texts, self.options.uncaptioned)
+            return sidecar_rows(table, texts, self.options.uncaptioned, choice.captions)
         ending = table.suffix.lower()
         if ending == ".tar":
             return tar_rows(table, texts, self.folders, choice)
@@ -331,8 +332,12 @@ class DatasetReader:
         self, rows: list[dict[str, Any]], name: str, ours: bool, captions: str
     ) -> tuple[Columns, CaptionColumn]:
         """The role of each column, and how captions are read; `captions`: as below."""
+        names = {key for row in rows for key in row}
+        captions, path = column_and_path(captions, names)
         columns = self._detect_columns(rows, name, captions)
-        return caption_column(rows, columns, name, self.options, ours, self._forms, self._note)
+        return caption_column(
+            rows, columns, name, self.options, ours, self._forms, self._note, path
+        )
 
     def _detect_columns(self, rows: list[dict[str, Any]], name: str, captions: str) -> Columns:
         """Detect the role of each column; `captions`: the column of captions, "" to detect it. A
@@ -380,13 +385,14 @@ class DatasetReader:
         picture_texts: WrittenPictures,
     ) -> Iterator["_Candidate"]:
         assert row.values is not None
-        path_text = _of_column(text_of, row.values, columns.image, is_image=True)
+        values = caption_cells.unpack(row.values)
+        path_text = _of_column(text_of, values, columns.image, is_image=True)
         if not path_text:
             self._report(name, row.number, "no image", f"The column '{columns.image}' is empty.")
             return
         if "\0" not in path_text and (problem := text_problem(path_text)):
             raise BadCell(f"The image path '{trim(path_text)}': {problem}")
-        is_address = isinstance(row.values.get(columns.image), EmbeddedImage)
+        is_address = isinstance(values.get(columns.image), EmbeddedImage)
         if is_written := not is_address and is_written_picture(path_text):
             inner = address_of_text(path_text, table, row.number or 0, columns.image, picture_texts)
             path_text, is_address = f"{table.name}{SEPARATOR}{inner}", True
@@ -402,8 +408,8 @@ class DatasetReader:
             raise BadCell(f"The image path '{trim(str(path))}': {problem}")
         known_columns = {columns.image, columns.caption, columns.id, columns.split}
         extra = {
-            _of_column(json_value, {key: key}, key): _of_column(json_value, row.values, key)
-            for key in row.values
+            _of_column(json_value, {key: key}, key): _of_column(json_value, values, key)
+            for key in values
             if key not in known_columns and key
         }
         extra = shorten_pictures(extra) if is_written else extra
@@ -412,18 +418,18 @@ class DatasetReader:
                 f"The other columns hold {size:,} characters; at most {MOST_EXTRA:,} are allowed. "
                 "Leave out the largest"
             )
-        if columns.split in row.values:
-            split = _of_column(text_of, row.values, columns.split)
+        if columns.split in values:
+            split = _of_column(text_of, values, columns.split)
         else:
             split = row.split or self._split_of(table) or paths.split_of(path)
         if problem := text_problem(split):
             raise BadCell(f"The split '{trim(split)}': {problem}")
-        if (writer := writer_in(row.values, columns, self.writer)) is not None:
+        if (writer := writer_in(values, columns, self.writer)) is not None:
             extra |= writer.cells()
-        given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
+        given_id = _of_column(text_of, values, columns.id) if columns.id else ""
         given_id = "" if is_blank(given_id) else given_id
         guess = "" if self.options.id_column is not None else columns.id or ""
-        captions, several = caption_cells.captions(row.values)
+        captions, several = caption_cells.captions(values)
         for number, text in enumerate(captions):
             identity = given_id or derived_id(relative_name(path, self.root), text)
             if several and given_id:

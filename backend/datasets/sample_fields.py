@@ -3,6 +3,7 @@ field maps name them: an ending (`txt`, `detail.json`), a value of its JSON (`js
 several of which the first that a sample has counts (`txt,json[caption]`)."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,27 @@ def _parse_field(text: str) -> SampleField:
     return SampleField(
         f".{name.removeprefix('.').lower()}", tuple(path[1:-1].split("][")) if path else ()
     )
+
+
+def column_and_path(text: str, columns: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """The column that such a name means, and the path in the JSON of its cells; () for the cell.
+
+    >>> column_and_path("caption[long]", ["caption"]), column_and_path("json[meta][a]", ["meta"])
+    (('caption', ('long',)), ('meta', ('a',)))
+    >>> column_and_path("txt[long]", ["caption"]), column_and_path("a[b]", ["a[b]"])
+    (('caption', ('long',)), ('a[b]', ()))
+    """
+    match = _FIELD.fullmatch(text)
+    if text in columns or match is None or not match[2]:
+        return text, ()
+    name, path = match[1], tuple(match[2][1:-1].split("]["))
+    if name in columns:
+        return name, path
+    if name.lower() == "json" and path[0] in columns:
+        return path[0], path[1:]
+    if f".{name.lower()}" in CAPTIONS and "caption" in columns:
+        return "caption", path
+    return text, ()
 
 
 @dataclass(frozen=True)

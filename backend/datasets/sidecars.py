@@ -25,9 +25,16 @@ from backend.datasets.containers import ImageFile
 from backend.datasets.conversations import TURN_COLUMNS
 from backend.datasets.export_row import MARK
 from backend.datasets.images import opened_image
+from backend.datasets.json_captions import (
+    beside_text,
+    caption_field,
+    no_caption_in,
+    one_field,
+    read_of_metadata,
+)
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import read_within
-from backend.datasets.sample_fields import NAMED_LIKE_CAPTIONS
+from backend.datasets.sample_fields import NAMED_LIKE_CAPTIONS, column_and_path
 from backend.datasets.splits import SplitFolders
 from backend.errors import DatasetFormatError, ImageError
 from db.texts import compose, is_blank
@@ -130,11 +137,11 @@ def has_images(folder: Path) -> bool:
 
 
 def sidecar_rows(
-    folder: Path, texts: TextReader, may_lack_captions: bool = False
+    folder: Path, texts: TextReader, may_lack_captions: bool = False, stated: str = ""
 ) -> Iterator[TableRow]:
     """One row per image, sorted by folder and name, and a problem per caption without an image. The
     row number is the position in that order. `may_lack_captions`: an image without a caption is no
-    problem."""
+    problem; `stated`: the column of captions that the user named."""
     number = 0
     splits = _splits(folder)
     for place, names in _folders(folder):
@@ -155,7 +162,15 @@ def sidecar_rows(
                 json_file = own_metadata[0] if own_metadata else ""
                 caption = own_captions[0] if own_captions else ""
                 row = _row(
-                    number, place, picture, caption, json_file, folder, texts, may_lack_captions
+                    number,
+                    place,
+                    picture,
+                    caption,
+                    json_file,
+                    folder,
+                    texts,
+                    may_lack_captions,
+                    stated,
                 )
                 yield replace(row, split=split)
         for name in sorted(name for name in names - captions.keys() if _is_caption(name)):
@@ -269,9 +284,10 @@ def _splits(folder: Path) -> SplitFolders:
 
 def _row(
     number: int, place: Path, picture: str, caption: str, metadata: str, folder: Path,
-    texts: TextReader, may_lack_captions: bool,
+    texts: TextReader, may_lack_captions: bool, stated: str,
 ) -> TableRow:  # fmt: skip
-    """The row of a picture; `caption` and `metadata`: the names of its files, "" without one."""
+    """The row of a picture; `caption` and `metadata`: the names of its files, "" without one;
+    `stated`: the column of captions that the user named."""
     file_name = (place / picture).relative_to(folder).as_posix()
     more: dict[str, Any] = {}
     file = metadata
@@ -281,19 +297,29 @@ def _row(
             more = json_object(texts.decode(content, trim(metadata)))
         if file := caption:
             content = read_within(folder, place / caption, MOST_TEXT)
-            more = {**more, "caption": texts.captions(content, trim(caption))}
+            text = texts.captions(content, trim(caption))
+            is_of_json = bool(metadata) and stated.lower().startswith("json[")
+            more = {"txt": text, **more} if is_of_json else beside_text(more, text, texts.note)
+        elif not stated and not _has_caption(more) and (name := caption_field(more)):
+            texts.note(read_of_metadata(name))
+            more = {**more, "caption": one_field({name: more.pop(name)}, name)}
     except DatasetFormatError as problem:
         return TableRow(number, None, str(problem))
     except (OSError, ValueError, RecursionError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         return TableRow(number, None, f"'{trim(file or metadata)}' cannot be read: {reason}.")
-    if not any(key.strip().lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for key in more):
+    if not _has_caption(more) and column_and_path(stated, more)[0] not in more:
         if may_lack_captions:
             return TableRow(number, {**more, "file_name": file_name, "caption": ""})
         stem = trim(PurePosixPath(picture).stem)
         return TableRow(
             number,
             None,
-            f"'{trim(file_name)}' has no caption: there is no {stem}.txt or {stem}.caption.",
+            f"'{trim(file_name)}' has no caption: there is no {stem}.txt or {stem}.caption"
+            + (f", and '{trim(metadata)}': {no_caption_in(more, 'json')}." if metadata else "."),
         )
     return TableRow(number, {**more, "file_name": file_name})
+
+
+def _has_caption(columns: Iterable[str]) -> bool:
+    return any(name.strip().lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for name in columns)

@@ -13,6 +13,13 @@ from backend.datasets.cells import EmbeddedImage, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.containers import SEPARATOR, tar_member
 from backend.datasets.conversations import TURN_COLUMNS
+from backend.datasets.json_captions import (
+    beside_text,
+    caption_field,
+    one_field,
+    read_of_metadata,
+    written_object,
+)
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES
 from backend.datasets.sample_fields import (
     NAMED_LIKE_CAPTIONS,
@@ -129,7 +136,11 @@ def _columns(sample: list[TarMember], texts: TextReader, choice: SampleChoice) -
                      "metadata files", texts.note)  # fmt: skip
     text = texts.decode(metadata.text or b"", _short_name(metadata)) if metadata else "{}"
     values = json_object(text)
-    values = {**values, **_caption(sample, values, texts, choice)}
+    caption = _caption(sample, values, texts, choice)
+    if "caption" in caption:
+        values = beside_text(values, caption["caption"], texts.note)
+    else:
+        values = {**values, **caption}
     if "id" not in values:
         key, stem, _ = _parts(sample[0].name)
         values["__key__"] = stem if len({member.stem for member in sample}) == 1 else key
@@ -184,6 +195,9 @@ def _caption(
         return {"caption": texts.captions(caption.text or b"", _short_name(caption))}
     if any(name.lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for name in values):
         return {}
+    if field := caption_field(values):
+        texts.note(read_of_metadata(field))
+        return {"caption": one_field({field: values.pop(field)}, field)}
     if choice.may_lack_captions or not any(member.is_picture for member in sample):
         return {"caption": ""}
     raise DatasetFormatError(_no_caption(sample, values, choice))
@@ -196,7 +210,8 @@ def _chosen_value(
     sample's own JSON is moved out of `values`."""
     if not field.path and member.suffix != ".json":
         return texts.captions(member.text or b"", _short_name(member))
-    document = json.loads(texts.decode(member.text or b"", _short_name(member)))
+    text = texts.decode(member.text or b"", _short_name(member))
+    document = written_object(text) or json.loads(text)
     value = field.value_in(document)
     if value is not None and len(field.path) == 1 and member.ending == ".json":
         values.pop(field.path[0], None)

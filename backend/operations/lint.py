@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 class LintOptions(Options):
     """Find faults of captions without a model: loops, refusals and error messages of a captioner,
-    cut endings, placeholders, broken or invisible characters, HTML, words of a camera or a prompt,
-    one caption on many pictures, a picture in several splits, and what is unlike the rest in length
-    or language.
+    cut endings, placeholders, broken or invisible characters, JSON, HTML, words of a camera or a
+    prompt, one caption on many pictures, a picture in several splits, and what is unlike the rest
+    in length or language.
 
     Each fault becomes a tag, `lint: NAME`, by which the queue, exports and edits find its pairs;
     tags of an earlier run are replaced. `edit --mend NAME` repairs what can be repaired without

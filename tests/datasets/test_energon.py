@@ -21,7 +21,7 @@ def dataset(folder: Path, dataset: str = "", split: str | None = None) -> Path:
         for colour in COLOURS[2 * number : 2 * number + 2]:
             members[f"{colour}.png"] = encoded(colour=colour)
             members[f"{colour}.txt"] = f"A {colour} square.".encode()
-            detail = {"caption": f"In {colour}", "detailed": {"long": f"A square of {colour}."}}
+            detail = {"brief": f"In {colour}", "detailed": {"long": f"A square of {colour}."}}
             members[f"{colour}.json"] = json.dumps(detail).encode()
         make_tar(folder / "shards" / f"shard_{number:03d}.tar", members)
     (folder / ".nv-meta").mkdir()
@@ -136,8 +136,8 @@ def test_a_broken_split_is_refused(tmp_path: Path, split: str) -> None:
 @pytest.mark.parametrize(
     ("field", "caption"),
     [
-        ("txt", "A red square."), ("json[caption]", "In red"),
-        ("json[detailed][long]", "A square of red."), ("md,json[caption]", "In red"),
+        ("txt", "A red square."), ("json[brief]", "In red"),
+        ("json[detailed][long]", "A square of red."), ("md,json[brief]", "In red"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("head", ["__class__: CaptioningWebdataset", "sample_type: {__class__: A}"])
@@ -152,13 +152,13 @@ def test_the_field_map_says_which_text_is_the_caption(
 
 def test_samples_without_a_caption_need_a_field_to_be_named(tmp_path: Path) -> None:
     about = (
-        "__class__: VQAWebdataset\nfield_map: {image: png, context: txt, answers: 'json[caption]'}"
+        "__class__: VQAWebdataset\nfield_map: {image: png, context: txt, answers: 'json[brief]'}"
     )
     folder = dataset(tmp_path, about, SPLIT)
     with pytest.raises(DatasetFormatError) as refusal:
         read(folder)
     assert "caption-column" in refusal.value.remedies["terminal"]
-    pairs, _ = read(folder, caption_column="json[caption]")
+    pairs, _ = read(folder, caption_column="json[brief]")
     assert pairs[0].caption == "In red"
 
 

@@ -51,7 +51,7 @@ def test_what_lies_beside_a_picture_without_a_caption_is_named(tmp_path: Path) -
     make_tar(
         tmp_path / "0.tar",
         {
-            "a.png": encoded(), "a.blip2": b"A dog.", "a.json": b'{"long": "A red dog."}',
+            "a.png": encoded(), "a.blip2": b"A dog.", "a.json": b'{"wide": "A red dog."}',
             "b.png": encoded(), "b.txt": b"A cat.", "c.png": encoded(),
         },
     )  # fmt: skip
@@ -59,7 +59,7 @@ def test_what_lies_beside_a_picture_without_a_caption_is_named(tmp_path: Path) -
     assert [pair.caption for pair in pairs] == ["A cat."]
     assert [p.row for p in reader.problems] == [1, 3]
     assert {p.kind for p in reader.problems} == {"unreadable row"}
-    for name in (".blip2", "json[long]"):
+    for name in (".blip2", "json[wide]"):
         assert name in reader.problems[0].message
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from backend.datasets.json_captions import has_json
 from backend.engine.linting.token_marks import has_token_marks
 from backend.errors import SettingsError
 
@@ -268,6 +269,8 @@ RULES: dict[str, Rule] = {
              lambda text: bool(_invisible_in(text)), _without_invisible),
         Rule("markup", "tags or entities of HTML",
              lambda text: bool(_TAG.search(text) or _ENTITY.search(text)), _without_markup),
+        Rule("json", "JSON, or the fence of a language model's answer, instead of a caption",
+             has_json),
         Rule("camera", "words of a camera or of a file instead of a caption", _searches(
             r"^\W*(?:olympus|konica minolta|minolta|samsung|kodak|pentax|sanyo|exif|casio)?\s*"
             r"digital (?:still )?camera\W*$",

@@ -49,6 +49,10 @@ FAULTY = {
     ],
     "markup": ["A dog &amp; a cat", "A dog<br>on a mat", "<b>A dog</b>", "It&#39;s a dog",
                '<a href="http://a.example/">A dog</a>'],
+    "json": [
+        '{"caption": "A dog runs.", "tags": ["dog"]}', '```json\n{"caption": "A dog."}\n```',
+        "{'caption': 'A dog.'}", '{"caption": "A dog runs on the', '["A dog.", "A cat."]',
+    ],
     "camera": ["OLYMPUS DIGITAL CAMERA", "SONY DSC", "DSC_0123.JPG", "IMG_20230401_123456",
                "Exif_JPEG_PICTURE", "KODAK Digital Still Camera", "holiday-photo.jpeg",
                "Processed with VSCO with a6 preset"],
