@@ -291,6 +291,8 @@ class DatasetReader:
             if note:
                 self._note(note)
         if columns is None and not choice.excluded:
+            if head and len(self.source.tables) > 1:
+                return  # each of its rows is reported
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             remedy = where_to_state("answers", "all") if rule.left_out else {}
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}", **remedy)

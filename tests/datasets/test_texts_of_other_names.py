@@ -69,7 +69,7 @@ def test_pictures_and_texts_in_tars_of_their_own_are_told_apart(tmp_path: Path) 
     pairs, reader = read(tmp_path)
     assert pairs == []
     kinds = {problem.file: problem.kind for problem in reader.problems}
-    assert kinds == {"images/0.tar": "unreadable file", "texts/0.tar": "no image"}
+    assert kinds == {"images/0.tar": "unreadable row", "texts/0.tar": "no image"}
 
 
 def test_conversations_of_a_sample_are_its_captions(tmp_path: Path) -> None:
