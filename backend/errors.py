@@ -226,7 +226,7 @@ EXIT_STATUSES = {
     10: "the app cannot listen on this address or port",
     ONLY_LEVEL: "train: no better order was learnt, only the level of the probabilities",
     12: "out of memory",
-    NOTICED: "check --heed-notices: something is wrong with the dataset as a whole",
+    NOTICED: "check: something is wrong with the dataset as a whole, and notices are heeded",
     INTERRUPTED: "interrupted (Ctrl-C)",
 }
 

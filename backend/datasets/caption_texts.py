@@ -209,8 +209,8 @@ class TextReader:
         if len(lines) > 1:
             self.note(
                 f"Some '*{trim(ending)}' have several lines, which are read as one caption. If "
-                f"each line is a caption, import again with --captions-per-line (on the page: "
-                f"“{TICKS[PER_LINE]}”)."
+                f"each line is a caption, import again with the option “{TICKS[PER_LINE]}” "
+                f"({PER_LINE.replace('_', '-')})."
             )
         return text
 

@@ -141,9 +141,8 @@ class AnswerRule:
         question, answer = _shorten(self.example.question), _shorten(self.example.answer)
         return (
             f"'{file}': {self.left_out:,} answers are no captions, because their questions ask for "
-            f"no description of the picture, such as “{answer}” to “{question}”. All answers are "
-            "imported with --answers all, those to other questions with --question TEXT (fields of "
-            "the same names under Options of Add data)."
+            f"no description of the picture, such as “{answer}” to “{question}”. The option "
+            "“answers” imports all of them, the option “question” those to other questions."
         )
 
 

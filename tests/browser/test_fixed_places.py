@@ -91,7 +91,7 @@ def test_a_suggestion_that_is_folded_is_shown_before_it_can_be_accepted(
         query = "SELECT pair_id FROM suggestions WHERE kind = 'correction'"
         (pair,) = database.execute(query).fetchone()
         # Of a model that was asked, an answer is shown that does not help; no other is.
-        change = "p_after = p_before, provenance = '{\"model\": \"asked\"}'"
+        change = 'p_after = p_before, provenance = \'{"model": "asked"}\''
         database.execute(f"UPDATE suggestions SET {change} WHERE pair_id = ?", (pair,))
     page.goto(f"{site.address}/?pair={pair}")
     folded = page.locator("#traced-stage .weak [data-action=suggestion-1]")
