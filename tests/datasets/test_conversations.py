@@ -62,12 +62,12 @@ def test_only_answers_to_a_request_to_describe_are_captions(
     pairs, reader = lines(tmp_path, [{"id": "7", **row}])
     assert [(pair.id, pair.caption) for pair in pairs] == [("7", CAPTION)]
     assert (pairs[0].extra | row, reader.problems) == (pairs[0].extra, []), "nothing is lost"
-    (note,) = (note for note in reader.notes if "--answers" in note)
+    (note,) = (note for note in reader.notes if "“answers”" in note)
     assert "No." in note
     assert "Is it daylight?" in note
     pairs, reader = lines(tmp_path, [{"id": "7", **row}], answers="all")
     assert [pair.caption for pair in pairs][:2] == [CAPTION, "No."]
-    assert not any("--answers" in note for note in reader.notes)
+    assert not any("“answers”" in note for note in reader.notes)
     pairs, _ = lines(tmp_path, [{"id": "7", **row}], question="IS IT DAY")
     assert [pair.caption for pair in pairs] == ["No."]
 

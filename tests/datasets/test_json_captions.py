@@ -93,7 +93,7 @@ def test_fences_lines_and_what_python_prints(tmp_path: Path, text: str, place: s
     assert pair.caption == "A red square."
     assert pair.extra["tags"] == ["red", "square"]
     assert pair.extra["meta"] == {"trigger": "sks"}
-    assert not any("--captions-per-line" in note for note in reader.notes)
+    assert not any("captions-per-line" in note for note in reader.notes)
 
 
 def test_the_other_fields_become_columns_and_take_no_column_s_place(tmp_path: Path) -> None:
