@@ -4,16 +4,18 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from backend.accounts.team_accounts import NOTICED_WITHIN, Team
 from backend.cli.commands import as_command
 from backend.cli.output import emit, open_workspace, results
 from backend.operations.common_options import AsJson, Database
 from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.accounts.team_accounts import Team
 
 curators = typer.Typer(
     name="curators",
@@ -90,9 +92,11 @@ def restore_curator(name: NAME, db: Database = None) -> None:
 
 
 @contextmanager
-def _beginning_login(team: Team) -> Iterator[None]:
+def _beginning_login(team: "Team") -> Iterator[None]:
     """Around what may open the first account, with which everybody has to log in: returns when
     servers that are running have noticed, and says so."""
+    from backend.accounts.team_accounts import NOTICED_WITHIN  # not for --help
+
     had_accounts = team.has_accounts()
     yield
     if not had_accounts:

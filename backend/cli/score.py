@@ -12,7 +12,6 @@ from backend.cli.output import console, emit, open_dataset, open_workspace, prog
 from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, NotScored, SettingsError
-from backend.jobs.notices import texts_of
 from backend.jobs.reports import count_of
 from backend.operations.common_options import (
     Common,
@@ -272,4 +271,5 @@ def progress_(dataset: Dataset, common: Common) -> None:
                 f"({remaining.low:,.0f} to {remaining.high:,.0f}, 95 %), from "
                 f"{remaining.sample} pairs."
             )
-    emit(view, common.as_json, "\n".join((summary, *texts_of(view.notices))))
+    notices = (notice.text for notice in view.notices)
+    emit(view, common.as_json, "\n".join((summary, *notices)))

@@ -48,6 +48,8 @@ class CaptionColumn:
     language: str | None = None
     form: ListForm = "captions"
     is_stated: bool = False
+    #: Lists are the problem of their rows: their form is open, and most captions are texts.
+    refuses_lists: bool = False
     has_written_lists: bool = False
     path: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
@@ -119,6 +121,11 @@ class CaptionColumn:
             cell = listed_captions(cell) or cell
         parts = text_parts(cell, self.language)
         lists = [part for part in parts if isinstance(part, TextList)]
+        if self.refuses_lists and any(len(texts.texts) > 1 for texts in lists):
+            raise BadCell(
+                f"this is a list ({_some(lists[0].texts)}), and the other captions are texts. "
+                "State what lists are, or correct this row"
+            )
         if not self.is_stated:
             for texts in lists:
                 self._check(texts)
@@ -173,7 +180,10 @@ def caption_column(
             options = options.model_copy(update={"caption_column": other})
             return caption_column(rows, columns, file, options, exact, forms, note)
     if form is None:
-        raise _open_form(lists, column.name, file)
+        if 2 * len(lists) >= len(rows):
+            raise _open_form(lists, column.name, file)
+        # Most captions are texts: the lists are the problem of their rows.
+        return columns, replace(column, refuses_lists=True)
     if any(len(texts) > 1 for texts in lists):
         forms[column.name] = form
         note(

@@ -4,12 +4,15 @@ and packages say it (`notices` in docs/extending.md); pages and commands show it
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from backend import plugins
 from backend.errors import TracedError
-from backend.loaded_models import Engine
 from backend.progress import Progress
-from backend.store import Store
+
+if TYPE_CHECKING:
+    from backend.loaded_models import Engine
+    from backend.store import Store
 
 log = logging.getLogger(f"traced.{__name__}")
 
@@ -20,9 +23,9 @@ class Notice:
     review page. `page`: the address of the page that says more, "" if none does. `look`: what looks
     for it after each scoring."""
 
-    sentences: Callable[[Store, int], Sequence[str]]
+    sentences: "Callable[[Store, int], Sequence[str]]"
     page: str = ""
-    look: Callable[[Store, Engine, int, Progress], object] | None = None
+    look: "Callable[[Store, Engine, int, Progress], object] | None" = None
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Sentence:
     page: str = ""
 
 
-def notices_of(store: Store, dataset_id: int) -> tuple[Sentence, ...]:
+def notices_of(store: "Store", dataset_id: int) -> tuple[Sentence, ...]:
     """What there is to say of the dataset."""
     return tuple(
         Sentence(text, notice.page)
@@ -42,7 +45,9 @@ def notices_of(store: Store, dataset_id: int) -> tuple[Sentence, ...]:
     )
 
 
-def look_after_scoring(store: Store, engine: Engine, dataset_id: int, progress: Progress) -> None:
+def look_after_scoring(
+    store: "Store", engine: "Engine", dataset_id: int, progress: Progress
+) -> None:
     """Let each look anew. What one cannot look at is no reason for scoring to fail."""
     for notice in plugins.load("notices", Notice):
         if notice.look is not None:

@@ -26,8 +26,9 @@ HEAVY = {
 MODELS = {"torch", "transformers", "scipy", "sklearn", "xgboost", "faiss"}
 #: Modules that read stored trajectories and suggestions and compute nothing.
 READERS = {
-    "backend.jobs", "backend.jobs.correction_writers", "backend.jobs.scoring",
-    "backend.jobs.scoring.stored_rows",
+    "backend.jobs", "backend.jobs.correction_writers", "backend.jobs.errors_left",
+    "backend.jobs.notices", "backend.jobs.reports", "backend.jobs.scoring",
+    "backend.jobs.scoring.dataset_constants", "backend.jobs.scoring.stored_rows",
 }  # fmt: skip
 #: Runs the program once for each line of arguments and prints what it has imported, however it
 #: ends. The modules that all of them import are imported before they fork.

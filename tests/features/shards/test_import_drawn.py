@@ -104,7 +104,7 @@ def test_what_verdicts_teach_ranks_the_shards_and_the_dataset(
 
 
 def test_a_sample_says_how_many_errors_remain_in_all(scored: Path, workspace: Workspace) -> None:
-    report = draw(workspace, scored, share=0.5)
+    report = draw(workspace, scored, share=0.8)
     assert (report.name, report.pairs) == ("out-sample", EVERY)
     assert 0 < report.added < EVERY
     pairs = pairs_of(workspace, report.dataset_id)
