@@ -72,10 +72,10 @@ class DatasetJobs:
 
         def start(
             dataset_id: int | None, model: str | None, which: str, anyway: bool, captioner: bool,
-            claims: str, constants: str, judge_all: bool, request: gr.Request,
+            claims: str, constants: str | None, judge_all: bool, request: gr.Request,
         ) -> Started:  # fmt: skip
             arguments: dict[str, Any] = {"claims": claims} if claims else {}
-            if stated := [line.strip() for line in constants.splitlines() if line.strip()]:
+            if stated := [line.strip() for line in (constants or "").splitlines() if line.strip()]:
                 arguments["constant"] = stated
             if judge_all:
                 arguments["constants"] = False
