@@ -1,6 +1,5 @@
 """The dataset card: what is in an export, what was removed, and on what basis."""
 
-import json
 import math
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,7 +7,7 @@ from typing import Any, Protocol
 
 import yaml
 
-from backend.datasets.export_row import Changes
+from backend.datasets.export_row import Changes, Target
 from backend.measures import MEASURES, export_names
 from backend.verdict_texts import word_of
 
@@ -112,29 +111,22 @@ def dataset_card(
     return "\n".join(lines)
 
 
-def finished_card(
-    card: str,
-    files: Mapping[str, str | list[str]],
-    changes: Changes,
-    version: str,
-    loader: Mapping[str, Any] | None = None,
-) -> str:
+def finished_card(card: str, target: Target, version: str) -> str:
     """Complete the card with what is known only after writing.
 
-    `files`: file patterns by split, which loaders of the Hugging Face Hub use; `version`: three
-    numbers, as in "1.2.3", which tell those loaders that the content changed; `loader`: further
-    parameters for them.
+    `version`: three numbers, as in "1.2.3", which tell loaders of the Hugging Face Hub that the
+    content changed.
     """
     opening = "---\n"
-    if files and card.startswith(opening):
-        lines = ["configs:", "- config_name: default", f"  version: {version}", "  data_files:"]
-        for split, pattern in sorted(files.items()):
-            lines += [f"  - split: {json.dumps(split)}", f"    path: {json.dumps(pattern)}"]
-        if loader:
-            text = yaml.safe_dump(dict(loader), sort_keys=False, width=math.inf)
-            lines += [f"  {line}" for line in text.splitlines()]
-        card = opening + "\n".join(lines) + "\n" + card.removeprefix(opening)
-    sentences = _changes_in_words(changes)
+    if target.files and card.startswith(opening):
+        files = [{"split": split, "path": paths} for split, paths in sorted(target.files.items())]
+        config = {"config_name": "default", "version": version, "data_files": files}
+        metadata: dict[str, Any] = {"configs": [config | target.loader]}
+        if target.features:
+            metadata["dataset_info"] = [{"config_name": "default", "features": target.features}]
+        text = yaml.safe_dump(metadata, sort_keys=False, width=math.inf, allow_unicode=True)
+        card = opening + text + card.removeprefix(opening)
+    sentences = _changes_in_words(target.changes)
     if not sentences:
         return card
     return "\n".join([card.rstrip("\n"), "", "## Changed on the way out", "",

@@ -198,6 +198,7 @@ class Target:
 
     A writer fills in `files` (a split and the patterns of its files, for loaders that read the
     card) and `loader` (what else the card tells them, such as `features`), and adds to `changes`.
+    `features`: the types of the columns for loaders without such a parameter (`dataset_info`).
     """
 
     part: Path
@@ -205,4 +206,5 @@ class Target:
     root: Path
     files: dict[str, str | list[str]] = field(default_factory=dict)
     loader: dict[str, Any] = field(default_factory=dict)
+    features: list[dict[str, Any]] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)

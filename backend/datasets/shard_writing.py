@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backend.datasets.card_features import arrow_features
 from backend.datasets.containers import file_of
 from backend.datasets.export_images import SplitNames, image_and_ending
 from backend.datasets.export_row import (
@@ -55,10 +56,30 @@ _SCHEMA = pa.schema(
 
 def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `train-000000.tar`, …: one sample per pair, with its image, its caption as `.txt`, and
-    the rest as `.json`, where `extra` contains the source's other columns as JSON text."""
+    the rest as `.json`, where `extra` contains the source's other columns as JSON text.
+
+    `datasets` infers types from a shard's first five samples, and then fails on a number where
+    those have null: numbers that are not known are left out, and the card states the types."""
     count = _write_shards(rows, target, "{split}-{number:06d}.tar", write_samples, "webdataset")
-    _unify_endings(sorted(target.part.glob("*.tar")), target)
+    if ending := _unify_endings(sorted(target.part.glob("*.tar")), target):
+        target.features = _sample_features(ending)
     return count
+
+
+def _sample_features(ending: str) -> list[dict[str, Any]]:
+    """The types of a sample: `ending` is that of its image."""
+    fields = [
+        (name, pa.string() if pa.types.is_list(kind) else kind)
+        for name, kind in FIELDS
+        if name != "caption"
+    ]
+    return [
+        {"name": ending.removeprefix("."), "dtype": "image"},
+        {"name": "txt", "dtype": "string"},
+        {"name": "json", "struct": arrow_features(fields)},
+        {"name": "__key__", "dtype": "string"},
+        {"name": "__url__", "dtype": "string"},
+    ]
 
 
 def write_samples(path: Path, rows: Sequence[tuple[int, ExportRow]]) -> None:
@@ -68,7 +89,7 @@ def write_samples(path: Path, rows: Sequence[tuple[int, ExportRow]]) -> None:
             data, ending = image_and_ending(row.image_path)
             extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
             values = {**typed_values(row), "extra": extra}
-            del values["caption"]
+            values = {k: v for k, v in values.items() if k != "caption" and v is not None}
             members = (
                 (_SAME.get(ending, ending), data),
                 (".txt", row.caption.encode()),
@@ -80,17 +101,19 @@ def write_samples(path: Path, rows: Sequence[tuple[int, ExportRow]]) -> None:
                 archive.addfile(entry, io.BytesIO(content))
 
 
-def _unify_endings(shards: Sequence[Path], target: Target) -> None:
+def _unify_endings(shards: Sequence[Path], target: Target) -> str:
     """Give all images the same extension if they are of several formats, by patching the tar
     headers: Hugging Face's loader infers the fields of all samples from the first ones and drops
-    others. Pillow, and with it every loader, detects the format from the bytes."""
+    others. Pillow, and with it every loader, detects the format from the bytes.
+
+    Returns the extension of all images, "" if there is none."""
     endings: set[str] = set()
     for shard in shards:
         with tarfile.open(shard, "r:") as archive:
             endings |= {PurePosixPath(member.name).suffix for member in archive}
     endings -= {".txt", ".json"}
     if len(endings) < 2:
-        return
+        return "".join(endings)
     for shard in shards:
         with tarfile.open(shard, "r:") as archive:
             members = [m for m in archive if PurePosixPath(m.name).suffix in endings - {_MIXED}]
@@ -105,6 +128,7 @@ def _unify_endings(shards: Sequence[Path], target: Target) -> None:
         f"Images of several kinds ({', '.join(sorted(endings))}) are all called `{_MIXED}`, "
         "because loaders expect one name; their bytes are those of the source."
     )
+    return _MIXED
 
 
 def write_parquet_images(rows: Iterable[ExportRow], target: Target) -> int:

@@ -80,7 +80,7 @@ def write_dataset(
         description = croissant.croissant(part, sums, _version_of(sums), about())
         (part / croissant.NAME).write_text(description, encoding="utf-8")
         version = _version_of(sums, out)
-        text = finished_card(whole, target.files, target.changes, version, target.loader)
+        text = finished_card(whole, target, version)
         (part / "README.md").write_text(text, encoding="utf-8")
         export_folder.write_checksums(part, export_folder.digests(part, earlier=sums))
         if out.exists():

@@ -16,6 +16,7 @@ import pytest
 import webdataset
 from pycocotools.coco import COCO
 
+from backend.datasets.caption_writers import Writer
 from backend.datasets.card import dataset_card
 from backend.datasets.export_images import image_and_ending
 from backend.datasets.export_row import CaptionPair, ExportRow
@@ -23,6 +24,7 @@ from backend.datasets.images import image_size
 from backend.datasets.reading import SourcePair
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError
+from backend.measures import export_names
 from tests.datasets.export_loaders import LOADERS
 from tests.datasets.folders import encoded, json_lines, make_tar, picture, read, zip_bytes
 from tests.datasets.folders import write as save
@@ -157,6 +159,36 @@ def test_columns_that_are_empty_at_first_are_loaded(
     assert [by_id[name][column] for name in ("2", "3")] == ["NA", "null"]
     assert by_id["2"]["verdict"] == "correct"
     assert by_id[first.id]["verdict"] is None
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("format", sorted(set(FORMATS) - {"preference", "hard-negatives"}))
+def test_what_the_first_pairs_lack_is_loaded(
+    source: Path, tmp_path: Path, format: str, is_streamed: bool
+) -> None:
+    """Loaders infer types from the first five samples, or the first rows: pairs that are not
+    scored yet, or were left out, often come first."""
+    image = picture(source / "one.png")
+    empty = ExportRow("", image, "A dog.", "A dog.", "train", extra={"late": None})
+    numbers = dict.fromkeys(export_names(), 0.25)
+    full = replace(empty, verdict="correct", note="Seen.", numbers=numbers, picture="dark",
+                   tags=("wrong",), own_tags="mine", writer=Writer("anna", "person"),
+                   extra={"late": "x"})  # fmt: skip
+    for lacking in (5, 6, 100):
+        every = [replace(empty if n < lacking else full, id=f"{n:04d}") for n in range(lacking + 2)]
+        out = write(source, tmp_path / f"out{lacking}", format, every)
+        if format == "huggingface":
+            table = datasets.load_from_disk(str(out))["train"]
+        else:
+            table = datasets.load_dataset(str(out), split="train", streaming=is_streamed)
+        samples = [row.get("json", row) for row in table]
+        assert [row.get("pair_id", row["id"]) for row in samples] == [row.id for row in every]
+        for name in (*numbers, "verdict", "note", "writer", "picture"):
+            cells = [row[name] for row in samples]
+            assert not any(cells[:lacking]), name
+            assert cells[lacking:] == [0.25 if name in numbers else getattr(full, name)] * 2 or (
+                name == "writer" and cells[lacking:] == ["anna"] * 2
+            ), name
 
 
 @pytest.mark.parametrize("format", ["imagefolder", "sidecar"])
