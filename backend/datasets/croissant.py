@@ -2,10 +2,9 @@
 catalogues and search engines of datasets read. The card says the same for people.
 """
 
-import csv
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -60,18 +59,18 @@ _FORMATS = {
     ".parquet": "application/x-parquet", ".json": "application/json", ".tar": "application/x-tar",
     ".arrow": "application/vnd.apache.arrow.stream", ".txt": "text/plain",
 }  # fmt: skip
-#: The number of a shard.
-_SHARD = re.compile(r"-\d+$")
-#: Those whose columns Croissant describes.
-_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def croissant(
-    folder: Path, digests: Mapping[str, str], version: str, about: Mapping[str, Any]
+    folder: Path,
+    digests: Mapping[str, str],
+    tables: Mapping[str, Sequence[str]],
+    version: str,
+    about: Mapping[str, Any],
 ) -> str:
     """The description of the files in `folder` as JSON-LD. `digests`: SHA-256 by file name;
-    `about`: properties of the dataset, by schema.org's and Croissant's names."""
-    tables: dict[str, list[str]] = {}
+    `tables`: the Parquet files of each table (`croissant_records.write_tables`); `about`:
+    properties of the dataset, by schema.org's and Croissant's names."""
     objects, patterns = [], {}
     for file, digest in digests.items():
         path = PurePosixPath(file)
@@ -84,10 +83,6 @@ def croissant(
              "encodingFormat": _FORMATS.get(ending, "application/octet-stream"),
              "sha256": digest}
         )  # fmt: skip
-        if ending in _TABLES:
-            # Shards of a split are one table, as are the tables of a folder.
-            split = _SHARD.sub("", path.stem) if path.parent.name == "" else path.parent.as_posix()
-            tables.setdefault(split, []).append(file)
     sets = [
         {"@type": "cr:FileSet", "@id": _id(pattern), "name": pattern, "includes": pattern,
          "encodingFormat": "text/plain" if ending == ".txt" else f"image/{ending[1:]}"}
@@ -141,27 +136,8 @@ def _id(name: str) -> str:
 
 def _columns(file: Path) -> dict[str, str]:
     """The columns that hold text, numbers or truth values, with their types."""
-    if file.suffix == ".parquet":
-        kinds = {field.name: _type_of(field.type) for field in pq.read_schema(file)}
-        return {name: kind for name, kind in kinds.items() if kind}
-    with file.open(encoding="utf-8", newline="") as lines:
-        if file.suffix == ".jsonl":
-            return _plain_columns(lines)
-        separator = "\t" if file.suffix == ".tsv" else ","
-        return dict.fromkeys(next(csv.reader(lines, delimiter=separator), []), "sc:Text")
-
-
-def _plain_columns(lines: Iterable[str]) -> dict[str, str]:
-    """Those that hold no list and no object in any row.
-
-    >>> _plain_columns(['{"a": null, "b": 1}', '{"a": ["x"], "c": 2}'])
-    {'b': 'sc:Text', 'c': 'sc:Text'}
-    """
-    is_plain: dict[str, bool] = {}
-    for line in lines:
-        for name, value in json.loads(line).items():
-            is_plain[name] = is_plain.get(name, True) and not isinstance(value, list | dict)
-    return {name: "sc:Text" for name, plain in is_plain.items() if plain}
+    kinds = {field.name: _type_of(field.type) for field in pq.read_schema(file)}
+    return {name: kind for name, kind in kinds.items() if kind}
 
 
 def _type_of(kind: pa.DataType) -> str:

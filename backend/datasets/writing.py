@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from backend.datasets import croissant, export_folder
+from backend.datasets import croissant, croissant_records, export_folder
 from backend.datasets.card import finished_card
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import MARK, RESERVED, ExportRow, Target, exportable
@@ -76,8 +76,10 @@ def write_dataset(
         whole = card if isinstance(card, str) else card()
         for name in ("README.md", croissant.NAME):  # left by an export interrupted from here on
             (part / name).unlink(missing_ok=True)
+        shutil.rmtree(part / croissant_records.FOLDER, ignore_errors=True)
+        tables = croissant_records.write_tables(part)
         sums = export_folder.digests(part)
-        description = croissant.croissant(part, sums, _version_of(sums), about())
+        description = croissant.croissant(part, sums, tables, _version_of(sums), about())
         (part / croissant.NAME).write_text(description, encoding="utf-8")
         version = _version_of(sums, out)
         text = finished_card(whole, target, version)

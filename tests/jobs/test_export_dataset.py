@@ -79,7 +79,8 @@ def test_an_export_is_described_for_programs(workspace: Workspace, tmp_path: Pat
     about = json.loads((tmp_path / "out" / "croissant.json").read_text("utf-8"))
     assert (about["name"], about["isBasedOn"]) == ("pairs", "pairs")
     assert about["rai:dataAnnotationProtocol"] == ["Verdicts by: curator 1 (1)"]
-    (table,) = about["distribution"]
+    records, table = about["distribution"]
+    assert records["contentUrl"] == ".croissant/data.parquet"
     digest = hashlib.sha256((tmp_path / "out" / "data.csv").read_bytes()).hexdigest()
     assert (table["contentUrl"], table["sha256"]) == ("data.csv", digest)
     captions = [row["data/caption"] for row in described.records("data")]

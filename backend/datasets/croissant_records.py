@@ -1,0 +1,138 @@
+"""The rows of an export as Parquet tables beside it, for `records()` of Croissant.
+
+Croissant's reader (mlcroissant) has pandas guess the types of CSV and JSON lines: the id "0025"
+becomes 25 and the caption "NA" nothing. It reads no tars, COCO annotations or saved datasets at
+all. Parquet keeps what is written.
+"""
+
+import csv
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backend.datasets.card_features import JsonColumns, arrow_features
+from backend.datasets.export_row import FIELDS
+from backend.datasets.json_stream import JsonFile
+from backend.datasets.text_files import LONGEST_LINE
+
+#: Loaders of other kinds skip folders with such names.
+FOLDER = ".croissant"
+#: The number of a shard: `-000012`, or `-00012-of-00034`.
+_SHARD = re.compile(r"-\d+(-of-\d+)?$")
+_ROW_GROUP = 5_000
+_ARROW = {"string": pa.string(), "float64": pa.float64(), "int64": pa.int64(), "bool": pa.bool_()}
+_NUMBERS = {name: kind for name, kind in FIELDS if pa.types.is_floating(kind)}
+
+Row = Mapping[str, Any]
+
+
+def write_tables(folder: Path) -> dict[str, list[str]]:
+    """Write the tables of what is not Parquet already. Returns the Parquet files of each split, or
+    of each table of several; names are relative to the folder."""
+    tables: dict[str, list[str]] = {}
+    for file in sorted(folder.rglob("*")):
+        path = PurePosixPath(file.relative_to(folder).as_posix())
+        if file.is_file() and _reader_of(path):
+            # Shards of a split are one table, as are the tables of a folder.
+            parent = path.parent.as_posix()
+            name = _SHARD.sub("", path.stem) if parent == "." else parent
+            tables.setdefault(name, []).append(path.as_posix())
+    return {
+        name: shards
+        if all(shard.endswith(".parquet") for shard in shards)
+        else [_write_table(folder, name, shards)]
+        for name, shards in tables.items()
+    }
+
+
+def _write_table(folder: Path, name: str, files: Sequence[str]) -> str:
+    """Write one table of the rows in these files; returns its name."""
+    columns, used = JsonColumns(arrow_features(_NUMBERS.items())), set[str]()
+    for row in _rows(folder, files):
+        columns.add(row)
+        used.update(row)
+    kinds = {feature["name"]: feature["dtype"] for feature in columns.features()}
+    schema = pa.schema(
+        (name, _ARROW[kind]) for name, kind in kinds.items() if name in used and kind in _ARROW
+    )
+    out = f"{FOLDER}/{name.replace('/', '_')}.parquet"
+    (folder / FOLDER).mkdir(exist_ok=True)
+    rows = _rows(folder, files)
+    with pq.ParquetWriter(folder / out, schema, compression="zstd") as writer:
+        while group := list(islice(rows, _ROW_GROUP)):
+            writer.write_table(pa.Table.from_pylist(group, schema))
+    return out
+
+
+def _rows(folder: Path, files: Sequence[str]) -> Iterator[Row]:
+    for file in files:
+        read = _reader_of(PurePosixPath(file))
+        assert read is not None
+        yield from read(folder / file)
+
+
+def _reader_of(path: PurePosixPath) -> Callable[[Path], Iterator[Row]] | None:
+    """What reads the rows of such a file; None for a file without rows."""
+    if path.suffix == ".json":
+        return _annotations if path.name.startswith("captions_") else None
+    return _READERS.get(path.suffix)
+
+
+def _csv_rows(file: Path) -> Iterator[Row]:
+    csv.field_size_limit(LONGEST_LINE)
+    with file.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines, delimiter="\t" if file.suffix == ".tsv" else ","):
+            numbers = {name: float(row[name]) if row[name] else None for name in _NUMBERS}
+            yield row | numbers
+
+
+def _json_rows(file: Path) -> Iterator[Row]:
+    with file.open(encoding="utf-8", newline="\n") as lines:
+        yield from map(json.loads, lines)
+
+
+def _annotations(file: Path) -> Iterator[Row]:
+    yield from JsonFile(file).objects("annotations")
+
+
+def _samples(file: Path) -> Iterator[Row]:
+    """The values of each sample of a WebDataset tar, with its key and the shard's name."""
+    with tarfile.open(file, "r:") as archive:
+        caption = ""
+        for member in archive:
+            key, ending = PurePosixPath(member.name).stem, PurePosixPath(member.name).suffix
+            if ending == ".txt":
+                caption = _content(archive, member).decode()
+            elif ending == ".json":
+                values = json.loads(_content(archive, member))
+                yield {"shard": file.name, "key": key, "caption": caption, **values}
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(member)
+    assert stream is not None
+    return stream.read()
+
+
+def _arrow_rows(file: Path) -> Iterator[Row]:
+    with pa.memory_map(str(file)) as source:
+        for batch in pa.ipc.open_stream(source):
+            yield from batch.drop_columns(["image"]).to_pylist()
+
+
+def _parquet_rows(file: Path) -> Iterator[Row]:
+    for batch in pq.ParquetFile(file).iter_batches():
+        yield from batch.to_pylist()
+
+
+_READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
+    ".csv": _csv_rows, ".tsv": _csv_rows, ".jsonl": _json_rows, ".tar": _samples,
+    ".arrow": _arrow_rows, ".parquet": _parquet_rows,
+}  # fmt: skip
