@@ -73,9 +73,9 @@ def _write_table(folder: Path, name: str, files: Sequence[str]) -> str:
 
 def _rows(folder: Path, files: Sequence[str]) -> Iterator[Row]:
     for file in files:
-        read = _reader_of(PurePosixPath(file))
-        assert read is not None
-        yield from read(folder / file)
+        rows_of = _reader_of(PurePosixPath(file))
+        assert rows_of is not None
+        yield from rows_of(folder / file)
 
 
 def _reader_of(path: PurePosixPath) -> Callable[[Path], Iterator[Row]] | None:
