@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from backend.engine.claims.claim import Claim
+from backend.engine.claims.sentence_ends import sentence_ranges
 from backend.engine.languages.identification import LATIN_LANGUAGES, language_of
 
 #: Whether a model reads a text whole.
@@ -17,7 +18,9 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE 
 _MARK = re.compile(r"<\|?/?[A-Za-z_][\w-]*\|?/?>")
 _BOLD = r"(?:\*\*|__)"
 _HEADING = re.compile(rf"[ \t]*(?:#{{1,6}}\s.*|{_BOLD}[^*_]{{1,80}}{_BOLD}:?|[-=*_]{{3,}})[ \t]*")
-_LIST_MARK = re.compile(r"[ \t]*(?:[-*+•‣◦–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])[ \t]+")
+_LIST_MARK = re.compile(
+    r"[ \t]*(?:[-*+•‣◦–]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|(?P<letter>[a-zA-Z])\.)[ \t]+"
+)
 #: Whose turn it is: first group, of somebody who asks; second group, of one who answers.
 _ROLE = re.compile(
     rf"[ \t]*{_BOLD}?(?:(user|human|system|question)|"
@@ -61,11 +64,19 @@ def sentences_of(text: str, fits: Fits | None = None) -> Iterator[Claim]:
 def mark_of_list(text: str, line: int) -> int | None:
     """Where the mark of a list ends with which the line that starts here begins; None: with none.
 
-    >>> mark_of_list("- A dog.", 0), mark_of_list("A dog.", 0)
-    (2, None)
+    >>> mark_of_list("- A dog.", 0), mark_of_list("A dog.", 0), mark_of_list("J. Ames waves.", 0)
+    (2, None, None)
     """
     mark = _LIST_MARK.match(text, line)
-    return mark.end() if mark else None
+    if mark is None or (mark["letter"] and not _has_neighbour(text, mark["letter"])):
+        return None
+    return mark.end()
+
+
+def _has_neighbour(text: str, letter: str) -> bool:
+    """Whether another line begins with the letter before or after: else it is an initial."""
+    neighbours = "|".join(re.escape(chr(ord(letter) + step)) for step in (-1, 1))
+    return re.search(rf"^[ \t]*(?:{neighbours})\.[ \t]", text, re.MULTILINE) is not None
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
@@ -85,8 +96,8 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
         content = line_start
         if role := _ROLE.match(line):
             asks, content = role[1] is not None, line_start + role.end()
-        elif mark := _LIST_MARK.match(line):
-            content = line_start + mark.end()
+        elif mark := mark_of_list(text, line_start):
+            content = mark
         if content > line_start:
             if start is not None:
                 yield start, line_start
@@ -106,16 +117,13 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The sentences of a block, without white space around them."""
-    from sentencex import get_sentence_boundaries
-
     edges = [start, *(edge for m in _MARK.finditer(text, start, end) for edge in m.span()), end]
     for first, last in zip(edges[::2], edges[1::2], strict=True):
         part = text[first:last]
         language = language_of(part)
         code = language if language in LATIN_LANGUAGES else "en"
-        for boundary in get_sentence_boundaries(code, part):
-            span = _trim(text, first + boundary["start_index"], first + boundary["end_index"])
-            if span is not None:
+        for begin, stop in sentence_ranges(code, part):
+            if (span := _trim(text, first + begin, first + stop)) is not None:
                 yield span
 
 
