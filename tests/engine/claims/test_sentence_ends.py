@@ -17,9 +17,9 @@ def test_sentences_of_captions_end_where_a_reader_ends_them() -> None:
     for sentences in CAPTIONS:
         text = " ".join(sentences)
         expected = {len(" ".join(sentences[: n + 1])) for n in range(len(sentences))}
-        found = {claim.end for claim in sentences_of(text)}
-        right += len(expected & found)
-        wrong += len(expected ^ found)
+        actual = {claim.end for claim in sentences_of(text)}
+        right += len(expected & actual)
+        wrong += len(expected ^ actual)
     assert len(CAPTIONS) == 300
     assert right / (right + wrong) >= 0.99
 
