@@ -10,6 +10,7 @@ from backend.datasets.caption_texts import (
     TextList,
     are_languages,
     captions_of_parts,
+    check_list,
     listed_captions,
     text_parts,
 )
@@ -39,10 +40,9 @@ _PER_FORM: dict[ListForm, str] = {
 
 @dataclass(frozen=True)
 class CaptionColumn:
-    """`form`: what its lists of texts are; `is_stated`: by the user. `has_written_lists`: its texts
-    are lists that were written as text. `path`: of the captions in its JSON, () to detect it;
-    `reserved`: names of other columns; `is_exact`: its texts are as this program wrote them;
-    `fields`: how many captions each field of its JSON had so far."""
+    """`form`: what its lists of texts are; `is_stated`: by the user. `path`: of the captions in its
+    JSON, () to detect it; `reserved`: names of other columns; `is_exact`: its texts are as this
+    program wrote them; `fields`: how many captions each field of its JSON had so far."""
 
     name: str
     language: str | None = None
@@ -50,11 +50,12 @@ class CaptionColumn:
     is_stated: bool = False
     #: Lists are the problem of their rows: their form is open, and most captions are texts.
     refuses_lists: bool = False
-    has_written_lists: bool = False
     path: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
     is_exact: bool = False
     fields: Counter[str] = field(default_factory=Counter)
+    #: The lists that were written as text so far, by column.
+    written_lists: Counter[str] = field(default_factory=Counter)
 
     def unpack(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row with the caption of a JSON object instead of that object, whose other fields
@@ -97,16 +98,23 @@ class CaptionColumn:
         # The name of a known field says how a list in it is read.
         return "][".join(self.path), alone if self.path[-1] in OBJECT_NAMES else value
 
-    def note(self, file: str) -> str:
-        """Which fields of JSON objects were read; "" without any."""
-        if not self.fields:
-            return ""
-        fields = ", ".join(f"'{trim(name, 80)}' of {n:,}" for name, n in self.fields.most_common(5))
-        return (
-            f"'{file}': {self.fields.total():,} captions in '{trim(self.name)}' are JSON objects: "
-            f"the caption is {fields}; the other fields are columns. (For another field, name "
-            f"'{trim(self.name)}[FIELD]' as the column with captions.)"
-        )
+    def notes(self, file: str) -> list[str]:
+        """Which fields of JSON objects were read, and how many texts were lists."""
+        notes = []
+        if self.fields:
+            names = self.fields.most_common(5)
+            fields = ", ".join(f"'{trim(name, 80)}' of {n:,}" for name, n in names)
+            notes.append(
+                f"'{file}': {self.fields.total():,} captions in '{trim(self.name)}' are JSON "
+                f"objects: the caption is {fields}; the other fields are columns. (For another "
+                f"field, name '{trim(self.name)}[FIELD]' as the column with captions.)"
+            )
+        if count := self.written_lists.total():
+            notes.append(
+                f"'{file}': lists that were written as text are read as lists in "
+                f"'{trim(self.name)}' ({count:,})."
+            )
+        return notes
 
     def captions(self, row: Row) -> tuple[list[str], bool]:
         """The captions of a row, and whether it may have several. Raises BadCell, which names the
@@ -116,9 +124,21 @@ class CaptionColumn:
         except BadCell as problem:
             raise BadCell(f"The column '{trim(self.name)}': {problem}") from problem
 
+    def value_of(self, cell: Any) -> Any:
+        """The list of a cell in which it was written as text; else the cell. Raises BadCell for one
+        of which a part is gone."""
+        if self.is_exact or not isinstance(cell, str):
+            return cell
+        text = cell.strip()
+        if values := listed_captions(text):
+            return values
+        check_list(text)
+        return cell
+
     def _captions(self, cell: Any) -> tuple[list[str], bool]:
-        if self.has_written_lists and isinstance(cell, str):
-            cell = listed_captions(cell) or cell
+        values = self.value_of(cell)
+        self.written_lists[self.name] += values is not cell
+        cell = values
         parts = text_parts(cell, self.language)
         lists = [part for part in parts if isinstance(part, TextList)]
         if self.refuses_lists and any(len(texts.texts) > 1 for texts in lists):
@@ -168,9 +188,6 @@ def caption_column(
         return columns, column
     rows = list(_unpack_rows(rows, column))
     column.fields.clear()
-    if _are_written_lists(row.get(columns.caption) for row in rows):
-        note(f"'{file}': texts in '{column.name}' that are written as lists are read as lists.")
-        column = replace(column, has_written_lists=True)
     lists = _lists(rows, column)
     form = options.lists or form_of_column(lists, column.name) or forms.get(column.name)
     if form == "tokens" and options.caption_column is None:
@@ -216,11 +233,8 @@ def _lists(rows: Iterable[Row], column: CaptionColumn) -> list[tuple[str, ...]]:
     """The lists of texts in the column, but those whose field says what they are."""
     lists = []
     for row in rows:
-        cell = row.get(column.name)
-        if column.has_written_lists and isinstance(cell, str):
-            cell = listed_captions(cell)
         try:
-            parts = text_parts(cell, column.language)
+            parts = text_parts(column.value_of(row.get(column.name)), column.language)
         except BadCell:
             continue  # it is reported when the row is read
         lists += [p.texts for p in parts if isinstance(p, TextList) and p.form is None]
@@ -259,9 +273,3 @@ def _open_form(lists: Sequence[Sequence[str]], name: str, file: str) -> DatasetF
 def _some(texts: Sequence[str]) -> str:
     more = ", …" if len(texts) > 5 else ""
     return "[" + ", ".join(f"'{trim(text, 40)}'" for text in texts[:5]) + more + "]"
-
-
-def _are_written_lists(cells: Iterable[Any]) -> bool:
-    """Whether all cells of a column that hold something are lists written as text."""
-    texts = [cell for cell in cells if cell not in (None, "")]
-    return bool(texts) and all(isinstance(cell, str) and listed_captions(cell) for cell in texts)

@@ -32,6 +32,11 @@ _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\"""", re.DOTALL)
 _NUMPY_LIST = re.compile(
     rf"\[\s*(?:{_QUOTED.pattern})(?:\s+(?:{_QUOTED.pattern}))+\s*\]", re.DOTALL
 )
+#: The same where numpy left some out, and the beginning of a list that ends within.
+_SHORTENED = re.compile(
+    rf"\[\s*(?:{_QUOTED.pattern})(?:\s+(?:{_QUOTED.pattern}|\.\.\.))*\s+\.\.\..*\]", re.DOTALL
+)
+_LIST_BEGINS = re.compile(rf"\[\s*(?:{_QUOTED.pattern})\s*,\s*[\"']", re.DOTALL)
 _DEEPEST, _LONGEST_LIST = 20, 1_000_000
 
 
@@ -58,6 +63,22 @@ def listed_captions(text: str) -> list[Any] | None:
         if is_same and values and (_are_texts(values) or all(map(_are_texts, values))):
             return list(values)
     return None
+
+
+def check_list(text: str) -> None:
+    """Raises BadCell for a list, written as text, of which a part is gone.
+
+    >>> check_list("['A dog.' ... 'A cat.']")
+    Traceback (most recent call last):
+        ...
+    backend.datasets.cells.BadCell: numpy printed this list without its middle ('...')
+    """
+    if not text.startswith("["):
+        return
+    if _SHORTENED.fullmatch(text):
+        raise BadCell("numpy printed this list without its middle ('...')")
+    if _LIST_BEGINS.match(text) and not text.endswith("]"):
+        raise BadCell("this list ends before its last bracket: it was cut")
 
 
 def _are_texts(values: Any) -> bool:

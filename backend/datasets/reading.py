@@ -287,7 +287,7 @@ class DatasetReader:
             except Exception as problem:  # of any type: the other rows must still be read
                 message = f"This row cannot be read: {problem or type(problem).__name__}."
                 self._report(name, row.number, "unusable row", message)
-        for note in (rule.note(name), captions.note(name) if captions is not None else ""):
+        for note in [rule.note(name), *(captions.notes(name) if captions is not None else [])]:
             if note:
                 self._note(note)
         if columns is None and not choice.excluded:

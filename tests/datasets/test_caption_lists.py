@@ -189,3 +189,44 @@ def test_a_shard_that_leaves_it_open_is_read_like_those_before(tmp_path: Path) -
     pq.write_table(table, tmp_path / "train-00000-of-00002.parquet")
     pairs, reader = read(tmp_path)
     assert ([pair.caption for pair in pairs], len(reader.problems)) == (["A dog."], 1)
+
+
+@pytest.mark.parametrize(
+    "cell", ['["A dog.", "A cat."]', "['A dog.' 'A cat.']", "['A dog.', 'A cat.']"]
+)
+@pytest.mark.parametrize("texts", [0, 3, 40])
+def test_each_cell_tells_whether_it_is_a_list(tmp_path: Path, cell: str, texts: int) -> None:
+    picture(tmp_path / "a.png")
+    plain = [f"Dog {n} runs." for n in range(texts)]
+    rows = [{"image": "a.png", "caption": text} for text in [*plain, cell]]
+    pairs, reader = read(csv_file(tmp_path / "t.csv", rows))
+    assert [pair.caption for pair in pairs] == [*plain, "A dog.", "A cat."]
+    assert (reader.problems, bool(reader.notes)) == ([], True)
+
+
+@pytest.mark.parametrize(
+    "cell", ["['A dog.' 'A cat.' ... 'A bird.']", '["A dog.", "A ca', "['A dog.', 'A cat.'"]
+)
+def test_a_list_of_which_a_part_is_gone_is_no_caption(tmp_path: Path, cell: str) -> None:
+    picture(tmp_path / "a.png")
+    rows = [{"image": "a.png", "caption": text} for text in ("A dog.", cell)]
+    pairs, reader = read(csv_file(tmp_path / "t.csv", rows))
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert [(problem.row, problem.kind) for problem in reader.problems] == [(3, "unusable row")]
+
+
+def test_brackets_and_quotes_alone_make_no_list(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    texts = ['["Stop"] on a sign', "[laughs]", "['til dawn", "[a dog, a cat]", '"A", "B"', "['A'"]
+    rows = [{"image": "a.png", "caption": text} for text in texts]
+    pairs, reader = read(csv_file(tmp_path / "t.csv", rows))
+    assert ([pair.caption for pair in pairs], reader.problems) == (texts, [])
+
+
+def test_a_list_in_a_text_beside_a_picture_is_one(tmp_path: Path) -> None:
+    for name, text in (("a", '["A dog.", "A cat."]'), ("b", "A bird."), ("c", "['A dog.', 'A ca")):
+        picture(tmp_path / "s" / f"{name}.png")
+        write(tmp_path / "s" / f"{name}.txt", text)
+    pairs, reader = read(tmp_path / "s")
+    assert [pair.caption for pair in pairs] == ["A dog.", "A cat.", "A bird."]
+    assert [problem.kind for problem in reader.problems] == ["unusable row"]

@@ -24,7 +24,7 @@ def test_lists_written_as_text_are_captions(tmp_path: Path, texts: list[str], fo
 
 def test_a_column_of_texts_keeps_what_only_looks_like_a_list(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
-    captions = ['["A sign."]', "[blurred] a dog", "A dog."]
+    captions = ['["A sign."', "[blurred] a dog", "A dog."]
     rows = [{"image": "a.png", "text": caption} for caption in captions]
     pairs, _ = read(csv_file(tmp_path / "pairs.csv", rows))
     assert [pair.caption for pair in pairs] == captions
