@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("backend", "db", "research", "traced_ui", "tests")
@@ -14,17 +13,6 @@ EMPTY = {
     "asked", "found", "here", "nobody", "one", "ones", "own", "said", "somebody", "stands",
     "telling", "tells", "there", "told",
 }  # fmt: skip
-#: Participles that, alone, do not say what a variable or an argument holds.
-PARTICIPLES = {
-    "added", "asked", "begun", "chosen", "computed", "counted", "described", "drawn", "given",
-    "gone", "held", "judged", "kept", "known", "listed", "loaded", "made", "marked", "named",
-    "opened", "ranked", "read", "removed", "sampled", "scored", "seen", "shown", "started",
-    "stored", "taken", "wanted", "written",
-}  # fmt: skip
-#: The folders that have none; add to these, never take away.
-WITHOUT_PARTICIPLES = ("backend", "db", "traced_ui")
-#: An option of exports that stored jobs name, and a field of stored classifiers.
-ALLOWED = {"gone", "held"}
 #: Forbidden as parts of names, with the standard terms to use instead.
 INSTEAD = {
     "told": "message, label, text", "lot": "random, rng", "lots": "random, rng",
@@ -85,73 +73,3 @@ def test_names_are_words_of_the_field() -> None:
         for problem in problems_in(path.read_text(encoding="utf-8"))
     ]
     assert problems == []
-
-
-def bare_participles(source: str) -> list[str]:
-    """Variables and arguments that are a participle and nothing else; fields of records, whose
-    name follows that of the record, and functions, which are verbs, are allowed.
-
-    >>> bare_participles("known = 1; known_words = 2; record.kept = 3")
-    ['known']
-    """
-    fields, names = set[int](), list[str]()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef):
-            fields |= {id(x.target) for x in node.body if isinstance(x, ast.AnnAssign)}
-        elif isinstance(node, ast.arg) and node.arg.strip("_") in PARTICIPLES:
-            names.append(node.arg)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            is_variable = id(node) not in fields and node.id.strip("_") in PARTICIPLES
-            names += [node.id] * is_variable
-    return names
-
-
-#: Participles that do not end in -ed.
-_IRREGULAR = {
-    "begun", "built", "chosen", "done", "drawn", "found", "given", "gone", "held", "hidden", "kept",
-    "known", "left", "lost", "made", "put", "seen", "sent", "shown", "taken", "told", "written",
-}  # fmt: skip
-_VERBS = {"embed", "feed", "need", "seed"}
-
-
-def is_participle(name: str) -> bool:
-    """
-    >>> [is_participle(name) for name in ("_opened", "seen", "embed", "open_file")]
-    [True, True, False, False]
-    """
-    word = name.strip("_")
-    return word in _IRREGULAR or (word.endswith("ed") and "_" not in word and word not in _VERBS)
-
-
-D = TypeVar("D", ast.FunctionDef, ast.ClassDef)
-
-
-def definitions(kind: type[D]) -> Iterator[tuple[Path, D]]:
-    """The functions or classes of all modules but tests, with their file."""
-    for path in modules():
-        if path.relative_to(ROOT).parts[0] != "tests":
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, kind):
-                    yield path, node
-
-
-def test_a_function_is_a_verb() -> None:
-    """What a function does is its name; a property is a noun or a state."""
-    for path, function in definitions(ast.FunctionDef):
-        if not any("property" in ast.unparse(each) for each in function.decorator_list):
-            assert not is_participle(function.name), path
-
-
-def test_a_class_is_a_noun() -> None:
-    """An exception may say what has happened."""
-    for path, node in definitions(ast.ClassDef):
-        name = node.name.strip("_")
-        is_error = any(ast.unparse(base).endswith(("Error", "Exception")) for base in node.bases)
-        assert is_error or not name.istitle() or not is_participle(name.lower()), (path, name)
-
-
-def test_a_name_is_a_noun() -> None:
-    for path in modules():
-        if path.relative_to(ROOT).parts[0] in WITHOUT_PARTICIPLES:
-            names = set(bare_participles(path.read_text(encoding="utf-8")))
-            assert names <= ALLOWED, path

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from backend.datasets import label_studio
 from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES
@@ -73,8 +74,10 @@ def _plain(
         yield from _data_juicer(row, values)
         return
     if _is_label_studio(values):
-        task = _label_studio(values)
-        yield from _plain(replace(row, values=task), task, rule, caption_column)
+        for caption_values in label_studio.captions_of_task(values):
+            yield from _plain(
+                replace(row, values=caption_values), caption_values, rule, caption_column
+            )
         return
     if _is_fiftyone(values):
         yield replace(row, values=_fiftyone(values))
@@ -144,26 +147,6 @@ def _one_by_one(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
 def _is_label_studio(values: dict[str, Any]) -> bool:
     """A task as Label Studio exports it in its form `JSON`."""
     return isinstance(values.get("data"), dict) and isinstance(values.get("annotations"), list)
-
-
-def _label_studio(values: dict[str, Any]) -> dict[str, Any]:
-    """The columns of the task, with the text of its last annotation as the caption. Raises
-    NoPair for a task without one."""
-    texts: list[str] = []
-    for annotation in values["annotations"]:
-        results = annotation.get("result") if isinstance(annotation, dict) else None
-        if not isinstance(results, list) or annotation.get("was_cancelled"):
-            continue
-        areas = (each.get("value") for each in results if isinstance(each, dict))
-        each_text = (area.get("text") for area in areas if isinstance(area, dict))
-        lists = (text if isinstance(text, list) else [text] for text in each_text)
-        texts = [text for parts in lists for text in parts if isinstance(text, str)] or texts
-    task = dict(values["data"])
-    if texts:
-        task["caption"] = texts[0] if len(texts) == 1 else Captions(texts)
-    elif "caption" not in task:
-        raise NoPair("This task has no annotation with a text.")
-    return {"id": values.get("id"), **task}
 
 
 def _is_fiftyone(values: dict[str, Any]) -> bool:

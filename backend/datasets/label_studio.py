@@ -1,12 +1,15 @@
-"""Answers of people in Label Studio: tasks with their annotations (JSON), and rows with an answer
-in each column (JSON-MIN, CSV)."""
+"""What people wrote in Label Studio: captions, and answers about captions, in tasks with their
+annotations (JSON) and in rows with an answer in each column (JSON-MIN, CSV)."""
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from backend.datasets.caption_texts import Captions
 from backend.datasets.cells import trim
+from backend.datasets.columns import CAPTION_NAMES
+from backend.datasets.conversations import NoPair
 from db.texts import is_blank
 
 #: The column that says what became of a task that has no verdict.
@@ -17,6 +20,9 @@ UNFINISHED, SKIPPED, EMPTY = "unfinished", "skipped", "reviewed without an answe
 VERDICT, CORRECTION, NOTE = "verdict", "corrected_caption", "note"
 #: What Label Studio adds to the rows of JSON-MIN and CSV; its `id` is that of the task.
 _ADDED = {"annotation_id", "lead_time"}
+#: Texts of parts of the picture; a text with one of the keys of _PLACE is of such a part.
+REGION_TEXTS = "region_texts"
+_PLACE = {"x", "y", "width", "height", "points", "rle", "start", "end"}
 _NOTES = re.compile(r"note|comment|reason|remark", re.IGNORECASE)
 #: What its server puts before the name of a file that was uploaded.
 _UPLOAD = re.compile(r"^/?data/upload/(?:\d+/)?[0-9a-f]{8}-")
@@ -53,6 +59,64 @@ def task_columns(values: Mapping[str, Any], is_verdict: Callable[[str], bool]) -
     return {**data, **dict.fromkeys((VERDICT, CORRECTION, NOTE), ""), **merged, STATE: state}
 
 
+def captions_of_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The columns of a task for each annotation with a caption, and its writer; the last one has
+    the task's id. Texts of a region are no captions of the picture: they stay in `REGION_TEXTS`.
+    Raises NoPair for a task without a caption."""
+    data, identity = dict(values["data"]), values.get("id")
+    annotations = [each for each in values["annotations"] if _is_submitted(each)]
+    written = [(each, texts) for each in annotations if (texts := _written_texts(each))]
+    captions = [(each, texts) for each, texts in written if "caption" in texts]
+    others = {name: text for _, texts in written for name, text in texts.items()}
+    others.pop("caption", None)
+    if not captions:
+        if "caption" not in data:
+            raise NoPair("This task has no annotation with a text about the whole picture.")
+        yield {"id": identity, **others, **data}
+    for number, (annotation, texts) in enumerate(captions, 1):
+        is_last = number == len(captions) or identity is None
+        person = _person(annotation)
+        yield {
+            "id": identity if is_last else f"{identity}#{number}",
+            **others,
+            **data,
+            "caption": texts["caption"],
+            **({"writer": person, "writer_kind": "person"} if person else {}),
+        }
+
+
+def _is_submitted(annotation: Any) -> bool:
+    is_one = isinstance(annotation, dict) and isinstance(annotation.get("result"), list)
+    return is_one and not annotation.get("was_cancelled")
+
+
+def _written_texts(annotation: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed: `caption`, the texts of regions, and others by the names of their controls.
+
+    A control named like a caption has it, where there is one; else all but notes do.
+    """
+    by_control: dict[str, list[str]] = {}
+    regions: list[dict[str, Any]] = []
+    for result in annotation["result"]:
+        value = result.get("value") if isinstance(result, dict) else None
+        if not isinstance(value, dict) or not isinstance(value.get("text"), str | list):
+            continue
+        texts = [text for text in _texts(value["text"]) if not is_blank(text)]
+        if not texts:
+            continue
+        if _PLACE & value.keys():
+            regions.append({key: value[key] for key in value if key != "text"} | {"texts": texts})
+        else:
+            by_control.setdefault(str(result.get("from_name") or "caption"), []).extend(texts)
+    controls = [name for name in by_control if not _NOTES.search(name)]
+    named = [name for name in controls if name.strip().lower() in CAPTION_NAMES]
+    captions = [text for name in named or controls for text in by_control.pop(name)]
+    columns: dict[str, Any] = {name: "\n".join(texts) for name, texts in by_control.items()}
+    if captions:
+        columns["caption"] = captions[0] if len(captions) == 1 else Captions(captions)
+    return columns | ({REGION_TEXTS: regions} if regions else {})
+
+
 def row_columns(values: Mapping[str, Any], is_verdict: Callable[[str], bool]) -> Answers:
     """The columns of a row of JSON-MIN or CSV, without the task's id; answers are plain texts."""
     columns = {
@@ -65,11 +129,17 @@ def row_columns(values: Mapping[str, Any], is_verdict: Callable[[str], bool]) ->
 
 
 def _annotator(annotation: Mapping[str, Any], number: int) -> str:
-    """Who gave an annotation: `completed_by` is a number, or a record."""
+    """An annotation by its number, and who gave it."""
+    person = _person(annotation)
+    return f"{number} (by {trim(person, 80)})" if person else str(number)
+
+
+def _person(annotation: Mapping[str, Any]) -> str:
+    """Who annotated, "" if nobody says: a number, an address or a name."""
     person = annotation.get("completed_by")
     if isinstance(person, dict):
         person = person.get("email") or person.get("username") or person.get("id")
-    return f"{number} (by {trim(str(person), 80)})" if person is not None else str(number)
+    return "" if person is None else str(person)
 
 
 def _answers(annotation: Mapping[str, Any], is_verdict: Callable[[str], bool]) -> Answers:

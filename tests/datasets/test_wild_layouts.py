@@ -151,3 +151,38 @@ def test_several_images_with_one_caption_are_no_pair(tmp_path: Path) -> None:
     pairs, reader = read(tmp_path / "a.jsonl")
     assert [pair.caption for pair in pairs] == ["A dog."]
     assert [problem.row for problem in reader.problems] == [2]
+
+
+def text_result(*texts: str, name: str = "caption", **place: float) -> dict[str, Any]:
+    return {"type": "textarea", "from_name": name, "value": {"text": list(texts), **place}}
+
+
+def test_every_annotation_of_a_task_is_a_caption_with_its_writer(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    annotations = [
+        {"result": [text_result("A dog.")], "completed_by": {"id": 3, "email": "a@example.org"}},
+        {"result": [text_result("A cat."), text_result("Dark.", name="comment"),
+                    text_result("STOP", name="sign", x=1, y=2, width=3, height=4)],
+         "completed_by": 7},
+        {"result": [text_result("Skipped.")], "was_cancelled": True},
+        {"result": []},
+    ]  # fmt: skip
+    task = {"id": 25, "data": {"image": "a.png"}, "annotations": annotations}
+    pairs, reader = read(write(tmp_path / "t.json", dump([task])))
+    assert reader.problems == []
+    assert {pair.id: (pair.caption, pair.extra["writer"]) for pair in pairs} == {
+        "25#1": ("A dog.", "a@example.org"), "25": ("A cat.", "7"),
+    }  # fmt: skip
+    (region,) = pairs[0].extra["region_texts"]
+    assert (region["texts"], region["x"], region["height"]) == (["STOP"], 1, 4)
+    assert pairs[0].extra["comment"] == "Dark."
+
+
+def test_texts_of_regions_alone_are_no_caption(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    boxes = {"result": [text_result("STOP", x=1, y=2, width=3, height=4)]}
+    tasks = [{"id": n, "data": {"image": "a.png", **more}, "annotations": [boxes]}
+             for n, more in enumerate([{}, {"caption": "A sign."}])]  # fmt: skip
+    pairs, reader = read(write(tmp_path / "t.json", dump(tasks)))
+    assert [(pair.id, pair.caption) for pair in pairs] == [("1", "A sign.")]
+    assert [problem.row for problem in reader.problems] == [1]
