@@ -274,7 +274,9 @@ def _rows_of(file: JsonFile, path: Path) -> Iterator[TableRow]:
 def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
     """A row per name of the object: that of a picture, with or without its ending."""
     folder = "data/" if within else ""  # FiftyOne's
+    classes = list(file.objects("classes")) if within and "classes" in file.arrays else []
     for number, (name, about) in enumerate(file.members(within), 1):
+        about = _label_texts(about, classes) if within else about
         if isinstance(about, str | list):
             yield TableRow(number, {"file_name": folder + name, "caption": about})
         elif isinstance(about, dict):
@@ -285,6 +287,21 @@ def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
             yield TableRow(number, {**fields, "file_name": folder + name})
         else:
             yield TableRow(number, None, f"'{trim(name)}' has no caption.")
+
+
+def _label_texts(label: Any, classes: Sequence[Any]) -> Any:
+    """The text of one of FiftyOne's labels, or those of several: each is a text, the number of a
+    class, or an object with either. What is none of these stays.
+
+    >>> _label_texts([0, {"label": "A cat.", "confidence": 0.5}], ["A dog."])
+    ['A dog.', 'A cat.']
+    """
+    if isinstance(label, list):
+        return Captions(_label_texts(each, classes) for each in label) or None
+    if isinstance(label, dict) and "label" in label:
+        return _label_texts(label["label"], classes)
+    is_number = isinstance(label, int) and not isinstance(label, bool)
+    return classes[label] if is_number and 0 <= label < len(classes) else label
 
 
 def _place_of_captions(file: JsonFile, path: Path) -> str | None:
@@ -298,6 +315,8 @@ def _place_of_captions(file: JsonFile, path: Path) -> str | None:
             for key in about
         )
         if (isinstance(about, str) and is_picture) or is_record:
+            return within
+        if within and name and next(file.members(""))[0] == "classes":
             return within
     return None
 

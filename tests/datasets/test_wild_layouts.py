@@ -186,3 +186,26 @@ def test_texts_of_regions_alone_are_no_caption(tmp_path: Path) -> None:
     pairs, reader = read(write(tmp_path / "t.json", dump(tasks)))
     assert [(pair.id, pair.caption) for pair in pairs] == [("1", "A sign.")]
     assert [problem.row for problem in reader.problems] == [1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "captions"),
+    [
+        ({"a": ["A dog.", "A cat."], "b": ["A bird."]}, None, ["A dog.", "A cat.", "A bird."]),
+        ({"a": 0, "b": [1, 0]}, ["A dog.", "A cat."], ["A dog.", "A cat.", "A dog."]),
+        ({"a": {"label": "A dog.", "confidence": 0.5}, "b": [{"label": 0}]}, ["A cat."],
+         ["A dog.", "A cat."]),
+        ({"a": "A dog.", "b": []}, None, ["A dog."]),
+        ({"a": None, "b": 3}, ["A dog."], []),
+    ],
+)  # fmt: skip
+def test_every_label_of_fiftyone_is_a_caption(
+    tmp_path: Path, labels: dict[str, Any], classes: list[str] | None, captions: list[str]
+) -> None:
+    for name in ("a", "b"):
+        picture(tmp_path / "data" / f"{name}.png")
+    write(tmp_path / "labels.json", dump({"classes": classes, "labels": labels}))
+    pairs, reader = read(tmp_path)
+    assert [pair.caption for pair in pairs] == captions
+    pictures = {Path(str(pair.image_path)).stem for pair in pairs}
+    assert len(reader.problems) == 2 - len(pictures)
