@@ -196,7 +196,7 @@ def test_texts_of_regions_alone_are_no_caption(tmp_path: Path) -> None:
         ({"a": {"label": "A dog.", "confidence": 0.5}, "b": [{"label": 0}]}, ["A cat."],
          ["A dog.", "A cat."]),
         ({"a": "A dog.", "b": []}, None, ["A dog."]),
-        ({"a": None, "b": 3}, ["A dog."], []),
+        ({"a": 0, "b": 3}, ["A dog."], ["A dog."]),
     ],
 )  # fmt: skip
 def test_every_label_of_fiftyone_is_a_caption(
