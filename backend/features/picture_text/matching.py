@@ -2,27 +2,43 @@
 
 >>> share_shown("Main Street", ["MAIN", "STREET"]), share_shown("EXIT", ["EXlT ->"])
 (1.0, 1.0)
->>> share_shown("EXIT", [])
-0.0
+>>> share_shown("STOP", ["SHOP"]), share_shown("EXIT", [])
+(0.0, 0.0)
 """
 
 import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 
 #: Characters that are read for each other.
 _ALIKE = str.maketrans("01i|", "olll")
+#: A letter of a word up to this length makes another word: STOP, SHOP, TOP.
+_SHORT = 4
+#: A short word inside a longer one is read as two without a blank if so many letters are left.
+_REMAINDER = 3
 
 
 def share_shown(quotation: str, lines: Sequence[str]) -> float:
     """0 to 1: the share of the quotation's characters that stand in the lines as they do in it, or,
     as lines may be read in another order, that of its words, whichever is more."""
-    text = "".join(map(_plain, lines))
-    whole = _plain(quotation)
+    read_words = [plain for line in lines for word in line.split() if (plain := _plain(word))]
     words = [plain for word in quotation.split() if (plain := _plain(word))]
-    if not whole or not text:
+    if not words or not read_words:
         return 0.0
-    by_word = sum(len(word) * _best(word, text) for word in words) / len(whole)
-    return max(_best(whole, text), by_word)
+    whole = "".join(words)
+    by_word = sum(len(word) * _share_of(word, read_words) for word in words) / len(whole)
+    return max(_share_of(whole, read_words), by_word)
+
+
+def _share_of(pattern: str, words: Sequence[str]) -> float:
+    text = "".join(words)
+    if len(pattern) > _SHORT or not pattern.isascii():
+        return _best(pattern, text)
+    edges = set(accumulate(map(len, words), initial=0))
+    starts = [n for n in range(len(text)) if text.startswith(pattern, n)]
+    are_words = any({start, start + len(pattern)} <= edges for start in starts)
+    is_glued = any(pattern in word and len(word) - len(pattern) >= _REMAINDER for word in words)
+    return float(are_words or is_glued)
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,6 @@
 """The measure `x_picture_text`: whether what a caption quotes is written in its picture."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,9 @@ from db.measures import Measure
 if TYPE_CHECKING:
     from PIL import Image
 
+#: The longer side of the copy, in pixels.
+_SMALL = 1_000
+
 
 def picture_text(caption: str, picture: Callable[[], "Image.Image"]) -> float | None:
     """How far the least visible quotation is there, 0 to 1; None if the caption quotes nothing.
@@ -19,8 +22,23 @@ def picture_text(caption: str, picture: Callable[[], "Image.Image"]) -> float | 
     quotes = quotations(caption)
     if not quotes:
         return None
-    lines = _reader()(picture())
-    return min(share_shown(text, lines) for text in quotes)
+    best = dict.fromkeys(quotes, 0.0)
+    for view in _scales(picture()):
+        lines = _reader()(view)
+        best = {text: max(share, share_shown(text, lines)) for text, share in best.items()}
+        if min(best.values()) == 1.0:
+            break
+    return min(best.values())
+
+
+def _scales(picture: "Image.Image") -> Iterator["Image.Image"]:
+    """The picture, and a small copy of a large one: RapidOCR overlooks letters that are as high as
+    hundreds of pixels."""
+    yield picture
+    if max(picture.size) > _SMALL:
+        copy = picture.copy()
+        copy.thumbnail((_SMALL, _SMALL))
+        yield copy
 
 
 @cache

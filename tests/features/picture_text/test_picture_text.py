@@ -58,6 +58,16 @@ def test_five_hundred_quotations() -> None:
         ("STOP", ["EXIT"], 0, 0.5),
         ("Happy Birthday", ["HAPPY"], 0.3, 0.7),
         ("STOP", [], 0, 0),
+        ("STOP", ["SHOP"], 0, 0),
+        ("STOP", ["TOP"], 0, 0),
+        ("STOP", ["DESKTOP"], 0, 0),
+        ("TOP", ["STOP"], 0, 0),
+        ("ART", ["START"], 0, 0),
+        ("STOP", ["ST", "OP"], 1, 1),
+        ("NO", ["NOPARKING"], 1, 1),
+        ("No exit", ["NO", "EXIT"], 1, 1),
+        ("No exit", ["NO", "EXT"], 0.3, 0.9),
+        ("42", ["42A"], 0, 0),
         ("…", ["STOP"], 0, 0),
         ("営業中", ["本日営業中"], 1, 1),
     ],
@@ -102,6 +112,20 @@ def test_only_pictures_of_captions_that_quote_are_read(read: list[Image.Image]) 
     assert len(read) == 2
     with pytest.raises(ImageError):
         measure.picture_text('"EXIT"', unreadable)
+
+
+def test_large_letters_are_read_from_a_small_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[tuple[int, int]] = []
+
+    def reader(picture: Image.Image) -> list[str]:
+        sizes.append(picture.size)
+        return ["STOP"] if max(picture.size) <= 1_000 else ["a"]
+
+    monkeypatch.setattr(measure, "_reader", lambda: reader)
+    large = Image.new("RGB", (4_000, 3_000), "white")
+    assert measure.picture_text('A sign says "STOP"', lambda: large) == 1
+    assert sizes == [(4_000, 3_000), (1_000, 750)]
+    assert large.size == (4_000, 3_000)
 
 
 def test_without_the_library_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
