@@ -8,6 +8,7 @@ CleanVision opens images itself, from folders of files; ours may be in tars and 
 opened under this program's limits. Therefore its properties are called one by one.
 """
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,11 @@ from typing import Any
 
 from PIL import Image
 
+from backend.datasets.containers import Member, file_of, locate
+from backend.datasets.images import opened_image
+from backend.datasets.regular_files import read_regular
 from backend.engine import memory
-from backend.errors import missing_extra
+from backend.errors import ImageError, missing_extra
 from backend.features.quality import queries
 from backend.features.quality.queries import SignalsRow
 from backend.features.quality.report import PictureQualityReport
@@ -67,7 +71,7 @@ def measure_pictures(
         memory.release()
         progress(done + measured_count + unreadable_count, total, "Looking at pictures")
     signals_and_names = store.read(queries.signals_of, dataset_id)
-    issues = issues_of(signals_and_names)
+    issues = issues_of(signals_and_names, root)
     with store.writing(large=True) as session:
         queries.replace_issues(session, dataset_id, issues)
     counts = {issue: len(ids) for issue, ids in issues.items()}
@@ -100,9 +104,9 @@ def signals_of(picture: Image.Image) -> dict[str, Any]:
     }
 
 
-def issues_of(signals: Sequence[tuple[SignalsRow, str]]) -> dict[str, list[int]]:
-    """Pairs by issue, from the signals of a whole dataset and the names of its pictures. Pairs of
-    one picture are not duplicates of each other."""
+def issues_of(signals: Sequence[tuple[SignalsRow, str]], root: Path) -> dict[str, list[int]]:
+    """Pairs by issue, from the signals of a whole dataset and the names of its pictures below
+    `root`. Pairs of one picture are not duplicates of each other."""
     import pandas as pd
 
     issues: dict[str, list[int]] = {ours: [] for ours in _NAMES.values()}
@@ -123,10 +127,28 @@ def issues_of(signals: Sequence[tuple[SignalsRow, str]]) -> dict[str, list[int]]
         wrong = marks.index[marks.iloc[:, 0].to_numpy(bool)]
         issues[ours] = sorted(pair for name in wrong for pair in pairs[name])
     same = once.groupby("pixels").filter(lambda group: len(group) > 1)
+    for name in same.index:
+        once.loc[name, "pixels"] += _beyond_pixels(root, name)
+    same = once.groupby("pixels").filter(lambda group: len(group) > 1)
     alike = once.groupby("phash").filter(lambda group: group["pixels"].nunique() > 1)
     for ours, duplicates in (("exact_duplicate", same), ("near_duplicate", alike)):
         issues[ours] = sorted(pair for name in duplicates.index for pair in pairs[name])
     return issues
+
+
+def _beyond_pixels(root: Path, name: str) -> str:
+    """The digest of a file that holds more than the 8-bit pixels that were compared: further
+    frames, or more bits. "" for others, and for those that are gone."""
+    try:
+        file = locate(root, name)
+        with opened_image(file) as image:
+            is_more = getattr(image, "n_frames", 1) > 1 or image.mode.startswith(("I", "F"))
+        if not is_more:
+            return ""
+        content = file.read() if isinstance(file, Member) else read_regular(file_of(file))
+    except (ImageError, OSError):
+        return ""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _manager() -> Any:

@@ -81,6 +81,29 @@ def test_picture_issues_are_queues_and_are_exported(workspace: Workspace, tmp_pa
     assert workspace.delete_dataset(1).pairs == 17
 
 
+def test_one_first_frame_or_one_ramp_makes_no_exact_duplicate(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    """Animations and pictures of 16 bits are compared by all that is in them."""
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    first, second, third = (noise(n) for n in range(3))
+    first.save(folder / "one.webp", save_all=True, append_images=[second], lossless=True)
+    first.save(folder / "other.webp", save_all=True, append_images=[third], lossless=True)
+    first.save(folder / "same.webp", save_all=True, append_images=[third], lossless=True)
+    ramp = np.arange(96 * 96, dtype=np.uint16).reshape(96, 96)
+    Image.fromarray(ramp).save(folder / "low.png")
+    Image.fromarray(ramp * 4).save(folder / "high.png")
+    names = ["one.webp", "other.webp", "same.webp", "low.png", "high.png"]
+    rows = [{"id": name, "file_name": name, "caption": f"Of {name}."} for name in names]
+    (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    workspace = open_workspace()
+    workspace.jobs.import_dataset(folder)
+    workspace.jobs.run("quality", 1)
+    assert listed(workspace, "picture=exact_duplicate") == {"other.webp", "same.webp"}
+    assert listed(workspace, "picture=near_duplicate") == set(names)
+
+
 def test_a_stopped_measurement_resumes(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
