@@ -146,17 +146,11 @@ def sidecar_rows(
     splits = _splits(folder)
     for place, names in _folders(folder):
         split = splits.of(place.relative_to(folder))
-        captions, metadata = _captions_of(names), owners_of(names, (".json",))
-        beside = {name: ([], []) for name in sorted(filter(_is_image, names))}
-        for kind, owners in enumerate((captions, metadata)):
-            for text, pictures in owners.items():
-                for picture in pictures:
-                    beside[picture][kind].append(text)
-        for picture, (own_captions, own_metadata) in beside.items():
+        beside = files_beside(names)
+        captions = {text for texts, *_ in beside.values() for text in texts}
+        for picture, (own_captions, own_metadata, problem) in beside.items():
             number += 1
-            shared_files = [t for t in (*own_captions, *own_metadata)
-                            if len({**captions, **metadata}[t]) > 1]  # fmt: skip
-            if problem := _uncertain(picture, (own_captions, own_metadata), shared_files):
+            if problem:
                 yield TableRow(number, None, problem)
             else:
                 json_file = own_metadata[0] if own_metadata else ""
@@ -173,7 +167,7 @@ def sidecar_rows(
                     stated,
                 )
                 yield replace(row, split=split)
-        for name in sorted(name for name in names - captions.keys() if _is_caption(name)):
+        for name in sorted(name for name in names - captions if _is_caption(name)):
             number += 1
             stem = PurePosixPath(name).stem
             other = next((stem + e for e in UNREADABLE_PICTURES if stem + e in names), "")
@@ -185,6 +179,27 @@ def sidecar_rows(
                 if other
                 else f"There is no image for the caption '{shown_path}'.",
             )
+
+
+def files_beside(names: Iterable[str]) -> dict[str, tuple[list[str], list[str], str]]:
+    """Of each picture of a folder, sorted: the texts with its captions, its JSON, and why it is
+    uncertain which of them belong to it; "" if it is not."""
+    names = list(names)
+    captions, metadata = _captions_of(names), owners_of(names, (".json",))
+    beside: dict[str, tuple[list[str], list[str]]] = {
+        name: ([], []) for name in sorted(filter(_is_image, names))
+    }
+    for kind, owners in enumerate((captions, metadata)):
+        for text, pictures in owners.items():
+            for picture in pictures:
+                beside[picture][kind].append(text)
+    owners = {**captions, **metadata}
+    files = {}
+    for picture, (texts, own_metadata) in beside.items():
+        shared_files = [file for file in (*texts, *own_metadata) if len(owners[file]) > 1]
+        problem = _uncertain(picture, (texts, own_metadata), shared_files)
+        files[picture] = (texts, own_metadata, problem)
+    return files
 
 
 #: How names are compared, the closest first.
