@@ -128,14 +128,14 @@ class SourceFiles:
         for group in groups:
             if self.is_beside(group.file):
                 plan = partial(self._beside_picture, group)
-                yield self._guarded(group.picture, _count([group]), plan)
+                yield self._try_to_plan(group.picture, _count([group]), plan)
             else:
                 tables.setdefault(group.file, {})[group.row] = group
         for name, rows in tables.items():
             plan = partial(self._table, name, rows)
-            yield self._guarded(name, _count(rows.values()), plan)
+            yield self._try_to_plan(name, _count(rows.values()), plan)
 
-    def _guarded(
+    def _try_to_plan(
         self, name: str, captions: int, plan: Callable[[], FileChange]
     ) -> FileChange | LeftAlone:
         try:
