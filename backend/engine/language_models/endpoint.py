@@ -14,11 +14,11 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from backend.engine.language_models import decisions
+from backend.engine.language_models import yes_or_no
 from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
 from backend.engine.language_models.completion import NoCompletion, read_completion
-from backend.engine.language_models.decisions import read_decision
 from backend.engine.language_models.spending import Spending
+from backend.engine.language_models.yes_or_no import read_decision
 from backend.errors import ModelUnavailable, QuestionRefused, SettingsError, missing_extra
 
 #: Environment variable with the API key, if none is given. The key is never written to any file.
@@ -80,10 +80,10 @@ class ChatEndpoint(ChatModel):
 
     def _answer(self, question: Question) -> Answer:
         decides = bool(question.alternatives) and self._decides
-        send, read = (self._decide, read_decision) if decides else (self._send, read_completion)
+        send, parse = (self._decide, read_decision) if decides else (self._send, read_completion)
         body = self._explain_errors(lambda: send(question))
         try:
-            completion = read(body)
+            completion = parse(body)
         except NoCompletion as problem:
             text = self._not_a_completion(str(problem))
             if self._has_answered:  # one bad answer says nothing about the next question
@@ -104,7 +104,7 @@ class ChatEndpoint(ChatModel):
         """Whether the server answers yes or no by a decision: it refuses to be asked what it is
         only by the method."""
         try:
-            self._client.get(decisions.PATH, cast_to=object, options={"max_retries": 0})
+            self._client.get(yes_or_no.PATH, cast_to=object, options={"max_retries": 0})
         except self._openai.APIStatusError as problem:
             return bool(problem.status_code == HTTPStatus.METHOD_NOT_ALLOWED)
         except (self._openai.OpenAIError, ValueError, RecursionError):
@@ -116,7 +116,7 @@ class ChatEndpoint(ChatModel):
         import httpx  # comes with openai
 
         response = self._client.post(
-            decisions.PATH, cast_to=httpx.Response, body=decisions.request_of(self.name, question)
+            yes_or_no.PATH, cast_to=httpx.Response, body=yes_or_no.request_of(self.name, question)
         )
         return response.text
 

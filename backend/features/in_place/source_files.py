@@ -176,7 +176,7 @@ class SourceFiles:
         raise reason
 
     def _small_file(self, path: Path, group: CaptionGroup) -> FileChange:
-        path = self._resolved(path)
+        path = self._place_of(path)
         state = state_of(path)
         content = read_regular(path, MOST_TEXT, is_resolved=True)
         mark, encoding = self._encoding(io.BytesIO(content), path.name, is_guessed=False)
@@ -202,7 +202,7 @@ class SourceFiles:
         path = next((place for place in places if place.is_file()), None)
         if path is None:
             raise NotThere("there is no such file any more")
-        path = self._resolved(path)
+        path = self._place_of(path)
         state = state_of(path)
         with open_regular(path, math.inf, is_resolved=True) as file:
             mark, encoding = self._encoding(file, path.name, is_guessed=True)
@@ -229,7 +229,7 @@ class SourceFiles:
         """The name relative to the source's folder."""
         return str(path)[len(str(self.folder)) :].lstrip(os.sep).replace(os.sep, "/")
 
-    def _resolved(self, path: Path) -> Path:
+    def _place_of(self, path: Path) -> Path:
         """Where a file of the source is. Raises NotThere if that is elsewhere."""
         if path.parent not in self._folders:
             self._folders[path.parent] = path.parent.resolve()

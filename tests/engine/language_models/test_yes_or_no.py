@@ -17,7 +17,6 @@ from PIL import Image
 from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.completion import NoCompletion
-from backend.engine.language_models.decisions import read_decision, request_of
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.sight import (
     Example,
@@ -27,6 +26,7 @@ from backend.engine.language_models.sight import (
     look_at,
     question_about,
 )
+from backend.engine.language_models.yes_or_no import read_decision, request_of
 from backend.errors import QuestionRefused
 from tests.engine.language_models import families
 
