@@ -12,6 +12,7 @@ Subfolders are read too, and those that are named like splits are splits.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -155,17 +156,10 @@ def sidecar_rows(
             else:
                 json_file = own_metadata[0] if own_metadata else ""
                 caption = own_captions[0] if own_captions else ""
-                row = _row(
-                    number,
-                    place,
-                    picture,
-                    caption,
-                    json_file,
-                    folder,
-                    texts,
-                    may_lack_captions,
-                    stated,
-                )
+                row = sidecar_row(
+                    number, (place / picture).relative_to(folder).as_posix(), caption, json_file,
+                    partial(_read_beside, folder, place), texts, may_lack_captions, stated,
+                )  # fmt: skip
                 yield replace(row, split=split)
         for name in sorted(name for name in names - captions if _is_caption(name)):
             number += 1
@@ -297,22 +291,24 @@ def _splits(folder: Path) -> SplitFolders:
     return SplitFolders(place.relative_to(folder) for place in places)
 
 
-def _row(
-    number: int, place: Path, picture: str, caption: str, metadata: str, folder: Path,
-    texts: TextReader, may_lack_captions: bool, stated: str,
+def _read_beside(folder: Path, place: Path, name: str) -> bytes:
+    return read_within(folder, place / name, MOST_TEXT)
+
+
+def sidecar_row(
+    number: int, file_name: str, caption: str, metadata: str, read_file: Callable[[str], bytes],
+    texts: TextReader, may_lack_captions: bool = False, stated: str = "",
 ) -> TableRow:  # fmt: skip
-    """The row of a picture; `caption` and `metadata`: the names of its files, "" without one;
-    `stated`: the column of captions that the user named."""
-    file_name = (place / picture).relative_to(folder).as_posix()
+    """The row of a picture; `caption` and `metadata`: the names of the files beside it, "" without
+    one, whose content `read_file` returns, or raises OSError or ValueError; `stated`: the column of
+    captions that the user named."""
     more: dict[str, Any] = {}
     file = metadata
     try:
         if metadata:
-            content = read_within(folder, place / metadata, MOST_TEXT)
-            more = json_object(texts.decode(content, trim(metadata)))
+            more = json_object(texts.decode(read_file(metadata), trim(metadata)))
         if file := caption:
-            content = read_within(folder, place / caption, MOST_TEXT)
-            text = texts.captions(content, trim(caption))
+            text = texts.captions(read_file(caption), trim(caption))
             is_of_json = bool(metadata) and stated.lower().startswith("json[")
             more = {"txt": text, **more} if is_of_json else beside_text(more, text, texts.note)
         elif not stated and not _has_caption(more) and (name := caption_field(more)):
@@ -326,7 +322,7 @@ def _row(
     if not _has_caption(more) and column_and_path(stated, more)[0] not in more:
         if may_lack_captions:
             return TableRow(number, {**more, "file_name": file_name, "caption": ""})
-        stem = trim(PurePosixPath(picture).stem)
+        stem = trim(PurePosixPath(file_name).stem)
         return TableRow(
             number,
             None,
