@@ -172,7 +172,7 @@ class SourceFiles:
             try:
                 return self._small_file(picture.with_name(name), group)
             except NotThere as problem:
-                reason = problem
+                reason = NotThere(f"'{name}': {problem}")
         raise reason
 
     def _small_file(self, path: Path, group: CaptionGroup) -> FileChange:
