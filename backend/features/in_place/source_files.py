@@ -19,7 +19,7 @@ from typing import Any
 
 from backend.datasets.csv_table import csv_rows, split_at_returns
 from backend.datasets.pair_checks import derived_id
-from backend.datasets.read_options import JSON_LINES, TEXT_TABLES, where_to_state
+from backend.datasets.read_options import JSON_LINES, TEXT_TABLES, is_hidden, where_to_state
 from backend.datasets.regular_files import open_regular, read_regular
 from backend.datasets.sidecars import MOST_TEXT, files_beside
 from backend.datasets.text_files import TextLine, encoding_of
@@ -155,7 +155,8 @@ class SourceFiles:
     def _beside_picture(self, group: CaptionGroup) -> FileChange:
         picture = self.root / group.picture
         if picture.parent not in self._beside:
-            self._beside[picture.parent] = files_beside(os.listdir(picture.parent))
+            names = [name for name in os.listdir(picture.parent) if not is_hidden(name)]
+            self._beside[picture.parent] = files_beside(names)
         beside = self._beside[picture.parent].get(picture.name)
         if beside is None:
             raise NotThere("there is no such picture any more")

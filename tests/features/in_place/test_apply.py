@@ -1,5 +1,6 @@
 """`apply`: captions are written into the source's own files, to the byte, and put back."""
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from backend.errors import DatasetError
 from backend.features.in_place import writing
 from backend.features.in_place.report import ApplyReport
 from backend.features.in_place.writing import COPIES
+from backend.jobs.reports import ExportChoice
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import picture, write
@@ -362,6 +364,35 @@ def test_names_in_another_normal_form(workspace: Workspace, tmp_path: Path) -> N
     write(folder / "caf\u00e9.txt", "a dog")
     workspace.jobs.import_dataset(folder)
     check_round_trip(workspace, folder, {"a dog": "a cat"}, {"caf\u00e9.txt": b"a cat"})
+
+
+def test_hidden_files_are_not_taken_for_captions(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    write(folder / "._a.png", "attributes")
+    write(folder / "._a.txt", "attributes")
+    workspace.jobs.import_dataset(folder)
+    check_round_trip(workspace, folder, {"a dog": "a cat"}, {"a.txt": b"a cat"})
+
+
+def test_exports_and_copies_of_the_program_are_refused(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+    workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "jsonl")
+    copy = tmp_path / "state" / "own"
+    shutil.copytree(folder, copy)
+    for place in (tmp_path / "out", copy):
+        before = contents(place)
+        other = workspace.jobs.import_dataset(place, name=place.name).dataset_id
+        with pytest.raises(DatasetError):
+            workspace.jobs.run("apply", other)
+        assert contents(place) == before
 
 
 def test_links_and_rights_of_files_stay(workspace: Workspace, tmp_path: Path) -> None:
