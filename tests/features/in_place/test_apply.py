@@ -384,7 +384,7 @@ def test_exports_and_copies_of_the_program_are_refused(
     write(folder / "a.txt", "a dog")
     workspace.jobs.import_dataset(folder)
     correct(workspace, {"a dog": "a cat"})
-    workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "jsonl")
+    workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
     copy = tmp_path / "state" / "own"
     shutil.copytree(folder, copy)
     for place in (tmp_path / "out", copy):
