@@ -113,7 +113,7 @@ class _Lines(Iterator[str]):
     """The lines that `csv.reader` reads; keeps track of those of the current record."""
 
     def __init__(self, lines: Iterable[TextLine]) -> None:
-        self._lines = _split_at_returns(lines)
+        self._lines = split_at_returns(lines)
         self._pushed: deque[TextLine] = deque()
         self.number = 0
         self.begin()
@@ -203,7 +203,7 @@ class _Lines(Iterator[str]):
         return [_shape(cell) for cell in image]
 
 
-def _split_at_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
+def split_at_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
     """Split lines at bare carriage returns."""
     for line in lines:
         if line.text is None or "\r" not in line.text.rstrip("\r\n"):

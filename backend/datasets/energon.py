@@ -24,6 +24,10 @@ from backend.errors import DatasetFormatError
 from db.texts import compose
 
 FOLDER = ".nv-meta"
+#: The files of the folder that are read.
+FILES = tuple(
+    f"{FOLDER}/{name}{end}" for name in ("dataset", "split") for end in (".yaml", ".json")
+)
 _MOST_BYTES = 16_000_000
 _MOST_NAMED = 5
 

@@ -202,15 +202,16 @@ def replacement(path: Path, is_flushed: bool = True) -> Iterator[Path]:
     try:
         yield part
         if is_flushed:
-            _flush(part)
+            flush(part)
         os.replace(part, path)
         if is_flushed:
-            _flush(path.parent)
+            flush(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

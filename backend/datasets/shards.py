@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import filterfalse
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
@@ -23,7 +24,7 @@ from backend.datasets.on_disk import SeenIds
 from backend.datasets.read_options import CAPTIONS, is_hidden
 from backend.datasets.regular_files import read_within
 from backend.datasets.sample_fields import ALL_DETECTED, NAMED_LIKE_CAPTIONS, SampleChoice
-from backend.datasets.sidecars import owners_of
+from backend.datasets.sidecars import files_beside, sidecar_row
 from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
 from backend.datasets.tar_samples import (
@@ -260,7 +261,7 @@ def _zip_tables(
     for name in sorted(name for name in members.names if PurePosixPath(name).name in _METADATA):
         if not is_hidden(name):
             by_folder.setdefault(PurePosixPath(name).parent, []).append(name)
-    beside = {} if by_folder or texts is None else _texts_beside(members)
+    beside = {} if by_folder or texts is None else _files_beside(members)
     if beside and texts is not None:
         yield from _zip_sidecars(archive, members, path, texts, beside)
         return
@@ -290,13 +291,38 @@ def _zip_tables(
             yield TableRow(None, None, str(problem))
 
 
-def _texts_beside(members: ZipMembers) -> dict[PurePosixPath, dict[str, list[str]]]:
-    """The pictures that each text may belong to, by folder; empty if there are none."""
+Beside = dict[str, tuple[list[str], list[str], str]]
+
+
+def _files_beside(members: ZipMembers) -> dict[PurePosixPath, Beside]:
+    """By folder, what lies beside each picture (`sidecars.files_beside`); the folders without any
+    text or JSON are left out."""
     by_folder: dict[PurePosixPath, set[str]] = {}
     for name in filterfalse(is_hidden, sorted(members.names)):
         by_folder.setdefault(PurePosixPath(name).parent, set()).add(PurePosixPath(name).name)
-    owners = {folder: owners_of(names, CAPTIONS) for folder, names in by_folder.items()}
-    return {folder: of_folder for folder, of_folder in owners.items() if of_folder}
+    beside = {folder: files_beside(names) for folder, names in by_folder.items()}
+    return {
+        folder: files
+        for folder, files in beside.items()
+        if any(texts or metadata for texts, metadata, _ in files.values())
+    }
+
+
+def _read_member(
+    archive: zipfile.ZipFile, members: ZipMembers, folder: PurePosixPath, file: str
+) -> bytes:
+    """A small file. Raises ValueError, and OSError."""
+    name = str(folder / file)
+    if name in members.repeated:
+        raise ValueError("it occurs several times in the zip")
+    about = zip_member(archive, members.stored_name(name))
+    if about.file_size > MOST_TEXT:
+        raise ValueError("it is too large for a caption")
+    try:
+        return archive.read(about)
+    except (KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile,
+            zlib.error) as problem:  # fmt: skip
+        raise ValueError(str(problem)) from problem
 
 
 def _zip_sidecars(
@@ -304,29 +330,23 @@ def _zip_sidecars(
     members: ZipMembers,
     path: Path,
     texts: TextReader,
-    beside: dict[PurePosixPath, dict[str, list[str]]],
+    beside: dict[PurePosixPath, Beside],
 ) -> Iterator[TableRow]:
-    """One row per text that is beside one picture."""
+    """One row per picture with a text or JSON beside it."""
     number, splits = 0, SplitFolders(beside)
-    for folder, owners in beside.items():
+    for folder, files in beside.items():
         within = f"{path.name}{SEPARATOR}{'' if str(folder) == '.' else folder}"
-        for text, pictures in owners.items():
+        read_file = partial(_read_member, archive, members, folder)
+        for picture, (captions, metadata, problem) in files.items():
+            if not (captions or metadata or problem):
+                continue
             number += 1
-            name = str(folder / text)
-            if len(pictures) > 1 or name in members.repeated:
-                yield TableRow(number, None, f"'{trim(name)}' belongs to no picture alone.")
+            if problem:
+                yield TableRow(number, None, problem)
                 continue
-            try:
-                about = zip_member(archive, members.stored_name(name))
-                if about.file_size > MOST_TEXT:
-                    raise ValueError("it is too large for a caption")
-                caption = texts.captions(archive.read(about), name)
-            except (ValueError, KeyError, NotImplementedError, RuntimeError, OSError,
-                    DatasetFormatError, zipfile.BadZipFile, zlib.error) as problem:  # fmt: skip
-                yield TableRow(number, None, f"'{trim(name)}' cannot be read: {problem}.")
-                continue
-            values = {"file_name": pictures[0], "caption": caption}
-            yield TableRow(number, values, split=splits.of(folder), within=within)
+            names = next(iter(captions), ""), next(iter(metadata), "")
+            row = sidecar_row(number, picture, *names, read_file, texts)
+            yield replace(row, split=splits.of(folder), within=within)
 
 
 def _zip_table(

@@ -12,6 +12,7 @@ Subfolders are read too, and those that are named like splits are splits.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -146,34 +147,21 @@ def sidecar_rows(
     splits = _splits(folder)
     for place, names in _folders(folder):
         split = splits.of(place.relative_to(folder))
-        captions, metadata = _captions_of(names), owners_of(names, (".json",))
-        beside = {name: ([], []) for name in sorted(filter(_is_image, names))}
-        for kind, owners in enumerate((captions, metadata)):
-            for text, pictures in owners.items():
-                for picture in pictures:
-                    beside[picture][kind].append(text)
-        for picture, (own_captions, own_metadata) in beside.items():
+        beside = files_beside(names)
+        captions = {text for texts, *_ in beside.values() for text in texts}
+        for picture, (own_captions, own_metadata, problem) in beside.items():
             number += 1
-            shared_files = [t for t in (*own_captions, *own_metadata)
-                            if len({**captions, **metadata}[t]) > 1]  # fmt: skip
-            if problem := _uncertain(picture, (own_captions, own_metadata), shared_files):
+            if problem:
                 yield TableRow(number, None, problem)
             else:
                 json_file = own_metadata[0] if own_metadata else ""
                 caption = own_captions[0] if own_captions else ""
-                row = _row(
-                    number,
-                    place,
-                    picture,
-                    caption,
-                    json_file,
-                    folder,
-                    texts,
-                    may_lack_captions,
-                    stated,
-                )
+                row = sidecar_row(
+                    number, (place / picture).relative_to(folder).as_posix(), caption, json_file,
+                    partial(_read_beside, folder, place), texts, may_lack_captions, stated,
+                )  # fmt: skip
                 yield replace(row, split=split)
-        for name in sorted(name for name in names - captions.keys() if _is_caption(name)):
+        for name in sorted(name for name in names - captions if _is_caption(name)):
             number += 1
             stem = PurePosixPath(name).stem
             other = next((stem + e for e in UNREADABLE_PICTURES if stem + e in names), "")
@@ -185,6 +173,27 @@ def sidecar_rows(
                 if other
                 else f"There is no image for the caption '{shown_path}'.",
             )
+
+
+def files_beside(names: Iterable[str]) -> dict[str, tuple[list[str], list[str], str]]:
+    """Of each picture of a folder, sorted: the texts with its captions, its JSON, and why it is
+    uncertain which of them belong to it; "" if it is not."""
+    names = list(names)
+    captions, metadata = _captions_of(names), owners_of(names, (".json",))
+    beside: dict[str, tuple[list[str], list[str]]] = {
+        name: ([], []) for name in sorted(filter(_is_image, names))
+    }
+    for kind, owners in enumerate((captions, metadata)):
+        for text, pictures in owners.items():
+            for picture in pictures:
+                beside[picture][kind].append(text)
+    owners = {**captions, **metadata}
+    files = {}
+    for picture, (texts, own_metadata) in beside.items():
+        shared_files = [file for file in (*texts, *own_metadata) if len(owners[file]) > 1]
+        problem = _uncertain(picture, (texts, own_metadata), shared_files)
+        files[picture] = (texts, own_metadata, problem)
+    return files
 
 
 #: How names are compared, the closest first.
@@ -282,22 +291,24 @@ def _splits(folder: Path) -> SplitFolders:
     return SplitFolders(place.relative_to(folder) for place in places)
 
 
-def _row(
-    number: int, place: Path, picture: str, caption: str, metadata: str, folder: Path,
-    texts: TextReader, may_lack_captions: bool, stated: str,
+def _read_beside(folder: Path, place: Path, name: str) -> bytes:
+    return read_within(folder, place / name, MOST_TEXT)
+
+
+def sidecar_row(
+    number: int, file_name: str, caption: str, metadata: str, read_file: Callable[[str], bytes],
+    texts: TextReader, may_lack_captions: bool = False, stated: str = "",
 ) -> TableRow:  # fmt: skip
-    """The row of a picture; `caption` and `metadata`: the names of its files, "" without one;
-    `stated`: the column of captions that the user named."""
-    file_name = (place / picture).relative_to(folder).as_posix()
+    """The row of a picture; `caption` and `metadata`: the names of the files beside it, "" without
+    one, whose content `read_file` returns, or raises OSError or ValueError; `stated`: the column of
+    captions that the user named."""
     more: dict[str, Any] = {}
     file = metadata
     try:
         if metadata:
-            content = read_within(folder, place / metadata, MOST_TEXT)
-            more = json_object(texts.decode(content, trim(metadata)))
+            more = json_object(texts.decode(read_file(metadata), trim(metadata)))
         if file := caption:
-            content = read_within(folder, place / caption, MOST_TEXT)
-            text = texts.captions(content, trim(caption))
+            text = texts.captions(read_file(caption), trim(caption))
             is_of_json = bool(metadata) and stated.lower().startswith("json[")
             more = {"txt": text, **more} if is_of_json else beside_text(more, text, texts.note)
         elif not stated and not _has_caption(more) and (name := caption_field(more)):
@@ -311,7 +322,7 @@ def _row(
     if not _has_caption(more) and column_and_path(stated, more)[0] not in more:
         if may_lack_captions:
             return TableRow(number, {**more, "file_name": file_name, "caption": ""})
-        stem = trim(PurePosixPath(picture).stem)
+        stem = trim(PurePosixPath(file_name).stem)
         return TableRow(
             number,
             None,

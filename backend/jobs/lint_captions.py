@@ -50,13 +50,14 @@ class Fault:
 class LintReport:
     """`shared_words`: where ("begin" or "end") and with which words most captions begin or end;
     `constants`: what scoring finds in most captions; `notices`: what there is to say of the dataset
-    as a whole."""
+    as a whole; `faulty`: pairs with at least one fault."""
 
     pairs: int
     faults: tuple[Fault, ...]
     shared_words: tuple[tuple[str, str], ...]
     constants: tuple[ConstantPart, ...] = ()
     notices: tuple[str, ...] = ()
+    faulty: int = 0
 
     def in_words(self) -> str:
         lines = []
@@ -67,8 +68,9 @@ class LintReport:
         lines += [f"Most captions {end} with “{words}”." for end, words in self.shared_words]
         lines += [part.in_words() for part in self.constants]
         lines += self.notices
-        with_faults = "No fault" if not self.faults else "These faults"
-        return "\n".join([*lines, f"{with_faults} in {self.pairs:,} captions."])
+        number = f"{self.faulty:,}" if self.faulty else "None"
+        verb = "has" if self.faulty == 1 else "have"
+        return "\n".join([*lines, f"{number} of {self.pairs:,} captions {verb} a fault."])
 
 
 def lint(
@@ -110,6 +112,7 @@ def lint(
         tuple(comparison.shared_words()),
         find_constants(partial(captions_and_writers, store, dataset_id), total),
         texts_of(notices_of(store, dataset_id)),
+        faulty=len(set().union(*ids.values())),
     )  # fmt: skip
 
 

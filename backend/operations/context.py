@@ -50,8 +50,12 @@ class Context:
 
     def check_may_choose_models(self) -> None:
         """Raise SettingsError for a curator who may not change the models of this machine."""
+        self.check_may_settle("Only an adjudicator may change the models of this machine.")
+
+    def check_may_settle(self, refusal: str) -> None:
+        """Raise SettingsError, which says this, for a curator who is no adjudicator."""
         if self.reader is not None and not Team(self.store).may_settle(self.reader):
-            raise SettingsError("Only an adjudicator may change the models of this machine.")
+            raise SettingsError(refusal)
 
     def import_dataset(
         self,

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from backend.errors import SettingsError
 from backend.operations.operation import Operation
 from backend.options import ARGUMENT, CommandLine, Options
 from backend.progress import Progress
@@ -73,11 +72,9 @@ def bring_back(
     context: "Context", dataset_id: int, options: RestoreOptions, progress: Progress
 ) -> "RestoreReport":
     """Raises SettingsError for a curator who may not settle what others have decided."""
-    from backend.accounts.team_accounts import Team
     from backend.jobs import dataset_versions
 
-    if context.reader is not None and not Team(context.store).may_settle(context.reader):
-        raise SettingsError("Only an adjudicator may restore a snapshot: it changes all verdicts.")
+    context.check_may_settle("Only an adjudicator may restore a snapshot: it changes all verdicts.")
     author = context.reader or context.settings.author
     return dataset_versions.restore(
         context.store, dataset_id, options.name, author, options.dry_run, progress

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, func, literal, select, update
+from sqlalchemy import ColumnElement, delete, func, literal, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_floats, decode_suspects, encode_suspects
@@ -40,6 +40,11 @@ def save_opinion(session: Session, run_id: int, row: ModelAnswerRow) -> None:
 def opinions_of_run(session: Session, run_id: int) -> dict[int, ModelAnswerRow]:
     """All answers of a run by pair."""
     return _opinions(session, SecondOpinion.run_id == run_id)
+
+
+def delete_opinions(session: Session, run_id: int) -> None:
+    """Delete all answers of a run."""
+    session.execute(delete(SecondOpinion).where(SecondOpinion.run_id == run_id))
 
 
 def latest_opinions(session: Session, pair_ids: Sequence[int]) -> dict[int, ModelAnswerRow]:

@@ -35,7 +35,7 @@ FORMS: list[tuple[Any, str]] = [
     ({"caption": {"short": "A square.", "long": "A red square."}}, "A red square."),
     ([{"description": "A red square."}], "A red square."),
 ]
-PLACES = ("txt", "caption", "json", "tar", "tar json", "zip", "csv", "jsonl")
+PLACES = ("txt", "caption", "json", "tar", "tar json", "zip", "zip json", "csv", "jsonl")
 
 
 def source(folder: Path, text: str, place: str) -> Path:
@@ -46,10 +46,10 @@ def source(folder: Path, text: str, place: str) -> Path:
         if place == "csv":
             return csv_file(folder / "rows.csv", [row])
         return write(folder / "rows.jsonl", json_lines([row]))
-    members = {"a.png": encoded(), "a.json" if place == "tar json" else "a.txt": text.encode()}
+    members = {"a.png": encoded(), "a.json" if place.endswith(" json") else "a.txt": text.encode()}
     if place.startswith("tar"):
         return make_tar(folder / "0.tar", members)
-    if place == "zip":
+    if place.startswith("zip"):
         return write(folder / "0.zip", zip_bytes(members))
     picture(folder / "a.png")
     write(folder / f"a.{place}", text)
@@ -67,7 +67,7 @@ def test_the_caption_of_an_object_is_read(
     assert any("JSON" in note for note in reader.notes)
 
 
-@pytest.mark.parametrize("place", ["json", "tar json"])
+@pytest.mark.parametrize("place", ["json", "tar json", "zip json"])
 @pytest.mark.parametrize(("value", "caption"), FORMS[1:3] + FORMS[4:6])
 def test_metadata_alone_has_the_caption(
     tmp_path: Path, value: Any, caption: str, place: str

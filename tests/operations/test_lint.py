@@ -61,7 +61,7 @@ def test_each_fault_is_a_queue(workspace: Workspace, report: LintReport) -> None
     }  # fmt: skip
     counts = {fault.name: fault.pairs for fault in report.faults}
     assert counts == {name: len(ids) for name, ids in pairs.items()}
-    assert report.pairs == 100 + len(FAULTY)
+    assert (report.faulty, report.pairs) == (len(FAULTY), 100 + len(FAULTY))
     assert report.shared_words == (("end", "in a park"),)
 
 

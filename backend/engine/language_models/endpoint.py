@@ -9,12 +9,16 @@ import base64
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from backend.engine.language_models import yes_or_no
 from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
 from backend.engine.language_models.completion import NoCompletion, read_completion
 from backend.engine.language_models.spending import Spending
+from backend.engine.language_models.yes_or_no import read_decision
 from backend.errors import ModelUnavailable, QuestionRefused, SettingsError, missing_extra
 
 #: Environment variable with the API key, if none is given. The key is never written to any file.
@@ -22,7 +26,7 @@ KEY = "OPENAI_API_KEY"
 #: What to do about a server that reports no log-probabilities.
 _WITHOUT_LOGPROBS = (
     "so P(yes) cannot be read. vLLM, SGLang, llama.cpp's server and OpenAI report `logprobs` with "
-    "`top_logprobs`: serve the model by one of them. (`transformers serve` reports none.)"
+    "`top_logprobs`, `transformers serve` from 5.24 on decides: serve the model by one of them."
 )
 #: The most alternatives that some servers report.
 _FEW = 5
@@ -75,9 +79,11 @@ class ChatEndpoint(ChatModel):
         return [str(name) for name in names]
 
     def _answer(self, question: Question) -> Answer:
-        body = self._explain_errors(lambda: self._send(question))
+        decides = bool(question.alternatives) and self._decides
+        send, parse = (self._decide, read_decision) if decides else (self._send, read_completion)
+        body = self._explain_errors(lambda: send(question))
         try:
-            completion = read_completion(body)
+            completion = parse(body)
         except NoCompletion as problem:
             text = self._not_a_completion(str(problem))
             if self._has_answered:  # one bad answer says nothing about the next question
@@ -92,6 +98,27 @@ class ChatEndpoint(ChatModel):
             completion.text, completion.finished, completion.tokens_in, completion.tokens_out,
             likeliest=completion.likeliest if question.alternatives else (),
         )  # fmt: skip
+
+    @cached_property
+    def _decides(self) -> bool:
+        """Whether the server answers yes or no by a decision: it refuses to be asked what it is
+        only by the method."""
+        try:
+            self._client.get(yes_or_no.PATH, cast_to=object, options={"max_retries": 0})
+        except self._openai.APIStatusError as problem:
+            return bool(problem.status_code == HTTPStatus.METHOD_NOT_ALLOWED)
+        except (self._openai.OpenAIError, ValueError, RecursionError):
+            pass  # the question itself will say so
+        return False
+
+    def _decide(self, question: Question) -> str:
+        """The body of the server's response to a question that is answered by yes or no."""
+        import httpx  # comes with openai
+
+        response = self._client.post(
+            yes_or_no.PATH, cast_to=httpx.Response, body=yes_or_no.request_of(self.name, question)
+        )
+        return response.text
 
     def _send(self, question: Question) -> str:
         """The body of the server's response to the first form of the request that it accepts."""

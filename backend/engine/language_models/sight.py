@@ -26,8 +26,8 @@ SAME = 0.25
 CLEAR = 1.0
 #: The longest description that is asked for, in tokens.
 _LONGEST_DESCRIPTION = 60
-#: Requests of `check_descriptions` with one question.
-MOST_DESCRIPTIONS = 4
+#: Requests of `check_descriptions`: without a question of its own, and with one.
+FEWEST_DESCRIPTIONS, MOST_DESCRIPTIONS = 2, 4
 _DESCRIBE = "Describe this picture in one sentence."
 _ALTERNATIVES = 20
 _SIDE = 448

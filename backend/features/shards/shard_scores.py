@@ -34,6 +34,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backend.datasets import energon
 from backend.datasets.cells import trim
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
@@ -545,7 +546,7 @@ def _first_detector(
 
 def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
     out = Location(task.out)
-    path = Location(task.source).copy(shard, work / "source")
+    path = _copy(Location(task.source), shard, work / "source")
     store = open_database(f"sqlite:///{work / 'traced.db'}")
     try:
         source_rows = import_dataset(store, path, "shard", data_directory=work / "none")
@@ -575,6 +576,16 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
     finally:
         store.close()
     return facts
+
+
+def _copy(source: Location, shard: StoredFile, folder: Path) -> Path:
+    """The shard on this machine; of a tar, with what Megatron-Energon says about its samples."""
+    if not source.is_local and shard.name.endswith(".tar"):
+        for name in energon.FILES:
+            if (content := source.read(name)) is not None:
+                (folder / energon.FOLDER).mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(content)
+    return source.copy(shard, folder)
 
 
 def _adopt(store: Store, engine: Engine, dataset_id: int, detector: Detector) -> None:

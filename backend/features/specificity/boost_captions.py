@@ -13,7 +13,7 @@ from backend.engine import memory
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.language_models.chat_model import ChatModel, Question, like
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.sight import check_descriptions
+from backend.engine.language_models.sight import FEWEST_DESCRIPTIONS, check_descriptions
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.errors import BudgetSpent, NotScored, SettingsError
 from backend.features.specificity import boosting
@@ -82,9 +82,14 @@ def boost(
 
 def _check_sight(booster: Booster) -> None:
     """Raises PictureUnseen for a server whose descriptions do not change with the picture."""
-    model = booster.sees
-    if isinstance(model, ChatEndpoint) and {"visual", "holistic"} & set(booster.kinds):
-        check_descriptions(model, [], model.where)
+    if (server := _server_that_sees(booster)) is not None:
+        check_descriptions(server, [], server.where)
+
+
+def _server_that_sees(booster: Booster) -> ChatEndpoint | None:
+    """The server that gets pictures, which is checked first."""
+    sends_pictures = {"visual", "holistic"} & set(booster.kinds)
+    return booster.sees if isinstance(booster.sees, ChatEndpoint) and sends_pictures else None
 
 
 def dry_run(
@@ -95,9 +100,11 @@ def dry_run(
     prices: PriceList,
     limit: int | None = None,
     count: int = 3,
+    check: bool = False,
 ) -> BoostDryRun:
-    """The exact first requests, without sending them, and what all will take. Holistic requests
-    depend on the answers: they are counted like blends, and not shown."""
+    """The exact first requests, without sending them, and what all will take, what `check` sends
+    first included. Holistic requests depend on the answers: they are counted like blends, and not
+    shown."""
     work = BoostWork(store, engine, filter.dataset_id, booster)
     examples: list[tuple[QueueRow, Question]] = []
     blends: list[Question] = []
@@ -119,7 +126,8 @@ def dry_run(
     model = booster.blends or booster.sees
     questions = []
     if pictures and booster.sees is not None:
-        questions.append(like(pictures, booster.sees.name, 0, total))
+        checks = FEWEST_DESCRIPTIONS if check and _server_that_sees(booster) is not None else 0
+        questions.append(like(pictures, booster.sees.name, checks, total + checks))
     if examples and model is not None:
         # A picture with a single caption needs no blend.
         of_captions = ("blend" in kinds or "holistic" in kinds) + ("holistic" in kinds)

@@ -82,8 +82,9 @@ def run(
     warning = context.warning_of(dataset_id, *models)
     if options.dry_run:
         plan = boost_captions.dry_run(
-            context.store, engine, filter, booster, limits[0], options.limit
-        )
+            context.store, engine, filter, booster, limits[0], options.limit,
+            check=not options.trust_server,
+        )  # fmt: skip
         return replace(plan, warning=warning)
     report = boost_captions.boost(
         context.store,

@@ -35,6 +35,9 @@ class _Options(Options):
     trust_server: bool = False
     """With --second-opinion: use the answers even of a server that does not seem to see the
     pictures."""
+    ask_again: bool = False
+    """With --second-opinion: discard the answers that this model at this server has given about the
+    dataset, such as those from before it was repaired, and ask anew."""
     at_once: int = Field(4, ge=1, le=64)
     """With --second-opinion: questions in flight."""
     timeout: Timeout = None
@@ -65,7 +68,13 @@ def _begin(
     """Ask about one pair, and say what the rest will take."""
     if options.second_opinion is None:
         return None
-    from backend.features.vision_language.model_check import ask, dry_run, open_server, plan
+    from backend.features.vision_language.model_check import (
+        ask,
+        discard,
+        dry_run,
+        open_server,
+        plan,
+    )
     from backend.features.vision_language.sight_check import check_sight
 
     share = parse_share(options.top or "20%")
@@ -79,8 +88,13 @@ def _begin(
     server = open_server(options.second_opinion, options.second_model, options.timeout)
     server.spending.limit(prices, budget)
     with progress("Asking the server"):
+        is_checked = options.ask_again and not options.trust_server
+        if is_checked:
+            check_sight(workspace.store, dataset_id, server)
+        if options.ask_again:
+            discard(workspace.store, dataset_id, server)
         first = plan(workspace.store, dataset_id, server, share)
-        if first.pairs and not options.trust_server:
+        if first.pairs and not options.trust_server and not is_checked:
             check_sight(workspace.store, dataset_id, server)
     outlook = f"{_outlook(first, options.at_once)} {_warning(workspace, dataset_id, first.model)}"
     console.print(f"[yellow]Note:[/] {escape(outlook.rstrip())}")

@@ -228,6 +228,15 @@ def ask(
     )  # fmt: skip
 
 
+def discard(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> None:
+    """Discard the stored answers of this model at this server, and what followed from them."""
+    run = _run(store, dataset_id, endpoint)
+    score_run = store.read(run_queries.latest_run, dataset_id, "score")
+    store.write(signal_queries.delete_opinions, run.id)
+    if score_run is not None:
+        _take_effect(store, dataset_id, run, score_run)
+
+
 @dataclass
 class _Asking:
     """The questions of one job. `answer` runs in many threads, `keep` in one. `error`: the first

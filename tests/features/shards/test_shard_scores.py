@@ -197,6 +197,26 @@ def test_addresses_serve_as_source_and_destination(
         shard_scores.score_shards(engine, "s3://shop/out/run.json", "s3://shop/new", devices=HERE)
 
 
+@pytest.mark.parametrize("is_address", [False, True])
+def test_samples_that_energon_leaves_out_are_not_scored(
+    scored: Path, engine: Engine, tmp_path: Path, object_store: ObjectStore, is_address: bool
+) -> None:
+    folder = write_shards(tmp_path / "in")
+    split = "exclude:\n- 00000.tar/0-0001\nsplit_parts:\n  train: ['{00000..00002}.tar']\n"
+    (folder / ".nv-meta").mkdir()
+    (folder / ".nv-meta" / "split.yaml").write_text(split)
+    place, out = str(folder), str(tmp_path / "out")
+    if is_address:
+        object_store.upload(folder, "s3://shop/energon")
+        place = "s3://shop/energon"
+    Path(out).mkdir()
+    (Path(out) / "detector").write_bytes((scored / "detector").read_bytes())
+    run = json.loads((scored / "run.json").read_text()) | {"source": place}
+    (Path(out) / "run.json").write_text(json.dumps(run))
+    report = shard_scores.score_shards(engine, place, out, devices=HERE)
+    assert (report.failed, report.pairs) == ((), SHARDS * PAIRS - 1)
+
+
 def test_a_dataset_comes_from_an_address_and_goes_to_one(
     source: Path, object_store: ObjectStore, workspace: Workspace, tmp_path: Path
 ) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select, update
 
+from backend.engine.language_models.sight import FEWEST_DESCRIPTIONS
 from backend.engine.language_models.spending import PriceList
-from backend.errors import NotScored, SettingsError
+from backend.errors import NotScored, PictureUnseen, SettingsError
 from backend.features.specificity import boost_captions
 from backend.features.specificity.boost_captions import booster as booster_of
 from backend.features.specificity.boosting import Booster
@@ -92,7 +93,7 @@ def requests_for(workspace: Workspace, filter: QueueFilter, booster: Booster) ->
 
 def rule(body: dict[str, Any]) -> tuple[int, str]:
     """Blend: the longest caption; Visual: an invention; Holistic: the trusted one."""
-    content = body["messages"][1]["content"]
+    content = body["messages"][-1]["content"]
     text = content if isinstance(content, str) else content[-1]["text"]
     captions = re.findall(r"<caption>(.*?)</caption>", text)
     trusted = re.findall(r"<trusted>(.*?)</trusted>", text)
@@ -243,7 +244,8 @@ def test_a_dry_run_names_each_server_and_what_is_sent_to_it(workspace: Workspace
     for arguments, captions_to in ((visual, None), (holistic, JOINS)):
         preview = preview_of(workspace, *arguments)
         assert (preview["pictures_to"], preview["captions_to"]) == (SEES, captions_to)
-    priced = preview_of(workspace, *holistic, prices="v=0/1000, l=0/10")["forecast"]
+    trusted = (*holistic, "--trust-server")
+    priced = preview_of(workspace, *trusted, prices="v=0/1000, l=0/10")["forecast"]
     requests = priced["requests"][1]
     # One question about the picture, and two about captions, of at most 100 tokens an answer.
     assert priced["cost"][1] == pytest.approx(requests / 3 * 100 * (1000 + 2 * 10) / 1e6)
@@ -322,3 +324,27 @@ def test_a_separate_language_model_gets_captions_and_no_picture(
     assert "image_url" not in json.dumps(contents)
     assert ["<caption>" in texts[0], "<trusted>" in texts[1]] == [True, True]
     assert "A purple umbrella." in texts[1]
+
+
+def test_a_dry_run_counts_what_checks_the_server_first(workspace: Workspace) -> None:
+    """As many requests as the check sends, and none where no picture is sent."""
+    engine = workspace.engines.of_dataset(1)
+    for kinds, checks in ((["visual"], FEWEST_DESCRIPTIONS), (["blend"], 0)):
+        booster = booster_of(workspace.engine, kinds)
+        arguments = (workspace.store, engine, everything(), booster, PriceList())
+        plain, checking = (
+            boost_captions.dry_run(*arguments, check=check).forecast.requests
+            for check in (False, True)
+        )
+        assert tuple(with_ - without for with_, without in zip(checking, plain, strict=True)) == (
+            checks, checks,
+        )  # fmt: skip
+
+
+def test_the_check_sends_as_many_requests_as_its_dry_run_counts(
+    workspace: Workspace, served: RunningServer
+) -> None:
+    booster = booster_of(workspace.engine, ["visual"])
+    with pytest.raises(PictureUnseen):
+        boost(workspace, everything(), booster, check=True)
+    assert len(served.requests) == FEWEST_DESCRIPTIONS

@@ -106,6 +106,21 @@ def test_what_the_model_doubts_becomes_more_likely_wrong(workspace: Workspace) -
     assert reason.contribution == pytest.approx(1, abs=1e-3)
 
 
+def test_answers_from_before_a_repair_are_asked_for_again(workspace: Workspace) -> None:
+    before = pairs_of(workspace)
+    rules: list[Respond] = [lambda body: (200, NO if len(caption_of(body)) % 2 else YES)]
+    with chat_server(lambda body: rules[-1](body)) as served:
+        assert ask(workspace, served).new_answers == PAIRS
+        assert [p.p_error for p in pairs_of(workspace)] != [p.p_error for p in before]
+        rules.append(knowing(workspace))
+        model_check.discard(workspace.store, 1, open_server(served.url, None))
+        after = pairs_of(workspace)
+        assert [p.p_error for p in after] == pytest.approx([p.p_error for p in before])
+        assert {p.numbers["second_opinion"] for p in after} == {None}
+        report = ask(workspace, served)
+    assert (report.new_answers, report.agrees, report.doubts) == (PAIRS, 6, 6)
+
+
 def test_only_the_most_suspicious_share_is_asked_about_and_nothing_twice(
     workspace: Workspace,
 ) -> None:

@@ -1,0 +1,68 @@
+"""In place: what would be written into the source, and writing it."""
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from markupsafe import Markup
+from pydantic import TypeAdapter
+
+from backend.features.in_place.report import ApplyReport
+from backend.workspace import Workspace
+from traced_ui.jobs import start_by
+from traced_ui.login import seen_by
+from traced_ui.messages import QUIET
+from traced_ui.page_dataset import PageDataset
+from traced_ui.pages import AddedPage, Page
+from traced_ui.templates import renderer_of
+
+_render = renderer_of(Path(__file__).with_name("templates"))
+_REPORT = TypeAdapter(ApplyReport)
+_FIELDS = tuple(ApplyReport.__dataclass_fields__)
+#: Characters of the changes and files left alone that the page shows.
+_SHOWN, _LISTED = 20_000, 50
+
+
+def build(workspace: Workspace, dataset: PageDataset) -> None:
+    """Build the page: first the changes are shown, then they may be written."""
+    report = gr.HTML(elem_id="in-place-report", padding=False)
+    with gr.Row(elem_id="in-place-decide", elem_classes="decision-row"):
+        show = gr.Button("Show the changes", variant="primary", elem_id="in-place-show")
+        write = gr.Button("Write them into the source", interactive=False, elem_id="in-place-write")
+        back = gr.Button("Put the files back", elem_id="in-place-back")
+    status = gr.HTML(elem_id="in-place-status")
+    yes = gr.State(value=True)
+
+    def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+        can_start = gr.Button(interactive=dataset_id is not None)
+        if dataset_id is None:
+            return "", can_start, gr.Button(interactive=False), can_start
+        last = last_report(seen_by(workspace, request), dataset_id)
+        can_write = last is not None and last.is_dry_run and last.captions > 0
+        return report_html(last), can_start, gr.Button(interactive=can_write), can_start
+
+    redraw = (draw, [dataset], [report, show, write, back])
+    start_by(show, status, workspace, dataset, "apply", redraw, dry_run=yes)
+    start_by(write, status, workspace, dataset, "apply", redraw)
+    start_by(back, status, workspace, dataset, "apply", redraw, undo=yes)
+    gr.on(None, *redraw, **QUIET)
+
+
+def last_report(workspace: Workspace, dataset_id: int) -> ApplyReport | None:
+    """What the newest run reported, as the reader of the workspace may see it."""
+    last = workspace.jobs.last("apply", dataset_id)
+    result = last.result if last is not None and last.status == "done" else {}
+    if "captions" not in result:
+        return None
+    return _REPORT.validate_python({name: result[name] for name in _FIELDS})
+
+
+def report_html(report: ApplyReport | None) -> Markup:
+    lines = report.diff[:_SHOWN].split("\n") if report and report.diff else []
+    is_whole = bool(report and report.diff_is_whole and len(report.diff) <= _SHOWN)
+    return _render("in_place.html", report=report, lines=lines, is_whole=is_whole, most=_LISTED)
+
+
+PAGE = AddedPage(
+    Page("in-place", "In place"), "Export", build, Path(__file__).with_name("in_place.css")
+)

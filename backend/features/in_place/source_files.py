@@ -1,0 +1,415 @@
+"""What has to be written where: each file of a source, with the bytes that change.
+
+A table is read line by line, so that a large one needs no memory; a row is only changed if it is
+the one that was imported, by its picture or its id, and has the captions that were imported. If one
+of its rows is not, the whole file is left alone.
+"""
+
+import hashlib
+import io
+import json
+import math
+import os
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from backend.datasets.csv_table import csv_rows, split_at_returns
+from backend.datasets.pair_checks import derived_id
+from backend.datasets.read_options import JSON_LINES, TEXT_TABLES, is_hidden, where_to_state
+from backend.datasets.regular_files import open_regular, read_regular
+from backend.datasets.sidecars import MOST_TEXT, files_beside
+from backend.datasets.text_files import TextLine, encoding_of
+from backend.errors import DatasetFormatError
+from backend.features.in_place.captions_in_text import (
+    CaptionChange,
+    NotThere,
+    Place,
+    change_text,
+    csv_places,
+    delimiter_of,
+    json_places,
+    text_readings,
+)
+from backend.features.in_place.report import LeftAlone
+from db.texts import compose
+
+_MARKS = {
+    BOM_UTF8: "utf-8", BOM_UTF32_LE: "utf-32-le", BOM_UTF32_BE: "utf-32-be",
+    BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CaptionGroup:
+    """The captions of one row, or of one picture with a file beside it, in order. `picture`: its
+    place below the dataset's root; `ids`: of the pairs."""
+
+    file: str
+    row: int | None
+    picture: str
+    ids: tuple[str, ...]
+    changes: tuple[CaptionChange, ...]
+
+    def identity(self) -> set[str]:
+        """What the row must name: the ids, or the picture if the source has none."""
+        own_ids = {
+            id
+            for id, change in zip(self.ids, self.changes, strict=True)
+            if id != derived_id(self.picture, change.before)
+        }
+        return own_ids | {id.rpartition("#")[0] or id for id in own_ids} or {_stem(self.picture)}
+
+
+@dataclass(frozen=True)
+class Splice:
+    """From byte `start` on, `before` becomes `after`; `line`: the first, from 1."""
+
+    start: int
+    before: bytes
+    after: bytes
+    line: int = 1
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """`name`: relative to the source's folder; `digest`: SHA-256 of the file now, "" if there is
+    none yet; `state`: what `state_of` said before it was read; `encoding`: of its text."""
+
+    path: Path
+    name: str
+    digest: str = ""
+    state: tuple[int, ...] = ()
+    encoding: str = "utf-8"
+    #: All of it when it is changed; None: follows from what is there.
+    content: bytes | None = None
+    splices: tuple[Splice, ...] = ()
+    captions: int = 0
+    already_there: int = 0
+
+
+def state_of(path: Path) -> tuple[int, ...]:
+    """What changes when somebody writes the file; () if there is none."""
+    try:
+        about = os.stat(path)
+    except FileNotFoundError:
+        return ()
+    return about.st_mtime_ns, about.st_size, about.st_ino
+
+
+@dataclass
+class SourceFiles:
+    """The files of the `source` of a dataset, whose pictures are below `root`. `column`,
+    `encoding`, `delimiter`: as stated at the import; "": detected."""
+
+    source: Path
+    root: Path
+    column: str = ""
+    encoding: str | None = None
+    delimiter: str | None = None
+    _beside: dict[Path, dict[str, tuple[list[str], list[str], str]]] = field(default_factory=dict)
+    _folders: dict[Path, Path] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """`folder`: resolved, with all of its files; `has_texts`: beside the pictures."""
+        self.folder = (self.source if self.source.is_dir() else self.source.parent).resolve()
+        self.has_texts = self.source.is_dir()
+
+    def is_beside(self, file: str) -> bool:
+        """Whether the captions of this file, as pairs name it, stand beside their pictures."""
+        return self.has_texts and file == self.source.name
+
+    def plan(self, groups: Iterable[CaptionGroup]) -> Iterator[FileChange | LeftAlone]:
+        """What has to change in each file."""
+        tables: dict[str, dict[int | None, CaptionGroup]] = {}
+        for group in groups:
+            if self.is_beside(group.file):
+                plan = partial(self._beside_picture, group)
+                yield self._try_to_plan(group.picture, _count([group]), plan)
+            else:
+                tables.setdefault(group.file, {})[group.row] = group
+        for name, rows in tables.items():
+            plan = partial(self._table, name, rows)
+            yield self._try_to_plan(name, _count(rows.values()), plan)
+
+    def _try_to_plan(
+        self, name: str, captions: int, plan: Callable[[], FileChange]
+    ) -> FileChange | LeftAlone:
+        try:
+            return plan()
+        except (NotThere, DatasetFormatError, UnicodeError) as problem:
+            reason = str(problem)
+            if isinstance(problem, UnicodeEncodeError):
+                letter = problem.object[problem.start]
+                reason = f"'{letter}' cannot be written in its encoding, {problem.encoding}"
+            elif isinstance(problem, UnicodeDecodeError):
+                advice = where_to_state("encoding")["terminal"]
+                reason = f"it is not text in {problem.encoding}. {advice}"
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+        return LeftAlone(name, reason.rstrip("."), captions)
+
+    def _beside_picture(self, group: CaptionGroup) -> FileChange:
+        picture = self.root / group.picture
+        if picture.parent not in self._beside:
+            names = [name for name in os.listdir(picture.parent) if not is_hidden(name)]
+            self._beside[picture.parent] = files_beside(names)
+        beside = self._beside[picture.parent].get(picture.name)
+        if beside is None:
+            raise NotThere("there is no such picture any more")
+        texts, metadata, problem = beside
+        if problem:
+            raise NotThere(problem)
+        if not texts and group.changes[0].before == "" and not metadata:
+            path = picture.with_suffix(".txt")
+            content = group.changes[0].after.encode()
+            splices = (Splice(0, b"", content),)
+            return FileChange(path, self._name(path), content=content, splices=splices, captions=1)
+        reason = NotThere("no text with its caption is beside it")
+        for name in (*texts, *metadata):
+            try:
+                return self._small_file(picture.with_name(name), group)
+            except NotThere as problem:
+                reason = NotThere(f"'{name}': {problem}")
+        raise reason
+
+    def _small_file(self, path: Path, group: CaptionGroup) -> FileChange:
+        path = self._place_of(path)
+        state = state_of(path)
+        content = read_regular(path, MOST_TEXT, is_resolved=True)
+        mark, encoding = self._encoding(io.BytesIO(content), path.name, is_guessed=False)
+        text = _decode(content[len(mark) :], encoding)
+        if mark + _encode(text, encoding) != content:
+            raise NotThere(_NOT_EXACT)
+        is_json = path.suffix.lower() == ".json"
+        readings = [json_places(text)] if is_json else text_readings(text)
+        new_text, already_there = change_text(text, group.changes, readings, self._field())
+        splice = Splice(len(mark), content[len(mark) :], _encode(new_text, encoding))
+        return FileChange(
+            path, self._name(path), hashlib.sha256(content).hexdigest(), state, encoding,
+            mark + splice.after, *_counts([splice], [group], already_there),
+        )  # fmt: skip
+
+    def _table(self, name: str, rows: Mapping[int | None, CaptionGroup]) -> FileChange:
+        if PurePosixPath(name).suffix.lower() not in TEXT_TABLES:
+            raise NotThere(
+                "captions are written into CSV, TSV, JSON lines and texts beside pictures only. "
+                "Export the dataset instead"
+            )
+        places = (self.source, self.source / name, self.root / name)
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            raise NotThere("there is no such file any more")
+        path = self._place_of(path)
+        state = state_of(path)
+        with open_regular(path, math.inf, is_resolved=True) as file:
+            mark, encoding = self._encoding(file, path.name, is_guessed=True)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+            file.seek(len(mark))
+            lines = _Lines(file, mark, encoding)
+            stated = self.delimiter or ("\t" if path.suffix.lower() == ".tsv" else None)
+            is_json = path.suffix.lower() in JSON_LINES
+            records = _json_records(lines) if is_json else _csv_records(lines, stated, path.name)
+            search = _RowSearch(rows.values(), encoding, self._field())
+            for record in records:
+                search.add(record)
+        splices, already_there = search.result()
+        if lines.digest() != digest:
+            raise NotThere(_NOT_EXACT)
+        counts = _counts(splices, rows.values(), already_there)
+        return FileChange(path, self._name(path), digest, state, encoding, None, *counts)
+
+    def _field(self) -> str:
+        """The stated field of captions, without the column that holds it."""
+        return self.column.rstrip("]").rpartition("[")[2]
+
+    def _name(self, path: Path) -> str:
+        """The name relative to the source's folder."""
+        return str(path)[len(str(self.folder)) :].lstrip(os.sep).replace(os.sep, "/")
+
+    def _place_of(self, path: Path) -> Path:
+        """Where a file of the source is. Raises NotThere if that is elsewhere."""
+        if path.parent not in self._folders:
+            self._folders[path.parent] = path.parent.resolve()
+        path = self._folders[path.parent] / path.name
+        path = path.resolve() if path.is_symlink() else path
+        if not path.is_relative_to(self.folder):
+            raise NotThere("it is a link that leads out of the dataset's folder")
+        return path
+
+    def _encoding(self, file: Any, name: str, is_guessed: bool) -> tuple[bytes, str]:
+        """The byte order mark, and the encoding of what follows it."""
+        encoding = encoding_of(file, name, self.encoding, guess=is_guessed).name
+        head = file.read(4)
+        file.seek(0)
+        mark = next((mark for mark in _MARKS if head.startswith(mark)), b"")
+        if encoding in ("utf-8-sig", "utf-16", "utf-32"):
+            return mark, _MARKS[mark] if mark else "utf-8"
+        return b"", encoding
+
+
+_NOT_EXACT = "it cannot be written again byte for byte in its encoding"
+
+
+def _counts(
+    splices: Sequence[Splice], groups: Iterable[CaptionGroup], already_there: int
+) -> tuple[tuple[Splice, ...], int, int]:
+    """What changes, how many captions do, and how many had been changed."""
+    changes = tuple(splice for splice in splices if splice.before != splice.after)
+    return changes, _count(groups) - already_there, already_there
+
+
+def _count(groups: Iterable[CaptionGroup]) -> int:
+    return sum(change.before != change.after for group in groups for change in group.changes)
+
+
+def _errors(encoding: str) -> str:
+    """Bytes of single lines that are not UTF-8 are kept."""
+    return "surrogateescape" if encoding == "utf-8" else "strict"
+
+
+def _decode(content: bytes, encoding: str) -> str:
+    return content.decode(encoding, _errors(encoding))
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    return text.encode(encoding, _errors(encoding))
+
+
+@dataclass(frozen=True)
+class _Record:
+    """A row of a table as it is written: `number` as an import counts; `texts`: all texts in it;
+    `header`, `stated`: of CSV, the delimiter if it was stated."""
+
+    number: int
+    lines: Sequence[tuple[int, int, str]]
+    texts: Sequence[str]
+    header: Sequence[str] = ()
+    stated: str | None = None
+
+    def parts(self) -> tuple[int, int, str, list[Place]]:
+        """Its first byte and line, its text, and the places in that."""
+        if not self.header:
+            start, line, text = self.lines[0]
+            return start, line, text, json_places(text)
+        # What stands before a record without being one: the header, empty lines.
+        for first in reversed(range(len(self.lines))):
+            text = "".join(line for *_, line in self.lines[first:])
+            if (delimiter := delimiter_of(text, self.texts, self.stated)) is not None:
+                start, line, _ = self.lines[first]
+                return start, line, text, csv_places(text, self.header, delimiter)
+        raise NotThere("its cells cannot be told apart")
+
+
+class _RowSearch:
+    """Finds the rows of captions in a table: by their ids if they have their own, else by their
+    pictures, and by their captions. A row may have moved within its file."""
+
+    def __init__(self, groups: Iterable[CaptionGroup], encoding: str, column: str) -> None:
+        self._groups = list(groups)
+        self._encoding, self._column = encoding, column
+        self._by_key: dict[str, list[int]] = {}
+        self._hits: list[dict[int, tuple[Splice, int]]] = [{} for _ in self._groups]
+        self._reasons = [""] * len(self._groups)
+        for number, group in enumerate(self._groups):
+            for key in group.identity():
+                self._by_key.setdefault(key, []).append(number)
+
+    def add(self, record: _Record) -> None:
+        keys = {key for text in record.texts for key in (text, _stem(text))}
+        for number in {n for key in keys for n in self._by_key.get(key, ())}:
+            group = self._groups[number]
+            try:
+                start, line, text, places = record.parts()
+                new_text, already_there = change_text(text, group.changes, [places], self._column)
+            except NotThere as problem:
+                self._reasons[number] = str(problem)
+                continue
+            before, after = (_encode(each, self._encoding) for each in (text, new_text))
+            self._hits[number][record.number] = Splice(start, before, after, line), already_there
+
+    def result(self) -> tuple[list[Splice], int]:
+        """What changes, and how many captions had changed before. Raises NotThere."""
+        splices, already_there = [], 0
+        for group, hits, reason in zip(self._groups, self._hits, self._reasons, strict=True):
+            hit = hits.get(group.row or 0)
+            if hit is None and len(hits) == 1:
+                hit = next(iter(hits.values()))
+            if hit is None:
+                reason = "it stands in several rows" if hits else reason or _ROW_GONE
+                raise NotThere(f"row {group.row}: {reason}")
+            splices.append(hit[0])
+            already_there += hit[1]
+        return splices, already_there
+
+
+_ROW_GONE = "there is no row with its picture or id any more. Import the dataset again"
+
+
+def _stem(text: str) -> str:
+    """The name of a picture, however its path is written."""
+    return compose(PurePosixPath(text.replace("\\", "/")).stem).lower()
+
+
+class _Lines:
+    """The lines of a file, their places, and the hash of all that was read."""
+
+    def __init__(self, file: Any, mark: bytes, encoding: str) -> None:
+        self._text = io.TextIOWrapper(file, encoding, _errors(encoding), newline="\n")
+        self.encoding, self._hash = encoding, hashlib.sha256(mark)
+        self._start = len(mark)
+
+    def __iter__(self) -> Iterator[tuple[int, int, str]]:
+        """(first byte, number, text) of each line."""
+        for number, text in enumerate(self._text, 1):
+            content = _encode(text, self.encoding)
+            self._hash.update(content)
+            yield self._start, number, text
+            self._start += len(content)
+        self._text.detach()
+
+    def digest(self) -> str:
+        """SHA-256 of the lines as they would be written."""
+        return self._hash.hexdigest()
+
+
+def _json_records(lines: _Lines) -> Iterator[_Record]:
+    for start, number, text in lines:
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        yield _Record(number, [(start, number, text)], list(_texts_in(values)))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(inner)
+    elif value is not None:
+        yield str(value)
+
+
+def _csv_records(lines: _Lines, stated: str | None, name: str) -> Iterator[_Record]:
+    """The rows as `csv_rows` reads them, each with the lines that it was read from."""
+    pulled: list[tuple[int, int, str]] = []
+
+    def feed() -> Iterator[TextLine]:
+        for start, number, text in lines:
+            is_text = text.isascii() or not any("\udc80" <= c <= "\udcff" for c in text)
+            for part in split_at_returns([TextLine(text)]):
+                pulled.append((start, number, part.text or ""))
+                start += len(_encode(part.text or "", lines.encoding))
+                yield part if is_text else TextLine(None, "not text")
+
+    first = 0
+    for row in csv_rows(feed(), stated, name):
+        last = row.number or 0
+        if row.values is not None:
+            own_lines, cells = pulled[: last - first], list(row.values.values())
+            yield _Record(last, own_lines, cells, list(row.values), stated)
+        del pulled[: last - first]
+        first = last

@@ -1,0 +1,447 @@
+"""`apply`: captions are written into the source's own files, to the byte, and put back."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import DatasetError
+from backend.features.in_place import writing
+from backend.features.in_place.report import ApplyReport
+from backend.features.in_place.writing import COPIES
+from backend.jobs.reports import ExportChoice
+from backend.workspace import Workspace
+from tests.cli.invoking import as_json, invoked
+from tests.datasets.folders import picture, write
+from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import opened
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    made = opened(tmp_path / "state")
+    yield made
+    made.store.close()
+
+
+def correct(workspace: Workspace, changes: dict[str, str], **options: Any) -> None:
+    """Correct the pairs with these captions."""
+    filter = workspace.review.filter_of(1, {"review": "all"})
+    rows = workspace.review.queue_page(filter, limit=1000).rows
+    for row in rows:
+        if row.caption in changes:
+            workspace.review.decide(row.pair_id, 0, "correction", changes[row.caption])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and COPIES not in path.parts
+    }
+
+
+def apply(workspace: Workspace, **options: Any) -> ApplyReport:
+    return workspace.jobs.run("apply", 1, **options)
+
+
+def check_round_trip(
+    workspace: Workspace, folder: Path, changes: dict[str, str], expected: dict[str, bytes]
+) -> None:
+    """The files are as expected afterwards, a second run changes nothing, an undo restores all."""
+    before = contents(folder)
+    correct(workspace, changes)
+    plan = apply(workspace, dry_run=True)
+    assert contents(folder) == before
+    assert not (folder / COPIES).exists()
+    report = apply(workspace)
+    assert (plan.captions, plan.files) == (report.captions, report.files)
+    assert report.left_alone == ()
+    assert contents(folder) == before | expected
+    again = apply(workspace)
+    assert (again.captions, again.already_there) == (0, report.captions)
+    assert contents(folder) == before | expected
+    undone = apply(workspace, undo=True)
+    assert (undone.files, undone.left_alone) == (report.files, ())
+    assert contents(folder) == before
+    assert not (folder / COPIES).exists()
+
+
+SIDECARS: dict[str, tuple[bytes, str, str, bytes]] = {
+    "last line end": (b"a dog\r\n", "a dog", "a r\u00e9d cat", "a r\u00e9d cat\r\n".encode()),
+    "no line end": (b"a red dog", "a red dog", "a cat", b"a cat"),
+    "mark": (b"\xef\xbb\xbfa dog\n", "a dog", "a cat", b"\xef\xbb\xbfa cat\n"),
+    "utf-16": (
+        "\ufeffa dog\n".encode("utf-16-le"), "a dog", "a cat",
+        "\ufeffa cat\n".encode("utf-16-le"),
+    ),
+    "object": (
+        b'{ "n": 1.0,\n\t"caption" : "a dog", "alt": "a dog" }\n', "a dog", 'a "cat"',
+        b'{ "n": 1.0,\n\t"caption" : "a \\"cat\\"", "alt": "a dog" }\n',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIDECARS)
+def test_texts_beside_pictures(workspace: Workspace, tmp_path: Path, name: str) -> None:
+    content, before, after, expected = SIDECARS[name]
+    folder = tmp_path / "pairs"
+    for stem in ("a", "b"):
+        picture(folder / "in" / f"{stem}.png")
+    write(folder / "in" / "a.txt", content)
+    write(folder / "in" / "b.caption", "something else")
+    workspace.jobs.import_dataset(folder)
+    check_round_trip(workspace, folder, {before: after}, {"in/a.txt": expected})
+
+
+def test_the_json_beside_a_picture_keeps_its_other_keys(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    content = b'{"label": "a dog", "caption":"a dog","score": 1e-3,\r\n "tags": ["a dog"]}'
+    write(folder / "a.json", content)
+    workspace.jobs.import_dataset(folder)
+    expected = content.replace(b'"caption":"a dog"', b'"caption":"a \\u00e9lan"')
+    check_round_trip(workspace, folder, {"a dog": "a \u00e9lan"}, {"a.json": expected})
+
+
+TABLES: dict[str, tuple[str, bytes, dict[str, str], bytes]] = {
+    "csv": (
+        "t.csv",
+        b'file_name,caption,"other, one"\r\na.png,a dog,"x ""y"""\r\n\r\n'
+        b'b.png,"two\nlines",\' 1\r\na.png,a cow,\r\n',
+        {"a dog": 'a "big", cat', "two\nlines": "one", "a cow": "a goat"},
+        b'file_name,caption,"other, one"\r\na.png,"a ""big"", cat","x ""y"""\r\n\r\n'
+        b'b.png,"one",\' 1\r\na.png,a goat,\r\n',
+    ),
+    "cp1252": (
+        "t.csv",
+        "image;caption\na.png;ein grüner Hund läuft über die Straße\nb.png;früh blüht es draußen\n"
+        "a.png;schöne Bäume stehen für müde Männer\n".encode("cp1252"),
+        {"früh blüht es draußen": "spät, grün"},
+        "image;caption\na.png;ein grüner Hund läuft über die Straße\nb.png;spät, grün\n"
+        "a.png;schöne Bäume stehen für müde Männer\n".encode("cp1252"),
+    ),
+    "tsv": (
+        "t.tsv", b"image\tcaption\na.png\ta dog\nb.png\ta cow", {"a cow": "a cat"},
+        b"image\tcaption\na.png\ta dog\nb.png\ta cat",
+    ),
+    "jsonl": (
+        "t.jsonl",
+        b'{"id": 7, "image": "a.png", "caption": "a dog", "was": "a dog"}\n\n'
+        b'{"image":"b.png","n":1.50,"caption":"a c\xc3\xb6w"}\n',
+        {"a dog": "a cat", "a cöw": "a bäll"},
+        b'{"id": 7, "image": "a.png", "caption": "a cat", "was": "a dog"}\n\n'
+        b'{"image":"b.png","n":1.50,"caption":"a b\xc3\xa4ll"}\n',
+    ),
+    "lists whose captions change places": (
+        "t.jsonl",
+        b'{"image": "a.png", "captions": ["a dog runs here", "a cow stands there"]}\n',
+        {"a dog runs here": "a cow stands there", "a cow stands there": "a dog runs here"},
+        b'{"image": "a.png", "captions": ["a cow stands there", "a dog runs here"]}\n',
+    ),
+    "JSON in a cell": (
+        "t.csv",
+        b'image,caption\na.png,"{""caption"": ""a dog"", ""n"": 1}"\n', {"a dog": 'a "cat"'},
+        b'image,caption\na.png,"{""caption"": ""a \\""cat\\"""", ""n"": 1}"\n',
+    ),
+    "printed by Python": (
+        "t.csv", b"image,caption\na.png,\"['a dog runs', 'a cow stands']\"\n",
+        {"a dog runs": "a dog sits"},
+        b"image,caption\na.png,\"['a dog sits', 'a cow stands']\"\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(workspace: Workspace, tmp_path: Path, name: str) -> None:
+    file, content, changes, expected = TABLES[name]
+    folder = tmp_path / "pairs"
+    for stem in ("a", "b"):
+        picture(folder / f"{stem}.png")
+    write(folder / file, content)
+    workspace.jobs.import_dataset(folder / file)
+    check_round_trip(workspace, folder, changes, {file: expected})
+
+
+def test_a_line_that_is_not_text_is_kept(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    rows = "".join(f'{{"image": "a.png", "caption": "dög {n}"}}\n' for n in range(3)).encode()
+    strange = b'{"image": "a.png", "caption": "\xff\xfe"}\n'
+    write(folder / "t.jsonl", strange + rows)
+    workspace.jobs.import_dataset(folder / "t.jsonl")
+    expected = strange + rows.replace("dög 1".encode(), b"cat")
+    check_round_trip(workspace, folder, {"dög 1": "cat"}, {"t.jsonl": expected})
+
+
+def test_a_dry_run_is_a_diff_that_patch_applies(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    picture(folder / "b.png")
+    write(folder / "a.txt", "a dog\n")
+    write(folder / "b.txt", "a cow")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat", "a cow": "a goat"})
+    diff = apply(workspace, dry_run=True).diff
+    done = subprocess.run(
+        ["git", "apply", "--unidiff-zero", "-"], input=diff + "\n", text=True, cwd=folder
+    )
+    assert done.returncode == 0
+    by_patch = contents(folder)
+    write(folder / "a.txt", "a dog\n")
+    write(folder / "b.txt", "a cow")
+    apply(workspace)
+    assert contents(folder) == by_patch
+
+
+def test_files_that_have_changed_are_left_alone_and_named(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pairs"
+    for stem in "abcd":
+        picture(folder / f"{stem}.png")
+        write(folder / f"{stem}.txt", f"a dog {stem}")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {f"a dog {stem}": f"a cat {stem}" for stem in "abcd"})
+    write(folder / "b.txt", "written by somebody else")
+    (folder / "c.txt").unlink()
+    report = apply(workspace)
+    assert report.captions == 2
+    assert {left.file for left in report.left_alone} == {"b.png", "c.png"}
+    assert contents(folder)["b.txt"] == b"written by somebody else"
+    write(folder / "d.txt", "changed after it was written")
+    undone = apply(workspace, undo=True)
+    assert (undone.files, [left.file for left in undone.left_alone]) == (1, ["d.txt"])
+    copy = Path(undone.copies) / "files" / "d.txt"
+    assert copy.read_bytes() == b"a dog d"
+
+
+def test_a_table_whose_rows_have_moved_is_left_alone(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    for stem in "ab":
+        picture(folder / f"{stem}.png")
+    write(folder / "t.csv", "image,caption\na.png,a dog\nb.png,a cow\n")
+    workspace.jobs.import_dataset(folder / "t.csv")
+    correct(workspace, {"a dog": "a cat"})
+    moved = write(folder / "t.csv", "image,caption\nb.png,a dog\na.png,a hen\n").read_bytes()
+    report = apply(workspace)
+    assert [(left.file, left.captions) for left in report.left_alone] == [("t.csv", 1)]
+    assert contents(folder)["t.csv"] == moved
+    assert not (folder / COPIES).exists()
+
+
+def test_another_field_with_the_same_text_is_never_written(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "t.jsonl", '{"image": "a.png", "caption": "dog", "label": "dog"}\n')
+    workspace.jobs.import_dataset(folder / "t.jsonl")
+    correct(workspace, {"dog": "cat"})
+    changed = write(
+        folder / "t.jsonl", '{"image": "a.png", "caption": "a hen", "label": "dog"}\n'
+    ).read_bytes()
+    assert apply(workspace).captions == 0
+    assert contents(folder)["t.jsonl"] == changed
+
+
+def test_a_new_caption_gets_a_file_of_its_own(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    workspace.jobs.import_dataset(folder, options=read_options(uncaptioned=True))
+    check_round_trip(workspace, folder, {"": "a cat"}, {"a.txt": b"a cat"})
+
+
+def test_letters_that_the_encoding_lacks(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    content = write(folder / "t.csv", "image,caption\na.png,ein süßer Hund\n".encode("cp1252"))
+    workspace.jobs.import_dataset(content, options=read_options(encoding="cp1252"))
+    correct(workspace, {"ein süßer Hund": "犬"})
+    before = contents(folder)
+    report = apply(workspace, encoding="cp1252")
+    assert [left.file for left in report.left_alone] == ["t.csv"]
+    assert "犬" in report.left_alone[0].reason
+    assert contents(folder) == before
+
+
+def read_options(**options: Any) -> Any:
+    from backend.datasets.read_options import ReadOptions
+
+    return ReadOptions(**options)
+
+
+@pytest.mark.parametrize("last", range(1, 9))
+def test_killed_at_any_moment_each_file_is_old_or_new(
+    workspace: Workspace, tmp_path: Path, sizes: Sizes, monkeypatch: pytest.MonkeyPatch, last: int
+) -> None:
+    sizes(_AT_ONCE=2)
+    folder = tmp_path / "pairs"
+    for number in range(4):
+        picture(folder / f"{number}.png")
+        write(folder / f"{number}.txt", f"old {number}\n")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {f"old {n}": f"new {n}" for n in range(4)})
+    before = contents(folder)
+    calls = 0
+
+    class Killed(BaseException):
+        pass
+
+    def step(function: Any) -> Any:
+        def counted(*arguments: Any, **more: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == last:
+                raise Killed
+            return function(*arguments, **more)
+
+        return counted
+
+    with monkeypatch.context() as patch:
+        for name in ("_note", "_copy", "_replace"):
+            patch.setattr(writing, name, step(getattr(writing, name)))
+        with pytest.raises(Killed):
+            apply(workspace)
+    texts = {n: c for n, c in contents(folder).items() if n.endswith(".txt")}
+    assert set(texts) == {f"{n}.txt" for n in range(4)}
+    for name, content in texts.items():
+        assert content in (before[name], before[name].replace(b"old", b"new"))
+    report = apply(workspace)
+    assert report.captions + report.already_there == 4
+    assert apply(workspace, undo=True).left_alone == ()
+    assert contents(folder) == before
+
+
+def test_a_file_that_another_program_writes_meanwhile(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "pairs"
+    for stem in "ab":
+        picture(folder / f"{stem}.png")
+        write(folder / f"{stem}.txt", f"a dog {stem}")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog a": "a cat a", "a dog b": "a cat b"})
+    note = writing._note
+
+    def note_and_write(*arguments: Any) -> None:
+        note(*arguments)
+        write(folder / "a.txt", "by another")
+
+    monkeypatch.setattr(writing, "_note", note_and_write)
+    report = apply(workspace)
+    assert [left.file for left in report.left_alone] == ["a.txt"]
+    assert contents(folder)["a.txt"] == b"by another"
+    assert contents(folder)["b.txt"] == b"a cat b"
+
+
+def test_a_folder_that_cannot_be_written(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(DatasetError):
+        apply(workspace)
+    assert contents(folder)["a.txt"] == b"a dog"
+
+
+def test_names_in_another_normal_form(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "cafe\u0301.png")
+    write(folder / "caf\u00e9.txt", "a dog")
+    workspace.jobs.import_dataset(folder)
+    check_round_trip(workspace, folder, {"a dog": "a cat"}, {"caf\u00e9.txt": b"a cat"})
+
+
+def test_hidden_files_are_not_taken_for_captions(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    write(folder / "._a.png", "attributes")
+    write(folder / "._a.txt", "attributes")
+    workspace.jobs.import_dataset(folder)
+    check_round_trip(workspace, folder, {"a dog": "a cat"}, {"a.txt": b"a cat"})
+
+
+def test_exports_and_copies_of_the_program_are_refused(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+    workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
+    copy = tmp_path / "state" / "own"
+    shutil.copytree(folder, copy)
+    for place in (tmp_path / "out", copy):
+        before = contents(place)
+        other = workspace.jobs.import_dataset(place, name=place.name).dataset_id
+        with pytest.raises(DatasetError):
+            workspace.jobs.run("apply", other)
+        assert contents(place) == before
+
+
+def test_links_and_rights_of_files_stay(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    text = write(folder / "texts" / "own", "a dog")
+    text.chmod(0o640)
+    (folder / "a.txt").symlink_to(text)
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+    assert apply(workspace).captions == 1
+    assert (folder / "a.txt").is_symlink()
+    assert (text.read_bytes(), text.stat().st_mode & 0o777) == (b"a cat", 0o640)
+
+
+def test_other_formats_are_left_alone(workspace: Workspace, tmp_path: Path) -> None:
+    from tests.datasets.folders import encoded, make_tar
+
+    make_tar(tmp_path / "t.tar", {"a.png": encoded(), "a.txt": b"a dog"})
+    workspace.jobs.import_dataset(tmp_path / "t.tar")
+    correct(workspace, {"a dog": "a cat"})
+    report = apply(workspace)
+    assert [(left.file, left.captions) for left in report.left_alone] == [("t.tar", 1)]
+
+
+def test_an_import_afterwards_sees_the_same_pairs(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+    apply(workspace)
+    report = workspace.jobs.import_dataset(folder, update="take")
+    assert (report.added, report.changes.gone) == (0, 0)
+    assert workspace.summary(1).total == 1
+
+
+def test_the_command(tmp_path: Path) -> None:
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    assert invoked(environment, "import", str(folder))[0] == 0
+    workspace = opened(tmp_path / "state")
+    correct(workspace, {"a dog": "a cat"})
+    workspace.store.close()
+    report = as_json(environment, "apply", "pairs", "--dry-run")
+    assert "+a cat" in report["diff"].splitlines()
+    assert as_json(environment, "apply", "pairs")["captions"] == 1
+    assert (folder / "a.txt").read_text() == "a cat"
+    assert as_json(environment, "apply", "pairs", "--undo")["files"] == 1
+    assert (folder / "a.txt").read_text() == "a dog"

@@ -1,0 +1,52 @@
+"""The page *In place*: what it shows of a report, and when its buttons work."""
+
+from pathlib import Path
+
+import gradio as gr
+
+from backend.features.in_place import page
+from backend.features.in_place.report import ApplyReport, LeftAlone
+from backend.workspace import Workspace
+from tests.datasets.folders import picture, write
+from tests.features.in_place.test_apply import correct
+from tests.hostile.markup import check_escaping
+from tests.traced_ui.conftest import workspace_in
+from tests.traced_ui.test_verdicts_to_go import functions_named
+from traced_ui.page_dataset import PageDataset
+
+
+def run_job(workspace: Workspace, **options: bool) -> None:
+    job_id = workspace.jobs.start("apply", 1, **options)
+    assert workspace.jobs.background.wait(60)
+    assert workspace.jobs.job(job_id).status == "done"
+
+
+def test_it_writes_only_what_it_has_shown(tmp_path: Path) -> None:
+    workspace = workspace_in(tmp_path)
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+    with gr.Blocks() as blocks:
+        page.build(workspace, PageDataset("1"))
+    draw = next(functions_named(blocks, "draw"))
+    request = gr.Request(username=None)
+    assert not draw(1, request)[2].interactive
+    run_job(workspace, dry_run=True)
+    markup, _, button, _ = draw(1, request)
+    assert button.interactive
+    assert "<ins>+a cat</ins>" in markup
+    run_job(workspace)
+    assert not draw(1, request)[2].interactive
+    assert (folder / "a.txt").read_text() == "a cat"
+    workspace.store.close()
+
+
+def test_hostile_text_is_escaped() -> None:
+    def draw(text: str) -> str:
+        left_alone = (LeftAlone(text, text, 1),)
+        report = ApplyReport(1, 3, 2, 1, left_alone, text, f"+{text}\n-{text}", is_dry_run=True)
+        return page.report_html(report)
+
+    check_escaping("in_place.html", draw)
