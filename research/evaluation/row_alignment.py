@@ -23,8 +23,8 @@ from backend.features.rows.alignment import (
     centre,
     measure,
     runs_of,
-    swaps_of,
 )
+from backend.features.rows.swaps import swaps_of
 from backend.settings import MODELS
 from research.markdown_tables import table
 from research.scenes.grammar import describe
@@ -112,7 +112,7 @@ def figures(
     if len(moved) and runs:
         off = max(abs(runs[0].first - moved[0]), abs(runs[-1].last - moved[-1]))
     rest = np.flatnonzero(offsets == 0).tolist()
-    swaps = swaps_of(texts, pictures, band, likenesses, rest)
+    swaps = swaps_of(texts, pictures, likenesses, rest)
     right = sum(order[swap.first] == swap.second for swap in swaps)
     is_replaced = np.isin(np.arange(rows), replaced_rows)
     whole = (order != np.arange(rows)) & ~is_replaced & ~is_replaced[order]

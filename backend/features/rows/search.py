@@ -30,6 +30,7 @@ from backend.features.rows.permutations import order_of
 from backend.features.rows.queries import captions_of
 from backend.features.rows.report import Finding, Kind
 from backend.features.rows.row_sequences import NONE, Indices, RowSequence, sequences_of
+from backend.features.rows.swaps import Swap, swaps_of
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
@@ -213,7 +214,7 @@ class _SequenceSearch:
             yield self._of_run(stretch, run, likenesses)
         moved = {row for run in runs for row in range(run.first, run.last + 1)}
         rest = [row for row in range(len(own_likeness)) if row not in moved]
-        for swap in alignment.swaps_of(stretch.captions, stretch.pictures, band, likenesses, rest):
+        for swap in swaps_of(stretch.captions, stretch.pictures, likenesses, rest):
             yield self._of_swap(stretch, swap)
 
     def _of_run(self, stretch: _Stretch, run: Run, likenesses: Likenesses) -> Finding:
@@ -236,7 +237,7 @@ class _SequenceSearch:
         )
         return self._finding("permuted", stretch, permuted)
 
-    def _of_swap(self, stretch: _Stretch, swap: alignment.Swap) -> Finding:
+    def _of_swap(self, stretch: _Stretch, swap: Swap) -> Finding:
         rows = np.array([swap.first, swap.second])
         positions = stretch.positions[rows]
         self._target[positions] = positions[::-1]
