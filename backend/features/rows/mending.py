@@ -104,15 +104,11 @@ def _excerpt(caption: str) -> str:
 
 
 def _remember(session: Session, engine: Engine, report: RowsReport) -> None:
-    info = engine.scorer.info
-    run = run_queries.find_or_start(
+    run = run_queries.find_or_start_by(
         session,
+        engine.scorer.info,
         kind=KIND,
         dataset_id=report.dataset_id,
-        scorer_kind=info.kind,
-        model=info.model,
-        revision=info.revision,
-        explorer="none",
         code_version=VERSION,
         parameters={
             "pairs": report.pairs,
