@@ -23,7 +23,7 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.features.rows.alignment import Run, Vectors, band_of, centre, measure, runs_of
 from backend.features.rows.search import STRETCH
-from backend.features.rows.swaps import Swap, swaps_of
+from backend.features.rows.swaps import Swap, exchanges_of
 from backend.settings import MODELS
 from research.markdown_tables import table
 from research.scenes.grammar import describe
@@ -176,7 +176,7 @@ def look(drawing: Drawing, order: Order, wrong: float, rng: np.random.Generator)
         runs = runs_of(band, likenesses)
         in_runs = {row for run in runs for row in range(run.first, run.last + 1)}
         rest = [row for row in range(len(places)) if row not in in_runs]
-        swaps = swaps_of(texts, pictures, likenesses, rest)
+        swaps = exchanges_of(texts, pictures, likenesses, rest).swaps
         at = int(places[0])
         outcome.runs += [Run(run.first + at, run.last + at, run.offset, run.likeness,
                              run.own_likeness, run.log_chance) for run in runs]  # fmt: skip
@@ -185,7 +185,7 @@ def look(drawing: Drawing, order: Order, wrong: float, rng: np.random.Generator)
     return outcome
 
 
-def shifted(rows: int, by: int, block: int | None = None) -> Order:
+def shift_rows(rows: int, by: int, block: int | None = None) -> Order:
     order = np.arange(rows)
     first = int(BLOCK_AT * rows) if block else 0
     last = first + block if block else rows
@@ -193,7 +193,7 @@ def shifted(rows: int, by: int, block: int | None = None) -> Order:
     return order
 
 
-def exchanged(rows: int, rng: np.random.Generator) -> Order:
+def exchange_rows(rows: int, rng: np.random.Generator) -> Order:
     order = np.arange(rows)
     pairs = rng.choice(rows, 2 * int(SWAPS * rows), replace=False).reshape(-1, 2)
     order[pairs] = order[pairs[:, ::-1]]
@@ -210,10 +210,12 @@ def lines(rows: int, seed: int, cache: Path | None, trainings: int) -> Iterator[
 
 def _figures(drawing: Drawing, wrong: float, rng: np.random.Generator) -> list[str]:
     rows = len(drawing.captions)
-    whole = [look(drawing, shifted(rows, by), wrong, rng) for by in OFFSETS]
-    blocks = [look(drawing, shifted(rows, 1, size), wrong, rng) for size in BLOCKS]
+    whole = [look(drawing, shift_rows(rows, by), wrong, rng) for by in OFFSETS]
+    blocks = [look(drawing, shift_rows(rows, 1, size), wrong, rng) for size in BLOCKS]
     # Several small files: ten swaps are too few to tell.
-    swapped = [look(drawing, exchanged(rows, rng), wrong, rng) for _ in range(max(1, 6000 // rows))]
+    swapped = [
+        look(drawing, exchange_rows(rows, rng), wrong, rng) for _ in range(max(1, 6000 // rows))
+    ]
     false_count, files = 0, max(1, RIGHT_ROWS // rows)
     for _ in range(files):
         again = rng.permutation(rows)

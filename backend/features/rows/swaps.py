@@ -26,6 +26,8 @@ Indices = NDArray[np.int64]
 TEMPERATURE = 0.5
 #: Rows whose caption fits their own picture with a log-likelihood below this may be part of a swap.
 DOUBTFUL = 1.0
+#: Another row's caption is suggested for a picture that it fits at least so well.
+BETTER = -5.0
 #: Chance is estimated by at least so many rows, if there are.
 FEWEST_COMPARED = 300
 #: The share of the swaps that may be chance, and files with any that are, by row.
@@ -49,42 +51,72 @@ class Swap:
     log_chance: float
 
 
-def swaps_of(
+@dataclass(frozen=True)
+class Exchanges:
+    """`swaps`: of two rows; `better`: rows whose picture another row's caption fits better than
+    their own, with that row, as (row, row of the caption). Only captions that do not fit their own
+    picture are among them; most of those of rows that are merely wrong are no better themselves."""
+
+    swaps: list[Swap]
+    better: list[tuple[int, int]]
+
+
+def exchanges_of(
     captions: Vectors, pictures: Vectors, likenesses: Likenesses, rows: Sequence[int]
-) -> list[Swap]:
-    """Pairs of `rows` whose captions have changed places; each row in at most one. Both: centred
-    vectors [rows, d] of a whole file."""
-    if not likenesses.can_tell:
-        return []
-    own_likeness = np.einsum("rd,rd->r", captions, pictures).astype(np.float64)
+) -> Exchanges:
+    """Which of `rows` have changed places; each row is in at most one swap. Both: centred vectors
+    [rows, d] of a whole file."""
     candidates = np.array(rows, np.int64)
-    is_doubtful = likenesses.log_likelihoods(own_likeness[candidates]) < DOUBTFUL
-    candidates = candidates[is_doubtful]
-    if len(candidates) < 2:
-        return []
+    if likenesses.can_tell:
+        own_likeness = np.einsum("rd,rd->r", captions[candidates], pictures[candidates])
+        is_doubtful = likenesses.log_likelihoods(own_likeness.astype(np.float64)) < DOUBTFUL
+        candidates = candidates[is_doubtful]
+    if len(candidates) < 2 or not likenesses.can_tell:
+        return Exchanges([], [])
     others = np.random.default_rng(0).permutation(
         np.setdiff1d(np.arange(len(captions)), candidates)
     )
     compared = np.concatenate([candidates, others[: max(0, FEWEST_COMPARED - len(candidates))]])
     temperature = TEMPERATURE * likenesses.chance
     fits = Fits(captions, pictures, compared, len(candidates), temperature)
-    first, second, both = _best_pairs(fits)
+    best = _best_partners(fits)
+    swaps = _swaps_among(fits, best, candidates, len(captions))
+    swapped_rows = {row for swap in swaps for row in (swap.first, swap.second)}
+    better = [
+        (row, int(candidates[best.caption[place]]))
+        for place, row in enumerate(candidates.tolist())
+        if best.fit[place] >= BETTER and row not in swapped_rows
+    ]
+    return Exchanges(swaps, better)
+
+
+@dataclass(frozen=True)
+class _Best:
+    """Of each row tried, by places among them: `partner`, with which both captions fit the other's
+    picture best, and `both` of these fits [tried, 2]; `caption`: the row whose caption fits its
+    picture best, and how well, `fit`."""
+
+    partner: Indices
+    both: Values
+    caption: Indices
+    fit: Values
+
+
+def _swaps_among(fits: "Fits", best: _Best, candidates: Indices, rows: int) -> list[Swap]:
+    first = np.arange(fits.tried)
+    first = first[(best.partner[best.partner] == first) & (first < best.partner)]
+    first = first[np.argsort(-best.both[first].sum(axis=1), kind="stable")]
+    both = best.both[first]
     count, log_chances = 0, np.zeros(0)
     for _ in range(_TURNS):
         by_chance = fits.number_by_chance(both.sum(axis=1), both[:count])
         log_chances = np.log(SIMILAR * by_chance)
-        before, count = count, _believable(log_chances, len(captions))
+        before, count = count, _believable(log_chances, rows)
         if count == before:
             break
-    return sorted(
-        (
-            Swap(int(candidates[a]), int(candidates[b]), float(log_chance))
-            for a, b, log_chance in zip(
-                first[:count], second[:count], log_chances[:count], strict=True
-            )
-        ),
-        key=lambda swap: swap.first,
-    )
+    pairs = zip(candidates[first], candidates[best.partner[first]], log_chances, strict=True)
+    swaps = [Swap(int(a), int(b), float(log_chance)) for a, b, log_chance in pairs]
+    return sorted(swaps[:count], key=lambda swap: swap.first)
 
 
 class Fits:
@@ -107,14 +139,14 @@ class Fits:
         [block, rows], and of all captions to their pictures. Fits of other rows are counted."""
         for start in range(0, len(self._captions), _BLOCK):
             block = slice(start, start + _BLOCK)
-            there = 2 * self._captions[block] @ self._pictures.T
-            there -= self._of_caption[block, None] + self._of_picture
-            back = 2 * self._pictures[block] @ self._captions.T
-            back -= self._of_picture[block, None] + self._of_caption
-            own = np.arange(len(there)), np.arange(start, start + len(there))
-            there[own] = back[own] = -np.inf
-            self._count(there[np.isfinite(there)], 1)
-            yield start, there, back
+            caption_fits = 2 * self._captions[block] @ self._pictures.T
+            caption_fits -= self._of_caption[block, None] + self._of_picture
+            picture_fits = 2 * self._pictures[block] @ self._captions.T
+            picture_fits -= self._of_picture[block, None] + self._of_caption
+            own = np.arange(len(caption_fits)), np.arange(start, start + len(caption_fits))
+            caption_fits[own] = picture_fits[own] = -np.inf
+            self._count(caption_fits[np.isfinite(caption_fits)], 1)
+            yield start, caption_fits, picture_fits
 
     def _count(self, fits: NDArray[np.floating], weight: float) -> None:
         bins = (np.clip(fits, _LEAST, 0) - _LEAST) / _BIN
@@ -145,21 +177,22 @@ def _log_sums(vectors: Vectors, others: Vectors, rows: Indices) -> Vectors:
     return sums
 
 
-def _best_pairs(fits: Fits) -> tuple[Indices, Indices, Values]:
-    """Pairs of the rows tried each of which is the best partner of the other, the best pairs first:
-    places of both, and both fits [pairs, 2]."""
+def _best_partners(fits: Fits) -> _Best:
     tried = fits.tried
-    partner, both = np.zeros(tried, np.int64), np.zeros((tried, 2))
-    for start, there, back in fits.blocks():
-        there, back = there[: max(0, tried - start), :tried], back[: max(0, tried - start), :tried]
-        best, places = (there + back).argmax(axis=1), np.arange(len(there))
-        block = slice(start, start + len(best))
-        partner[block] = best
-        both[block] = np.stack([there[places, best], back[places, best]], axis=1)
-    first = np.arange(tried)
-    first = first[(partner[partner] == first) & (first < partner)]
-    first = first[np.argsort(-both[first].sum(axis=1), kind="stable")]
-    return first, partner[first], both[first]
+    best = _Best(*(np.zeros(shape, kind) for shape, kind in (
+        (tried, np.int64), ((tried, 2), float), (tried, np.int64), (tried, float)
+    )))  # fmt: skip
+    for start, caption_fits, picture_fits in fits.blocks():
+        count = max(0, tried - start)
+        caption_fits, picture_fits = caption_fits[:count, :tried], picture_fits[:count, :tried]
+        partner, caption = (caption_fits + picture_fits).argmax(axis=1), picture_fits.argmax(axis=1)
+        block, places = slice(start, start + len(caption_fits)), np.arange(len(caption_fits))
+        best.partner[block], best.caption[block] = partner, caption
+        best.both[block] = np.stack(
+            [caption_fits[places, partner], picture_fits[places, partner]], axis=1
+        )
+        best.fit[block] = picture_fits[places, caption]
+    return best
 
 
 def _believable(log_chances: Values, rows: int) -> int:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from backend.features.rows.alignment import band_of, centre, measure
-from backend.features.rows.swaps import swaps_of
+from backend.features.rows.swaps import exchanges_of
 from tests.features.rows.pairs import DrawnPairs
 
 ROWS, SWAPS = 600, 30
@@ -25,7 +25,7 @@ def draw(seed: int, swaps: int, wrong: float) -> tuple[set[tuple[int, int]], set
     planted = {
         (min(pair), max(pair)) for pair in pairs.tolist() if not np.isin(pair, wrong_rows).any()
     }
-    swaps_found = swaps_of(captions, pictures, likenesses, range(ROWS))
+    swaps_found = exchanges_of(captions, pictures, likenesses, range(ROWS)).swaps
     return planted, {(swap.first, swap.second) for swap in swaps_found}
 
 
