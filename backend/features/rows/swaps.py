@@ -143,8 +143,8 @@ class Fits:
             caption_fits -= self._of_caption[block, None] + self._of_picture
             picture_fits = 2 * self._pictures[block] @ self._captions.T
             picture_fits -= self._of_picture[block, None] + self._of_caption
-            own = np.arange(len(caption_fits)), np.arange(start, start + len(caption_fits))
-            caption_fits[own] = picture_fits[own] = -np.inf
+            diagonal = np.arange(len(caption_fits)), np.arange(start, start + len(caption_fits))
+            caption_fits[diagonal] = picture_fits[diagonal] = -np.inf
             self._count(caption_fits[np.isfinite(caption_fits)], 1)
             yield start, caption_fits, picture_fits
 

@@ -11,7 +11,7 @@ ROWS, SWAPS = 600, 30
 
 
 def draw(seed: int, swaps: int, wrong: float) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """The swaps of a file whose two captions are right, and those that are found; a caption is more
+    """The swaps of a file whose two captions are right, and those that are pairs; a caption is more
     like its own picture than like others, but not by much."""
     drawn = DrawnPairs(ROWS, seed, noise=1.3)
     pairs = drawn.rng.permutation(ROWS)[: 2 * swaps].reshape(-1, 2)
@@ -33,10 +33,10 @@ def draw(seed: int, swaps: int, wrong: float) -> tuple[set[tuple[int, int]], set
 def test_most_swaps_are_found_and_few_others(wrong: float) -> None:
     right = planted_count = count = 0
     for seed in range(4):
-        planted, found = draw(seed, SWAPS, wrong)
-        right += len(planted & found)
+        planted, pairs = draw(seed, SWAPS, wrong)
+        right += len(planted & pairs)
         planted_count += len(planted)
-        count += len(found)
+        count += len(pairs)
     assert right >= 0.6 * planted_count
     assert right >= 0.95 * count
 
