@@ -97,7 +97,7 @@ def _plan(store: Store, engine: Engine, dataset_id: int, search: Search) -> Rows
                 count += 1
                 if len(examples) < _EXAMPLES:
                     before, after = _excerpt(target.own_text), _excerpt(origin.own_text)
-                    examples.append(Change(target.external_id, before, after))
+                    examples.append(Change(target.external_id, before, after, target.pair_id))
     report = RowsReport(
         dataset_id, search.pairs, search.compared, tuple(search.reasons), tuple(search.findings),
         count, 0, decided_count, tuple(decided_names), search.open_rows, tuple(examples),

@@ -73,11 +73,12 @@ def _name_row(offset: int) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """A picture's caption before and after."""
+    """A picture's caption before and after; `pair`: its id."""
 
     picture: str
     before: str
     after: str
+    pair: int = 0
 
 
 @dataclass(frozen=True)
