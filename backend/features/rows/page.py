@@ -38,7 +38,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             return "", "", gr.Button(interactive=False), gr.Button(interactive=False)
         report = last_report(seen_by(workspace, request), dataset_id)
         can_mend = report is not None and report.is_dry_run and report.moves > 0
-        buttons = gr.Button(interactive=True), gr.Button(interactive=can_mend)
+        first, second = ("secondary", "primary") if can_mend else ("primary", "secondary")
+        buttons = (
+            gr.Button(interactive=True, variant=first),
+            gr.Button(interactive=can_mend, variant=second),
+        )
         return report_html(report), changes_html(report), *buttons
 
     redraw = (draw, [dataset], [findings, changes, look, mend])

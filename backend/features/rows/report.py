@@ -118,6 +118,7 @@ class RowsReport:
             names = ", ".join(self.decided)
             lines.append(f"Left alone because of their verdicts: {self.left_alone:,} ({names}).")
         if self.open_rows and self.moves:
-            lines.append(f"{count_of(self.open_rows, 'row')} stay open: nothing belongs there.")
+            stay = "stays" if self.open_rows == 1 else "stay"
+            lines.append(f"{count_of(self.open_rows, 'row')} {stay} open: nothing belongs there.")
         lines.append(f"{self.compared:,} of {count_of(self.pairs, 'pair')} compared.")
         return "\n".join(lines)
