@@ -49,21 +49,21 @@ def test_own_captions_are_suggested_and_may_be_swapped(workspace: Workspace) -> 
     for row in RING:
         pair_id = row + 1
         suggestions = workspace.review.suggestions(pair_id)
-        (own,) = [each for each in suggestions if each.proposer == PROPOSER] or [None]
-        if own is None:
+        (suggestion,) = [each for each in suggestions if each.proposer == PROPOSER] or [None]
+        if suggestion is None:
             continue
-        partner = workspace.review.swap_partner(own.id)
-        right += own.caption == truths[row]
+        partner = workspace.review.swap_partner(suggestion.id)
+        right += suggestion.caption == truths[row]
         if partner is None or pair_id in swapped_ids:
             continue
         view = workspace.review.open_pair(pair_id)
-        workspace.review.decide(pair_id, view.version, "correction", suggestion_id=own.id)
-        verdict = workspace.review.swap(own.id, "Ada")
+        workspace.review.decide(pair_id, view.version, "correction", suggestion_id=suggestion.id)
+        verdict = workspace.review.swap(suggestion.id, "Ada")
         assert (verdict.pair_id, verdict.corrected_caption) == (partner.id, view.caption)
         swapped_ids |= {pair_id, partner.id}
-        assert workspace.review.swap_partner(own.id) is None
+        assert workspace.review.swap_partner(suggestion.id) is None
         with pytest.raises(SettingsError):
-            workspace.review.swap(own.id, "Ada")
+            workspace.review.swap(suggestion.id, "Ada")
     assert right >= 3
     assert swapped_ids
 
