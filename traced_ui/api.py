@@ -522,6 +522,12 @@ def tags(caller: Reader, dataset: Id) -> dict[str, int]:
     return caller.workspace.review.tags(caller.find(dataset))
 
 
+def notice(caller: Reader, dataset: Id, notice: Text) -> dict[str, Any]:
+    """What was found in a dataset as a whole, by the name of its page, such as `rows`: captions
+    that stand beside the pictures of other rows. 404 for a name that says nothing."""
+    return caller.workspace.review.details_of(caller.find(dataset), notice)
+
+
 def tag(caller: Writer, dataset: Id, body: TagBody) -> list[int]:
     """Tag pairs, or take the tag from them; the pairs that have changed."""
     among = QueueFilter(caller.find(dataset), among=tuple(body.pairs))
@@ -597,6 +603,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
     ("POST", "/datasets/{dataset}/tags/rename", rename_tag, HTTPStatus.OK),
     ("GET", "/datasets/{dataset}/rule", preview_rule, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/rule", give_rule, HTTPStatus.OK),
+    ("GET", "/datasets/{dataset}/{notice}", notice, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/jobs", start_job, HTTPStatus.ACCEPTED),
     ("POST", "/datasets/{dataset}/exports", start_export, HTTPStatus.ACCEPTED),
     ("GET", "/pairs/{pair}", get_pair, HTTPStatus.OK),

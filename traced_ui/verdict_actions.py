@@ -56,7 +56,21 @@ class VerdictActions(TagActions):
         )  # fmt: skip
         self.state.advance()
         name = act.name or self.review.open_pair(act.pair).external_id[:60]
-        return {"verdict": _now(verdict), "name": name}
+        report = {"verdict": _now(verdict), "name": name}
+        partner = self.review.swap_partner(suggestion) if suggestion is not None else None
+        if suggestion is not None and partner is not None:
+            report |= {"swap": str(suggestion), "partner": partner.external_id[:60]}
+        return report
+
+    @on("swap", writes=True)
+    def _swap(self, act: PageAction) -> Parts | None:
+        """Give another pair the caption that its own has replaced here."""
+        verdict = self.review.swap(act.target or 0, self.author)
+        self.state.advance()
+        name = self.review.open_pair(verdict.pair_id).external_id[:60]
+        report = {"verdict": _now(verdict), "name": name}
+        self.toast += render("review/saved.html", saved=[report], is_last=False)
+        return {"queue": self.draw_queue()[0], "toast": self.toast}
 
     def _save_claim(self, act: PageAction) -> dict[str, str]:
         """Label a claim of the caption, or take it out; returns what the page reports about it."""

@@ -25,7 +25,8 @@ class ErrorsLeft:
     random, None until there are enough of them. `expected`: what the chances of error add up to,
     None if they are no figures, or if there are none; `unscored` pairs have none. `pairs`: from the
     head of the queue, among which the model expects nine in ten of the errors; `seconds`: the time
-    for them, at the pace of the newest verdicts."""
+    for them, at the pace of the newest verdicts; `set_aside`: pairs that are counted nowhere here
+    until what a notice says of them is mended."""
 
     undecided: int
     expected: float | None
@@ -34,6 +35,7 @@ class ErrorsLeft:
     pairs: int = 0
     seconds: float = 0.0
     unscored: int = 0
+    set_aside: int = 0
 
     @property
     def errors(self) -> float | None:
@@ -83,7 +85,10 @@ class ErrorsLeft:
         so_far = f" ({self.sample:,} so far)" if self.sample else ""
         if self.expected is None:
             return f"For an estimate, decide {ENOUGH} randomly chosen pairs{so_far}."
-        partly = f" Not counted: {count_of(self.unscored, 'unscored pair')}." * bool(self.unscored)
+        counts = [count_of(self.unscored, "unscored pair")] * bool(self.unscored)
+        if self.set_aside:
+            counts.append(f"{count_of(self.set_aside, 'pair')} that a notice is about")
+        partly = f" Not counted: {' and '.join(counts)}." if counts else ""
         return (
             "This estimate trusts the model. For one that does not, decide "
             f"{ENOUGH} randomly chosen pairs{so_far}.{partly}"

@@ -29,6 +29,7 @@ from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs import dataset_versions
 from backend.jobs.caption_pairs import caption_pairs
 from backend.jobs.errors_left import ErrorsLeft, errors_left_by, estimate_left
+from backend.jobs.notices import notices_of, texts_of
 from backend.jobs.provenance import Origins, People
 from backend.jobs.reports import (
     ExportChoice,
@@ -227,6 +228,7 @@ def _left_out(decision: str) -> str:
 
 #: The facts that say how many wrong captions an export still has.
 ERRORS_LEFT, CALLED_WRONG = "Errors left", "Captions called wrong that stay"
+TO_KNOW = "To be known"
 
 
 def facts(store: Store, dataset_id: int) -> dict[str, Any]:
@@ -417,6 +419,8 @@ def export(
             facts[ERRORS_LEFT] = f"{left.figure}. {left.basis}"
         if called_wrong:
             facts[CALLED_WRONG] = f"{called_wrong:,}"
+        if sentences := texts_of(notices_of(store, dataset_id)):
+            facts[TO_KNOW] = " ".join(sentences)
         return facts
 
     def card() -> str:
@@ -450,7 +454,9 @@ def export(
             ],
             "rai:machineAnnotationTools": [f"{key}: {lines[key]}" for key in tools if key in lines],
             "rai:dataAnnotationAnalysis": [
-                f"{key}: {lines[key]}" for key in (ERRORS_LEFT, CALLED_WRONG) if key in lines
+                f"{key}: {lines[key]}"
+                for key in (ERRORS_LEFT, CALLED_WRONG, TO_KNOW)
+                if key in lines
             ],
             **origins.prov({key: lines[key] for key in tools if key in lines}),
         }

@@ -34,12 +34,12 @@ from backend.jobs.scoring.classifiers import stored_classifier
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.detect import (
-    COLD_START_PAIRS,
     INJECTED,
     VERDICTS,
     add_cold_start,
     judge_rest,
     renew_suspects,
+    sample_to_learn,
     start_cold,
 )
 from backend.jobs.scoring.replace_ranking import rank_pairs, use_ranking
@@ -110,7 +110,7 @@ def train_candidate(
     """
     run = scored_by_this_model(store, engine, dataset_id)
     with store.reading() as session:
-        sample = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
+        sample = sample_to_learn(session, run.id, dataset_id)
         decided_ids = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
         claims = claim_labels.claim_labels(session, dataset_id)
     check_verdicts(_count_verdicts(decided_ids, claims))

@@ -91,7 +91,7 @@ def score(
         options.anew, _constant_choice(context, dataset_id, options),
     )  # fmt: skip
     if report.scored:
-        notices.look_after_scoring(context.store, engine, dataset_id, progress)
+        notices.finish(context.store, engine, dataset_id, progress)
     sentences = notices.texts_of(notices.notices_of(context.store, dataset_id))
     return replace(report, warning=_warning(context, dataset_id, engine), notices=sentences)
 

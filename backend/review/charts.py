@@ -23,7 +23,7 @@ from backend.engine.statistics.calibration import (
 from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import SettingsError
 from backend.jobs.errors_left import ErrorsLeft, estimate_left
-from backend.jobs.notices import notices_of
+from backend.jobs.notices import notices_of, set_aside
 from backend.jobs.reports import SAMPLED
 from backend.measures import ABSTRACT_THRESHOLD, MEASURES
 from backend.review.queue_form import from_fields
@@ -127,8 +127,11 @@ def errors_left(session: Session, dataset_id: int, undecided_count: int) -> Erro
     """What to tell a curator who wonders whether to go on; `undecided_count` pairs have no
     verdict."""
     left = estimate_left(session, dataset_id, undecided_count)
-    by_chance = plot_queries.undecided_by_chance(session, dataset_id)
+    without = set_aside(session, dataset_id)
+    by_chance = plot_queries.undecided_by_chance(session, dataset_id, without)
     scored_count = sum(count for count, _ in by_chance)
+    set_aside_count = plot_queries.count_undecided(session, dataset_id, without) if without else 0
+    left = replace(left, set_aside=set_aside_count)
     if not scored_count or dataset_queries.get_dataset(session, dataset_id).is_unfamiliar:
         return left
     expected_count = sum(errors for _, errors in by_chance)
@@ -140,7 +143,7 @@ def errors_left(session: Session, dataset_id: int, undecided_count: int) -> Erro
     seconds = pairs * seconds_a_pair(plot_queries.latest_verdicts(session, dataset_id, PACE_OF))
     return replace(
         left, expected=expected_count, pairs=pairs, seconds=seconds,
-        unscored=undecided_count - scored_count,
+        unscored=undecided_count - scored_count - set_aside_count,
     )  # fmt: skip
 
 

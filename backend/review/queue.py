@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from backend.errors import SettingsError
 from backend.jobs import two_stage_selection
 from backend.jobs.errors_left import ErrorsLeft
-from backend.jobs.notices import Sentence, notices_of
+from backend.jobs.notices import Sentence, details_of, notices_of
 from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -284,6 +284,10 @@ class Queue:
             notices = notices_of(self._store, dataset_id)
             self._caches.notices[dataset_id] = (time.monotonic(), notices)
         return notices
+
+    def details_of(self, dataset_id: int, page: str) -> dict[str, Any]:
+        """What was found in the dataset as a whole; see `notices.details_of`."""
+        return dict(details_of(self._store, dataset_id, page))
 
     def progress(self, dataset_id: int) -> ProgressView:
         """As `progress_of`; `errors_left` then says the same."""

@@ -10,7 +10,7 @@ from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.editing import place_in, without
 from backend.errors import PairChanged, SettingsError
-from backend.jobs.scoring.stored_rows import claim_replaced, replaced_text, to_claim
+from backend.jobs.scoring.stored_rows import claim_replaced, origin_of, replaced_text, to_claim
 from backend.review.views import fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
@@ -106,6 +106,21 @@ class Verdicts:
                 note=note,
                 sampling=sampling,
             )
+
+    def swap_partner(self, suggestion_id: int) -> PairRow | None:
+        """The pair whose own caption this suggestion is, if it has no verdict and could get the
+        caption in exchange that the suggestion replaces."""
+        exchange = self._store.read(_exchange_by, suggestion_id)
+        return None if exchange is None else exchange[0]
+
+    def swap(self, suggestion_id: int, author: str | None = None) -> VerdictRow:
+        """Give the pair whose own caption was accepted elsewhere the one that it replaced there.
+        Raises SettingsError if it has a verdict by now, VerdictConflict as `decide` does."""
+        exchange = self._store.read(_exchange_by, suggestion_id)
+        if exchange is None:
+            raise SettingsError("That picture has a verdict by now. Open it to change its caption.")
+        pair, caption = exchange
+        return self.decide(pair.id, pair.verdict_version, "correction", caption, author=author)
 
     def label_claim(
         self,
@@ -376,6 +391,21 @@ def _text_at(session: Session, pair_id: int, version: int) -> str | None:
     if act is not None and act.corrected_caption is not None:
         return act.corrected_caption
     return verdict_queries.edited_texts(session, [pair_id]).get(pair_id)
+
+
+def _exchange_by(session: Session, suggestion_id: int) -> tuple[PairRow, str] | None:
+    """The pair whose own caption this suggestion is, and the caption that it would get."""
+    suggestion = suggestion_queries.find_suggestion(session, suggestion_id)
+    origin_id = origin_of(suggestion) if suggestion is not None else None
+    if suggestion is None or origin_id is None:
+        return None
+    pairs = {
+        pair.id: pair for pair in pair_queries.pairs_of(session, [suggestion.pair_id, origin_id])
+    }
+    pair, origin = pairs.get(suggestion.pair_id), pairs.get(origin_id)
+    if pair is None or origin is None or origin.decision is not None or is_blank(pair.caption):
+        return None
+    return None if pair.caption == origin.caption else (origin, pair.caption)
 
 
 def _suggested_caption(

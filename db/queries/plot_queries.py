@@ -1,7 +1,7 @@
 """What charts show: pairs by two scores at once, and the progress of a review: by curator, by day,
 and along the queue."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,6 +25,7 @@ from db.queries.blind_review import SeenVerdict, by_a_person, judgement_of, verd
 from db.queries.ranking_queries import p_error_of
 from db.queries.statements import (
     in_dataset,
+    outside_of,
 )
 
 
@@ -103,19 +104,29 @@ def chances(session: Session, dataset_id: int) -> list[Chances]:
     return [Chances(name, at, pairs, total or 0.0) for name, at, pairs, total in rows]
 
 
-def undecided_by_chance(session: Session, dataset_id: int) -> list[tuple[int, float]]:
+def undecided_by_chance(
+    session: Session, dataset_id: int, without: Sequence[tuple[int, int]] = ()
+) -> list[tuple[int, float]]:
     """The scored pairs without a verdict in order of their chance of error, the most likely wrong
-    first, by hundredths of it: (pairs, the sum of their chances)."""
+    first, by hundredths of it: (pairs, the sum of their chances). `without`: those with ids from
+    the first to the last."""
     p = p_error_of(session, dataset_id)
     is_open = verdict_seen(session, dataset_id).is_undecided
     hundredth = func.floor(p * 100)
     rows = session.execute(
         select(func.count(Pair.id), func.sum(p))
-        .where(in_dataset(dataset_id), is_open, p.is_not(None))
+        .where(in_dataset(dataset_id), is_open, p.is_not(None), outside_of(without))
         .group_by(hundredth)
         .order_by(hundredth.desc())
     )
     return [(pairs, errors or 0.0) for pairs, errors in rows]
+
+
+def count_undecided(session: Session, dataset_id: int, among: Sequence[tuple[int, int]]) -> int:
+    """How many pairs with an id from the first to the last of any of these have no verdict."""
+    is_open = verdict_seen(session, dataset_id).is_undecided
+    query = select(func.count(Pair.id)).where(in_dataset(dataset_id), is_open, ~outside_of(among))
+    return session.execute(query).scalar_one()
 
 
 def latest_verdicts(session: Session, dataset_id: int, count: int) -> list[datetime]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
@@ -93,6 +93,27 @@ def find_run(session: Session, **key: Any) -> RunRow | None:
 def find_or_start(session: Session, **key: Any) -> RunRow:
     """`find_run`, or else a new run."""
     return find_run(session, **key) or start_run(session, **key)
+
+
+class Origin(Protocol):
+    """The model that numbers come from."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def revision(self) -> str: ...
+
+
+def find_or_start_by(
+    session: Session, scorer: Origin, explorer: str = "none", **key: Any
+) -> RunRow:
+    """`find_or_start` with the model of a scorer. `key`: the other columns."""
+    return find_or_start(
+        session, scorer_kind=scorer.kind, model=scorer.model, revision=scorer.revision,
+        explorer=explorer, **key,
+    )  # fmt: skip
 
 
 def latest_run(session: Session, dataset_id: int, kind: str) -> RunRow | None:

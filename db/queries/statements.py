@@ -15,6 +15,7 @@ from sqlalchemy import (
     delete,
     insert,
     select,
+    true,
     update,
 )
 from sqlalchemy.dialects.postgresql import Insert as PostgresqlInsert
@@ -201,3 +202,8 @@ def check_number(value: float | None, what: str) -> None:
     """Raise ValueError for NaN and infinities, which would break the orders of the queue."""
     if value is not None and not math.isfinite(value):
         raise ValueError(f"{what} must be a finite number, not {value}")
+
+
+def outside_of(intervals: Sequence[tuple[int, int]]) -> ColumnElement[bool]:
+    """Pairs whose id lies in none of these (first, last)."""
+    return and_(true(), *(~Pair.id.between(first, last) for first, last in intervals))

@@ -13,7 +13,14 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.models import CorrectionAttempt, Pair, Suggestion, Verdict
 from db.queries.blind_review import verdict_seen
-from db.queries.statements import check_number, check_text, columns_of, read_records, save_rows
+from db.queries.statements import (
+    check_number,
+    check_text,
+    columns_of,
+    find_record,
+    read_records,
+    save_rows,
+)
 
 #: The kind of a suggestion about a picture that was replaced, kept for the verdict that took it.
 OUTDATED = "outdated"
@@ -85,6 +92,12 @@ def list_suggestions(
     query = select(*_COLUMNS).where(Suggestion.pair_id == pair_id, *_of_run(run_id), *of_kind)
     suggestions = read_records(session, SuggestionRow, query)
     return sorted(suggestions, key=lambda row: (row.kind == "boost", *_by_worth(row)))
+
+
+def find_suggestion(session: Session, suggestion_id: int) -> SuggestionRow | None:
+    """The suggestion with this id, if there is one."""
+    query = select(*_COLUMNS).where(Suggestion.id == suggestion_id)
+    return find_record(session, SuggestionRow, query)
 
 
 def _of_run(run_id: int | None) -> list[ColumnElement[bool]]:

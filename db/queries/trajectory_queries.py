@@ -40,7 +40,7 @@ from db.blobs import (
 from db.models import CopyTrajectory, Detection, Pair, Run, Trajectory
 from db.queries.ranking_queries import p_error_of
 from db.queries.run_queries import NEWEST_FIRST
-from db.queries.statements import chunks, in_dataset, save_rows, set_columns, table_of
+from db.queries.statements import chunks, in_dataset, outside_of, save_rows, set_columns, table_of
 
 FloatArray = NDArray[np.float32]
 _DIGITS = 3
@@ -209,15 +209,22 @@ def trajectories_of(
     return by_pair
 
 
-def draw_scored(session: Session, run_id: int, dataset_id: int, size: int) -> list[int]:
+def draw_scored(
+    session: Session,
+    run_id: int,
+    dataset_id: int,
+    size: int,
+    without: Sequence[tuple[int, int]] = (),
+) -> list[int]:
     """At most `size` pairs with a trajectory under the run, in import order: all scored pairs of
-    randomly drawn pictures.
+    randomly drawn pictures. `without`: none with an id from the first to the last.
 
     A picture with more than `size` pairs is only drawn, in part, if it is the first one.
     """
     conditions = (
         in_dataset(dataset_id),
         exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
+        outside_of(without),
     )
     in_turn = session.execute(
         select(Pair.image_path).where(*conditions).order_by(Pair.random_key, Pair.id).limit(size)

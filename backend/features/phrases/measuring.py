@@ -135,13 +135,11 @@ def _run(
 ) -> RunRow:
     info = engine.scorer.info
     with store.writing() as session:
-        run = run_queries.find_or_start(
+        run = run_queries.find_or_start_by(
             session,
+            info,
             kind=phrase_queries.KIND,
             dataset_id=dataset_id,
-            scorer_kind=info.kind,
-            model=info.model,
-            revision=info.revision,
             explorer="",
             code_version=VERSION,
             parameters={

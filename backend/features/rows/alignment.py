@@ -32,6 +32,8 @@ from math import exp, log
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.engine.duplicate_groups import unit
+
 Vectors = NDArray[np.float32]
 Values = NDArray[np.float64]
 
@@ -120,8 +122,9 @@ class Run:
 
 
 def centre(vectors: Vectors) -> Vectors:
-    """The vectors without their mean, shape [rows, d]."""
-    return vectors - vectors.mean(0, keepdims=True)
+    """Unit vectors of how these differ from their mean, shape [rows, d]. What differs little, such
+    as a caption that fits most pictures, counts as much as what differs a lot."""
+    return unit(vectors - vectors.mean(0, keepdims=True))
 
 
 def band_of(captions: Vectors, pictures: Vectors, offsets: Sequence[int] = OFFSETS) -> Values:
@@ -216,94 +219,3 @@ def _run(band: Values, first: int, end: int, state: int, log_chance: float) -> R
         return Run(first, end - 1, None, own_likeness, own_likeness, log_chance)
     likeness = float(np.nanmean(band[first:end, state]))
     return Run(first, end - 1, OFFSETS[state], likeness, own_likeness, log_chance)
-
-
-@dataclass(frozen=True)
-class Swap:
-    """Two rows whose captions fit each other's pictures; `log_chance`: as of a `Run`."""
-
-    first: int
-    second: int
-    log_chance: float
-
-
-def swaps_of(
-    captions: Vectors, pictures: Vectors, band: Values, likenesses: Likenesses, rows: Sequence[int]
-) -> list[Swap]:
-    """Pairs of `rows` whose captions have changed places; each row in at most one. Only rows whose
-    caption does not fit their own picture can be part of one.
-
-    Both captions have to fit the other picture so well that chance hardly makes such a pair; and
-    there have to be more of them than chance makes: see `_believable`."""
-    own_likeness = band[:, OFFSETS.index(0)]
-    doubtful = np.array(
-        [row for row in rows if likenesses.log_likelihoods(own_likeness[row]) < 0], np.int64
-    )
-    if len(doubtful) < 2 or not likenesses.can_tell:
-        return []
-    tail = _tail_of_chance(captions, pictures)
-    pairs = len(doubtful) * (len(doubtful) - 1) / 2
-    swaps: list[Swap] = []
-    for start in range(0, len(doubtful), 2048):
-        block = doubtful[start : start + 2048]
-        new_likeness = captions[block] @ pictures[doubtful].T
-        back = (captions[doubtful] @ pictures[block].T).T
-        rare = np.log(tail(new_likeness)) + np.log(tail(back))
-        limit = log(MOST_BY_CHANCE / pairs)
-        for a, b in zip(*np.nonzero(rare < limit), strict=True):
-            if block[a] < doubtful[b]:
-                chance = float(rare[a, b]) + log(pairs)
-                swaps.append(Swap(int(block[a]), int(doubtful[b]), chance))
-    disjoint_swaps, used = [], set[int]()
-    for swap in sorted(swaps, key=lambda each: each.log_chance):
-        if not {swap.first, swap.second} & used:
-            used |= {swap.first, swap.second}
-            disjoint_swaps.append(swap)
-    count = _believable([swap.log_chance for swap in disjoint_swaps], len(captions))
-    return sorted(disjoint_swaps[:count], key=lambda swap: swap.first)
-
-
-#: Swaps that chance may make, by its tail, of those that are looked at.
-MOST_BY_CHANCE = 3.0
-#: Chance makes so many more swaps than its tail says: similar pictures have similar captions.
-_SIMILAR = 3.0
-#: The share of the swaps that may be chance, and files with any that are, by row.
-_MOST_FALSE, _FALSE_FILES = 0.05, 1e-6
-
-
-def _believable(log_chances: Sequence[float], rows: int) -> int:
-    """How many of the swaps, the least likely by chance first, are hardly any by chance: chance
-    makes at most a share of them, and so many in one of a million rows."""
-    from scipy.stats import poisson
-
-    count = 0
-    for number, log_chance in enumerate(log_chances, start=1):
-        by_chance = _SIMILAR * exp(log_chance)
-        is_rare = poisson.sf(number - 1, by_chance) <= rows * _FALSE_FILES
-        if by_chance <= _MOST_FALSE * number and is_rare:
-            count = number
-    return count
-
-
-class _Tail:
-    """How often chance reaches a likeness: an exponential beyond the sample's last hundredth."""
-
-    def __init__(self, sample: Values) -> None:
-        self._sorted = np.sort(sample)
-        self._from = float(np.quantile(sample, 0.99))
-        beyond = sample[sample > self._from] - self._from
-        self._scale = max(float(beyond.mean()) if len(beyond) else 0.0, 1e-9)
-
-    def __call__(self, likeness: NDArray[np.floating]) -> Values:
-        below = 1 - np.searchsorted(self._sorted, likeness) / len(self._sorted)
-        return np.where(
-            likeness > self._from, 0.01 * np.exp(-(likeness - self._from) / self._scale), below
-        ).clip(1e-12, 1)
-
-
-def _tail_of_chance(captions: Vectors, pictures: Vectors, count: int = 400_000) -> _Tail:
-    """The tail of likenesses of captions and pictures of different rows, of a sample."""
-    rng = np.random.default_rng(0)
-    a, b = rng.integers(0, len(captions), (2, count))
-    a, b = a[a != b], b[a != b]
-    return _Tail(np.einsum("rd,rd->r", captions[a], pictures[b]).astype(np.float64))

@@ -3,12 +3,14 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from backend.features.rows.queries import CaptionState, count_moved, states_of
 from backend.features.rows.report import Change, Finding, RowsReport
 from backend.features.rows.search import Search, find_moved
+from backend.features.rows.suggesting import remember_better
 from backend.jobs.reports import count_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -16,10 +18,13 @@ from backend.store import Store
 from backend.version import VERSION
 from db.authors import moved_author
 from db.queries import hold_queries, run_queries, verdict_queries
+from db.queries.run_queries import RunRow
 from db.queries.verdict_queries import AT_ONCE, NewVerdict
 from db.texts import is_blank
 
 KIND = "rows"
+#: Intervals of ids that a statement can name.
+_INTERVALS = 200
 #: Examples and ids that a report lists, findings that are stored, characters of a caption shown.
 _EXAMPLES, _STORED, _SHOWN = 10, 1000, 120
 #: A notice is given of findings with so many rows together, or this share of the pairs.
@@ -30,7 +35,9 @@ def look(
     store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
 ) -> RowsReport:
     """Find captions of other rows, and remember what was found."""
-    return _plan(store, engine, dataset_id, find_moved(store, engine, dataset_id, progress))
+    search = find_moved(store, engine, dataset_id, progress)
+    remember_better(store, engine, dataset_id, search.better)
+    return _plan(store, engine, dataset_id, search)
 
 
 def mend(
@@ -90,12 +97,12 @@ def _plan(store: Store, engine: Engine, dataset_id: int, search: Search) -> Rows
                 count += 1
                 if len(examples) < _EXAMPLES:
                     before, after = _excerpt(target.own_text), _excerpt(origin.own_text)
-                    examples.append(Change(target.external_id, before, after))
+                    examples.append(Change(target.external_id, before, after, target.pair_id))
     report = RowsReport(
         dataset_id, search.pairs, search.compared, tuple(search.reasons), tuple(search.findings),
         count, 0, decided_count, tuple(decided_names), search.open_rows, tuple(examples),
     )  # fmt: skip
-    store.write(_remember, engine, report)
+    store.write(_remember, engine, report, search.set_aside)
     return report
 
 
@@ -103,16 +110,14 @@ def _excerpt(caption: str) -> str:
     return " ".join(caption[:_SHOWN].split())
 
 
-def _remember(session: Session, engine: Engine, report: RowsReport) -> None:
-    info = engine.scorer.info
-    run = run_queries.find_or_start(
+def _remember(
+    session: Session, engine: Engine, report: RowsReport, set_aside: Sequence[tuple[int, int]]
+) -> None:
+    run = run_queries.find_or_start_by(
         session,
+        engine.scorer.info,
         kind=KIND,
         dataset_id=report.dataset_id,
-        scorer_kind=info.kind,
-        model=info.model,
-        revision=info.revision,
-        explorer="none",
         code_version=VERSION,
         parameters={
             "pairs": report.pairs,
@@ -120,6 +125,8 @@ def _remember(session: Session, engine: Engine, report: RowsReport) -> None:
             "rows": sum(finding.rows for finding in report.findings),
             "number": len(report.findings),
             "findings": [asdict(finding) for finding in report.findings[:_STORED]],
+            "reasons": list(report.reasons[:_STORED]),
+            "set_aside": [list(ids) for ids in set_aside[:_INTERVALS]],
         },
     )
     run_queries.finish_run(session, run.id)
@@ -128,15 +135,11 @@ def _remember(session: Session, engine: Engine, report: RowsReport) -> None:
 def sentences(store: Store, dataset_id: int) -> Sequence[str]:
     """What the latest look found, in one sentence; none if little was found, or it is mended."""
     with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, KIND)
-        if run is None or not (rows := int(run.parameters["rows"])):
-            return ()
-        moves = int(run.parameters["moves"])
-        if moves and count_moved(session, dataset_id) >= moves:
-            return ()
-    findings = [Finding(**values) for values in run.parameters["findings"]]
-    if rows < min(FEWEST_TO_NOTICE, SHARE_TO_NOTICE * int(run.parameters["pairs"])):
+        run = _open_look(session, dataset_id)
+    if run is None:
         return ()
+    rows = int(run.parameters["rows"])
+    findings = [Finding(**values) for values in run.parameters["findings"]]
     largest = max(findings, key=lambda finding: finding.rows)
     if largest.kind == "swapped":
         text = f"{count_of(rows, 'row')} carry each other's captions, two and two."
@@ -146,3 +149,38 @@ def sentences(store: Store, dataset_id: int) -> Sequence[str]:
     if largest.kind == "unordered":
         return (text,)
     return (f"{text} Move them back before you judge them one by one.",)
+
+
+def set_aside(session: Session, dataset_id: int) -> Sequence[tuple[int, int]]:
+    """(first, last) ids of the pairs in findings of which a notice is given."""
+    run = _open_look(session, dataset_id)
+    return [(first, last) for first, last in run.parameters.get("set_aside", ())] if run else ()
+
+
+def details(store: Store, dataset_id: int) -> dict[str, Any]:
+    """What the latest look found, for programs; `looked` is False before the first."""
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, KIND)
+        moved_count = count_moved(session, dataset_id)
+    parameters = run.parameters if run is not None else {}
+    return {
+        "looked": run is not None,
+        "pairs": parameters.get("pairs", 0),
+        "rows": parameters.get("rows", 0),
+        "moves": parameters.get("moves", 0),
+        "moved": moved_count,
+        "findings": parameters.get("findings", []),
+        "reasons": parameters.get("reasons", []),
+    }
+
+
+def _open_look(session: Session, dataset_id: int) -> RunRow | None:
+    """The latest look, if it found enough for a notice that is not mended."""
+    run = run_queries.latest_run(session, dataset_id, KIND)
+    if run is None or not (rows := int(run.parameters["rows"])):
+        return None
+    moves = int(run.parameters["moves"])
+    if moves and count_moved(session, dataset_id) >= moves:
+        return None
+    fewest = min(FEWEST_TO_NOTICE, SHARE_TO_NOTICE * int(run.parameters["pairs"]))
+    return run if rows >= fewest else None

@@ -1,7 +1,7 @@
 """`rows`: whose caption is it?"""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from backend.jobs.notices import Notice
 from backend.operations.operation import Operation
@@ -9,6 +9,8 @@ from backend.options import Options
 from backend.progress import Progress
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from backend.features.rows.report import RowsReport
     from backend.loaded_models import Engine
     from backend.operations.context import Context
@@ -33,13 +35,15 @@ class RowsOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: RowsOptions, progress: Progress
 ) -> "RowsReport":
-    from backend.features.rows import mending
+    from backend.features.rows import mending, suggesting
 
     engine = context.engines.of_dataset(dataset_id)
     if options.mend and not options.dry_run:
         curator = context.reader or context.settings.author
         return mending.mend(context.store, engine, dataset_id, curator, progress)
-    return mending.look(context.store, engine, dataset_id, progress)
+    report = mending.look(context.store, engine, dataset_id, progress)
+    suggesting.suggest_captions(context.store, engine, dataset_id, progress)
+    return report
 
 
 def _sentences(store: "Store", dataset_id: int) -> Sequence[str]:
@@ -54,6 +58,24 @@ def _look(store: "Store", engine: "Engine", dataset_id: int, progress: Progress)
     mending.look(store, engine, dataset_id, progress)
 
 
+def _suggest(store: "Store", engine: "Engine", dataset_id: int, progress: Progress) -> None:
+    from backend.features.rows import suggesting
+
+    suggesting.suggest_captions(store, engine, dataset_id, progress)
+
+
+def _set_aside(session: "Session", dataset_id: int) -> Sequence[tuple[int, int]]:
+    from backend.features.rows import mending
+
+    return mending.set_aside(session, dataset_id)
+
+
+def _details(store: "Store", dataset_id: int) -> Mapping[str, Any]:
+    from backend.features.rows import mending
+
+    return mending.details(store, dataset_id)
+
+
 ROWS = Operation(
     "rows",
     "Comparing rows",
@@ -65,4 +87,4 @@ ROWS = Operation(
     button="Look for captions of other rows",
     advice="The page Rows shows them, and moves them back.",
 )
-NOTICE = Notice(_sentences, "rows", _look)
+NOTICE = Notice(_sentences, "rows", _look, _suggest, _set_aside, _details)

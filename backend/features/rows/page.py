@@ -30,16 +30,22 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         look = gr.Button("Compare rows", variant="primary", elem_id="rows-look")
         mend = gr.Button("Move captions back", interactive=False, elem_id="rows-mend")
     status = gr.HTML(elem_id="rows-status")
+    changes = gr.HTML(elem_id="rows-changes", padding=False)
     is_mending = gr.State(value=True)
 
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
-            return "", gr.Button(interactive=False), gr.Button(interactive=False)
+            return "", "", gr.Button(interactive=False), gr.Button(interactive=False)
         report = last_report(seen_by(workspace, request), dataset_id)
         can_mend = report is not None and report.is_dry_run and report.moves > 0
-        return report_html(report), gr.Button(interactive=True), gr.Button(interactive=can_mend)
+        first, second = ("secondary", "primary") if can_mend else ("primary", "secondary")
+        buttons = (
+            gr.Button(interactive=True, variant=first),
+            gr.Button(interactive=can_mend, variant=second),
+        )
+        return report_html(report), changes_html(report), *buttons
 
-    redraw = (draw, [dataset], [findings, look, mend])
+    redraw = (draw, [dataset], [findings, changes, look, mend])
     start_by(look, status, workspace, dataset, "rows", redraw)
     start_by(mend, status, workspace, dataset, "rows", redraw, mend=is_mending)
     gr.on(None, *redraw, **QUIET)
@@ -58,4 +64,10 @@ def report_html(report: RowsReport | None) -> Markup:
     return _render("rows.html", report=report, most=_LISTED)
 
 
-PAGE = AddedPage(Page("rows", "Rows"), "Improve", build)
+def changes_html(report: RowsReport | None) -> Markup:
+    return _render("rows_changes.html", report=report)
+
+
+PAGE = AddedPage(
+    Page("rows", "Rows"), "Improve", build, styles=Path(__file__).with_name("rows.css")
+)

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from db.authors import MOVED
-from db.models import Pair
+from db.models import CorrectionAttempt, Pair, Suggestion
 from db.queries.statements import chunks, in_dataset
 
 _AT_ONCE = 1000
@@ -72,3 +72,16 @@ def count_moved(session: Session, dataset_id: int) -> int:
     by_rule = Pair.decided_by.startswith(MOVED, autoescape=True)
     query = select(func.count()).where(in_dataset(dataset_id), by_rule)
     return session.execute(query).scalar_one()
+
+
+def prepared_pairs(session: Session, pair_ids: Sequence[int], run_id: int) -> set[int]:
+    """Those of the pairs whose corrections were prepared under this run, whether or not there are
+    any. The others get theirs when they are opened."""
+    return {
+        pair_id
+        for part in chunks(pair_ids, _AT_ONCE)
+        for table in (Suggestion, CorrectionAttempt)
+        for pair_id in session.execute(
+            select(table.pair_id).where(table.pair_id.in_(part), table.run_id == run_id)
+        ).scalars()
+    }

@@ -73,11 +73,12 @@ def _name_row(offset: int) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """A picture's caption before and after."""
+    """A picture's caption before and after; `pair`: its id."""
 
     picture: str
     before: str
     after: str
+    pair: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ class RowsReport:
             names = ", ".join(self.decided)
             lines.append(f"Left alone because of their verdicts: {self.left_alone:,} ({names}).")
         if self.open_rows and self.moves:
-            lines.append(f"{count_of(self.open_rows, 'row')} stay open: nothing belongs there.")
+            stay = "stays" if self.open_rows == 1 else "stay"
+            lines.append(f"{count_of(self.open_rows, 'row')} {stay} open: nothing belongs there.")
         lines.append(f"{self.compared:,} of {count_of(self.pairs, 'pair')} compared.")
         return "\n".join(lines)

@@ -30,6 +30,7 @@ from backend.features.rows.permutations import order_of
 from backend.features.rows.queries import captions_of
 from backend.features.rows.report import Finding, Kind
 from backend.features.rows.row_sequences import NONE, Indices, RowSequence, sequences_of
+from backend.features.rows.swaps import Swap, exchanges_of
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
@@ -59,7 +60,9 @@ _EDGE = 5
 class Search:
     """`findings`: in the order of the files; `moves`: [captions, 2], the pair whose picture a
     caption belongs to, and the pair that has it; `open_rows`: pairs of a finding that no caption
-    was found for."""
+    was found for; `better`: pairs outside of findings, and the pair whose caption fits their
+    picture better than their own; `set_aside`: (first, last) ids of pairs in findings of rows one
+    after the other."""
 
     pairs: int = 0
     compared: int = 0
@@ -67,6 +70,8 @@ class Search:
     reasons: list[str] = field(default_factory=list)
     moves: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     open_rows: int = 0
+    better: list[tuple[int, int]] = field(default_factory=list)
+    set_aside: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -213,8 +218,11 @@ class _SequenceSearch:
             yield self._of_run(stretch, run, likenesses)
         moved = {row for run in runs for row in range(run.first, run.last + 1)}
         rest = [row for row in range(len(own_likeness)) if row not in moved]
-        for swap in alignment.swaps_of(stretch.captions, stretch.pictures, band, likenesses, rest):
+        exchanges = exchanges_of(stretch.captions, stretch.pictures, likenesses, rest)
+        for swap in exchanges.swaps:
             yield self._of_swap(stretch, swap)
+        pairs = self.sequence.pairs[stretch.positions]
+        self.search.better += [(int(pairs[to]), int(pairs[of])) for to, of in exchanges.better]
 
     def _of_run(self, stretch: _Stretch, run: Run, likenesses: Likenesses) -> Finding:
         if run.offset is not None:
@@ -236,7 +244,7 @@ class _SequenceSearch:
         )
         return self._finding("permuted", stretch, permuted)
 
-    def _of_swap(self, stretch: _Stretch, swap: alignment.Swap) -> Finding:
+    def _of_swap(self, stretch: _Stretch, swap: Swap) -> Finding:
         rows = np.array([swap.first, swap.second])
         positions = stretch.positions[rows]
         self._target[positions] = positions[::-1]
@@ -250,12 +258,20 @@ class _SequenceSearch:
 
     def _finding(self, kind: Kind, stretch: _Stretch, run: Run) -> Finding:
         first, last = int(stretch.positions[run.first]), int(stretch.positions[run.last])
+        self._set_aside(first, last)
         if kind != "unordered":
             self._in_finding[first : last + 1] = True
         return Finding(
             kind, self.sequence.file, self.sequence.number(first), self.sequence.number(last),
             last - first + 1, run.offset, run.likeness, run.own_likeness, run.chance,
         )  # fmt: skip
+
+    def _set_aside(self, first: int, last: int) -> None:
+        """Remember the pairs of these rows, by intervals of ids: rows of one import have ids one
+        after the other."""
+        ids = np.sort(self.sequence.pairs[first : last + 1])
+        for part in np.split(ids, np.flatnonzero(np.diff(ids) > 1) + 1):
+            self.search.set_aside.append((int(part[0]), int(part[-1])))
 
     def _find_reversed(self, stretch: _Stretch, likenesses: Likenesses) -> Finding | None:
         """Whether the whole sequence has its captions from the last row to the first."""
@@ -279,6 +295,7 @@ class _SequenceSearch:
         if errors < _REVERSED_ERRORS or mean < _REVERSED_SHARE * likenesses.chance:
             return None
         self._target[:] = np.arange(count)[::-1]
+        self._set_aside(0, count - 1)
         self._in_finding[:] = True
         first, last = self.sequence.number(0), self.sequence.number(count - 1)
         return Finding(

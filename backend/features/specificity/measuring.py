@@ -112,16 +112,12 @@ def texts_of(engine: Engine, captions: Sequence[str]) -> NDArray[np.float32]:
 def _run(judge: "Judge") -> RunRow:
     """The run with exactly the judge's parameters: an existing one, or a new one, which clears the
     values of others."""
-    info = judge.engine.scorer.info
     with judge.store.writing() as session:
-        run = run_queries.find_or_start(
+        run = run_queries.find_or_start_by(
             session,
+            judge.engine.scorer.info,
             kind=KIND,
             dataset_id=judge.dataset_id,
-            scorer_kind=info.kind,
-            model=info.model,
-            revision=info.revision,
-            explorer="none",
             code_version=VERSION,
             parameters={
                 "neighbours": NEIGHBOURS,

@@ -31,6 +31,7 @@ from backend.engine.statistics.agreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import SettingsError
+from backend.jobs.notices import set_aside
 from backend.jobs.scoring.classifiers import stored_classifier, suspects_by
 from backend.jobs.scoring.noisy_copies import STAGE, TrajectoryCache
 from backend.jobs.scoring.replace_ranking import rank_pairs, use_ranking
@@ -165,7 +166,7 @@ def detect(
     dataset_id, detector = run.dataset_id or 0, workers.engine.settings.detector
     with store.reading() as session:
         active = classifier_queries.active(session, dataset_id)
-        sample = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
+        sample = sample_to_learn(session, run.id, dataset_id)
         is_all_judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
         lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
     if not sample:
@@ -198,6 +199,18 @@ def detect(
         use_ranking(store, dataset_id, ids, p_errors, activate)
     judge_rest(store, run)
     return report
+
+
+def sample_to_learn(session: Session, run_id: int, dataset_id: int) -> list[int]:
+    """The pairs that a detector learns from before there are verdicts: none that are set aside
+    (`notices`), as long as others are enough."""
+    for without in (set_aside(session, dataset_id), ()):
+        sample = trajectory_queries.draw_scored(
+            session, run_id, dataset_id, COLD_START_PAIRS, without
+        )
+        if len(sample) >= FEWEST_PAIRS:
+            break
+    return sample
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from backend.engine.claims.division import Division
 from backend.engine.constants.part import ConstantPart, left_out
 from backend.engine.detection.types import detector_for
 from backend.errors import ImageError, ModelUnavailable
+from backend.jobs import notices
 from backend.jobs.reports import ScoreReport
 from backend.jobs.scoring.captioner_stages import Descriptions, Expectations
 from backend.jobs.scoring.dataset_constants import (
@@ -191,6 +192,8 @@ def score_dataset(
     last_report = LastReport(plan(progress, seconds or usual, bool(seconds), ranks=Copies.name))
     with Workers(engine, root, devices, last_report.repeat) as scoring.workers:
         for stage in stages:
+            if stage is copies and first.scored:  # what is set aside teaches a detector nothing
+                notices.look(store, engine, dataset_id, lambda *_: last_report.repeat())
             stage.run(last_report)
     store.write(run_queries.finish_run, run.id)
     measure_disagreement(store, dataset_id)

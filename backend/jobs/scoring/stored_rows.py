@@ -235,6 +235,8 @@ def to_suspects(row: DetectionRow) -> tuple[SuspectWord, ...]:
 #: Keys in a correction's provenance: its rank among the captions of its proposer, and the
 #: characters of the claim that it replaces, and what the models read in place of that.
 _PLACE, _CLAIM, _QUESTION = "place", "claim", "question"
+#: The pair that has a suggested caption as its own.
+ORIGIN = "origin"
 #: The key of the words of a suggestion that the model doubts.
 _DOUBTS = "doubts"
 
@@ -299,6 +301,12 @@ def with_judgement(
     )  # fmt: skip
 
 
+def origin_of(suggestion: SuggestionRow) -> int | None:
+    """The pair whose own caption it is; None: nobody's."""
+    pair_id = (suggestion.provenance or {}).get(ORIGIN)
+    return None if pair_id is None else int(pair_id)
+
+
 def question_of(suggestion: SuggestionRow) -> str:
     """What models read of a suggestion: what it says in place of a claim, or all of it."""
     return str((suggestion.provenance or {}).get(_QUESTION, suggestion.caption))
@@ -330,7 +338,8 @@ def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[Suggest
     """Suggestions of several proposers from different times, best first, without duplicates.
 
     Once the chance of an error that each leaves is known of all: of those that leave about the
-    least, the one that changes the fewest words, then the others by chance. Those that are not
+    least, a caption that another pair has, else the one that changes the fewest words; then the
+    others by chance. Those that are not
     worth an offer (`is_offer`) come last.
     """
     once: dict[str, SuggestionRow] = {}
@@ -354,7 +363,11 @@ def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[Suggest
         if each.id in offered and (chance[each.id] or 0.0) < (least or 0.0) + ALIKE
     ]
     original = Caption.parse(caption)
-    best = min(as_good, key=lambda each: words_changed(original, each.caption), default=None)
+    best = min(
+        as_good,
+        key=lambda each: (origin_of(each) is None, words_changed(original, each.caption)),
+        default=None,
+    )
     return sorted(by_chance, key=lambda each: each is not best)
 
 

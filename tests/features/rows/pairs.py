@@ -25,13 +25,19 @@ class DrawnPairs:
     """`pictures` [rows, d] and the texts of their captions, each with a vector near its picture's;
     a wrong caption has any vector."""
 
-    def __init__(self, rows: int, seed: int = 0, pictures: NDArray[Any] | None = None) -> None:
+    def __init__(
+        self,
+        rows: int,
+        seed: int = 0,
+        pictures: NDArray[Any] | None = None,
+        noise: float = NOISE,
+    ) -> None:
         self.rng = np.random.default_rng(seed)
         self.pictures = unit(self.rng.normal(size=(rows, WIDTH)) if pictures is None else pictures)
-        noise = unit(self.rng.normal(size=(rows, WIDTH)))
+        errors = unit(self.rng.normal(size=(rows, WIDTH)))
         self.vector_of = {
             f"caption {row}": vector
-            for row, vector in enumerate(unit(self.pictures + NOISE * noise))
+            for row, vector in enumerate(unit(self.pictures + noise * errors))
         }
         self.captions = list(self.vector_of)
 

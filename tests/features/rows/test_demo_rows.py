@@ -44,6 +44,9 @@ def test_captions_one_row_off_are_said_and_moved_back(tmp_path: Path) -> None:
     assert len(scored["notices"]) == 1  # type: ignore[arg-type]
     assert len(run("lint", "pairs")["notices"]) == 1  # type: ignore[arg-type]
     assert len(run("progress", "pairs")["notices"]) == 1  # type: ignore[arg-type]
+    run("export", "pairs", str(tmp_path / "before"), "--format", "csv")
+    card = (tmp_path / "before" / "README.md").read_text(encoding="utf-8")
+    assert str(scored["notices"][0]) in card  # type: ignore[index]
     planned = run("rows", "pairs", "--mend", "--dry-run")
     assert (planned["moves"], planned["moved"]) == (PAIRS - 1, 0)
     assert run("rows", "pairs", "--mend")["moved"] == PAIRS - 1
@@ -51,3 +54,6 @@ def test_captions_one_row_off_are_said_and_moved_back(tmp_path: Path) -> None:
     run("export", "pairs", str(tmp_path / "out"), "--format", "csv")
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "caption of another row" in card
+    about = json.loads((tmp_path / "out" / "croissant.json").read_text(encoding="utf-8"))
+    protocol = " ".join(about["rai:dataAnnotationProtocol"])
+    assert f"caption of another row, by curator 1 ({PAIRS - 1})" in protocol

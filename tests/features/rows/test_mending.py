@@ -8,7 +8,7 @@ import pytest
 
 from backend.features.rows import mending
 from backend.features.rows.mending import look, mend, sentences
-from backend.features.rows.page import report_html
+from backend.features.rows.page import changes_html, report_html
 from backend.store import Store
 from db.authors import is_rule, person_of
 from db.queries.pair_queries import NewPair, add_pairs
@@ -122,8 +122,9 @@ def test_hostile_text_is_escaped(store: Store, tmp_path: Path) -> None:
         change = mending.Change(text, text, text)
         finding = mending.replace(report.findings[0], file=text)
         changed = mending.replace(report, examples=(change,), findings=(finding,), decided=(text,))
-        return str(report_html(changed))
+        return str(report_html(changed)) + str(changes_html(changed))
 
     check_escaping("rows", draw, is_whole=False)
     assert report_html(None)
+    assert not str(changes_html(None)).strip()
     assert report_html(mending.replace(report, findings=(), examples=()))

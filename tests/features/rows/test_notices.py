@@ -35,7 +35,7 @@ def test_everything_that_speaks_of_the_dataset_says_it(
 ) -> None:
     engine, dataset_id = shifted
     assert lint_captions.lint(store, dataset_id, None).notices == ()
-    notices.look_after_scoring(store, engine, dataset_id, no_progress)
+    notices.look(store, engine, dataset_id, no_progress)
     (notice,) = notices.notices_of(store, dataset_id)
     assert notice.page == "rows"
     assert lint_captions.lint(store, dataset_id, None).notices == (notice.text,)
@@ -52,7 +52,7 @@ def test_what_cannot_be_compared_is_no_failure_of_scoring(
 ) -> None:
     engine, dataset_id = shifted
     engine.scorer.info.compares_pairs = True
-    notices.look_after_scoring(store, engine, dataset_id, no_progress)
+    notices.look(store, engine, dataset_id, no_progress)
     assert notices.notices_of(store, dataset_id) == ()
 
 

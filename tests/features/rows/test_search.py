@@ -52,7 +52,9 @@ def test_right_rows_are_no_finding(store: Store, tmp_path: Path, share: float) -
     assert search.compared == ROWS
 
 
-@pytest.mark.parametrize(("by", "share"), [(1, 0.0), (1, 0.5), (-1, 0.2), (37, 0.0)])
+@pytest.mark.parametrize(
+    ("by", "share"), [(1, 0.0), (1, 0.5), (-1, 0.2), (37, 0.0), (50, 0.0), (-50, 0.2)]
+)
 def test_a_shifted_file_is_one_finding(store: Store, tmp_path: Path, by: int, share: float) -> None:
     drawn = DrawnPairs(ROWS)
     drawn.make_wrong(drawn.rng.choice(ROWS, int(share * ROWS), replace=False).tolist())
@@ -168,6 +170,48 @@ def test_several_captions_of_a_picture_shifted_by_one(store: Store, tmp_path: Pa
     drawn = DrawnPairs(ROWS, pictures=pictures)
     engine, dataset_id, _ = store_pairs(store, tmp_path, drawn)
     assert find_moved(store, engine, dataset_id).findings == []
+
+
+def test_captions_that_the_model_does_not_understand_are_not_moved(
+    store: Store, tmp_path: Path
+) -> None:
+    """Of a language that it has not read, say: any vector, whatever the picture."""
+    drawn = DrawnPairs(ROWS)
+    drawn.make_wrong(ALL)
+    search = found_in(store, tmp_path, drawn)
+    assert set(kinds(search)) <= {"unordered"}
+    assert search.findings or search.reasons
+    assert not len(search.moves)
+
+
+def test_rows_sorted_apart_from_their_keys_are_in_no_order(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.move(sorted(ALL, key=str))
+    search = found_in(store, tmp_path, drawn)
+    assert search.findings
+    by_id = {row: target for target, row in search.moves.tolist()}
+    assert len(set(by_id.values())) == len(by_id)
+
+
+def test_captions_dealt_to_neighbours_are_mostly_dealt_back(store: Store, tmp_path: Path) -> None:
+    """Of each six rows, five have the caption of the row before, the first that of the sixth."""
+    drawn = DrawnPairs(ROWS)
+    order = np.array(ALL)
+    for first in range(60, 240, 6):
+        order[first : first + 6] = np.roll(order[first : first + 6], 1)
+    drawn.move(order.tolist())
+    engine, dataset_id, ids = store_pairs(store, tmp_path, drawn)
+    search = find_moved(store, engine, dataset_id)
+    assert kinds(search) == ["shifted"]
+    rows = [(ids.index(to), ids.index(of)) for to, of in search.moves.tolist()]
+    assert sum(order[of] == to for to, of in rows) >= 145
+    # No picture that had its own caption gets another one, but at the ends.
+    assert all(58 <= to < 242 for to, _ in rows)
+
+
+def test_without_pictures_nothing_is_compared(store: Store, tmp_path: Path) -> None:
+    search = found_in(store, tmp_path, DrawnPairs(60), without=range(30))
+    assert (search.findings, len(search.reasons), search.compared) == ([], 1, 0)
 
 
 @pytest.mark.parametrize("by", [1, 5])

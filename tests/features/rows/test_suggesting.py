@@ -1,0 +1,77 @@
+"""The caption of another row is suggested, and accepting it asks whether to swap."""
+
+import json
+import shutil
+
+import pytest
+
+from backend.bundled import DEMO
+from backend.errors import SettingsError
+from backend.features.rows.suggesting import PROPOSER
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from traced_ui.templates import render
+
+#: Pairs, and those whose captions are exchanged in a ring.
+PAIRS, RING = 100, (10, 35, 60, 85, 20, 45, 70, 95, 30, 55)
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The demo's true captions, ten of them in a ring; scored with suggestions."""
+    folder = tmp_path_factory.mktemp("ring")
+    (folder / "pairs" / "images").mkdir(parents=True)
+    captions = true_captions()
+    for row, following in zip(RING, (*RING[1:], RING[0]), strict=True):
+        captions[row] = true_captions()[following]
+    lines = []
+    for line, caption in zip(
+        (DEMO / "metadata.jsonl").open(encoding="utf-8"), captions, strict=False
+    ):
+        row = json.loads(line)
+        shutil.copy(DEMO / row["file_name"], folder / "pairs" / "images")
+        lines.append(json.dumps({**row, "caption": caption}) + "\n")
+    (folder / "pairs" / "metadata.jsonl").write_text("".join(lines), encoding="utf-8")
+    workspace = Workspace(load_settings({"data_directory": str(folder / "state")}))
+    workspace.jobs.run("score", workspace.prepare(str(folder / "pairs")))
+    return workspace
+
+
+def true_captions() -> list[str]:
+    lines = (DEMO / "truth.jsonl").open(encoding="utf-8")
+    return [json.loads(line)["original"] for line, _ in zip(lines, range(PAIRS), strict=False)]
+
+
+def test_own_captions_are_suggested_and_may_be_swapped(workspace: Workspace) -> None:
+    truths = true_captions()
+    right = 0
+    swapped_ids = set[int]()
+    for row in RING:
+        pair_id = row + 1
+        suggestions = workspace.review.suggestions(pair_id)
+        (suggestion,) = [each for each in suggestions if each.proposer == PROPOSER] or [None]
+        if suggestion is None:
+            continue
+        partner = workspace.review.swap_partner(suggestion.id)
+        right += suggestion.caption == truths[row]
+        if partner is None or pair_id in swapped_ids:
+            continue
+        view = workspace.review.open_pair(pair_id)
+        workspace.review.decide(pair_id, view.version, "correction", suggestion_id=suggestion.id)
+        verdict = workspace.review.swap(suggestion.id, "Ada")
+        assert (verdict.pair_id, verdict.corrected_caption) == (partner.id, view.caption)
+        swapped_ids |= {pair_id, partner.id}
+        assert workspace.review.swap_partner(suggestion.id) is None
+        with pytest.raises(SettingsError):
+            workspace.review.swap(suggestion.id, "Ada")
+    assert right >= 3
+    assert swapped_ids
+
+
+def test_only_a_caption_that_has_a_row_of_its_own_asks_whether_to_swap() -> None:
+    report = {"verdict": "Corrected.", "name": "a"}
+    asking = {**report, "swap": "12", "partner": "<b>b</b>"}
+    assert 'data-action="swap"' not in render("review/saved.html", saved=[report], is_last=False)
+    html = render("review/saved.html", saved=[report, asking], is_last=False)
+    assert 'data-action="swap" data-target="12"' in html
+    assert "<b>" not in html
