@@ -238,6 +238,7 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
     facts: dict[str, Any] = {"Source": dataset.name}
     if run is not None:
         facts["Model"] = f"{Path(run.model).name} ({run.scorer_kind}, revision {run.revision})"
+        facts["Text read"] = str(run.parameters.get("text", "as written"))
         facts["Explorer"] = f"{run.explorer}, by {run.parameters.get('unit', 'word')}"
     if classifier is not None:
         facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"

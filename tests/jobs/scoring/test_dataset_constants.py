@@ -13,6 +13,7 @@ from backend.jobs import export_scores
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.workspace import Workspace
 from db.queries import dataset_queries, detection_queries, pair_queries, suggestion_queries
+from tests.cli.invoking import as_json
 
 COUNT = 40
 BEFORE = "ohwx style, "
@@ -89,3 +90,11 @@ def test_parts_are_stated_remembered_and_forgotten(workspace: Workspace, tmp_pat
     assert workspace.jobs.score(dataset, anyway=True, suggestions=False).scored == 0
     off = workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=False)
     assert (off.scored, off.constants) == (COUNT, ())
+
+
+def test_the_command_line_states_and_stops_looking(tmp_path: Path) -> None:
+    state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "TRACED_TRAJECTORIES": "first-step"}
+    command = ("score", str(source(tmp_path / "drawn", "red ")), "--anyway", "--no-suggestions")
+    stated = as_json(state, *command, "--constant", "red")
+    assert ["red"] in [part["words"] for part in stated["constants"] if part["is_stated"]]
+    assert as_json(state, *command, "--no-constants")["constants"] == []
