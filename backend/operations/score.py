@@ -137,7 +137,7 @@ def _constant_choice(
     is_off = options.constants is False
     stated = options.constant or (() if is_off else before.stated)
     are_searched = before.are_searched if options.constants is None else options.constants
-    return ConstantChoice(stated, are_searched)
+    return ConstantChoice(stated, are_searched, () if is_off else before.judged)
 
 
 def _warning(context: "Context", dataset_id: int, engine: "Engine") -> str:

@@ -98,3 +98,23 @@ def test_the_command_line_states_and_stops_looking(tmp_path: Path) -> None:
     stated = as_json(state, *command, "--constant", "red")
     assert ["red"] in [part["words"] for part in stated["constants"] if part["is_stated"]]
     assert as_json(state, *command, "--no-constants")["constants"] == []
+
+
+def test_a_part_that_is_switched_off_is_judged_from_the_next_scoring_on(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(source(tmp_path / "trigger", BEFORE)))
+    options: dict[str, Any] = {"anyway": True, "suggestions": False}
+    workspace.jobs.score(dataset, **options)
+    left_out = scores(workspace, dataset, tmp_path / "a.jsonl")
+    workspace.review.switch_constant(dataset, "ohwx style", is_left_out=False)
+    assert scores(workspace, dataset, tmp_path / "b.jsonl") == left_out, "nothing was scored yet"
+    report = workspace.jobs.score(dataset, **options)
+    assert report.scored == COUNT
+    assert not any(part.is_left_out for part in report.constants)
+    assert scores(workspace, dataset, tmp_path / "c.jsonl") != left_out
+    assert workspace.jobs.score(dataset, **options).scored == 0
+    workspace.review.switch_constant(dataset, "ohwx style", is_left_out=True)
+    workspace.jobs.score(dataset, **options)
+    again = scores(workspace, dataset, tmp_path / "d.jsonl")
+    assert [row["s_0"] for row in again] == pytest.approx([row["s_0"] for row in left_out])
