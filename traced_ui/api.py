@@ -548,8 +548,8 @@ def rename_tag(caller: Writer, dataset: Id, body: TagRenameBody) -> dict[str, in
 
 def constants(caller: Reader, dataset: Id) -> list[Constant]:
     """The constant parts of the captions, found or stated when the dataset was scored last."""
-    found = caller.workspace.review.constants(caller.find(dataset))
-    return [Constant.model_validate(each) for each in found]
+    parts = caller.workspace.review.constants(caller.find(dataset))
+    return [Constant.model_validate(part) for part in parts]
 
 
 def put_constant(caller: Writer, dataset: Id, body: ConstantBody) -> list[Constant]:

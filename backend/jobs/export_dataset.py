@@ -24,6 +24,7 @@ from backend.datasets.images import check_imported
 from backend.datasets.read_options import is_address
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
+from backend.engine.constants.part import left_out
 from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs import dataset_versions
@@ -37,6 +38,7 @@ from backend.jobs.reports import (
     ExportReport,
     TwoStage,
 )
+from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.shared_pictures import ExportSplits, export_splits
 from backend.jobs.two_stage_selection import choose
@@ -240,6 +242,8 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
         facts["Model"] = f"{Path(run.model).name} ({run.scorer_kind}, revision {run.revision})"
         facts["Text read"] = str(run.parameters.get("text", "as written"))
         facts["Explorer"] = f"{run.explorer}, by {run.parameters.get('unit', 'word')}"
+    if parts := left_out(constants_in(dataset.models)):
+        facts["Constant parts, not judged"] = "; ".join(f"“{p.text}” {p.count}" for p in parts)
     if classifier is not None:
         facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"
     if state := dataset_versions.nearest(store, dataset_id):
