@@ -21,6 +21,7 @@ from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import CaptionPair, ExportRow, new_name
 from backend.datasets.images import check_imported
+from backend.datasets.json_writing import correct_json
 from backend.datasets.read_options import is_address
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
@@ -561,6 +562,7 @@ def _row(
     """`issues`: of the pair's picture; `lists`: columns of parts of the caption, if any caption of
     the dataset has such parts."""
     columns, writer = without_writer(pair.extra), writer_of(pair.extra)
+    columns = correct_json(columns, pair.caption, outcome.caption)
     extra = {new_name(name, frozenset(lists)): value for name, value in columns.items()}
     # As text: loaders infer no type from lists that are empty in the first rows.
     extra |= {name: json.dumps(list(cells)) for name, cells in lists.items()}

@@ -55,16 +55,16 @@ def test_a_program_reads_and_switches_them(with_constants: Workspace) -> None:
     app = fastapi.FastAPI()
     app.mount(api.PATH, api.create_api(with_constants))
     client = TestClient(app, base_url="http://127.0.0.1/api/v1/")
-    found = client.get("datasets/1/constants").json()
-    assert [(each["text"], each["captions"], each["of"]) for each in found] == [
+    parts = client.get("datasets/1/constants").json()
+    assert [(each["text"], each["captions"], each["of"]) for each in parts] == [
         (TEXT, 118, 120), ("a dog", 90, 120),
     ]  # fmt: skip
     body = {"text": TEXT, "is_left_out": False}
     (changed, other) = client.put("datasets/1/constants", json=body).json()
     assert (changed["was_left_out"], changed["is_left_out"]) == (True, False)
-    assert other == found[1]
+    assert other == parts[1]
     again = client.put("datasets/1/constants", json=body | {"is_left_out": True}).json()
-    assert again == found
+    assert again == parts
     unknown = client.put("datasets/1/constants", json=body | {"text": "ohw"})
     assert unknown.status_code == 404
     assert client.get("datasets/99/constants").status_code == 404
