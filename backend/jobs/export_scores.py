@@ -43,13 +43,13 @@ from backend.datasets.regular_files import replacement
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim
-from backend.engine.constants.part import left_out, spans_in
+from backend.engine.constants.part import ConstantPart, left_out, spans_in
 from backend.engine.detection.features import NAMES, feature_matrix
 from backend.engine.english.phrases import KINDS
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
-from backend.jobs.scoring.dataset_constants import constants_before, constants_in
+from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.stored_claims import CLAIMS, claim_names, known_claims
 from backend.jobs.scoring.stored_rows import latest_batches
 from backend.jobs.word_regions import REGIONS, region_cells
@@ -58,7 +58,6 @@ from backend.store import Store
 from db.decisions import RIGHT_OR_WRONG, is_wrong
 from db.queries import (
     claim_queries,
-    dataset_queries,
     detection_queries,
     pair_queries,
     phrase_queries,
@@ -67,6 +66,7 @@ from db.queries import (
 )
 from db.queries.detection_queries import DetectionRow
 from db.queries.phrase_queries import PhraseRow
+from db.queries.run_queries import RunRow
 
 _CLAIMS = pa.list_(
     pa.struct(
@@ -142,13 +142,14 @@ def check(out: Path, endings: Sequence[str] = ENDINGS) -> None:
 def write(store: Store, dataset_id: int, out: Path) -> int:
     """Write the scores of all pairs; the file is written atomically. Returns the number of rows."""
     has_claims = store.read(claim_queries.count_claims, dataset_id).several > 0
-    has_regions = store.read(run_queries.latest_run, dataset_id, region_queries.KIND) is not None
+    regions_run = store.read(run_queries.latest_run, dataset_id, region_queries.KIND)
+    parts = left_out(constants_before(store, dataset_id))
     schema = _SCHEMA.append(pa.field(CLAIMS, _CLAIMS)) if has_claims else _SCHEMA
-    schema = schema.append(pa.field(REGIONS, _REGIONS)) if has_regions else schema
-    if left_out(constants_before(store, dataset_id)):
+    schema = schema.append(pa.field(REGIONS, _REGIONS)) if regions_run is not None else schema
+    if parts:
         schema = schema.append(pa.field(_CONSTANTS, _RANGES))
-    rows = ({name: row[name] for name in schema.names} for row in score_rows(store, dataset_id))
-    return write_rows(rows, schema, out)
+    rows = _score_rows(store, dataset_id, regions_run, parts)
+    return write_rows(({name: row[name] for name in schema.names} for row in rows), schema, out)
 
 
 def write_features(store: Store, dataset_id: int, out: Path) -> int:
@@ -178,9 +179,15 @@ def new_file(out: Path, endings: Sequence[str] = ENDINGS) -> Iterator[Path]:
 
 def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
     """All pairs in order of import, as dictionaries of the columns above."""
+    run = store.read(run_queries.latest_run, dataset_id, region_queries.KIND)
+    return _score_rows(store, dataset_id, run, left_out(constants_before(store, dataset_id)))
+
+
+def _score_rows(
+    store: Store, dataset_id: int, run: RunRow | None, parts: Sequence[ConstantPart]
+) -> Iterator[dict[str, Any]]:
+    """`run`: the newest that looked for words in pictures; `parts`: those that were not judged."""
     with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
-        parts = left_out(constants_in(dataset_queries.get_dataset(session, dataset_id).models))
         after = 0
         while pairs := pair_queries.pairs_after(session, dataset_id, after, _AT_ONCE):
             ids = [pair.id for pair in pairs]
