@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image
@@ -30,6 +31,7 @@ from backend.engine.language_models.chat_model import ChatModel, LocalModels
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Spending
 from backend.engine.regions.region import Region, Search, Span, regions_of
+from backend.engine.scoring.cleaning import Reading, parse_reading
 from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
@@ -142,7 +144,8 @@ class Engine:
         """The scorer; raises ModelUnavailable if it cannot be loaded."""
         settings = self.settings
         with self.lock:
-            key = ("scorer", settings.model, settings.kind, settings.device, settings.precision)
+            key = ("scorer", settings.model, settings.kind, settings.device, settings.precision,
+                   self._reading)  # fmt: skip
             scorer: Scorer = self._model_cache.get(key, self._load_scorer)
             return scorer
 
@@ -150,7 +153,20 @@ class Engine:
         from backend.engine.scoring.loading import load_scorer
 
         settings = self.settings
-        return load_scorer(settings.model, settings.kind, settings.device, settings.precision)
+        return load_scorer(
+            settings.model, settings.kind, settings.device, settings.precision,
+            self._reading,
+        )  # fmt: skip
+
+    @cached_property
+    def _reading(self) -> Reading:
+        """How the scorer reads captions; the same for models that do not differ in it."""
+        from backend.engine.scoring.loading import reading_with_effect
+
+        text = self.settings.text
+        return reading_with_effect(
+            self.settings.model, "as-trained" if text is None else parse_reading(text)
+        )
 
     @property
     def parameters(self) -> int | None:

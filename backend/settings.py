@@ -28,6 +28,7 @@ from backend.engine.detection.types import DETECTORS
 from backend.engine.language_models.spending import parse_prices
 from backend.engine.presets import BY_NAME, EMBEDDED, captioner_for
 from backend.engine.presets import EMBEDDED_CAPTIONER as EMBEDDED_CAPTIONER
+from backend.engine.scoring.cleaning import parse_reading
 from backend.engine.trajectories.depth import parse_depth
 from backend.errors import SettingsError
 from db.authors import is_reserved
@@ -106,6 +107,7 @@ class Settings:
     top: int = 128  #: K of GCD and Fast GCD: replacements of a position
     candidates: int = 256  #: N of GCD: candidates of a step
     trajectories: str | None = None  #: first-step, all, top:20% or above:0.7; None: by size
+    text: str | None = None  #: as-trained or as-written; None: as-trained
     claims: str | None = None  #: auto, whole, sentences or tags; None: auto for new datasets
     whole_words: bool = True  #: only whole words as replacements
     seed: int = 0  #: of what GCD samples at random
@@ -313,5 +315,7 @@ def load_settings(
         parse_depth(settings.trajectories)
     if settings.claims is not None:
         parse_division(settings.claims)
+    if settings.text is not None:
+        parse_reading(settings.text)
     settings.exploring  # noqa: B018  (rejects invalid settings now, not mid-run)
     return settings

@@ -39,6 +39,7 @@ from backend.version import VERSION
 from backend.workspace import QueueFilter, VerdictRow, Workspace
 from traced_ui.api_records import (
     CaptionScore,
+    Constant,
     Dataset,
     Job,
     Page,
@@ -423,6 +424,13 @@ class TagBody(Options):
     remove: bool = False
 
 
+class ConstantBody(Options):
+    """`text`: of the part; `is_left_out`: whether models do not read it."""
+
+    text: Text
+    is_left_out: bool
+
+
 class TagRenameBody(Options):
     name: Text
     new: Text
@@ -544,6 +552,19 @@ def rename_tag(caller: Writer, dataset: Id, body: TagRenameBody) -> dict[str, in
     return tags(caller, dataset)
 
 
+def constants(caller: Reader, dataset: Id) -> list[Constant]:
+    """The constant parts of the captions, found or stated when the dataset was scored last."""
+    parts = caller.workspace.review.constants(caller.find(dataset))
+    return [Constant.model_validate(part) for part in parts]
+
+
+def put_constant(caller: Writer, dataset: Id, body: ConstantBody) -> list[Constant]:
+    """Leave a constant part out, or judge it, from the next scoring on; all of them afterwards."""
+    dataset_id = caller.find(dataset)
+    caller.workspace.review.switch_constant(dataset_id, body.text, body.is_left_out)
+    return constants(caller, dataset_id)
+
+
 def jobs(caller: Reader, limit: Annotated[int, Query(ge=1, le=MOST)] = 10) -> list[Job]:
     """The newest jobs and all unfinished ones."""
     return [Job.of(job) for job in caller.workspace.jobs.recent(limit)]
@@ -601,6 +622,8 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
     ("GET", "/datasets/{dataset}/tags", tags, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/tags", tag, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/tags/rename", rename_tag, HTTPStatus.OK),
+    ("GET", "/datasets/{dataset}/constants", constants, HTTPStatus.OK),
+    ("PUT", "/datasets/{dataset}/constants", put_constant, HTTPStatus.OK),
     ("GET", "/datasets/{dataset}/rule", preview_rule, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/rule", give_rule, HTTPStatus.OK),
     ("GET", "/datasets/{dataset}/{notice}", notice, HTTPStatus.OK),

@@ -42,6 +42,19 @@ class Dataset(Record):
     errors_found: int = Field(description="Captions found wrong so far.")
 
 
+class Constant(Record):
+    """What stands in most captions and says nothing about a picture."""
+
+    text: str
+    place: str = Field(description="begin, end or anywhere.")
+    captions: int
+    of: int = Field(description="Captions of the dataset, or of this writer.")
+    writer: str
+    is_stated: bool
+    was_left_out: bool = Field(description="When the dataset was scored last.")
+    is_left_out: bool = Field(description="From the next scoring on.")
+
+
 class ErrorsRemaining(Record):
     about: float = Field(validation_alias="errors")
     low: float

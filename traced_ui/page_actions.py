@@ -325,6 +325,7 @@ class PageActions:
             self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
             self.review.leading_claims(page.rows[:PAGE]), state.is_unfamiliar,
             self.review.notices(filter.dataset_id),
+            self.review.constants(filter.dataset_id) if state.is_filtering else (),
         )  # fmt: skip
         return queue, page, counts
 

@@ -29,6 +29,7 @@ from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import QueueValues
 from backend.review.views import (
     CaptionCheck,
+    ConstantView,
     DatasetSummary,
     EditView,
     PairView,
@@ -173,6 +174,7 @@ def queue(
     leading: Mapping[int, tuple[int, int]] | None = None,
     is_unfamiliar: bool = False,
     notices: Sequence[Sentence] = (),
+    constants: Sequence[ConstantView] = (),
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
@@ -180,7 +182,8 @@ def queue(
     `values`: what the queue contains, if the drawer is open. `draft`: groups that were refused.
     `leading`: the characters of the most suspicious claim of captions that have several.
     `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
-    `notices`: what there is to say of the dataset as a whole."""
+    `notices`: what there is to say of the dataset as a whole. `constants`: its constant parts, if
+    the drawer is open."""
     order = filter.get("order", "")
     return render(
         "review/queue.html",
@@ -218,6 +221,7 @@ def queue(
         mixed_every=MIXED_EVERY,
         is_unfamiliar=is_unfamiliar,
         notices=notices,
+        constants=constants,
     )
 
 

@@ -122,6 +122,8 @@ _STEPS = (
     *(_measured_by(operation) for operation in OPERATIONS.values() if operation.after_score),
     *plugins.load("score_steps", ScoreStep),
 )
+#: What is no setting, so that the engine does not say it.
+_CHOICES = ("suggestions", "anyway", "constant", "constants")
 _FIELDS: dict[str, Any] = {step.name: (step.options, step.options()) for step in _STEPS}
 _FurtherOptions = create_model("_FurtherOptions", __base__=Options, **_FIELDS)
 
@@ -155,20 +157,18 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
             steps.append((step, rest))
     if has_boxes and REGIONS.name not in {step.name for step, _ in steps}:
         export_boxes.check_looked(workspace.store, dataset_id)
+    choices = {name: getattr(options, name) for name in _CHOICES}
     if options.estimate:
         with progress(ESTIMATE.title) as update:
-            estimate = workspace.jobs.estimate(
-                dataset_id, update, where, anyway=options.anyway, suggestions=options.suggestions,
-            )  # fmt: skip
+            estimate = workspace.jobs.estimate(dataset_id, update, where, **choices)
         emit(estimate, common.as_json, estimate.in_words())
         return 0
     if caveat := workspace.engines.of_dataset(dataset_id).scorer.info.limits:
         console.print(f"[yellow]Note:[/] {escape(caveat)}")
     with progress(SCORE.title) as update:
         report = workspace.jobs.score(
-            dataset_id, update, where, suggestions=options.suggestions, anyway=options.anyway,
-            anew=detector is not None,
-        )  # fmt: skip
+            dataset_id, update, where, anew=detector is not None, **choices
+        )
     results: dict[str, Any] = dict.fromkeys(step.name for step in _STEPS)
     for step, run in steps:
         with progress(step.title) as update:

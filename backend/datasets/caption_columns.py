@@ -17,6 +17,7 @@ from backend.datasets.caption_texts import (
 from backend.datasets.cells import BadCell, json_value, trim
 from backend.datasets.columns import OBJECT_NAMES, Columns
 from backend.datasets.json_captions import (
+    JSON_COLUMN,
     caption_field,
     no_caption_in,
     one_field,
@@ -59,7 +60,7 @@ class CaptionColumn:
 
     def unpack(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row with the caption of a JSON object instead of that object, whose other fields
-        become columns. Raises BadCell, which names the column."""
+        become columns, as does the text of the JSON. Raises BadCell, which names the column."""
         cell = row.get(self.name)
         if self.is_exact or cell in (None, "") or (isinstance(cell, dict) and not self.path):
             return row
@@ -81,7 +82,8 @@ class CaptionColumn:
         self.fields[name] += 1
         names = {*row, *self.reserved}
         others = {f"{self.name}.{key}" if key in names else key: rest[key] for key in rest}
-        return {**others, **row, self.name: caption}
+        source = {JSON_COLUMN: cell} if isinstance(cell, str) else {}
+        return {**source, **others, **row, self.name: caption}
 
     def _caption_in(self, values: dict[str, Any]) -> tuple[str, Any]:
         """The field of an object with its caption, and what it holds. Raises BadCell."""

@@ -120,6 +120,9 @@ class _TextsBeside:
                 content = self._source.replace(row.original_caption, row.caption)
         self._last = key
         text = (self._part / self._name).with_suffix(".txt")
+        if content is not None and self._source is not None and self._source.is_metadata:
+            text.with_suffix(".json").write_bytes(content)
+            content = None
         text.write_bytes(row.caption.encode() if content is None else content)
         return self._name
 

@@ -19,6 +19,8 @@ _BEGINNING = re.compile(
     r"""(?:\[\s*)?\{\s*(?:"[^"\n]{0,200}"\s*:|'[^'\n]{0,200}'\s*:|"[\w -]{0,200}$)"""
 )
 _INSIDE = re.compile(r"""\{\s*"[^"\n]{1,200}"\s*:""")
+#: The column with the JSON that a caption was read from, in which an export writes it again.
+JSON_COLUMN = "caption_json"
 _FENCE = "```"
 _FENCE_BEGINNING = re.compile(r"```[ \t]*\w{0,20}\s*")
 _LONGEST = 4_000_000

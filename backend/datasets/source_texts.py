@@ -5,7 +5,10 @@ import codecs
 import os
 from pathlib import Path
 
+from backend.datasets.cells import BadCell
 from backend.datasets.containers import ImageFile, Member, file_of
+from backend.datasets.json_captions import written_object
+from backend.datasets.json_writing import replace_value
 from backend.datasets.read_options import CAPTIONS, is_hidden
 from backend.datasets.regular_files import read_within
 from backend.datasets.sidecars import MOST_TEXT, owners_of
@@ -20,10 +23,12 @@ _LINE_ENDS = "\r\n"
 
 
 class SourceText:
-    """The content of such a file. It holds one caption, or one on each line."""
+    """The content of such a file. It holds one caption, alone or in JSON, or one on each line."""
 
-    def __init__(self, content: bytes) -> None:
-        """Raises UnicodeError for another encoding than UTF-8, or UTF-16 or UTF-32 with a mark."""
+    def __init__(self, content: bytes, is_metadata: bool = False) -> None:
+        """`is_metadata`: whether it is the JSON beside a picture that has no text. Raises
+        UnicodeError for another encoding than UTF-8, or UTF-16 or UTF-32 with a mark."""
+        self.is_metadata = is_metadata
         self._mark, self._encoding = next(
             (each for each in _MARKS if content.startswith(each[0])), (b"", "utf-8")
         )
@@ -46,6 +51,9 @@ class SourceText:
         body = self._text.rstrip(_LINE_ENDS)
         if original.rstrip(_LINE_ENDS) == body:
             return self._encode(caption.rstrip(_LINE_ENDS) + self._text[len(body) :])
+        if _is_object(body):
+            json_text = replace_value(self._text, original, caption)
+            return None if json_text is None else self._encode(json_text)
         if not original.strip() or original not in (line.strip() for line in self._lines):
             return None
         self._captions[original] = caption
@@ -70,6 +78,13 @@ class SourceText:
             return None
 
 
+def _is_object(text: str) -> bool:
+    try:
+        return "{" in text and written_object(text) is not None
+    except BadCell:
+        return False
+
+
 class SourceTexts:
     """Finds the text beside a picture of the folder `root`."""
 
@@ -89,16 +104,20 @@ class SourceTexts:
             name = self._texts.get(path.name)
             if name is None:
                 return None
-            return SourceText(read_within(self._root, path.with_name(name), MOST_TEXT))
+            content = read_within(self._root, path.with_name(name), MOST_TEXT)
+            return SourceText(content, name.lower().endswith(".json"))
         except (OSError, UnicodeError):
             return None
 
 
 def _texts_by_picture(folder: Path) -> dict[str, str]:
     """The text of each picture in a folder that has one, and shares it with no other."""
-    files = (name for name in os.listdir(folder) if not is_hidden(name))
-    texts: dict[str, list[str]] = {}
-    for text, pictures in owners_of(files, CAPTIONS).items():
-        if len(pictures) == 1:
-            texts.setdefault(pictures[0], []).append(text)
-    return {picture: names[0] for picture, names in texts.items() if len(names) == 1}
+    files = [name for name in os.listdir(folder) if not is_hidden(name)]
+    by_picture: dict[str, str] = {}
+    for endings in ((".json",), CAPTIONS):  # metadata hold the caption only where no text does
+        texts: dict[str, list[str]] = {}
+        for text, pictures in owners_of(files, endings).items():
+            if len(pictures) == 1:
+                texts.setdefault(pictures[0], []).append(text)
+        by_picture |= {picture: names[0] for picture, names in texts.items() if len(names) == 1}
+    return by_picture

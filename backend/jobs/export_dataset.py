@@ -21,9 +21,11 @@ from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import CaptionPair, ExportRow, new_name
 from backend.datasets.images import check_imported
+from backend.datasets.json_writing import correct_json
 from backend.datasets.read_options import is_address
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
+from backend.engine.constants.part import left_out
 from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs import dataset_versions
@@ -38,6 +40,7 @@ from backend.jobs.reports import (
     ExportReport,
     TwoStage,
 )
+from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.shared_pictures import ExportSplits, export_splits
 from backend.jobs.two_stage_selection import choose
@@ -240,7 +243,10 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
     facts: dict[str, Any] = {"Source": dataset.name}
     if run is not None:
         facts["Model"] = f"{Path(run.model).name} ({run.scorer_kind}, revision {run.revision})"
+        facts["Text read"] = str(run.parameters.get("text", "as written"))
         facts["Explorer"] = f"{run.explorer}, by {run.parameters.get('unit', 'word')}"
+    if parts := left_out(constants_in(dataset.models)):
+        facts["Constant parts, not judged"] = "; ".join(f"“{p.text}” {p.count}" for p in parts)
     if classifier is not None:
         facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"
     if state := dataset_versions.nearest(store, dataset_id):
@@ -562,6 +568,7 @@ def _row(
     """`issues`: of the pair's picture; `lists`: columns of parts of the caption, if any caption of
     the dataset has such parts."""
     columns, writer = without_writer(pair.extra), writer_of(pair.extra)
+    columns = correct_json(columns, pair.caption, outcome.caption)
     extra = {new_name(name, frozenset(lists)): value for name, value in columns.items()}
     # As text: loaders infer no type from lists that are empty in the first rows.
     extra |= {name: json.dumps(list(cells)) for name, cells in lists.items()}

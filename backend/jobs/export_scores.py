@@ -14,8 +14,8 @@ Columns of `--out`: `id` (the dataset's own), `caption`, the measures that are e
 is more suspect; in Parquet a list of records),
 `phrases` (a list of start, end, kind and pas: the drop in s if the phrase is replaced by nonsense),
 and if any caption has several, `claims` (a list: see `KnownClaim.cells`); if words were looked for
-in pictures, `regions` (a list: see `region_cells`; null for a pair that has none). Unknown values
-are null.
+in pictures, `regions` (a list: see `region_cells`; null for a pair that has none); if parts were
+not judged because they are constant, `constants` (a list of [start, end]). Unknown values are null.
 
 The result of a shard has `id`, `caption`, `split`, `model`; `p_error`, `s_0`, `icc`, `suspects`,
 `claims` as above; `picture`: where the pair's picture is, relative to the shard's folder (see
@@ -43,11 +43,13 @@ from backend.datasets.regular_files import replacement
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim
+from backend.engine.constants.part import ConstantPart, left_out, spans_in
 from backend.engine.detection.features import NAMES, feature_matrix
 from backend.engine.english.phrases import KINDS
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
+from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.stored_claims import CLAIMS, claim_names, known_claims
 from backend.jobs.scoring.stored_rows import latest_batches
 from backend.jobs.word_regions import REGIONS, region_cells
@@ -64,6 +66,7 @@ from db.queries import (
 )
 from db.queries.detection_queries import DetectionRow
 from db.queries.phrase_queries import PhraseRow
+from db.queries.run_queries import RunRow
 
 _CLAIMS = pa.list_(
     pa.struct(
@@ -83,6 +86,8 @@ _REGIONS = pa.list_(
         ]
     )
 )  # fmt: skip
+_CONSTANTS = "constants"
+_RANGES = pa.list_(pa.list_(pa.int32()))
 _SUSPECTS = "suspects"
 _SUSPECT = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("score", pa.float32())])
 _SCHEMA = pa.schema(
@@ -137,11 +142,14 @@ def check(out: Path, endings: Sequence[str] = ENDINGS) -> None:
 def write(store: Store, dataset_id: int, out: Path) -> int:
     """Write the scores of all pairs; the file is written atomically. Returns the number of rows."""
     has_claims = store.read(claim_queries.count_claims, dataset_id).several > 0
-    has_regions = store.read(run_queries.latest_run, dataset_id, region_queries.KIND) is not None
+    regions_run = store.read(run_queries.latest_run, dataset_id, region_queries.KIND)
+    parts = left_out(constants_before(store, dataset_id))
     schema = _SCHEMA.append(pa.field(CLAIMS, _CLAIMS)) if has_claims else _SCHEMA
-    schema = schema.append(pa.field(REGIONS, _REGIONS)) if has_regions else schema
-    rows = ({name: row[name] for name in schema.names} for row in score_rows(store, dataset_id))
-    return write_rows(rows, schema, out)
+    schema = schema.append(pa.field(REGIONS, _REGIONS)) if regions_run is not None else schema
+    if parts:
+        schema = schema.append(pa.field(_CONSTANTS, _RANGES))
+    rows = _score_rows(store, dataset_id, regions_run, parts)
+    return write_rows(({name: row[name] for name in schema.names} for row in rows), schema, out)
 
 
 def write_features(store: Store, dataset_id: int, out: Path) -> int:
@@ -171,8 +179,15 @@ def new_file(out: Path, endings: Sequence[str] = ENDINGS) -> Iterator[Path]:
 
 def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
     """All pairs in order of import, as dictionaries of the columns above."""
+    run = store.read(run_queries.latest_run, dataset_id, region_queries.KIND)
+    return _score_rows(store, dataset_id, run, left_out(constants_before(store, dataset_id)))
+
+
+def _score_rows(
+    store: Store, dataset_id: int, run: RunRow | None, parts: Sequence[ConstantPart]
+) -> Iterator[dict[str, Any]]:
+    """`run`: the newest that looked for words in pictures; `parts`: those that were not judged."""
     with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
         after = 0
         while pairs := pair_queries.pairs_after(session, dataset_id, after, _AT_ONCE):
             ids = [pair.id for pair in pairs]
@@ -191,6 +206,7 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
                     "phrases": _phrases(phrases.get(pair.id)),
                     CLAIMS: [claim.cells() for claim in claims.get(pair.id, ())],
                     REGIONS: None if of_words is None else region_cells(of_words),
+                    _CONSTANTS: [[start, end] for start, end, _ in spans_in(pair.caption, parts)],
                 }
             after = pairs[-1].id
 

@@ -122,7 +122,8 @@ class ScoreReport:
     """Pairs `scored` now, `skipped` because they had a trajectory, with `unreadable` images, or
     with pictures `unknown` to the model; the last two are listed as problems. `trajectories`: which
     pairs get whole ones (`depth.Depth.name`); `completed`: first steps made whole now; `warning`:
-    see `own_captions`; `constants`: parts that stand in most captions; `notices`: see
+    see `own_captions`; `constants`: parts that stand in most captions, `former_constants`: the
+    texts of those that did when it was scored last, None if it was not; `notices`: see
     `backend.jobs.notices`."""
 
     dataset_id: int
@@ -142,6 +143,7 @@ class ScoreReport:
     first_unreadable: "tuple[ProblemRow, ...]" = ()
     warning: str = ""
     constants: "tuple[ConstantPart, ...]" = ()
+    former_constants: tuple[str, ...] | None = None
     notices: tuple[str, ...] = ()
 
     def in_words(self) -> str:
@@ -154,13 +156,28 @@ class ScoreReport:
             f"{count_of(self.truncated, 'caption')} truncated by the model; {self.seconds:.0f} s."
         )
         parts = (part.in_words() for part in self.constants)
-        text = "\n".join(filter(None, (text, *parts, self.warning, *self.notices)))
+        text = "\n".join(
+            filter(None, (text, *parts, self._changed_constants(), self.warning, *self.notices))
+        )
         if self.trajectories == ALL:
             return text
         return (
             f"{text}\nTrajectories: {self.trajectories}. Every pair has its first step, which the "
             f"ranking needs; {self.completed:,} were completed now; the others are completed when "
             "they are opened."
+        )
+
+    def _changed_constants(self) -> str:
+        """Which constant parts are new since the last scoring, and which are none any more."""
+        if self.former_constants is None:
+            return ""
+        texts = [part.text for part in self.constants]
+        new = [f"“{text}”" for text in texts if text not in self.former_constants]
+        gone = [f"“{text}”" for text in self.former_constants if text not in texts]
+        return " ".join(
+            f"{what} since the last scoring: {', '.join(parts)}."
+            for what, parts in (("Constant", new), ("No longer constant", gone))
+            if parts
         )
 
 

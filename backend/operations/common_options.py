@@ -62,6 +62,16 @@ Claims = Annotated[
     CommandLine(metavar="HOW"),
     Setting("claims"),
 ]
+Text = Annotated[
+    str | None,
+    Field(
+        description="How the model reads captions: as-trained (BLIP without full stops, brackets "
+        "and quotation marks, CLIP with repaired and unescaped letters) or as-written. "
+        "Remembered with the dataset. Default: as-trained."
+    ),
+    CommandLine(metavar="HOW"),
+    Setting("text"),
+]
 Concreteness = Annotated[
     str | None,
     Field(

@@ -4,9 +4,10 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from backend.engine.claims.division import parse_division
+from backend.engine.scoring.cleaning import parse_reading
 from backend.engine.trajectories.depth import parse_depth
 from backend.jobs.reports import ScoreReport
-from backend.operations.common_options import Captioner, Claims, Model, Trajectories
+from backend.operations.common_options import Captioner, Claims, Model, Text, Trajectories
 from backend.operations.operation import Operation
 from backend.options import NOT_TYPED, CommandLine, Options, switch
 from backend.progress import Progress
@@ -31,6 +32,7 @@ class EstimateOptions(Options):
     captioner: Captioner = None
     trajectories: Trajectories = None
     claims: Claims = None
+    text: Text = None
     constant: Annotated[tuple[str, ...], CommandLine(metavar="TEXT")] = ()
     """A part of the captions that says nothing about a picture, such as the trigger of a generator:
     models do not read it, and it is exported as it stands. Repeatable. Remembered with the
@@ -135,7 +137,7 @@ def _constant_choice(
     is_off = options.constants is False
     stated = options.constant or (() if is_off else before.stated)
     are_searched = before.are_searched if options.constants is None else options.constants
-    return ConstantChoice(stated, are_searched)
+    return ConstantChoice(stated, are_searched, () if is_off else before.judged)
 
 
 def _warning(context: "Context", dataset_id: int, engine: "Engine") -> str:
@@ -144,10 +146,16 @@ def _warning(context: "Context", dataset_id: int, engine: "Engine") -> str:
 
 def _engine(context: "Context", dataset_id: int, options: EstimateOptions) -> "Engine":
     """The dataset's engine, or that of another model. Raises SettingsError."""
+    from backend.jobs.scoring import dataset_models
+
     engine = context.engines.of_dataset(dataset_id, options.model)
     changes: dict[str, Any] = {"captioner": options.captioner} if options.captioner else {}
     if options.claims is not None:
         changes["claims"] = parse_division(options.claims)
+    if options.text is not None:
+        changes["text"] = parse_reading(options.text)
+    elif not dataset_models.remembers_reading(context.store, dataset_id):
+        changes["text"] = context.settings.text
     if options.trajectories is not None:
         changes["trajectories"] = parse_depth(options.trajectories).name
     return engine.with_settings(replace(engine.settings, **changes))

@@ -11,7 +11,7 @@ from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.jobs import word_regions
-from backend.jobs.scoring.dataset_constants import constants_in
+from backend.jobs.scoring.dataset_constants import choice_in, constants_in, switch_constant
 from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.progress import Progress, no_progress
@@ -25,6 +25,7 @@ from backend.review.views import (
     Abstractness,
     CaptionCheck,
     ClaimsFound,
+    ConstantView,
     PairView,
     PlaygroundResult,
     SuggestionView,
@@ -207,6 +208,26 @@ class Review(Queue, Verdicts, NearDuplicates):
             str(models.get("claims", "")),
             tuple(each.in_words() for each in constants_in(models)),
         )  # fmt: skip
+
+    def constants(self, dataset_id: int) -> tuple[ConstantView, ...]:
+        """The constant parts that were known when the dataset was scored last."""
+        models = self._store.read(dataset_queries.get_dataset, dataset_id).models
+        choice = choice_in(models)
+        return tuple(
+            ConstantView(
+                part.text, part.place, part.captions, part.of, part.writer, part.count,
+                part.is_stated, part.is_left_out, choice.leaves_out(part),
+            )
+            for part in constants_in(models)
+        )  # fmt: skip
+
+    def switch_constant(
+        self, dataset_id: int, text: str, is_left_out: bool
+    ) -> tuple[ConstantView, ...]:
+        """Leave a constant part out, or judge it, from the next scoring on; all of them
+        afterwards. Raises NotFound."""
+        self._store.write(switch_constant, dataset_id, text, is_left_out)
+        return self.constants(dataset_id)
 
     def claim_counts(self, dataset_id: int) -> ClaimCounts:
         """How many captions have several claims, and how many of these are vague."""

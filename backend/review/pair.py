@@ -21,6 +21,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.correction_writers import new_writer
 from backend.jobs.scoring.dataset_constants import constants_in
+from backend.jobs.scoring.dataset_models import reading_note
 from backend.jobs.scoring.stored_rows import (
     chance_left,
     claim_replaced,
@@ -200,7 +201,7 @@ def view_of(
         ),
         basis=basis_of(pair.p_error, classifier),
         scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
-        limits=str(run.parameters.get("limits", "")) if run is not None else "",
+        limits=_limits(dataset, run),
         is_unfamiliar=dataset.is_unfamiliar,
         history=tuple(_verdict(pair.caption, act) for act in history),
         claims=claim_views,
@@ -234,6 +235,12 @@ def _claims(
         )
         for row in rows
     )  # fmt: skip
+
+
+def _limits(dataset: DatasetRow, run: RunRow | None) -> str:
+    """What is known to limit the dataset's scores."""
+    stated = str(run.parameters.get("limits", "")) if run is not None else ""
+    return " ".join(filter(None, (stated, reading_note(dataset.models, run))))
 
 
 def _constants(caption: str, dataset: DatasetRow) -> tuple[tuple[int, int, str], ...]:

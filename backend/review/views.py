@@ -186,6 +186,23 @@ class ClaimsFound:
 
 
 @dataclass(frozen=True)
+class ConstantView:
+    """A part that stands in `captions` of `of` captions, or of those by `writer`. `is_left_out`:
+    whether models will not read it when the dataset is scored again; `was_left_out`: did not when
+    it was scored last; `is_stated`: whether a person said so."""
+
+    text: str
+    place: str
+    captions: int
+    of: int
+    writer: str
+    count: str
+    is_stated: bool
+    was_left_out: bool
+    is_left_out: bool
+
+
+@dataclass(frozen=True)
 class PairView(MeasuredRecord):
     """Everything about one pair that a curator sees. `numbers`: by the names of `MEASURES`."""
 

@@ -27,7 +27,7 @@ def reference_scores(scorer: Plain, image: Image.Image, captions: Sequence[str])
 
 def _score(scorer: Plain, image: Image.Image, caption: str) -> float:
     inputs = scorer.reader.tokenizer(  # pyrefly: ignore[missing-attribute]
-        [caption],
+        [scorer.reader.clean(caption)],  # pyrefly: ignore[missing-attribute]
         return_tensors="pt",
         padding="max_length",
         truncation=True,

@@ -55,7 +55,8 @@ def publish(model: Any, name: str, folder: Path, tokens: Sequence[str] = TOKENS)
         ).save_pretrained(target)
     else:
         BlipProcessor(BlipImageProcessor(**picture), tokenizer).save_pretrained(target)
-    (target / "traced.json").write_text(json.dumps({"limits": LIMITS}, indent=2) + "\n")
+    stated = {"limits": LIMITS, "text": "as-written"}
+    (target / "traced.json").write_text(json.dumps(stated, indent=2) + "\n")
     return target
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.datasets.json_captions import has_json
+from backend.datasets.json_captions import JSON_COLUMN, has_json
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import (
     csv_file,
@@ -64,6 +64,7 @@ def test_the_caption_of_an_object_is_read(
     pairs, reader = read(source(tmp_path, json.dumps(value), place))
     assert [pair.caption for pair in pairs] == [caption]
     assert reader.problems == []
+    assert pairs[0].extra[JSON_COLUMN] == json.dumps(value)
     assert any("JSON" in note for note in reader.notes)
 
 
@@ -110,6 +111,7 @@ def test_the_other_fields_become_columns_and_take_no_column_s_place(tmp_path: Pa
     assert pairs[1].id != "other"
     assert pairs[0].extra == {
         "tags": "x", "caption.tags": ["dog"], "caption.id": "other", "caption.split": "test",
+        JSON_COLUMN: json.dumps(value),
     }  # fmt: skip
 
 
@@ -120,7 +122,9 @@ def test_another_field_can_be_chosen(tmp_path: Path, place: str) -> None:
     pairs, _ = read(source(tmp_path, json.dumps(value), place), caption_column=column)
     assert [pair.caption for pair in pairs] == ["A brown dog."]
     if place != "tar":
-        assert pairs[0].extra == {"caption.caption": "A dog.", "other": value["other"]}
+        assert pairs[0].extra == {
+            "caption.caption": "A dog.", "other": value["other"], JSON_COLUMN: json.dumps(value),
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize("column", ["other", "json[other]", "json[deep][c]", "json[all][1]"])
@@ -202,7 +206,7 @@ def test_captions_of_an_object_are_pairs_of_their_own(tmp_path: Path) -> None:
     text = json.dumps({"captions": ["A dog runs.", "A dog is here."], "width": 3})
     pairs, _ = read(source(tmp_path, text, "jsonl"))
     assert [pair.caption for pair in pairs] == ["A dog runs.", "A dog is here."]
-    assert [pair.extra for pair in pairs] == [{"width": 3}] * 2
+    assert [pair.extra for pair in pairs] == [{"width": 3, JSON_COLUMN: text}] * 2
 
 
 PROSE = [

@@ -21,7 +21,7 @@ _SEPARATORS_AFTER = re.compile(r"[\s,;:|.!?，、；：。–—-]*")
 class ConstantPart:
     """`words`: in lower case. `captions`: how many of `of` captions have the part; `of`: all of the
     dataset or, with a `writer`, those by this one. `is_left_out`: whether models do not read it;
-    `is_stated`: because a person says so."""
+    `is_stated`: whether a person says so."""
 
     words: tuple[str, ...]
     place: Place
@@ -67,7 +67,9 @@ class ConstantPart:
         >>> ConstantPart(("ohwx",), "begin", 118, 120).in_words()
         '“ohwx” in 118 of 120 captions: not judged.'
         """
-        effect = "not judged" if self.is_left_out else "judged, for it may name something visible"
+        effect = "not judged" if self.is_left_out else "judged"
+        if not self.is_left_out and not self.is_stated:
+            effect += ", for it may name something visible"
         return f"“{self.text}” {self.count}: {effect}."
 
     @cached_property

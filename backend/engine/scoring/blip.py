@@ -26,6 +26,7 @@ from backend.engine.scoring.checkpoints import (
     info_of,
     load_weights,
 )
+from backend.engine.scoring.cleaning import BLIP_CAPTION
 from backend.engine.scoring.cosine import CosineSession, gains_of
 from backend.engine.scoring.picture_views import PatchScorer
 from backend.engine.scoring.protocol import (
@@ -298,4 +299,10 @@ def encoder_token(tokenizer: Any, vocabulary: int) -> int:
     return int(token) if token is not None else vocabulary - 1
 
 
-FAMILY = Family(("blip-itm", "blip-itc"), load_blip, model_types=("blip",), embedding="blip-itc")
+FAMILY = Family(
+    ("blip-itm", "blip-itc"),
+    load_blip,
+    model_types=("blip",),
+    embedding="blip-itc",
+    cleaning=BLIP_CAPTION,
+)

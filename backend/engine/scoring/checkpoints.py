@@ -6,7 +6,6 @@ A *family* is a checkpoint format. Its module defines `FAMILY`, which is registe
 """
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from backend.datasets.regular_files import open_regular, read_regular
+from backend.datasets.regular_files import open_regular
 from backend.engine import hub
 from backend.engine.hub_cache import commit_of
+from backend.engine.scoring.cleaning import Cleaning, stated_by
 from backend.engine.scoring.protocol import Scorer, ScorerInfo
 
 #: Bytes read at each end of a file: enough to tell checkpoints apart, cheap for large files.
@@ -59,10 +59,7 @@ def weights_digest(model: Any) -> str:
 
 def limits_of(model: str) -> str:
     """The limitations stated in the model's `traced.json`; empty if there are none."""
-    path = Path(model) / "traced.json"
-    if not path.is_file():
-        return ""
-    return str(json.loads(read_regular(path)).get("limits", ""))
+    return str(stated_by(model).get("limits", ""))
 
 
 ADVICE = (
@@ -93,6 +90,8 @@ class Family:
     model_types: tuple[str, ...] = ()
     #: The kind that embeds images and captions in one space; None if there is none.
     embedding: str | None = None
+    #: What its training did to captions and its tokenizer does not; None: nothing.
+    cleaning: Cleaning | None = None
     #: Whether its weights may be quantised.
     is_quantisable: bool = False
 

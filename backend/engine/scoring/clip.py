@@ -13,6 +13,7 @@ from backend.engine import hub
 from backend.engine.model_fit import check_image_processor, check_tokenizer
 from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request, info_of, load_weights
+from backend.engine.scoring.cleaning import CLIP_TEXT
 from backend.engine.scoring.cosine import CosineSession
 from backend.engine.scoring.picture_views import PatchScorer
 from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
@@ -121,4 +122,6 @@ def load_clip(request: Request) -> ClipScorer:
     return ClipScorer(info, model.to(device), reader, image_processor, (around[0], around[-1]))
 
 
-FAMILY = Family(("clip",), load_clip, model_types=tuple(_CLASSES), embedding="clip")
+FAMILY = Family(
+    ("clip",), load_clip, model_types=tuple(_CLASSES), embedding="clip", cleaning=CLIP_TEXT
+)

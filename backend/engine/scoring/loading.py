@@ -6,7 +6,9 @@ embeddings is an `EmbeddingScore` of such a package.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,6 +17,7 @@ from backend.engine import hub
 from backend.engine.language_models.quantisation import QUANTISATIONS
 from backend.engine.scoring import blip, clip, open_clip_model, siglip
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request
+from backend.engine.scoring.cleaning import Reading, reading_of
 from backend.engine.scoring.dual_encoder import DualEncoder, EmbeddingScore
 from backend.engine.scoring.protocol import Scorer
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
@@ -92,8 +95,10 @@ def load_scorer(
     kind: str | None = None,
     device: str | None = None,
     precision: str | None = None,
+    reading: Reading = "as-trained",
 ) -> Scorer:
-    """Load `model`; `kind` is one of KINDS, None selects the checkpoint's default.
+    """Load `model`; `kind` is one of KINDS, None selects the checkpoint's default; `reading`: see
+    `backend.engine.scoring.cleaning`.
 
     Raises ModelUnavailable if it cannot be loaded, ModelMismatch if it is of another type or lacks
     weights, SettingsError for an unknown kind or an unavailable device.
@@ -109,12 +114,35 @@ def load_scorer(
             f"'{model}' is none. Use float32 or bfloat16."
         )
     if kind in BUILT_ON_EMBEDDINGS and family.embedding is not None:
-        base = family.load(request._replace(kind=family.embedding))
+        base = _load(family, request._replace(kind=family.embedding), reading)
         assert isinstance(base, DualEncoder)
         return BUILT_ON_EMBEDDINGS[kind](base)
     if kind is not None and kind not in family.kinds:
         raise ModelMismatch(f"'{model}' can be {' or '.join(family.kinds)}, not {kind}. {ADVICE}")
-    return family.load(request)
+    return _load(family, request, reading)
+
+
+def _load(family: Family, request: Request, reading: Reading) -> Scorer:
+    """The model, which reads captions as its training did unless it is to read less cleaned ones;
+    its runs say which."""
+    scorer: Any = family.load(request)
+    cleaning = family.cleaning
+    if cleaning is None or reading_with_effect(request.model, reading) == "as-written":
+        return scorer
+    info = replace(scorer.info, parameters={**scorer.info.parameters, "text": cleaning.name})
+    with_cleaning: Scorer = replace(
+        scorer, info=info, reader=replace(scorer.reader, clean=cleaning)
+    )
+    return with_cleaning
+
+
+def reading_with_effect(model: str, reading: Reading) -> Reading:
+    """ "as-written" also for a model that was trained on captions as they are, as far as its name
+    and its folder say."""
+    family = next((family for family in FAMILIES if family.named(model)), None)
+    if (family is not None and family.cleaning is None) or reading_of(model) == "as-written":
+        return "as-written"
+    return reading
 
 
 def _family_of(model: str) -> Family:

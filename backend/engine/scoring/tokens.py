@@ -20,9 +20,12 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from backend.engine.captions import Caption
+from backend.engine.scoring.cleaning import Cleaning
 from backend.engine.scoring.protocol import BoolArray, Tokens
 
 _CHUNK = re.compile(r"\S+")
+#: A letter, or what HTML writes for one, escaped once more or not.
+_LETTER = re.compile(r"&(?:amp;)?#?\w+;|.", re.DOTALL)
 
 Span = tuple[int, int]
 
@@ -39,14 +42,14 @@ def origins(text: str, clean: Callable[[str], str]) -> list[Span]:
     whole = clean(text)
     chunks = [(match.start(), match.group()) for match in _CHUNK.finditer(text)]
     parts = [clean(chunk) for _, chunk in chunks]
-    if " ".join(filter(None, parts)) != whole:
+    if not " ".join(filter(None, parts)).startswith(whole):  # the end may be cut off
         chunks, parts = [(0, text)], [whole]
     ranges: list[Span] = []
     for (start, chunk), part in zip(chunks, parts, strict=True):
         if part and ranges:
             ranges.append((ranges[-1][1], start))  # the space between two words
         ranges += [(start + a, start + b) for a, b in _align(chunk, part)]
-    return ranges
+    return ranges[: len(whole)]
 
 
 def span_in(ranges: list[Span], clean_text: str, start: int, end: int) -> Span:
@@ -74,19 +77,25 @@ def without_spaces(text: str, start: int, end: int) -> Span:
 
 
 def _align(text: str, clean_text: str) -> list[Span]:
-    matcher = SequenceMatcher(None, _fold(text), _fold(clean_text), autojunk=False)
+    if text == clean_text:
+        return [(index, index + 1) for index in range(len(text))]
+    letters = list(_LETTER.finditer(text))
+    matcher = SequenceMatcher(
+        None, [_fold(each.group()) for each in letters], list(map(_fold, clean_text)), False
+    )
+    edges = [each.start() for each in letters] + [len(text)]
     ranges: list[Span] = []
     for kind, start, end, first, last in matcher.get_opcodes():
         if kind == "equal":
-            ranges += [(index, index + 1) for index in range(start, end)]
+            ranges += pairwise(edges[start : end + 1])
         else:
-            ranges += [(start, end)] * (last - first)
+            ranges += [(edges[start], edges[end])] * (last - first)
     return ranges
 
 
-def _fold(text: str) -> list[str]:
-    """Each character in lower case and its compatibility form."""
-    return [unicodedata.normalize("NFKC", letter).lower() for letter in text]
+def _fold(letter: str) -> str:
+    """In lower case and its compatibility form."""
+    return unicodedata.normalize("NFKC", letter).lower()
 
 
 #: Entries of a vocabulary that stand for no text: `[unused7]`, `<0x0A>`, `<unused7>`.
@@ -130,13 +139,19 @@ class HubReader:
         a tokenizer for a caption's words is much faster than one for its every deletion."""
         chunks = caption.chunks
         is_apart = all(chunk.endswith((" ", "\n", "\t")) for chunk in chunks[:-1])
-        if not chunks or not is_apart or not self._reads_words_apart or self.clean is not _same:
+        is_apart = is_apart and self._cleans_words_apart(caption.text)
+        if not chunks or not is_apart or not self._reads_words_apart:
             return None
         whole, *words = self.tokenise([caption.text, *chunks])
         tokens = tuple(token for word in words for token in word)
         if tokens[: self.context - self.special] != whole:
             return None
         return words
+
+    def _cleans_words_apart(self, text: str) -> bool:
+        if isinstance(self.clean, Cleaning):
+            return self.clean.is_by_word(text)
+        return self.clean is _same
 
     @cached_property
     def _reads_words_apart(self) -> bool:

@@ -18,6 +18,7 @@ from backend.engine import hub
 from backend.engine.model_fit import check_tokenizer
 from backend.engine.scoring.blip import CONTEXT, BlipScorer, encoder_token
 from backend.engine.scoring.checkpoints import Family, Request, info_of, weights_digest
+from backend.engine.scoring.cleaning import BLIP_CAPTION
 from backend.engine.scoring.tokens import HubReader
 from backend.errors import ModelMismatch, ModelUnavailable
 
@@ -159,4 +160,5 @@ FAMILY = Family(
     load_blip_checkpoint,
     named=lambda model: model.endswith(".pth"),
     embedding="blip-itc",
+    cleaning=BLIP_CAPTION,
 )

@@ -20,6 +20,7 @@ import numpy as np
 from PIL import Image
 
 from backend.engine.scoring.checkpoints import Family, Request
+from backend.engine.scoring.cleaning import BLIP_CAPTION
 from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
@@ -180,4 +181,10 @@ def load_lavis(request: Request) -> LavisScorer:
     return LavisScorer(info, reader, worker)
 
 
-FAMILY = Family(("blip-itm", "blip-itc"), load_lavis, named=lambda model: model.startswith(PREFIX))
+#: All models of LAVIS 1.0.2 that score captions name `blip_caption` as their text processor.
+FAMILY = Family(
+    ("blip-itm", "blip-itc"),
+    load_lavis,
+    named=lambda model: model.startswith(PREFIX),
+    cleaning=BLIP_CAPTION,
+)

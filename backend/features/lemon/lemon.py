@@ -75,7 +75,7 @@ class LemonScorer(InSessions):
         return replace(
             self.base.info,
             kind="lemon",
-            parameters=self.parameters.as_dict(),
+            parameters={**self.base.info.parameters, **self.parameters.as_dict()},
             compares_pairs=True,
         )
 

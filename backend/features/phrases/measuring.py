@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.engine.constants.part import blank_out, left_out
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.phrases import nonce
 from backend.engine.phrases.attribution import PhraseScore, check_scorer
@@ -22,6 +23,7 @@ from backend.engine.two_stages import ALIGN_SHARE, pool_of
 from backend.errors import SettingsError
 from backend.features.phrases.normalisation import Normalisation, PoolMoments
 from backend.features.phrases.report import SupportReport
+from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.image_batches import encode_opened, open_ahead
 from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
 from backend.loaded_models import Engine
@@ -134,6 +136,7 @@ def _run(
     store: Store, engine: Engine, dataset_id: int, pools: NoncePools, other_languages: float
 ) -> RunRow:
     info = engine.scorer.info
+    constants = [part.text for part in left_out(constants_before(store, dataset_id))]
     with store.writing() as session:
         run = run_queries.find_or_start_by(
             session,
@@ -149,6 +152,7 @@ def _run(
                 "limits": info.limits,
                 "version": nonce.VERSION,
                 **({"precision": info.precision} if info.precision != "float32" else {}),
+                **({"constants": constants} if constants else {}),
             },
         )
         return run_queries.record_observed(session, run.id, other_languages=other_languages)
@@ -167,6 +171,7 @@ def _attribute(
     computed_count = phrase_count = covered_count = 0
     reported_names: set[str] = set()
     dataset_id = run.dataset_id or 0
+    constants = left_out(constants_before(store, dataset_id))
     waiting = store.batches(
         lambda session, after: pair_queries.pairs_of(
             session,
@@ -177,7 +182,8 @@ def _attribute(
         with engine.lock:
             states, broken = encode_opened(engine, pictures)
         readable = [pair for pair in batch if pair.image_path in states]
-        scores = phrase_scores(engine, pools, [(states[p.image_path], p.caption) for p in readable])
+        texts = [(states[p.image_path], blank_out(p.caption, constants)) for p in readable]
+        scores = phrase_scores(engine, pools, texts)
         problems = [
             ProblemRow(name, None, UNREADABLE, message)
             for name, message in broken.items()

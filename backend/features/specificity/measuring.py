@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine import memory
+from backend.engine.constants.part import blank_out, left_out
 from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.protocol import logit_scale_of
 from backend.errors import SettingsError
 from backend.features.specificity.reports import SpecificityReport
 from backend.features.specificity.retrieval import NEIGHBOURS, USUAL_SCALE, retrieve
+from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
@@ -125,6 +127,11 @@ def _run(judge: "Judge") -> RunRow:
                 "pool": judge.pool_size,
                 "pictures": judge.pictures,
                 "by": judge.by,
+                **(
+                    {"constants": [part.text for part in judge.constants]}
+                    if judge.constants
+                    else {}
+                ),
             },
         )
         specificity_queries.keep_only(session, judge.dataset_id, run.id)
@@ -150,6 +157,7 @@ class Judge:
         self.scale = logit_scale_of(engine.scorer, USUAL_SCALE)
         info = engine.scorer.info
         self.by = info.auxiliary or info.kind
+        self.constants = left_out(constants_before(store, dataset_id))
         with store.reading() as session:
             self.pictures = specificity_queries.count_pictures(session, dataset_id)
 
@@ -181,7 +189,7 @@ class Judge:
         if not batch:
             return []
         images = unit(self._vectors.of([caption.pair_id for caption in batch]))
-        texts = texts_of(self.engine, [caption.caption for caption in batch])
+        texts = texts_of(self.engine, [self._judged_text(caption.caption) for caption in batch])
         rows = []
         for caption, picture, text, (near, cosines) in zip(
             batch, images, texts, self._neighbours(batch, images), strict=True
@@ -207,9 +215,14 @@ class Judge:
         ((near, _),) = self._neighbours([PairCaption(pair_id, pair.image_path, "")], image)
         results = [
             retrieve(float(image[0] @ text), self._pool.vectors[near] @ text, self.scale)
-            for text in texts_of(self.engine, captions)
+            for text in texts_of(self.engine, list(map(self._judged_text, captions)))
         ]
         return [(result.specificity, result.rank, result.of) for result in results]
+
+    def _judged_text(self, caption: str) -> str:
+        """The caption without its constant parts, as scoring reads it."""
+        text = blank_out(caption, self.constants)
+        return caption if text == caption else " ".join(text.split())
 
     def _neighbours(
         self, batch: Sequence[PairCaption], images: NDArray[np.float32]

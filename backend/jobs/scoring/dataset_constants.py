@@ -5,7 +5,7 @@ A dataset that was scored before stays as it is until it is scored again.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 
 from backend.datasets.caption_writers import COLUMNS
 from backend.engine.constants.constant_search import find_constants, stated_constants
-from backend.engine.constants.part import ConstantPart
+from backend.engine.constants.part import ConstantPart, words_in
+from backend.errors import NotFound
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries
 
@@ -24,10 +25,29 @@ _AT_ONCE = 5000
 
 @dataclass(frozen=True)
 class ConstantChoice:
-    """Parts that a person states, and whether others are looked for."""
+    """Parts that a person states, whether others are looked for, and the texts of those that are
+    judged nevertheless."""
 
     stated: tuple[str, ...] = ()
     are_searched: bool = True
+    judged: tuple[str, ...] = ()
+
+    def leaves_out(self, part: ConstantPart) -> bool:
+        """Whether models will not read a part that was found or stated before."""
+        if part.text in self.judged:
+            return False
+        is_stated = any(words_in(text) == part.words for text in self.stated)
+        return is_stated or part.is_left_out or part.is_stated
+
+    def switch(self, part: ConstantPart, is_left_out: bool) -> "ConstantChoice":
+        """The choice in which this part is left out, or judged."""
+        others = tuple(text for text in self.judged if text != part.text)
+        if not is_left_out:
+            return replace(self, judged=(*others, part.text))
+        choice = replace(self, judged=others)
+        return (
+            choice if choice.leaves_out(part) else replace(choice, stated=(*self.stated, part.text))
+        )
 
 
 def choose_constants(
@@ -44,7 +64,10 @@ def choose_constants(
         parts += [
             part for part in find_constants(captions, total) if part.words not in stated_words
         ]
-    return choice, tuple(parts)
+    return choice, tuple(
+        replace(part, is_left_out=False, is_stated=True) if part.text in choice.judged else part
+        for part in parts
+    )
 
 
 def constants_before(store: Store, dataset_id: int) -> tuple[ConstantPart, ...]:
@@ -58,11 +81,28 @@ def constants_in(models: Mapping[str, Any]) -> tuple[ConstantPart, ...]:
 
 
 def choice_before(store: Store, dataset_id: int) -> ConstantChoice:
-    models = store.read(dataset_queries.get_dataset, dataset_id).models
+    return choice_in(store.read(dataset_queries.get_dataset, dataset_id).models)
+
+
+def choice_in(models: Mapping[str, Any]) -> ConstantChoice:
+    """Of what a dataset remembers."""
     stored_choice = models.get(_CONSTANTS, {})
     return ConstantChoice(
-        tuple(stored_choice.get("stated", ())), stored_choice.get("are_searched", True)
+        tuple(stored_choice.get("stated", ())),
+        stored_choice.get("are_searched", True),
+        tuple(stored_choice.get("judged", ())),
     )
+
+
+def switch_constant(session: Session, dataset_id: int, text: str, is_left_out: bool) -> None:
+    """Leave a constant part out, or judge it, from the next scoring on. Raises NotFound."""
+    models = dataset_queries.get_dataset(session, dataset_id).models
+    parts = constants_in(models)
+    part = next((part for part in parts if part.text == text), None)
+    if part is None:
+        raise NotFound(f"There is no constant part “{text[:200]}” in this dataset.")
+    choice = choice_in(models).switch(part, is_left_out)
+    remember_constants(session, dataset_id, choice, parts)
 
 
 def remember_constants(
@@ -75,6 +115,7 @@ def remember_constants(
         models[_CONSTANTS] = {
             "stated": list(choice.stated),
             "are_searched": choice.are_searched,
+            "judged": list(choice.judged),
             "parts": [part.to_json() for part in parts],
         }
     dataset_queries.remember_models(session, dataset_id, models)

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from backend.engine.claims.division import Division, parse_division
 from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
+from backend.engine.scoring.cleaning import CLEANED_KINDS, Reading, reading_of
 from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
 from backend.errors import NotScored, StoreError
 from backend.jobs.scoring.stored_rows import exploring_of
@@ -30,12 +31,14 @@ from db.queries.run_queries import RunRow
 _OF_THE_MODEL = ("model", "kind", "captioner", "precision", "lemon")
 _OF_EXPLORING = ("explorer", "unit", "direction", "steps", "top", "candidates", "whole_words",
                  "seed", "lazy")  # fmt: skip
-REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories", "claims")
+REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories", "claims", "text")
 #: Whether pictures of a kind that the model does not know are scored as well.
 ANYWAY = "anyway"
 _DEFAULT = "default_model"
 #: How captions were divided before there were claims.
 _EARLIER: Division = "whole"
+#: How models read captions before they read them as in their training.
+_EARLIER_READING: Reading = "as-written"
 
 
 class DatasetEngines:
@@ -83,6 +86,8 @@ def with_models(settings: Settings, models: Mapping[str, Any]) -> Settings:
         from_options |= set(_OF_THE_MODEL)
     if "explorer" in from_options:
         from_options.add("lazy")  # other explorers have no use for it
+    if "model" in models:
+        models = {"text": _EARLIER_READING, **models}
     values = {key: models[key] for key in REMEMBERED if key in models and key not in from_options}
     model = values.pop("model", None)
     if model is None:
@@ -100,6 +105,23 @@ def models_by_dataset(store: Store) -> dict[str, str]:
             for row in dataset_queries.list_datasets(session)
         }
     return {name: str(models["model"]) for name, models in choices.items() if "model" in models}
+
+
+def remembers_reading(store: Store, dataset_id: int) -> bool:
+    """Whether the dataset says how its model reads captions: none does that was scored before."""
+    return "text" in store.read(dataset_queries.get_dataset, dataset_id).models
+
+
+def reading_note(models: Mapping[str, Any], run: RunRow | None) -> str:
+    """That a dataset was scored before its model read captions as in its training, in words; "" if
+    it makes no difference. `models`: what the dataset remembers."""
+    if run is None or "text" in models or run.scorer_kind not in CLEANED_KINDS:
+        return ""
+    if _is_embedded(run.model) or reading_of(run.model) == "as-written":
+        return ""
+    return (
+        "The model read these captions as written; score them again to have them read as trained."
+    )
 
 
 def depth_for(store: Store, engine: Engine, dataset_id: int) -> Depth:

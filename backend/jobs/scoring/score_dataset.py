@@ -163,10 +163,12 @@ def score_dataset(
         check_detector(store, dataset_id)
     division = division_for(store, engine, dataset_id)
     progress(0, 0, "Looking for constant parts")
+    former = constants_before(store, dataset_id)
+    is_first = store.read(run_queries.latest_run, dataset_id, "score") is None
     choice, constants = choose_constants(store, dataset_id, constant_choice)
     is_divided_anew = division != division_before(store, dataset_id) or left_out(
         constants
-    ) != left_out(constants_before(store, dataset_id))
+    ) != left_out(former)
     remember(store, engine, dataset_id, anyway, depth, division, is_unfamiliar)
     store.write(remember_constants, dataset_id, choice, constants)
     run = run_of(store, engine, dataset_id)
@@ -214,7 +216,8 @@ def score_dataset(
         trajectories=depth.name,
         completed=completed_count,
         first_unreadable=tuple(first.first_unreadable),
-        constants=tuple(constants),
+        constants=constants,
+        former_constants=None if is_first else tuple(part.text for part in former),
     )
 
 

@@ -9,10 +9,12 @@ import pytest
 
 from backend.bundled import DEMO
 from backend.errors import SettingsError
-from backend.jobs import export_scores
+from backend.jobs import export_dataset, export_scores
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.workspace import Workspace
 from db.queries import dataset_queries, detection_queries, pair_queries, suggestion_queries
+from tests.cli.invoking import as_json
+from tests.fixtures.features import needs
 
 COUNT = 40
 BEFORE = "ohwx style, "
@@ -89,3 +91,70 @@ def test_parts_are_stated_remembered_and_forgotten(workspace: Workspace, tmp_pat
     assert workspace.jobs.score(dataset, anyway=True, suggestions=False).scored == 0
     off = workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=False)
     assert (off.scored, off.constants) == (COUNT, ())
+
+
+def test_the_command_line_states_and_stops_looking(tmp_path: Path) -> None:
+    state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "TRACED_TRAJECTORIES": "first-step"}
+    command = ("score", str(source(tmp_path / "drawn", "red ")), "--anyway", "--no-suggestions")
+    stated = as_json(state, *command, "--constant", "red")
+    assert ["red"] in [part["words"] for part in stated["constants"] if part["is_stated"]]
+    assert as_json(state, *command, "--no-constants")["constants"] == []
+
+
+def test_a_part_that_is_switched_off_is_judged_from_the_next_scoring_on(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(source(tmp_path / "trigger", BEFORE)))
+    options: dict[str, Any] = {"anyway": True, "suggestions": False}
+    workspace.jobs.score(dataset, **options)
+    left_out = scores(workspace, dataset, tmp_path / "a.jsonl")
+    workspace.review.switch_constant(dataset, "ohwx style", is_left_out=False)
+    assert scores(workspace, dataset, tmp_path / "b.jsonl") == left_out, "nothing was scored yet"
+    report = workspace.jobs.score(dataset, **options)
+    assert report.scored == COUNT
+    assert not any(part.is_left_out for part in report.constants)
+    assert scores(workspace, dataset, tmp_path / "c.jsonl") != left_out
+    assert workspace.jobs.score(dataset, **options).scored == 0
+    workspace.review.switch_constant(dataset, "ohwx style", is_left_out=True)
+    workspace.jobs.score(dataset, **options)
+    again = scores(workspace, dataset, tmp_path / "d.jsonl")
+    assert [row["s_0"] for row in again] == pytest.approx([row["s_0"] for row in left_out])
+
+
+def test_constant_parts_are_exported_beside_the_scores_and_on_the_card(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(source(tmp_path / "trigger", BEFORE)))
+    first = workspace.jobs.score(dataset, anyway=True, suggestions=False)
+    assert first.former_constants is None
+    rows = scores(workspace, dataset, tmp_path / "a.jsonl")
+    assert {row["caption"][slice(*span)] for row in rows for span in row["constants"]} == {
+        "ohwx style"
+    }
+    card = export_dataset.facts(workspace.store, dataset)
+    assert any("ohwx style" in str(line) for line in card.values())
+    again = workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=False)
+    assert again.former_constants == ("ohwx style",)
+    assert again.constants == ()
+    assert "ohwx style" in again.in_words()
+    assert "constants" not in scores(workspace, dataset, tmp_path / "b.jsonl")[0]
+
+
+@needs("specificity")
+@needs("phrases")
+def test_specificity_and_support_do_not_read_them(workspace: Workspace, tmp_path: Path) -> None:
+    numbers = []
+    for name, before in (("plain", ""), ("trigger", BEFORE)):
+        dataset = workspace.find_or_import(str(source(tmp_path / name, before)))
+        workspace.jobs.score(dataset, anyway=True, suggestions=False)
+        workspace.jobs.run("specificity", dataset)
+        workspace.jobs.run("support", dataset)
+        with workspace.store.reading() as session:
+            pairs = list(pair_queries.iterate_pairs(session, dataset))
+        numbers.append([(p.numbers["specificity"], p.numbers["support"]) for p in pairs])
+    plain, trigger = numbers
+    assert all(any(each[place] is not None for each in plain) for place in (0, 1))
+    assert [each[0] for each in trigger] == pytest.approx([each[0] for each in plain], abs=1e-4)
+    assert [each[1] for each in trigger] == pytest.approx(
+        [each[1] for each in plain], abs=1e-4, nan_ok=True
+    )

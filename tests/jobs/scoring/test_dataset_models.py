@@ -1,6 +1,7 @@
 """A dataset remembers the models that it was scored with; loaded models share one memory limit."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -322,3 +323,49 @@ def test_single_pictures_unknown_to_the_model_are_left_out(
     assert left_out(workspace, dataset) == []
     anyway = workspace.jobs.score(dataset, suggestions=False, model="embedded", anyway=True)
     assert (anyway.scored, anyway.skipped, anyway.unknown) == (4, MIXED, 0)
+
+
+def test_a_dataset_scored_as_written_says_so_and_stays_until_it_is_scored_again(
+    open_workspace: OpenWorkspace, pairs: str, tmp_path: Path
+) -> None:
+    clip = random_clip(tmp_path / "published")
+    (clip / "traced.json").unlink()
+    workspace = open_workspace(model=str(clip), trajectories="first-step")
+    dataset = workspace.find_or_import(pairs)
+    workspace.jobs.score(dataset, suggestions=False, text="as-written")
+    with workspace.store.writing() as session:  # as by a release that knew no other reading
+        models = dict(dataset_queries.get_dataset(session, dataset).models)
+        assert models.pop("text") == "as-written"
+        dataset_queries.remember_models(session, dataset, models)
+    pair = first_row(workspace, dataset).pair_id
+
+    later = open_workspace()
+    engine = later.engines.of_dataset(dataset)
+    assert engine.settings.text == "as-written"
+    assert later.review.open_pair(pair).limits
+    assert reading_of_run(later, dataset) is None
+    assert later.jobs.score(dataset, suggestions=False).scored == 4
+    assert reading_of_run(later, dataset) == "clip"
+    assert not later.review.open_pair(pair).limits
+    assert later.jobs.score(dataset, suggestions=False).skipped == 4
+    assert later.jobs.score(dataset, suggestions=False, text="as-written").scored == 0
+    assert reading_of_run(later, dataset) is None
+    assert not open_workspace().review.open_pair(pair).limits
+    assert later.jobs.score(dataset, suggestions=False).skipped == 4  # as it was chosen
+
+
+def reading_of_run(workspace: Workspace, dataset: int) -> object:
+    run = workspace.store.read(run_queries.latest_run, dataset, "score")
+    assert run is not None
+    return run.parameters.get("text")
+
+
+def test_models_that_read_alike_are_loaded_once(open_workspace: OpenWorkspace) -> None:
+    session = open_workspace().engine
+    other = session.with_settings(replace(session.settings, text="as-written"))
+    assert other.scorer is session.scorer
+
+
+def test_an_unknown_reading_is_refused() -> None:
+    with pytest.raises(SettingsError):
+        settings({"text": "aloud"})

@@ -18,6 +18,7 @@ import backend.engine.torchvision_compat  # noqa: F401  (before transformers' im
 from backend import plugins
 from backend.engine.captions import Caption
 from backend.engine.regions.part_maps import check_sees_parts
+from backend.engine.scoring.cleaning import clean_for_blip
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer, SeesParts
 from backend.engine.trajectories.exploring import EditedText
@@ -38,11 +39,14 @@ PlainCall = Callable[[str, Image.Image, Sequence[str]], torch.Tensor]
 
 
 def _by_clip(kind: str, model: str, image: Image.Image, captions: Sequence[str]) -> torch.Tensor:
+    """With text repaired and unescaped as in training, which open_clip does."""
     import transformers
+    from open_clip.tokenizer import basic_clean, whitespace_clean
 
+    texts = [whitespace_clean(basic_clean(caption)) for caption in captions]
     processor: Any = transformers.CLIPProcessor.from_pretrained(model)
     inputs = processor(
-        text=list(captions), images=image, return_tensors="pt", padding=True, truncation=True,
+        text=texts, images=image, return_tensors="pt", padding=True, truncation=True,
         max_length=32,
     )  # fmt: skip
     output = getattr(transformers, kind).from_pretrained(model)(**inputs)
@@ -52,11 +56,11 @@ def _by_clip(kind: str, model: str, image: Image.Image, captions: Sequence[str])
 def _by_blip(
     matching: bool, model: str, image: Image.Image, captions: Sequence[str]
 ) -> torch.Tensor:
-    """With the four points at which LAVIS differs: twelve heads and an epsilon of 1e-6, which the
-    configuration states, the attention mask, and [ENC] as ITM's first token."""
+    """With the five points at which LAVIS differs: twelve heads and an epsilon of 1e-6, which the
+    configuration states, the attention mask, [ENC] as ITM's first token, and its `blip_caption`."""
     from transformers import BlipForImageTextRetrieval, BlipProcessor
 
-    texts = list(captions)
+    texts = list(map(clean_for_blip, captions))
     processor: Any = BlipProcessor.from_pretrained(model)
     plain: Any = BlipForImageTextRetrieval.from_pretrained(model)
     assert plain.config.text_config.num_attention_heads == 12
