@@ -10,16 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from backend import plugins
 from backend.engine import hub
 from backend.engine.language_models.quantisation import QUANTISATIONS
+from backend.engine.model_fit import probe
 from backend.engine.scoring import blip, clip, open_clip_model, siglip
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request
 from backend.engine.scoring.cleaning import Reading, reading_of
 from backend.engine.scoring.dual_encoder import DualEncoder, EmbeddingScore
 from backend.engine.scoring.protocol import Scorer
+from backend.engine.scoring.published_pictures import as_published
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
 
 PRECISIONS = ("float32", "bfloat16", *QUANTISATIONS)
@@ -123,17 +126,35 @@ def load_scorer(
 
 
 def _load(family: Family, request: Request, reading: Reading) -> Scorer:
-    """The model, which reads captions as its training did unless it is to read less cleaned ones;
-    its runs say which."""
+    """The model, which reads captions and pictures as its training did unless it is to read them
+    as transformers does; its runs say which."""
     scorer: Any = family.load(request)
+    if isinstance(scorer, DualEncoder):
+        _check_numbers(request.model, scorer)
     cleaning = family.cleaning
     if cleaning is None or reading_with_effect(request.model, reading) == "as-written":
         return scorer
-    info = replace(scorer.info, parameters={**scorer.info.parameters, "text": cleaning.name})
-    with_cleaning: Scorer = replace(
-        scorer, info=info, reader=replace(scorer.reader, clean=cleaning)
-    )
-    return with_cleaning
+    parameters = {**scorer.info.parameters, "text": cleaning.name}
+    as_trained: dict[str, Any] = {"reader": replace(scorer.reader, clean=cleaning)}
+    processor = getattr(scorer, "image_processor", None)
+    if processor is not None and (published := as_published(processor)) is not processor:
+        as_trained["image_processor"] = published
+        parameters["pictures"] = "torchvision"
+    info = replace(scorer.info, parameters=parameters)
+    with_reading: Scorer = replace(scorer, info=info, **as_trained)
+    return with_reading
+
+
+def _check_numbers(model: str, scorer: DualEncoder) -> None:
+    """Raises ModelMismatch for a model that gives no number for a test picture: broken weights.
+    Neighbours of such vectors would be chosen at random."""
+    (state,) = scorer.encode_images([probe()])
+    (scores,) = scorer.open_session().score([(state, scorer.reader.tokenise(["a picture"]))])
+    if not np.isfinite(scores).all():
+        raise ModelMismatch(
+            f"'{model}' gives no number for a test picture (NaN or infinity): its weights are "
+            f"broken, or too large for the precision {scorer.info.precision}."
+        )
 
 
 def reading_with_effect(model: str, reading: Reading) -> Reading:

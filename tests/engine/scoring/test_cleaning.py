@@ -86,7 +86,7 @@ def test_blip_reads_no_full_stops(tmp_path: Path) -> None:
     assert written.reader.tokenise([with_stop]) != written.reader.tokenise([without])
     spans = trained.reader.spans("A red (boat).")
     assert "A red (boat)."[slice(*spans[-1])] == "boat"
-    assert dict(trained.info.parameters) == {"text": "blip_caption"}
+    assert dict(trained.info.parameters) == {"text": "blip_caption", "pictures": "torchvision"}
     assert not written.info.parameters
     assert not as_stated.info.parameters
 

@@ -1,10 +1,12 @@
 """Every scorer against the reference implementation, and with unusual input."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.torch import load_file, save_file
 
 from backend.engine.captions import Caption
 from backend.engine.scoring.batch_memory import ACCELERATOR, CPU
@@ -83,6 +85,20 @@ def test_the_default_kind_is_the_checkpoints_own(folder: Path) -> None:
     loaded = load_scorer(str(folder / "blip"), device="cpu")
     assert loaded.info.kind == "blip-itm"
     assert "drawn scenes" in loaded.info.limits
+
+
+@pytest.mark.parametrize("make", [random_clip, random_blip])
+def test_a_model_that_gives_no_numbers_is_refused(
+    tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    """As of a checkpoint in half precision whose weights were too large."""
+    folder = make(tmp_path)
+    (path,) = folder.glob("*.safetensors")
+    weights = load_file(path)
+    name = next(name for name in weights if name.endswith("post_layernorm.weight"))
+    save_file({**weights, name: weights[name] * float("inf")}, path, {"format": "pt"})
+    with pytest.raises(ModelMismatch, match="NaN"):
+        load_scorer(str(folder), device="cpu")
 
 
 def test_other_weights_have_another_revision(folder: Path, tmp_path: Path) -> None:
