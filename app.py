@@ -19,7 +19,7 @@ import typer
 from rich.markup import escape
 
 from backend import plugins
-from backend.bundled import keep_private
+from backend.bundled import restrict_umask
 from backend.cli import (
     check_command,
     curator_commands,
@@ -34,7 +34,7 @@ from backend.cli import (
     tag,
 )
 from backend.cli.commands import CommandVariant, as_command, command_of
-from backend.cli.ending import bounded_end
+from backend.cli.ending import exit_with_timeout
 from backend.cli.output import (
     console,
     open_workspace,
@@ -227,9 +227,9 @@ for commands in plugins.load("commands", Mapping):
 
 def run() -> None:
     """The program: a command in a process of its own."""
-    keep_private()
+    restrict_umask()
     show_any_text()
-    with bounded_end():
+    with exit_with_timeout():
         app()
 
 

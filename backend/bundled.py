@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 
-def leave_at_once(status: int = 0) -> NoReturn:
+def exit_immediately(status: int = 0) -> NoReturn:
     """End this process without waiting for the threads of libraries, inside which a normal exit
     would abort. What the store confirmed is on disk. Where what was printed cannot be written, that
     is said, and is a failure."""
@@ -24,7 +24,7 @@ def leave_at_once(status: int = 0) -> NoReturn:
     os._exit(status)
 
 
-def keep_private() -> None:
+def restrict_umask() -> None:
     """From now on, what this process writes (verdicts, password hashes, exports) is nobody else's:
     0700 and 0600. A group that the user lets write, too (umask 002), keeps its access."""
     mask = os.umask(0o077)

@@ -29,7 +29,7 @@ from db.errors import MissingRow, StoreProblem
 #: Seconds that a writer waits for a writer of another process before it gives up.
 BUSY_SECONDS = 10
 #: … and for writers of its own process, which are known to finish.
-TURN_SECONDS = 120
+WRITE_LOCK_TIMEOUT = 120
 
 # synchronous=FULL: each commit reaches the disk before it is reported. In WAL mode NORMAL already
 # survives kill -9 of the process, but a power cut may lose the last commits, and a verdict that was
@@ -164,10 +164,10 @@ class Store:
         if self.dialect == "postgresql":
             yield
             return
-        if not self._turn.acquire(timeout=TURN_SECONDS):
+        if not self._turn.acquire(timeout=WRITE_LOCK_TIMEOUT):
             raise StoreProblem(
                 f"The database {self.address} is overloaded: others have been writing for "
-                f"{TURN_SECONDS} seconds. Try again."
+                f"{WRITE_LOCK_TIMEOUT} seconds. Try again."
             )
         try:
             yield

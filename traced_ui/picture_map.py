@@ -50,7 +50,7 @@ SHOWN = 12
 #: Maximum number of points in a line sent by the browser.
 _LONGEST_LINE = 5000
 #: Points that need attention are orange: likely wrong, or abstract.
-_CALM_TO_LOUD: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S_COLOUR)]
+_P_ERROR_COLORSCALE: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S_COLOUR)]
 _UNKNOWN = "#9aa0a8"
 _IN_ADDRESS = f"""() => {{
   const wanted = new URL(location.href).searchParams.get("layout");
@@ -220,8 +220,8 @@ def map_figure(view: MapView, colour: str, labels: Sequence[Label] = ()) -> go.F
         by_loudness = np.argsort(loudness, kind="stable")[: int(np.isfinite(values).sum())]
         title = next(name for name, column in COLOURS.items() if column == colour)
         ends = ["0 %", "50 %", "100 %"] if colour == "p_error" else ["vague", "", "concrete"]
-        scale = _CALM_TO_LOUD if colour == "p_error" else [
-            (1 - at, look) for at, look in reversed(_CALM_TO_LOUD)
+        scale = _P_ERROR_COLORSCALE if colour == "p_error" else [
+            (1 - at, look) for at, look in reversed(_P_ERROR_COLORSCALE)
         ]  # fmt: skip
         marker = {
             "color": _round(values[by_loudness]), "cmin": 0, "cmax": 1, "colorscale": scale,

@@ -16,7 +16,7 @@ import uvicorn
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
-from backend.bundled import leave_at_once
+from backend.bundled import exit_immediately
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
 from backend.workspace import NOBODY, Workspace
 from traced_ui import api, board, header, layout, playground, rooms, transfers
@@ -192,7 +192,7 @@ def serve(
     if server.ended_by == signal.SIGINT:
         raise KeyboardInterrupt
     if server.ended_by is not None:
-        leave_at_once()
+        exit_immediately()
 
 
 class _Server(uvicorn.Server):
@@ -205,7 +205,7 @@ class _Server(uvicorn.Server):
         if self.ended_by is None:
             # A hanging library thread or open stream must not keep the process alive.
             status = INTERRUPTED if sig == signal.SIGINT else 0
-            watchdog = threading.Timer(SECONDS_TO_END - 2, leave_at_once, [status])
+            watchdog = threading.Timer(SECONDS_TO_END - 2, exit_immediately, [status])
             watchdog.daemon = True
             watchdog.start()
         self.force_exit = self.ended_by is not None  # a second Ctrl-C does not wait

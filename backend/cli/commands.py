@@ -40,7 +40,7 @@ Continuation = Callable[[Progress], Any]
 
 
 @dataclass(frozen=True)
-class Instead:
+class EarlyReport:
     """Nothing is scored: the command prints this report."""
 
     report: Any
@@ -58,7 +58,7 @@ class ScoreStep:
     name: str
     title: str
     options: type[Options]
-    begin: Callable[["Workspace", int, Any], Continuation | Instead | None]
+    begin: Callable[["Workspace", int, Any], Continuation | EarlyReport | None]
 
 
 def as_command(

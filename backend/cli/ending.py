@@ -13,7 +13,7 @@ import multiprocessing
 import threading
 from collections.abc import Iterator
 
-from backend.bundled import leave_at_once
+from backend.bundled import exit_immediately
 from backend.cli.output import console
 from backend.errors import INTERRUPTED
 
@@ -22,7 +22,7 @@ PATIENCE = 30.0
 
 
 @contextlib.contextmanager
-def bounded_end() -> Iterator[None]:
+def exit_with_timeout() -> Iterator[None]:
     """The program's work is the block, and it ends soon after it, with the block's exit status.
     Enter it before libraries are imported: what they register for the end runs before ours."""
     status = 1
@@ -31,7 +31,7 @@ def bounded_end() -> Iterator[None]:
         logging.shutdown()  # registered before ours, by the import of logging
         for child in multiprocessing.active_children():
             child.kill()
-        leave_at_once(status)
+        exit_immediately(status)
 
     def give_up() -> None:
         names = [

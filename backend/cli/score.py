@@ -7,7 +7,7 @@ from pydantic import Field, create_model
 from rich.markup import escape
 
 from backend import plugins
-from backend.cli.commands import Continuation, Instead, ScoreStep
+from backend.cli.commands import Continuation, EarlyReport, ScoreStep
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress
 from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
@@ -150,7 +150,7 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
     steps: list[tuple[ScoreStep, Continuation]] = []
     for step in _STEPS:
         rest = step.begin(workspace, dataset_id, getattr(further, step.name))
-        if isinstance(rest, Instead):
+        if isinstance(rest, EarlyReport):
             emit(rest.report, common.as_json, rest.report.in_words())
             return 0
         if rest is not None:

@@ -116,7 +116,7 @@ class ImagePaths:
         file_name, how = self._names.find(name) or (name, "")
         path = self._files.inside(self._folder / file_name)
         if path is not None:
-            self._tell(how, name, path.relative_to(self._root).as_posix())
+            self._record_rename_note(how, name, path.relative_to(self._root).as_posix())
         return path
 
     def _member(self, archive: Path, below: str, name: str) -> Member | None:
@@ -127,10 +127,10 @@ class ImagePaths:
         if names is None or (match := names.find(name)) is None:
             return None
         inner = ZipMembers.of(archive).stored_name(f"{folder}/{match[0]}".lstrip("/"))
-        self._tell(match[1], name, inner)
+        self._record_rename_note(match[1], name, inner)
         return Member(archive, inner)
 
-    def _tell(self, how: str, name: str, present: str) -> None:
+    def _record_rename_note(self, how: str, name: str, present: str) -> None:
         if how and how not in self._noted:
             self._noted.add(how)
             self._note(f"Image paths {how}: '{trim(name)}' is read as '{trim(present)}'.")

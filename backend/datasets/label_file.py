@@ -30,7 +30,7 @@ _SCORES = (
 #: Endings of lists of suspects.
 _LISTS = ("", ".txt", ".ids", ".list", ".lst")
 #: Parts of the names of columns in which a higher value means: more likely wrong.
-_SAY_WRONG = ("error", "wrong", "loss", "suspicion", "noise", "issue")
+_ERROR_WORDS = ("error", "wrong", "loss", "suspicion", "noise", "issue")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _metrics(path: Path) -> list[ScoreFile]:
 
 
 def _says_wrong(column: str) -> bool:
-    return any(word in column.lower() for word in _SAY_WRONG)
+    return any(word in column.lower() for word in _ERROR_WORDS)
 
 
 def _table(path: Path) -> ScoreFile:

@@ -20,7 +20,7 @@ from backend.engine.correction import judge, prompting
 from backend.engine.correction.language_model_suggestions import Corrector, Proposal, propose
 from backend.engine.correction.suggestion import SMALLEST_GAIN, CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
-from backend.engine.language_models.chat_model import Question, like
+from backend.engine.language_models.chat_model import Question, average_questions
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.sight import MOST_DESCRIPTIONS, check_descriptions
 from backend.engine.language_models.spending import PriceList, Spending, forecast
@@ -185,7 +185,9 @@ def dry_run(
     most = total if questions else 0
     if check and most and isinstance(corrector.model, ChatEndpoint):
         most += MOST_DESCRIPTIONS
-    estimate = like([question for _, question in questions], corrector.model.name, 0, most)
+    estimate = average_questions(
+        [question for _, question in questions], corrector.model.name, 0, most
+    )
     return DryRun(
         corrector.proposer, total, forecast([estimate], prices),
         tuple(dry_run_question(row, question) for row, question in questions),
@@ -261,7 +263,7 @@ class PairCorrector:
                 yield row, "not scored"
                 continue
             text = captions[row.pair_id].leading.trajectory.caption.text
-            if self.is_prompted and (why := prompting.unaskable(text)):
+            if self.is_prompted and (why := prompting.reason_to_skip(text)):
                 yield row, why
                 continue
             image = open_picture(self.root, row.image_path)

@@ -268,7 +268,7 @@ class QueueReport:
 @dataclass(frozen=True, kw_only=True)
 class CorrectionReport(QueueReport):
     """`outcomes`: *offered*, *no better*, *unchanged*, *refused*, *unreadable*, *asked before*,
-    *not scored*, *image unreadable*, and those of `prompting.unaskable`. `accepted`: by the
+    *not scored*, *image unreadable*, and those of `prompting.reason_to_skip`. `accepted`: by the
     rule."""
 
     proposer: str

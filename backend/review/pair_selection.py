@@ -40,7 +40,7 @@ def check_values(store: Store, dataset_id: int, fields: Mapping[str, str]) -> No
             missing = f"There is no tag '{tag[:80]}'"
             if not tags:
                 raise SettingsError(f"{missing}: no pair has one yet.")
-            raise SettingsError(f"{missing}.{_those('There are', tag, tags)}")
+            raise SettingsError(f"{missing}.{_available_values('There are', tag, tags)}")
     if curator := fields.get("decided_by"):
         with store.reading() as session:
             if verdict_queries.has_decided(session, curator):
@@ -49,7 +49,9 @@ def check_values(store: Store, dataset_id: int, fields: Mapping[str, str]) -> No
         missing = f"There is no verdict by '{curator[:80]}'"
         if not curators:
             raise SettingsError(f"{missing}: none has been given yet.")
-        raise SettingsError(f"{missing}.{_those('There are verdicts by', curator, curators)}")
+        raise SettingsError(
+            f"{missing}.{_available_values('There are verdicts by', curator, curators)}"
+        )
 
 
 def check_split(store: Store, dataset_id: int, name: str) -> None:
@@ -59,14 +61,16 @@ def check_split(store: Store, dataset_id: int, name: str) -> None:
             return
         splits = pair_queries.first_splits(session, dataset_id, _SHOWN_VALUES + 1)
     if not name:
-        raise SettingsError(f"Every pair has a split.{_those('There are', name, splits)}")
+        raise SettingsError(
+            f"Every pair has a split.{_available_values('There are', name, splits)}"
+        )
     missing = f"There is no split '{name[:80]}'"
     if not splits:
         raise SettingsError(f"{missing}: the dataset has no splits.")
-    raise SettingsError(f"{missing}.{_those('There are', name, splits)}")
+    raise SettingsError(f"{missing}.{_available_values('There are', name, splits)}")
 
 
-def _those(start: str, value: str, names: Sequence[str]) -> str:
+def _available_values(start: str, value: str, names: Sequence[str]) -> str:
     first_names = [*names[:_SHOWN_VALUES], "…"] if len(names) > _SHOWN_VALUES else names
     near = difflib.get_close_matches(value, names, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""

@@ -84,7 +84,7 @@ FOUND_AT_MOST = 200
 _KEPT = 64
 
 #: "like" fields: what is compared, and the pair to compare with.
-WAYS = ("image", "duplicate", "caption", "confused")
+SIMILARITY_KINDS = ("image", "duplicate", "caption", "confused")
 
 
 class PairSearch:
@@ -115,8 +115,10 @@ class PairSearch:
         match the pair's caption as well or better; the pair itself comes first."""
         way, _, number = like.partition(":")
         pair_id = id_in(number)
-        if way not in WAYS or pair_id is None:
-            raise SettingsError(f"'{like}' is not a search; there are {', '.join(WAYS)}.")
+        if way not in SIMILARITY_KINDS or pair_id is None:
+            raise SettingsError(
+                f"'{like}' is not a search; there are {', '.join(SIMILARITY_KINDS)}."
+            )
         if way == "confused":
             return self._confused_with(dataset_id, pair_id)
         if way == "caption":

@@ -17,7 +17,7 @@ from backend.engine.correction import prompting
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.suggestion import CorrectionContext, words_changed
-from backend.engine.language_models.chat_model import ChatModel, like
+from backend.engine.language_models.chat_model import ChatModel, average_questions
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.errors import SettingsError, TrainingError
 from backend.features.vision_language.local import LocalVisionLanguageModel
@@ -181,7 +181,7 @@ def anticipate(
     contexts = [*exam, *(context for _, context in _undecided_pairs(bench, dataset_id, taught))]
     questions = [prompting.question(context, teacher.mode) for context in contexts]
     # Stored answers are not asked for again.
-    estimate = like(questions, teacher.model.name, 0, len(questions))
+    estimate = average_questions(questions, teacher.model.name, 0, len(questions))
     return RequestForecast(teacher.model.name, len(questions), forecast([estimate], prices))
 
 

@@ -15,10 +15,15 @@ from pathlib import Path
 
 from backend.engine.captions import Caption, align, changes
 from backend.engine.english.word_lists import FUNCTION_WORDS
-from backend.engine.language_models.chat_model import AnswerCache, Question, harmless, like
+from backend.engine.language_models.chat_model import (
+    AnswerCache,
+    Question,
+    average_questions,
+    harmless,
+)
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import CHARACTERS_A_TOKEN, Questions
-from backend.engine.noise.noisy_caption import NoisyCaption, governed_by
+from backend.engine.noise.noisy_caption import NoisyCaption, negation_scope
 from research.noise.consistency import ConsistencyModel
 
 NEGATIONS = frozenset({"no", "not", "without", "never"})
@@ -41,9 +46,9 @@ def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
     for run in changes(before, after):
         for j in run.new:
             if after[j] in NEGATIONS:
-                denials.update(governed_by(after, j))
+                denials.update(negation_scope(after, j))
         if any(before[i] in NEGATIONS for i in run.old):
-            denials.update(governed_by(after, run.new.stop - 1))
+            denials.update(negation_scope(after, run.new.stop - 1))
     if denials:
         new_places = frozenset(j for j in new_places if after[j] not in FUNCTION_WORDS) | denials
     if not new_places:
@@ -162,7 +167,7 @@ class AnticipatedNoise:
     def questions(self, model: str) -> Questions:
         """One for each caption, or two where the first answer has nothing usable. An answer has
         VARIANTS captions as long as the original, each on a numbered line."""
-        questions = like(
+        questions = average_questions(
             [question_about(text) for text in self.captions], model, len(self.captions),
             2 * len(self.captions),
         )  # fmt: skip

@@ -81,7 +81,7 @@ def test_a_database_locked_by_another_program_is_reported(
 
 
 def test_a_writer_that_waits_too_long_is_told(sqlite_store: Store, sizes: Sizes) -> None:
-    sizes(TURN_SECONDS=0.05)
+    sizes(WRITE_LOCK_TIMEOUT=0.05)
     is_inside, is_done = threading.Event(), threading.Event()
 
     def hold() -> None:

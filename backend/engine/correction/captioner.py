@@ -222,7 +222,7 @@ class Captioner:
         texts = self.processor.tokenizer.batch_decode(sequences, skip_special_tokens=True)
         return [str(text).strip() for text in texts]
 
-    def looked_at(self, count: int) -> int:
+    def search_width(self, count: int) -> int:
         """How many of the likeliest tokens are searched for `count` whole words."""
         return 4 * count + 20
 
@@ -236,10 +236,10 @@ class Captioner:
     ) -> list[NextWord]:
         """The first `count` of `tokens` that are whole words; `is_first`: whether nothing precedes
         them."""
-        words, looked_at = self._words(is_first), self.looked_at(count)
+        words, search_width = self._words(is_first), self.search_width(count)
         whole = (
             NextWord(words[token], value, prefix.then(token, value))
-            for token, value in zip(tokens[:looked_at], log_probabilities, strict=False)
+            for token, value in zip(tokens[:search_width], log_probabilities, strict=False)
             if words[token]
         )
         return list(itertools.islice(whole, count))

@@ -94,7 +94,7 @@ class TokenModel(Protocol):
     def has_plain_beam_search(self) -> bool: ...
     def tokens(self, texts: Sequence[str]) -> list[list[int]]: ...
     def texts(self, sequences: "Sequence[Sequence[int]] | torch.Tensor") -> list[str]: ...
-    def looked_at(self, count: int) -> int: ...
+    def search_width(self, count: int) -> int: ...
     def whole_words(
         self,
         prefix: Beginning,
@@ -134,7 +134,7 @@ class Decoding(ABC):
             tokens[:-1] for tokens in captioner.tokens([prefix for _, prefix, _ in prefixes])
         ]
         beginnings, likeliest = list[Beginning](), list[tuple[list[float], list[int]]]()
-        most = max(captioner.looked_at(count) for _, _, count in prefixes)
+        most = max(captioner.search_width(count) for _, _, count in prefixes)
         unread = iter(sequences)
         for log_p, so_far in self._after(
             [(image, tokens) for (image, _, _), tokens in zip(prefixes, sequences, strict=True)]

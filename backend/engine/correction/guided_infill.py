@@ -67,11 +67,13 @@ def propose(context: CorrectionContext, count: int = 12) -> Proposing:
         if replacements
     ]
     return [
-        text for text in dict.fromkeys(captions) if text != caption.text and not _stutters(text)
+        text
+        for text in dict.fromkeys(captions)
+        if text != caption.text and not _repeats_a_word(text)
     ][:count]
 
 
-def _stutters(text: str) -> bool:
+def _repeats_a_word(text: str) -> bool:
     """Whether a word is repeated ("a brown brown dog")."""
     words = [word.lower() for word in Caption.parse(text).words]
     return any(a == b for a, b in itertools.pairwise(words))

@@ -34,7 +34,7 @@ LONGEST_ANSWER = 600
 LONGEST_CAPTION = 4_000
 
 
-def unaskable(caption: str) -> str:
+def reason_to_skip(caption: str) -> str:
     """Why no model is asked about a caption, "" if nothing speaks against it: an answer replaces
     the whole caption, and the prompt would show only a part of it, or show it changed."""
     text = caption.strip()

@@ -9,7 +9,8 @@ The paper's own e follows these columns, padded with NaN, which XGBoost and CART
 can be selected by name and compared. Next come columns of the auxiliary score along the same
 trajectory (`Trajectory.auxiliary`), constant 0 for models without one. Then come columns of a
 captioner's expectations of the caption's words (`engine/expectation.py`); all of them, including
-HEARD, are 0 if no captioner has read it. Columns that were added later stand at the end.
+CAPTIONER_WORD_COUNT, are 0 if no captioner has read it. Columns that were added later stand at
+the end.
 
 The set is fixed, so that metrics of different runs refer to the same columns. New columns are
 appended, so that column indices in stored classifiers remain valid.
@@ -100,7 +101,7 @@ AUXILIARY: tuple[str, ...] = tuple(
     )
 )
 #: The number of words that a captioner has read; 0 without a captioner.
-HEARD = "captioner: words"
+CAPTIONER_WORD_COUNT = "captioner: words"
 CAPTIONER: tuple[str, ...] = (
     "captioner: mean log p",
     "captioner: sum of log p",
@@ -108,7 +109,7 @@ CAPTIONER: tuple[str, ...] = (
     "captioner: second lowest log p",
     "captioner: mean distance to the best word",
     "captioner: largest distance to the best word",
-    HEARD,
+    CAPTIONER_WORD_COUNT,
 )
 #: 1/T of the sum of c_1 to c_T (TRACED, Table 4); "mean c" counts c_0 = 1, so that it depends on T.
 MEAN_C = "mean c of steps 1 to T"
@@ -118,7 +119,7 @@ NAMES = (*SUMMARY, *_EARLY, *AUXILIARY, *CAPTIONER, *_LATE, MEAN_C)
 #: Prefixes of names in classifiers that earlier versions stored, and their current names.
 _RENAMED = {"second opinion: ": "auxiliary score: "}
 _CAPTIONER = [NAMES.index(name) for name in CAPTIONER]
-_HEARD = NAMES.index(HEARD)
+_HEARD = NAMES.index(CAPTIONER_WORD_COUNT)
 
 
 def feature_matrix(trajectories: Sequence[Trajectory]) -> Matrix:

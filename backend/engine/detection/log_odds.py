@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_BEND = 0.8
+_SATURATION_START = 0.8
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,11 @@ class Calibration:
             probabilities: NDArray[np.float64] = p
         else:
             ratio = self.share * p / (1 - p)
-            # An estimate may exceed 1: compress it smoothly above _BEND to preserve the ranking.
-            over = np.maximum(ratio - _BEND, 0.0)
-            bent = _BEND + (1 - _BEND) * over / (over + 1 - _BEND)
-            probabilities = np.where(ratio > _BEND, bent, ratio)
+            # An estimate may exceed 1: compress it smoothly above _SATURATION_START to preserve
+            # the ranking.
+            over = np.maximum(ratio - _SATURATION_START, 0.0)
+            bent = _SATURATION_START + (1 - _SATURATION_START) * over / (
+                over + 1 - _SATURATION_START
+            )
+            probabilities = np.where(ratio > _SATURATION_START, bent, ratio)
         return probabilities

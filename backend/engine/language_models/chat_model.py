@@ -62,7 +62,9 @@ class Answer:
     likeliest: tuple[tuple[str, float], ...] = ()
 
 
-def like(questions: Sequence[Question], model: str, fewest: int, most: int) -> Questions:
+def average_questions(
+    questions: Sequence[Question], model: str, fewest: int, most: int
+) -> Questions:
     """`fewest` to `most` questions to a model that are on average like these."""
     tokens = [question.tokens for question in questions]
     tokens_in, tokens_out = (

@@ -100,11 +100,11 @@ def rewrite(
     return "".join([*pieces, caption.text[position:]]), tuple(sorted(set(spans)))
 
 
-def governed_by(words: Sequence[str], position: int) -> tuple[int, ...]:
+def negation_scope(words: Sequence[str], position: int) -> tuple[int, ...]:
     """Indices of the words that a negation at `position` denies: the next word with a meaning, and
     the noun if that is an adjective. `words` are in lower case.
 
-    >>> governed_by("a dog without a red collar on grass".split(), 2)
+    >>> negation_scope("a dog without a red collar on grass".split(), 2)
     (4, 5)
     """
     scope: list[int] = []

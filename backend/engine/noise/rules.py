@@ -21,7 +21,7 @@ from backend.engine.english.nouns import (
 )
 from backend.engine.english.word_lists import CLOSED_CLASS
 from backend.engine.noise.edits import Edit, Rule, Rules, Text, exchanges
-from backend.engine.noise.noisy_caption import Replacement, governed_by
+from backend.engine.noise.noisy_caption import Replacement, negation_scope
 
 _DETERMINERS = frozenset(
     "a an the this that his her its their one no some each another".split()
@@ -342,7 +342,7 @@ def negations(text: Text) -> Iterator[Edit]:
 def _negation(
     text: Text, first: int, last: int, lost: str, new: str, gained: str, group: tuple[str, ...]
 ) -> Edit:
-    replacement = Replacement(first, last, new, governed_by(text.words, last))
+    replacement = Replacement(first, last, new, negation_scope(text.words, last))
     return Edit("negation", (replacement,), lost, gained, group)
 
 

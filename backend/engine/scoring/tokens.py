@@ -168,7 +168,7 @@ class HubReader:
         if not self.tokenizer.is_fast:
             pieces = self._pieces(caption)
             places = accumulate(map(len, pieces), initial=0)
-            return in_the_users(caption, self._read, list(pairwise(places))[:most])
+            return to_source_spans(caption, self._read, list(pairwise(places))[:most])
         encoding = self.tokenizer(
             self.clean(caption),
             add_special_tokens=False,
@@ -177,7 +177,7 @@ class HubReader:
             return_offsets_mapping=True,
         )
         places = [(int(start), int(end)) for start, end in encoding["offset_mapping"]]
-        return in_the_users(caption, self.clean, places)
+        return to_source_spans(caption, self.clean, places)
 
     def _pieces(self, text: str) -> list[str]:
         """The text of each token; the first begins without a space."""
@@ -221,7 +221,9 @@ def is_word(token: str, mark: str) -> bool:
     return mark in token and bare.isalpha()
 
 
-def in_the_users(caption: str, clean: Callable[[str], str], places: Iterable[Span]) -> list[Span]:
+def to_source_spans(
+    caption: str, clean: Callable[[str], str], places: Iterable[Span]
+) -> list[Span]:
     """The spans of the caption behind places of `clean(caption)`."""
     if clean is _same:
         return [without_spaces(caption, start, end) for start, end in places]

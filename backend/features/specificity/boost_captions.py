@@ -11,7 +11,7 @@ from typing import Any
 
 from backend.engine import memory
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
-from backend.engine.language_models.chat_model import ChatModel, Question, like
+from backend.engine.language_models.chat_model import ChatModel, Question, average_questions
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.sight import FEWEST_DESCRIPTIONS, check_descriptions
 from backend.engine.language_models.spending import PriceList, forecast
@@ -127,11 +127,11 @@ def dry_run(
     questions = []
     if pictures and booster.sees is not None:
         checks = FEWEST_DESCRIPTIONS if check and _server_that_sees(booster) is not None else 0
-        questions.append(like(pictures, booster.sees.name, checks, total + checks))
+        questions.append(average_questions(pictures, booster.sees.name, checks, total + checks))
     if examples and model is not None:
         # A picture with a single caption needs no blend.
         of_captions = ("blend" in kinds or "holistic" in kinds) + ("holistic" in kinds)
-        questions.append(like(blends or pictures, model.name, 0, of_captions * total))
+        questions.append(average_questions(blends or pictures, model.name, 0, of_captions * total))
     return BoostDryRun(
         work.name, total, forecast(questions, prices),
         tuple(dry_run_question(row, question) for row, question in examples[:count]),

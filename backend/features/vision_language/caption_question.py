@@ -18,7 +18,7 @@ from PIL import Image
 from backend.datasets.regular_files import read_regular
 from backend.engine.model_fit import probe
 from backend.engine.scoring.protocol import BoolArray, Tokens
-from backend.engine.scoring.tokens import HubReader, Span, in_the_users
+from backend.engine.scoring.tokens import HubReader, Span, to_source_spans
 from backend.errors import ModelMismatch, SettingsError
 from backend.features.vision_language.local import as_inputs
 
@@ -98,7 +98,7 @@ class ChatReader(HubReader):
 
     def spans(self, caption: str) -> list[Span]:
         (tokens,) = self._read([caption])
-        return in_the_users(caption, self.clean, [span for _, span in tokens])
+        return to_source_spans(caption, self.clean, [span for _, span in tokens])
 
     def _read(self, captions: Sequence[str]) -> list[list[tuple[int, Span]]]:
         """The caption's own tokens, each with its place in the cleaned caption."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field, model_validator
 from rich.markup import escape
 
-from backend.cli.commands import Continuation, Instead, ScoreStep
+from backend.cli.commands import Continuation, EarlyReport, ScoreStep
 from backend.cli.output import console, progress
 from backend.errors import SettingsError
 from backend.operations.common_options import Limits, Timeout
@@ -64,7 +64,7 @@ class _Options(Options):
 
 def _begin(
     workspace: "Workspace", dataset_id: int, options: _Options
-) -> Continuation | Instead | None:
+) -> Continuation | EarlyReport | None:
     """Ask about one pair, and say what the rest will take."""
     if options.second_opinion is None:
         return None
@@ -84,7 +84,7 @@ def _begin(
             workspace.store, dataset_id, options.second_model, options.second_opinion, share,
             prices,
         )  # fmt: skip
-        return Instead(replace(report, warning=_warning(workspace, dataset_id, report.model)))
+        return EarlyReport(replace(report, warning=_warning(workspace, dataset_id, report.model)))
     server = open_server(options.second_opinion, options.second_model, options.timeout)
     server.spending.limit(prices, budget)
     with progress("Asking the server"):

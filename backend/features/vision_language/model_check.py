@@ -26,7 +26,7 @@ from backend.engine.detection.opinion_signs import (
     with_opinions,
     without_suspects,
 )
-from backend.engine.language_models.chat_model import Question, like
+from backend.engine.language_models.chat_model import Question, average_questions
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import PriceList, Questions, forecast
 from backend.errors import (
@@ -108,7 +108,7 @@ def dry_run(
     fewest, most = 1 + FEWEST + fewest, 1 + MOST + most
     return SecondOpinionDryRun(
         model or "", server, pairs, total,
-        forecast([like([question], model or "", fewest, most)], prices),
+        forecast([average_questions([question], model or "", fewest, most)], prices),
         DryRunQuestion(
             pair.id, pair.external_id, question.system, question.user,
             len(question.image or b""),
@@ -140,7 +140,7 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
             endpoint.name, fewest, most, answer.tokens_in, answer.tokens_out, True
         )
     else:
-        questions = like([question], endpoint.name, fewest, most)
+        questions = average_questions([question], endpoint.name, fewest, most)
     return SecondOpinionPlan(
         endpoint.name, endpoint.base_url, pairs, total,
         forecast([questions], endpoint.spending.prices), seconds,

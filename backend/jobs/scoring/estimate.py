@@ -17,7 +17,7 @@ from backend.jobs.scoring.known_pictures import check_pictures
 from backend.jobs.scoring.score_dataset import run_key, seconds_of, stages_of
 from backend.jobs.scoring.stage import PAIRS, Sample, Scoring, pairs_to_measure
 from backend.jobs.scoring.suggest import Corrections
-from backend.jobs.scoring.trajectory_stages import Completion, Trajectories, Whole
+from backend.jobs.scoring.trajectory_stages import CompleteTrajectories, Completion, Trajectories
 from backend.jobs.scoring.workers import Devices, Workers, choose_processes
 from backend.loaded_models import Engine
 from backend.progress import Progress, duration, no_progress
@@ -148,7 +148,7 @@ def estimate(
         memory=memory.resident() * processes,
         suggestions=units.get(Corrections, 0),
         trajectories=depth.name,
-        whole=units[Completion] + units[Whole],
+        whole=units[Completion] + units[CompleteTrajectories],
         processes=processes,
         training_seconds=sum(stage.undivided_seconds() for stage in stages),
         **parts,

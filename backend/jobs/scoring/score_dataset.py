@@ -40,7 +40,12 @@ from backend.jobs.scoring.stage import (
 from backend.jobs.scoring.stored_claims import save_concreteness
 from backend.jobs.scoring.stored_rows import scored_batches, to_claim
 from backend.jobs.scoring.suggest import Corrections
-from backend.jobs.scoring.trajectory_stages import UNREADABLE, Completion, Trajectories, Whole
+from backend.jobs.scoring.trajectory_stages import (
+    UNREADABLE,
+    CompleteTrajectories,
+    Completion,
+    Trajectories,
+)
 from backend.jobs.scoring.vectors import Meanings
 from backend.jobs.scoring.workers import Devices, Opened, Task, Workers, choose_processes
 from backend.loaded_models import Engine
@@ -118,8 +123,8 @@ def _concreteness(engine: Engine, batch: Sequence[_Divided], _: Opened) -> list[
 def stages_of(scoring: Scoring) -> list[Stage]:
     """The stages of scoring, in the order in which they run."""
     kinds = (
-        Trajectories, Completion, Concreteness, Meanings, Expectations, Copies, Whole, Corrections,
-        Descriptions,
+        Trajectories, Completion, Concreteness, Meanings, Expectations, Copies,
+        CompleteTrajectories, Corrections, Descriptions,
     )  # fmt: skip
     proposing = (Corrections, Descriptions)
     return [kind(scoring) for kind in kinds if scoring.suggestions or kind not in proposing]
@@ -200,7 +205,9 @@ def score_dataset(
     store.write(run_queries.finish_run, run.id)
     measure_disagreement(store, dataset_id)
     truncated_count = store.read(pair_queries.count_truncated, dataset_id)
-    completed_count = stage_in(stages, Completion).scored + stage_in(stages, Whole).scored
+    completed_count = (
+        stage_in(stages, Completion).scored + stage_in(stages, CompleteTrajectories).scored
+    )
     return ScoreReport(
         dataset_id=dataset_id,
         pairs=total,

@@ -215,7 +215,7 @@ class Completion(TrajectoryStage):
         return sorted(rows, key=lambda row: (row[1], row[0]))
 
 
-class Whole(Completion):
+class CompleteTrajectories(Completion):
     """Later steps of the pairs that a detector ranks highest, or that get corrections."""
 
     name = "Explaining likely errors"

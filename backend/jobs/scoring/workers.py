@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
-from backend.bundled import leave_at_once
+from backend.bundled import exit_immediately
 from backend.datasets.daemon_pool import DaemonPool
 from backend.engine import threads
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, is_out_of_memory
@@ -382,4 +382,4 @@ def _end_with(receiver: Connection) -> None:
     `Workers`, or by the system because the calling process was killed."""
     with suppress(EOFError, OSError):
         receiver.recv()
-    leave_at_once()
+    exit_immediately()

@@ -8,7 +8,12 @@ from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.families import NineSigns, fit_model
-from backend.engine.detection.features import HEARD, NAMES, feature_matrix, has_expectation
+from backend.engine.detection.features import (
+    CAPTIONER_WORD_COUNT,
+    NAMES,
+    feature_matrix,
+    has_expectation,
+)
 from backend.engine.detection.log_odds import Calibration
 from backend.engine.detection.paying_signs import (
     FEWEST,
@@ -59,7 +64,7 @@ def test_a_sign_that_points_the_wrong_way_is_named() -> None:
     assert set(signs_by_verdicts(features, labels, opinions)) == {
         "the match", "the gain of deletions",
     }  # fmt: skip
-    features[:, NAMES.index(HEARD)] = 1
+    features[:, NAMES.index(CAPTIONER_WORD_COUNT)] = 1
     signs = signs_by_verdicts(features, labels, opinions + 0.5)
     assert signs["the match"][1] > 0.5
     assert signs["the captioner"][2] < 0.5

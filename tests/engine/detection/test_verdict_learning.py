@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import Calibration, Classifier
 from backend.engine.detection.families import Linear
-from backend.engine.detection.features import HEARD, NAMES
+from backend.engine.detection.features import CAPTIONER_WORD_COUNT, NAMES
 from backend.engine.detection.verdict_learning import (
     InUse,
     JudgedPairs,
@@ -166,7 +166,7 @@ def test_the_same_verdicts_teach_the_same_and_a_stored_classifier_knows_it(world
 
 def test_captions_that_no_captioner_has_read_count_as_average_ones() -> None:
     features = np.zeros((4, len(NAMES)))
-    column, heard = NAMES.index("captioner: mean log p"), NAMES.index(HEARD)
+    column, heard = NAMES.index("captioner: mean log p"), NAMES.index(CAPTIONER_WORD_COUNT)
     features[:2, heard], features[:2, column] = 5, (-3, -1)
     scale = Scale.of(features)
     assert column in scale.columns

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from backend.cli.ending import bounded_end
+from backend.cli.ending import exit_with_timeout
 from backend.jobs.scoring.workers import Devices, Opened, Workers
 from backend.settings import MODELS, load_settings
 
@@ -79,5 +79,5 @@ def main(seed: int) -> None:
 
 
 if __name__ == "__main__":
-    with bounded_end():
+    with exit_with_timeout():
         main(int(sys.argv[1]))

@@ -14,7 +14,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.scoring.classifiers import classifier_in_use, steps_needed_by
 from backend.jobs.scoring.noisy_copies import STAGE
-from backend.jobs.scoring.trajectory_stages import Whole
+from backend.jobs.scoring.trajectory_stages import CompleteTrajectories
 from backend.workspace import Workspace
 from db.queries import pair_queries, trajectory_queries
 from tests.checkpoints import drawn_folder, random_clip
@@ -127,7 +127,7 @@ def test_a_killed_job_resumes_where_it_stopped(
 ) -> None:
     sizes(BATCH=3)
     with pytest.raises(KeyboardInterrupt):
-        score(workspace, folder, "top:50%", progress=stop_at(6, Whole.name))
+        score(workspace, folder, "top:50%", progress=stop_at(6, CompleteTrajectories.name))
     report = score(workspace, folder)
     assert (report.scored, report.completed, report.trajectories) == (0, 2, "top:50%")
 
