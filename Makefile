@@ -1,6 +1,7 @@
 # make run    set everything up and open the app on the demo dataset
 # make test   set everything up (Chromium and PostgreSQL included), check and test
 # make nightly  the tests that take hours: every test, kills, fuzzing, many verdicts at once
+# make weekly  other programs read exports and write imports; installs gigabytes of packages
 # make lavis  the environment of LAVIS, for --model lavis:NAME
 # make docs   build the documentation into site/
 # make quick  tests that need no browser, no PostgreSQL and no models
@@ -19,7 +20,7 @@ export TOKENIZERS_PARALLELISM := false
 # The programs that tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: lock audit run quick test tests nightly coverage bench bench-gpu check lint types docs lavis install install-dev system-packages models demo screenshots clean
+.PHONY: lock audit run quick test tests nightly weekly coverage bench bench-gpu check lint types docs lavis install install-dev system-packages models demo screenshots clean
 
 run: install
 	$(BIN)/python app.py serve --port $(PORT)
@@ -32,14 +33,18 @@ PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n $
 	--dist loadfile --no-loadscope-reorder --max-worker-restart 0
 # No test is run again: an unsteady test is a fault, often the product's.
 tests: install-dev
-	$(PYTEST) -m "not nightly" -rfE
+	$(PYTEST) -m "not nightly and not weekly" -rfE
 
 nightly: install-dev system-packages lint types
-	$(PYTEST)
+	$(PYTEST) -m "not weekly"
 	$(BIN)/python -m tests.faults --times 10
 	$(PYTEST) --hypothesis-profile thorough tests/datasets tests/traced_ui/test_any_request.py
 	$(BIN)/python -m tests.browser.latency --soak 1000
 	$(MAKE) audit
+
+# Other programs read exports and write imports; gigabytes of packages, below .cache/crossings.
+weekly: install-dev
+	$(BIN)/python -m pytest -m weekly tests/crossings
 
 coverage: install-dev
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m coverage run -m pytest $(or $(TESTS),--quick)
