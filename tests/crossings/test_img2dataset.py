@@ -19,9 +19,9 @@ from img2dataset import download
 if __name__ == "__main__":
     urls, out, form = sys.argv[1:]
     download(
-        url_list=urls, input_format="jsonl", url_col="url", caption_col="caption", output_folder=out,
-        output_format=form, processes_count=1, thread_count=2, resize_mode="no", retries=0, timeout=5,
-        encode_format="png", encode_quality=9, skip_reencode=True,
+        url_list=urls, input_format="jsonl", url_col="url", caption_col="caption",
+        output_folder=out, output_format=form, processes_count=1, thread_count=2, timeout=5,
+        resize_mode="no", encode_format="png", encode_quality=9, skip_reencode=True,
     )
     print("null")
 """
