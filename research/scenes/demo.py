@@ -17,6 +17,7 @@ from pathlib import Path
 
 from backend.engine.captions import Caption
 from backend.jobs.scored_demo import ARCHIVE, pack
+from backend.jobs.scoring.suggest import likely_wrong
 from backend.settings import DEMO, load_settings
 from backend.workspace import Workspace
 from research.scenes.grammar import Description, describe
@@ -133,6 +134,9 @@ def score(archive: Path = ARCHIVE) -> None:
         workspace.jobs.run("support", dataset_id, _show)
         for kind in ("specificity", "duplicates", "map"):
             workspace.jobs.run(kind, dataset_id, _show)
+        # What would wait until a pair is opened: the chances beside suggestions.
+        for pair_id in likely_wrong(workspace.store, dataset_id):
+            workspace.review.complete(pair_id)
         pack(workspace.store, workspace.settings.data_directory, archive)
         workspace.store.close()
 
