@@ -1,0 +1,321 @@
+"""From one machine to another and back: packed, judged beside the package, merged."""
+
+import errno
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import DatasetFormatError, DatasetNotFound, ExportError, SettingsError
+from backend.features.package import manifest, opening, packing
+from backend.features.package.merging import MergeReport, merge, undo_merge
+from backend.settings import load_settings
+from backend.workspace import ExportChoice, Workspace
+from db.queries import dataset_queries, pair_queries, tag_queries, verdict_queries
+from tests.datasets.folders import image_folder, picture
+from tests.db.building import decide, decisions, undo
+from tests.jobs.opening import OpenWorkspace, opened
+
+COUNT = 12
+
+
+class Home:
+    """A dataset of COUNT pairs p0, p1, … with a picture each, and what is packed of it."""
+
+    def __init__(self, workspace: Workspace, folder: Path) -> None:
+        rows: list[dict[str, Any]] = [
+            {"file_name": f"{n}.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(COUNT)
+        ]
+        image_folder(folder / "photos", rows, tuple(row["file_name"] for row in rows))
+        for n in range(COUNT):  # each another one
+            picture(folder / "photos" / f"{n}.png", (200 + n, 100))
+        self.workspace, self.store, self.folder = workspace, workspace.store, folder
+        self.dataset = workspace.jobs.import_dataset(folder / "photos").dataset_id
+        with self.store.reading() as session:
+            pairs = pair_queries.iterate_pairs(session, self.dataset)
+            self.ids = [pair.id for pair in pairs]
+
+    def pack(self, name: str = "task.traced", **options: Any) -> Path:
+        packing.pack_dataset(self.workspace, self.dataset, self.folder / name, **options)
+        return self.folder / name
+
+    def decisions(self) -> list[str | None]:
+        return decisions(self.store.opened, self.ids)
+
+    def decide(self, number: int, *arguments: Any, **options: Any) -> None:
+        decide(self.store.opened, self.ids[number], *arguments, **options)
+
+    def merge(self, package: Path, **options: Any) -> MergeReport:
+        return merge(self.store, package, **options)
+
+    def acts(self, number: int) -> list[verdict_queries.VerdictRow]:
+        return self.store.read(verdict_queries.history, self.ids[number])
+
+
+@pytest.fixture
+def home(workspace: Workspace, tmp_path: Path) -> Home:
+    return Home(workspace, tmp_path)
+
+
+@contextmanager
+def served(package: Path, author: str = "Ben") -> Iterator[Workspace]:
+    """The package as `serve` opens it, on a machine that has nothing else."""
+    database, _ = opening.open_package(package)
+    settings = {"data_directory": str(package.parent / "elsewhere"), "author": author}
+    workspace = Workspace(load_settings({**settings, "database": f"sqlite:///{database}"}, {}))
+    try:
+        yield workspace
+    finally:
+        workspace.store.close()
+
+
+def judge(package: Path, verdicts: dict[str, Any], author: str = "Ben", **options: Any) -> None:
+    """Give these verdicts by the pairs' ids; a correction is its text."""
+    with served(package, author) as workspace:
+        dataset = workspace.start()
+        for name, verdict in verdicts.items():
+            (pair_id,) = workspace.store.read(
+                pair_queries.ids_by_external_id, dataset, [name]
+            ).values()
+            version = workspace.review.open_pair(pair_id).version
+            is_text = " " in verdict
+            decision, text = ("correction", verdict) if is_text else (verdict, None)
+            workspace.review.decide(pair_id, version, decision, text, **options)
+
+
+def test_a_package_has_all_pairs_and_pictures_and_opens_without_the_source(home: Home) -> None:
+    home.workspace.set_guidelines(home.dataset, "Look twice.")
+    package = home.pack()
+    before = (home.folder / "photos" / "3.png").read_bytes()
+    shutil.rmtree(home.folder / "photos")
+    with served(package) as workspace:
+        dataset = workspace.start()
+        assert workspace.guidelines(dataset) == "Look twice."
+        assert workspace.summary(dataset).total == COUNT
+        pair_id = workspace.review.first_pair(workspace.review.filter_of(dataset, {}))
+        assert pair_id is not None
+        assert workspace.review.open_pair(pair_id).caption.startswith("A dog")
+        assert workspace.review.thumbnail(pair_id)
+        (third,) = workspace.store.read(
+            pair_queries.ids_by_external_id, dataset, ["p3"]
+        ).values()
+        image: Any = workspace.review.image_path(third)
+        assert image.read() == before
+        report = workspace.jobs.export(dataset, ExportChoice(), package.parent / "out", "csv")
+        assert report.written == COUNT
+        assert not workspace.jobs.running()
+
+
+def test_nothing_of_the_machine_is_in_a_package(home: Home) -> None:
+    home.workspace.accounts.add("Ada", "a long enough password")
+    package = home.pack()
+    with zipfile.ZipFile(package) as archive:
+        content = archive.read(manifest.DATABASE)
+        assert {name.partition("/")[0] for name in archive.namelist()} == {
+            "pictures", manifest.DATABASE, manifest.MANIFEST,
+        }  # fmt: skip
+    assert str(home.folder).encode() not in content
+    assert b"argon2" not in content
+
+
+def test_verdicts_come_home_with_author_time_note_and_sampling(home: Home) -> None:
+    package = home.pack()
+    judge(package, {"p1": "drop", "p2": "A black dog 2"}, note="odd", sampling="random")
+    judge(package, {"p3": "correct"}, author="Cleo", sampling="queue")
+    report = home.merge(package)
+    assert report.counts == {"merged": 3}
+    assert report.by_decision == {"drop": 1, "correction": 1, "correct": 1}
+    assert home.decisions()[:5] == [None, "drop", "correction", "correct", None]
+    (first,), (second,), (third,) = home.acts(1), home.acts(2), home.acts(3)
+    assert (first.author, first.note, first.sampling) == ("Ben", "odd", "random")
+    assert (second.corrected_caption, third.author, third.sampling) == (
+        "A black dog 2", "Cleo", "queue",
+    )  # fmt: skip
+    with served(package) as workspace:
+        in_package = workspace.store.read(verdict_queries.history, home.ids[1])
+    assert first.created_at == in_package[0].created_at
+    assert home.store.read(pair_queries.get_pair, home.ids[1]).decided_by == "Ben"
+
+
+def test_merged_again_nothing_changes_and_one_undo_takes_all_back(home: Home) -> None:
+    home.decide(4, "correct", author="Ada")
+    package = home.pack()
+    judge(package, {"p1": "drop", "p4": "wrong"})
+    home.merge(package)
+    number = len(home.acts(1)) + len(home.acts(4))
+    assert home.merge(package).counts == {"merged before": 2}
+    judge(package, {"p5": "unsure", "p1": "correct"})  # more work, and another opinion
+    assert home.merge(package).counts == {"merged before": 1, "merged": 2}
+    assert home.decisions()[1:6] == ["correct", None, None, "wrong", "unsure"]
+    assert len(home.acts(1)) + len(home.acts(4)) == number + 1
+    assert undo_merge(home.store, package) == 4
+    assert home.decisions() == [None] * 4 + ["correct"] + [None] * 7
+    assert undo_merge(home.store, package) == 0
+    assert home.merge(package).counts == {"merged": 3}
+    assert home.decisions()[1:6] == ["correct", None, None, "wrong", "unsure"]
+
+
+def test_a_dry_run_changes_nothing(home: Home) -> None:
+    package = home.pack()
+    judge(package, {"p1": "drop"})
+    assert home.merge(package, is_dry_run=True).counts == {"merged": 1}
+    assert home.decisions() == [None] * COUNT
+
+
+def test_what_has_changed_at_home_stays_and_is_listed(home: Home) -> None:
+    package = home.pack()
+    judge(package, {"p0": "drop", "p1": "drop", "p2": "drop", "p3": "drop", "p4": "correct"})
+    home.decide(0, "drop", author="Ada")
+    home.decide(1, "correct", author="Ada")
+    home.decide(6, "correct", author="Ada")
+    with home.store.writing() as session:
+        change = "UPDATE pairs SET {} WHERE id = :id"
+        for number, what in ((2, "caption = 'A cat'"), (3, "hidden = 1")):
+            session.connection().exec_driver_sql(
+                change.format(what).replace(":id", str(home.ids[number]))
+            )
+    picture(home.folder / "photos" / "4.png", (50, 50))
+    home.workspace.jobs.import_dataset(home.folder / "photos", name="photos", update="take")
+    with home.store.writing() as session:
+        change = f"UPDATE pairs SET caption = 'A cat' WHERE id = {home.ids[2]}"
+        session.connection().exec_driver_sql(change)
+        session.connection().exec_driver_sql(
+            f"UPDATE pairs SET hidden = 1 WHERE id = {home.ids[3]}"
+        )
+    report = home.merge(package)
+    assert report.counts == {
+        "agreeing": 1, "conflict": 1, "reworded": 1, "gone": 1, "new picture": 1,
+    }  # fmt: skip
+    assert report.changed_here == 3
+    assert {(each.id, each.outcome) for each in report.left_out} == {
+        ("p1", "conflict"), ("p2", "reworded"), ("p3", "gone"), ("p4", "new picture"),
+    }  # fmt: skip
+    assert home.decisions()[:5] == ["drop", "correct", None, None, None]
+
+
+def test_an_undo_in_the_package_is_no_verdict_and_one_after_merging_is_listed(home: Home) -> None:
+    package = home.pack()
+    judge(package, {"p1": "drop", "p2": "drop"})
+    with served(package) as workspace:
+        workspace.review.undo(workspace.start())
+    assert home.merge(package).counts == {"merged": 1}
+    with served(package) as workspace:
+        workspace.review.undo(workspace.start())
+    assert home.merge(package).counts == {"taken back": 1}
+
+
+def test_random_pairs_of_a_queue_are_not_random_pairs_of_the_dataset(home: Home) -> None:
+    package = home.pack(queue="text=dog 1&review=all")
+    judge(package, {"p1": "drop"}, sampling="random")
+    judge(package, {"p10": "drop"})
+    home.merge(package)
+    assert (home.acts(1)[0].sampling, home.acts(10)[0].sampling) == ("filter", "")
+    undecided = home.pack("rest.traced", queue="review=unreviewed")
+    judge(undecided, {"p5": "drop"}, sampling="random")
+    home.merge(undecided)
+    assert home.acts(5)[0].sampling == "random"
+
+
+def test_shares_are_disjoint_but_for_the_overlap_and_disagreements_are_disputed(
+    home: Home,
+) -> None:
+    home.pack(reviewers=["Ada", "Ben"], overlap=0.5)
+    packages = {name: home.folder / f"task-{name}.traced" for name in ("Ada", "Ben")}
+    names = {}
+    for name, package in packages.items():
+        with served(package) as workspace:
+            pairs = workspace.review.queue_page(workspace.review.filter_of(workspace.start(), {}))
+            names[name] = {row.external_id for row in pairs.rows}
+    both = names["Ada"] & names["Ben"]
+    assert names["Ada"] | names["Ben"] == {f"p{n}" for n in range(COUNT)}
+    assert 0 < len(both) < COUNT
+    judge(packages["Ada"], dict.fromkeys(names["Ada"], "correct"), author="Ada")
+    judge(packages["Ben"], dict.fromkeys(names["Ben"], "drop"), author="Ben")
+    assert home.merge(packages["Ada"]).counts == {"merged": len(names["Ada"])}
+    second = home.merge(packages["Ben"])
+    assert second.counts == {"second": len(both), "merged": len(names["Ben"]) - len(both)}
+    assert home.workspace.accounts.count_disputed(home.dataset) == len(both)
+
+
+def test_a_package_for_somebody_lacks_what_they_may_not_know(home: Home) -> None:
+    home.store.write(dataset_queries.set_overlap, home.dataset, 1.0, 2)
+    home.decide(1, "drop", author="Ada", note="a secret")
+    package = home.pack(reviewers=["Ben"])
+    with served(package) as workspace:
+        assert workspace.review.open_pair(home.ids[1]).verdict is None
+    with zipfile.ZipFile(package) as archive:
+        assert b"a secret" not in archive.read(manifest.DATABASE)
+    judge(package, {"p1": "correct"})
+    assert home.merge(package).counts == {"merged": 1}
+    assert [act.author for act in home.acts(1)] == ["Ada", "Ben"]
+    assert home.workspace.accounts.count_disputed(home.dataset) == 1
+
+
+def test_what_an_adjudicator_has_settled_stays(home: Home) -> None:
+    package = home.pack()
+    judge(package, {"p1": "drop"})
+    home.decide(1, "correct", author="Eve", settles=True)
+    assert home.merge(package).counts == {"settled": 1}
+    assert home.decisions()[1] == "correct"
+
+
+def test_marks_and_tags_come_home_and_are_undone_with_the_verdicts(home: Home) -> None:
+    package = home.pack()
+    with served(package) as workspace:
+        workspace.review.mark_word(home.ids[1], 1)
+        workspace.store.write(tag_queries.add, [home.ids[2]], "odd", "Ben")
+    assert home.merge(package).remarks == 2
+    assert home.merge(package).remarks == 0
+    assert home.store.read(tag_queries.counts, home.dataset) == {"odd": 1}
+    assert undo_merge(home.store, package) == 2
+    assert home.store.read(tag_queries.counts, home.dataset) == {}
+
+
+def test_thumbnails_are_small_and_still_the_pictures_of_home(home: Home) -> None:
+    package = home.pack(thumbnails=64)
+    with served(package) as workspace:
+        image: Any = workspace.review.image_path(home.ids[0])
+        assert image.inner.endswith(".jpg")
+    judge(package, {"p1": "drop"})
+    assert home.merge(package).counts == {"merged": 1}
+
+
+def test_a_package_may_be_moved_and_renamed_with_its_verdicts(home: Home) -> None:
+    package = home.pack()
+    judge(package, {"p1": "drop"})
+    folder = home.folder / "moved#1"
+    folder.mkdir()
+    new = folder / "other.traced"
+    package.rename(new)
+    opening.verdicts_of(package).rename(opening.verdicts_of(new))
+    with served(new) as workspace:
+        assert workspace.review.thumbnail(home.ids[0])
+        assert workspace.review.open_pair(home.ids[1]).verdict is not None
+    assert home.merge(opening.verdicts_of(new)).counts == {"merged": 1}
+
+
+def test_a_package_opened_twice_has_one_file_of_verdicts(home: Home) -> None:
+    package = home.pack()
+    with served(package) as one, served(package, "Cleo") as other:
+        one.review.decide(home.ids[1], 0, "drop")
+        other.review.decide(home.ids[2], 0, "correct")
+        assert home.merge(package).counts == {"merged": 2}  # while it is open
+
+
+def test_verdicts_can_be_merged_from_a_folder_that_is_read_only(home: Home) -> None:
+    package = home.pack()
+    judge(package, {"p1": "drop"})
+    folder = home.folder / "sent"
+    folder.mkdir()
+    file = shutil.copy(opening.verdicts_of(package), folder / "a b?.verdicts.db")
+    folder.chmod(0o500)
+    try:
+        assert home.merge(Path(file)).counts == {"merged": 1}
+        assert [path.name for path in folder.iterdir()] == ["a b?.verdicts.db"]
+    finally:
+        folder.chmod(0o700)
