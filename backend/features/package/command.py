@@ -57,7 +57,7 @@ def pack(options: PackCommand, common: Common) -> None:
             workspace, dataset_id, typed_path(options.file), options.queue, options.view,
             options.reviewer or (), share, options.thumbnails, update,
         )  # fmt: skip
-    emit(reports, common.as_json, "\n".join(report.in_words() for report in reports))
+    emit({"packages": reports}, common.as_json, "\n".join(report.in_words() for report in reports))
 
 
 class MergeCommand(Options):
@@ -94,7 +94,7 @@ def merge(options: MergeCommand, common: Common) -> None:
             merging.merge(workspace.store, file, options.dataset, options.dry_run, update)
             for file in files
         ]
-    emit(reports, common.as_json, "\n".join(report.in_words() for report in reports))
+    emit({"packages": reports}, common.as_json, "\n".join(report.in_words() for report in reports))
 
 
 class _Serve(Options):

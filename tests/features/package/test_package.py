@@ -1,91 +1,17 @@
 """From one machine to another and back: packed, judged beside the package, merged."""
 
-import errno
 import shutil
-import sqlite3
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from backend.errors import DatasetFormatError, DatasetNotFound, ExportError, SettingsError
-from backend.features.package import manifest, opening, packing
-from backend.features.package.merging import MergeReport, merge, undo_merge
-from backend.settings import load_settings
-from backend.workspace import ExportChoice, Workspace
-from db.queries import dataset_queries, pair_queries, tag_queries, verdict_queries
-from tests.datasets.folders import image_folder, picture
-from tests.db.building import decide, decisions, undo
-from tests.jobs.opening import OpenWorkspace, opened
-
-COUNT = 12
-
-
-class Home:
-    """A dataset of COUNT pairs p0, p1, … with a picture each, and what is packed of it."""
-
-    def __init__(self, workspace: Workspace, folder: Path) -> None:
-        rows: list[dict[str, Any]] = [
-            {"file_name": f"{n}.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(COUNT)
-        ]
-        image_folder(folder / "photos", rows, tuple(row["file_name"] for row in rows))
-        for n in range(COUNT):  # each another one
-            picture(folder / "photos" / f"{n}.png", (200 + n, 100))
-        self.workspace, self.store, self.folder = workspace, workspace.store, folder
-        self.dataset = workspace.jobs.import_dataset(folder / "photos").dataset_id
-        with self.store.reading() as session:
-            pairs = pair_queries.iterate_pairs(session, self.dataset)
-            self.ids = [pair.id for pair in pairs]
-
-    def pack(self, name: str = "task.traced", **options: Any) -> Path:
-        packing.pack_dataset(self.workspace, self.dataset, self.folder / name, **options)
-        return self.folder / name
-
-    def decisions(self) -> list[str | None]:
-        return decisions(self.store.opened, self.ids)
-
-    def decide(self, number: int, *arguments: Any, **options: Any) -> None:
-        decide(self.store.opened, self.ids[number], *arguments, **options)
-
-    def merge(self, package: Path, **options: Any) -> MergeReport:
-        return merge(self.store, package, **options)
-
-    def acts(self, number: int) -> list[verdict_queries.VerdictRow]:
-        return self.store.read(verdict_queries.history, self.ids[number])
-
-
-@pytest.fixture
-def home(workspace: Workspace, tmp_path: Path) -> Home:
-    return Home(workspace, tmp_path)
-
-
-@contextmanager
-def served(package: Path, author: str = "Ben") -> Iterator[Workspace]:
-    """The package as `serve` opens it, on a machine that has nothing else."""
-    database, _ = opening.open_package(package)
-    settings = {"data_directory": str(package.parent / "elsewhere"), "author": author}
-    workspace = Workspace(load_settings({**settings, "database": f"sqlite:///{database}"}, {}))
-    try:
-        yield workspace
-    finally:
-        workspace.store.close()
-
-
-def judge(package: Path, verdicts: dict[str, Any], author: str = "Ben", **options: Any) -> None:
-    """Give these verdicts by the pairs' ids; a correction is its text."""
-    with served(package, author) as workspace:
-        dataset = workspace.start()
-        for name, verdict in verdicts.items():
-            (pair_id,) = workspace.store.read(
-                pair_queries.ids_by_external_id, dataset, [name]
-            ).values()
-            version = workspace.review.open_pair(pair_id).version
-            is_text = " " in verdict
-            decision, text = ("correction", verdict) if is_text else (verdict, None)
-            workspace.review.decide(pair_id, version, decision, text, **options)
+from backend.features.package import manifest, opening
+from backend.features.package.merging import undo_merge
+from backend.workspace import ExportChoice
+from db.queries import dataset_queries, opinion_queries, pair_queries, tag_queries, verdict_queries
+from db.queries.statements import set_columns
+from tests.datasets.folders import picture
+from tests.features.package.home import COUNT, Home, judge, served
 
 
 def test_a_package_has_all_pairs_and_pictures_and_opens_without_the_source(home: Home) -> None:
@@ -101,9 +27,7 @@ def test_a_package_has_all_pairs_and_pictures_and_opens_without_the_source(home:
         assert pair_id is not None
         assert workspace.review.open_pair(pair_id).caption.startswith("A dog")
         assert workspace.review.thumbnail(pair_id)
-        (third,) = workspace.store.read(
-            pair_queries.ids_by_external_id, dataset, ["p3"]
-        ).values()
+        (third,) = workspace.store.read(pair_queries.ids_by_external_id, dataset, ["p3"]).values()
         image: Any = workspace.review.image_path(third)
         assert image.read() == before
         report = workspace.jobs.export(dataset, ExportChoice(), package.parent / "out", "csv")
@@ -173,20 +97,11 @@ def test_what_has_changed_at_home_stays_and_is_listed(home: Home) -> None:
     home.decide(0, "drop", author="Ada")
     home.decide(1, "correct", author="Ada")
     home.decide(6, "correct", author="Ada")
-    with home.store.writing() as session:
-        change = "UPDATE pairs SET {} WHERE id = :id"
-        for number, what in ((2, "caption = 'A cat'"), (3, "hidden = 1")):
-            session.connection().exec_driver_sql(
-                change.format(what).replace(":id", str(home.ids[number]))
-            )
     picture(home.folder / "photos" / "4.png", (50, 50))
     home.workspace.jobs.import_dataset(home.folder / "photos", name="photos", update="take")
     with home.store.writing() as session:
-        change = f"UPDATE pairs SET caption = 'A cat' WHERE id = {home.ids[2]}"
-        session.connection().exec_driver_sql(change)
-        session.connection().exec_driver_sql(
-            f"UPDATE pairs SET hidden = 1 WHERE id = {home.ids[3]}"
-        )
+        set_columns(session, {home.ids[2]: {"caption": "A cat"}})
+        set_columns(session, {home.ids[3]: {"hidden": True}})
     report = home.merge(package)
     assert report.counts == {
         "agreeing": 1, "conflict": 1, "reworded": 1, "gone": 1, "new picture": 1,
@@ -239,7 +154,7 @@ def test_shares_are_disjoint_but_for_the_overlap_and_disagreements_are_disputed(
     assert home.merge(packages["Ada"]).counts == {"merged": len(names["Ada"])}
     second = home.merge(packages["Ben"])
     assert second.counts == {"second": len(both), "merged": len(names["Ben"]) - len(both)}
-    assert home.workspace.accounts.count_disputed(home.dataset) == len(both)
+    assert home.store.read(opinion_queries.count_disputed, home.dataset) == len(both)
 
 
 def test_a_package_for_somebody_lacks_what_they_may_not_know(home: Home) -> None:
@@ -247,13 +162,13 @@ def test_a_package_for_somebody_lacks_what_they_may_not_know(home: Home) -> None
     home.decide(1, "drop", author="Ada", note="a secret")
     package = home.pack(reviewers=["Ben"])
     with served(package) as workspace:
-        assert workspace.review.open_pair(home.ids[1]).verdict is None
+        assert workspace.review.open_pair(home.ids[1]).decision is None
     with zipfile.ZipFile(package) as archive:
         assert b"a secret" not in archive.read(manifest.DATABASE)
     judge(package, {"p1": "correct"})
     assert home.merge(package).counts == {"merged": 1}
     assert [act.author for act in home.acts(1)] == ["Ada", "Ben"]
-    assert home.workspace.accounts.count_disputed(home.dataset) == 1
+    assert home.store.read(opinion_queries.count_disputed, home.dataset) == 1
 
 
 def test_what_an_adjudicator_has_settled_stays(home: Home) -> None:
@@ -295,7 +210,7 @@ def test_a_package_may_be_moved_and_renamed_with_its_verdicts(home: Home) -> Non
     opening.verdicts_of(package).rename(opening.verdicts_of(new))
     with served(new) as workspace:
         assert workspace.review.thumbnail(home.ids[0])
-        assert workspace.review.open_pair(home.ids[1]).verdict is not None
+        assert workspace.review.open_pair(home.ids[1]).decision is not None
     assert home.merge(opening.verdicts_of(new)).counts == {"merged": 1}
 
 
