@@ -8,7 +8,6 @@ from pydantic import Field
 
 from backend.cli.commands import CommandVariant
 from backend.cli.output import emit, open_dataset, open_workspace, progress
-from backend.datasets.containers import PACKED
 from backend.datasets.regular_files import typed_path
 from backend.errors import SettingsError
 from backend.jobs.reports import count_of
@@ -21,8 +20,8 @@ class PackCommand(Options):
     """Write pairs, their pictures and all that is known of them into one file, to be judged on
     another machine: `serve FILE.traced` there, `merge` here.
 
-    Nothing of accounts, other datasets or this machine's folders is in it. A package for somebody
-    (--reviewer) lacks what they may not know yet of verdicts of others.
+    Accounts, other datasets and where the pictures lie here are not in it. Of pairs that several
+    people judge it lacks what the reviewer may not know yet.
     """
 
     dataset: Annotated[str, ARGUMENT]
@@ -97,31 +96,34 @@ def merge(options: MergeCommand, common: Common) -> None:
     emit({"packages": reports}, common.as_json, "\n".join(report.in_words() for report in reports))
 
 
-class _Serve(Options):
-    """Nothing further: the package is what is served."""
+class ServeOptions(Options):
+    """What `serve` opens instead of a database."""
+
+    package: Annotated[str | None, ARGUMENT] = None
+    """A package that pack has written, to review in place: FILE.traced. No model is needed;
+    verdicts go into FILE.verdicts.db beside it, for merge."""
 
 
 def _serve(
-    command: Callable[[], int | None], arguments: dict[str, Any], options: _Serve
+    command: Callable[[], int | None], arguments: dict[str, Any], options: ServeOptions
 ) -> int | None:
     """With a package: review it in place."""
     from backend.features.package.opening import open_package
 
-    served = arguments["options"]
-    if not (served.data or "").endswith(PACKED):
+    if options.package is None:
         return command()
-    if served.db is not None:
-        raise SettingsError("The verdicts on a package go into a file beside it: leave --db out.")
-    database, manifest = open_package(typed_path(served.data))
-    arguments["options"] = served.model_copy(
-        update={
-            "data": None,
-            "db": f"sqlite:///{database}",
-            "author": served.author or manifest.reviewer or None,
-        }
-    )
+    served = arguments["options"]
+    if served.data is not None or served.db is not None:
+        raise SettingsError(
+            "A package has its own pairs and database: leave --data and --db out. A dataset is "
+            "opened by --data."
+        )
+    database, manifest = open_package(typed_path(options.package))
+    author = served.author or manifest.reviewer or None
+    changes = {"db": f"sqlite:///{database}", "author": author}
+    arguments["options"] = served.model_copy(update=changes)
     return command()
 
 
 COMMANDS = {"pack": pack, "merge": merge}
-SERVE = CommandVariant("serve", _Serve, _serve)
+SERVE = CommandVariant("serve", ServeOptions, _serve)

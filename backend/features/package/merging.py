@@ -29,6 +29,7 @@ from backend.features.package import queries
 from backend.features.package.manifest import Manifest
 from backend.features.package.opening import verdicts_read
 from backend.features.package.queries import PackedPair, PairAtHome
+from backend.jobs.reports import count_of
 from backend.progress import Progress, no_progress
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
@@ -67,6 +68,10 @@ class LeftOut:
     verdict: str
     at_home: str
 
+    def in_words(self) -> str:
+        other = f" (at home {self.at_home})" if self.at_home else ""
+        return f"{self.id}: {self.outcome}: {self.verdict}{other}"
+
 
 @dataclass(frozen=True)
 class MergeReport:
@@ -87,27 +92,23 @@ class MergeReport:
 
     def in_words(self) -> str:
         number = sum(self.counts.get(kind, 0) for kind in _WRITTEN) - self.passed_over
-        verb = "would be merged" if self.is_dry_run else "are merged"
+        who = f" of {self.reviewer}" if self.reviewer else ""
         kinds = ", ".join(f"{count:,} {name}" for name, count in self.by_decision.items())
+        verb = "to merge" if self.is_dry_run else "merged"
         rest = [
             f"{self.counts[kind]:,} {words}"
             for kind, words in OUTCOMES.items()
             if kind != "merged" and self.counts.get(kind)
         ]
-        rest += [f"{self.passed_over:,} pairs changed during this"] if self.passed_over else []
-        who = f" of {self.reviewer}" if self.reviewer else ""
-        return "\n".join(
-            [
-                *(f"{each.id}: {each.outcome}: {each.verdict}" + (
-                    f", at home {each.at_home}" if each.at_home else ""
-                ) for each in self.left_out),
-                f"{self.file}: {number:,} verdicts{who} {verb}{': ' if kinds else ''}{kinds}.",
-                *([f"Of all, {'; '.join(rest)}."] if rest else []),
-                *([f"{self.remarks:,} marks and tags."] if self.remarks else []),
-                *([f"{self.changed_here:,} of the packed pairs have another verdict at home than "
-                   "when they were packed."] if self.changed_here else []),
-            ]
-        )  # fmt: skip
+        rest += [f"{self.passed_over:,} changed during this"] if self.passed_over else []
+        lines = [each.in_words() for each in self.left_out]
+        lines += [f"{self.file}: {count_of(number, 'verdict')}{who} {verb}."]
+        lines += [f"Among them: {kinds}."] if kinds else []
+        lines += [f"Of all, {'; '.join(rest)}."] if rest else []
+        lines += [f"Marks of words and tags: {self.remarks:,}."] if self.remarks else []
+        if self.changed_here:
+            lines += [f"Packed pairs with another verdict at home since: {self.changed_here:,}."]
+        return "\n".join(lines)
 
 
 def dataset_at_home(store: Store, manifest: Manifest, name: str | None) -> int:
@@ -204,10 +205,10 @@ class _Merging:
             before = _by_pair(verdict_queries.acts_of_batch(session, self.manifest.id, ids))
         to_write: dict[int, list[VerdictEvent]] = {}
         for pair in packed:
-            here = known.get(pair.external_id)
-            merged = verdict_queries.not_undone(before.get(here.id, [])) if here else []
-            is_own = here is not None and here.batch == self.manifest.id
-            is_changed = here is not None and here.standing != pair.standing and not is_own
+            at_home = known.get(pair.external_id)
+            merged = verdict_queries.not_undone(before.get(at_home.id, [])) if at_home else []
+            is_own = at_home is not None and at_home.batch == self.manifest.id
+            is_changed = at_home is not None and at_home.standing != pair.standing and not is_own
             self._changed_here += is_changed
             acts = [self._carried(act, pair) for act in acts_of.get(pair.pair_id, [])]
             ids_before = {act.request_id for act in merged}
@@ -216,27 +217,30 @@ class _Merging:
                 is_taken_back = bool(ids_before - {act.request_id for act in acts})
                 if acts or is_taken_back:
                     outcome = "taken back" if is_taken_back else "merged before"
-                    self._tally(outcome, pair, acts, here)
+                    self._tally(outcome, pair, acts, at_home)
                 continue
-            outcome = _difference(pair, here, new)
-            if not outcome and here is not None:
-                outcome = "settled" if here.id in settled else ""
-                outcome = outcome or self._judge(here, new[-1], is_changed)
-            self._tally(outcome, pair, new, here)
-            if outcome in _WRITTEN and here is not None:
-                to_write[here.id] = new
+            outcome = _difference(pair, at_home, new)
+            if not outcome and at_home is not None:
+                outcome = "settled" if at_home.id in settled else ""
+                outcome = outcome or self._judge(at_home, new[-1], is_changed)
+            self._tally(outcome, pair, new, at_home)
+            if outcome in _WRITTEN and at_home is not None:
+                to_write[at_home.id] = new
         self._write(to_write, {pair.id: pair.verdict_version for pair in known.values()})
         self._add_remarks(packed, known)
         self.pairs += len(packed)
 
-    def _judge(self, here: PairAtHome, act: VerdictEvent, is_changed: bool) -> str:
+    def _judge(self, at_home: PairAtHome, act: VerdictEvent, is_changed: bool) -> str:
         """What becomes of acts on a pair that is the same at home, of which this is the last."""
-        is_same = (here.decision, here.corrected_caption) == (act.decision, act.corrected_caption)
-        is_shared = here.id in self._shared
-        if not is_changed or here.decision is None:
+        is_same = (at_home.decision, at_home.corrected_caption) == (
+            act.decision,
+            act.corrected_caption,
+        )
+        is_shared = at_home.id in self._shared
+        if not is_changed or at_home.decision is None:
             return "merged"
-        if here.decided_by == act.author and here.decided_at is not None:
-            is_later = act.created_at > here.decided_at
+        if at_home.decided_by == act.author and at_home.decided_at is not None:
+            is_later = act.created_at > at_home.decided_at
             return "agreeing" if is_same else "merged" if is_later else "conflict"
         if is_shared:
             return "second"
@@ -306,30 +310,37 @@ class _Merging:
         self, acts_of: Mapping[int, list[VerdictEvent]]
     ) -> dict[tuple[int, int | None], int]:
         """The suggestions at home that are those of the package."""
-        acts = [act for of_pair in acts_of.values() for act in of_pair]
-        ids = {act.suggestion_id for act in acts if act.suggestion_id is not None}
-        if not ids:
-            return {}
-        packed = self.package.read(queries.suggestions_by_id, ids)
-        here = self.home.read(queries.suggestions_at_home, list(acts_of))
-        return {
-            (pair_id, act.suggestion_id): here[key]
+        accepted = {
+            (pair_id, act.suggestion_id)
             for pair_id, acts in acts_of.items()
             for act in acts
-            if act.suggestion_id in packed
-            and (key := (pair_id, *packed[act.suggestion_id])) in here
+            if act.suggestion_id is not None
+        }
+        if not accepted:
+            return {}
+        packed = self.package.read(queries.suggestions_by_id, {number for _, number in accepted})
+        at_home = self.home.read(queries.suggestions_at_home, list(acts_of))
+        return {
+            (pair_id, number): at_home[key]
+            for pair_id, number in accepted
+            if number in packed and (key := (pair_id, *packed[number])) in at_home
         }
 
     def _tally(
-        self, outcome: str, pair: PackedPair, acts: Sequence[VerdictEvent], here: PairAtHome | None
+        self,
+        outcome: str,
+        pair: PackedPair,
+        acts: Sequence[VerdictEvent],
+        at_home: PairAtHome | None,
     ) -> None:
         self._counts[outcome] += 1
         verdict = (acts[-1].decision or "undecided") if acts else "undecided"
         if outcome in _WRITTEN:
             self._decisions[verdict] += 1
         elif outcome in _LISTED and len(self._left_out) < _SHOWN:
-            at_home = f"{here.decision} by {here.decided_by}" if here and here.decision else ""
-            self._left_out.append(LeftOut(pair.external_id, outcome, verdict, at_home))
+            is_decided = at_home is not None and at_home.decision is not None
+            other = f"{at_home.decision} by {at_home.decided_by}" if at_home and is_decided else ""
+            self._left_out.append(LeftOut(pair.external_id, outcome, verdict, other))
 
     def _add_remarks(self, packed: Sequence[PackedPair], known: Mapping[str, PairAtHome]) -> None:
         remarks = self._remarks_of(packed, known)
@@ -351,9 +362,9 @@ class _Merging:
     ) -> list[queries.Remark]:
         """The marks and tags of pairs that are the same at home."""
         ids = {
-            pair.pair_id: here.id
+            pair.pair_id: at_home.id
             for pair in packed
-            if (here := known.get(pair.external_id)) and not _difference(pair, here, ())
+            if (at_home := known.get(pair.external_id)) and not _difference(pair, at_home, ())
         }
         rows = self.package.read(queries.remarks_since, list(ids), self._packed_at)
         return [(model, {**row, "pair_id": ids[row["pair_id"]]}) for model, row in rows]
@@ -366,20 +377,22 @@ class _Merging:
         )  # fmt: skip
 
 
-def _difference(packed: PackedPair, here: PairAtHome | None, acts: Sequence[VerdictEvent]) -> str:
+def _difference(
+    packed: PackedPair, at_home: PairAtHome | None, acts: Sequence[VerdictEvent]
+) -> str:
     """Why acts on the packed pair are none on the one at home; "" if they are."""
-    if here is None or here.hidden:
+    if at_home is None or at_home.hidden:
         return "gone"
-    if queries.caption_digest(here.caption) != packed.caption:
+    if queries.caption_digest(at_home.caption) != packed.caption:
         return "reworded"
-    if not _is_same_picture(here.image_path, packed.picture):
+    if not _is_same_picture(at_home.image_path, packed.picture):
         return "new picture"
     return "unusable" if any(_is_unusable(act) for act in acts) else ""
 
 
-def _is_same_picture(here: str, packed: str) -> bool:
+def _is_same_picture(at_home: str, packed: str) -> bool:
     """By the proofs of both addresses, or by the addresses where a database has none."""
-    (place, proof), (packed_place, packed_proof) = split_proof(here), split_proof(packed)
+    (place, proof), (packed_place, packed_proof) = split_proof(at_home), split_proof(packed)
     return proof == packed_proof if proof and packed_proof else place == packed_place
 
 

@@ -204,8 +204,3 @@ def verdicts_read(file: Path) -> Iterator[tuple[Store, Manifest]]:
         check_database(copy, source.name, Path(folder))
         with _opened(copy) as store:
             yield store, manifest_in(store, source.name)
-
-
-def is_package(text: str) -> bool:
-    """Whether `serve` is given a package."""
-    return text.endswith(PACKED)

@@ -63,8 +63,7 @@ class Contents:
 @dataclass(frozen=True)
 class PackReport:
     """`bytes`: of the file, `picture_bytes`: of the pictures in it; `missing`: pictures that could
-    not be read: their pairs are in the package without them; `withheld`: pairs whose verdicts the
-    reviewer may not know yet."""
+    not be read: their pairs are in the package without them."""
 
     file: str
     reviewer: str
@@ -86,12 +85,10 @@ class PackReport:
 def share_out(
     store: Store, dataset_id: int, pair_ids: Sequence[int], people: Sequence[str], several: int
 ) -> list[list[int]]:
-    """The pairs of each person, in the same order of people. A pair that several people judge goes
-    to `several` of them; each other one to one person. `pair_ids` are in random order, so that each
-    share is a random sample of all.
-
-    >>> # with pairs 1, 2, 3, 4 for Ada and Ben, of which 3 is judged by two: [1, 3, 4], [2, 3]
-    """
+    """The pairs of each person, in the order of `people`: a pair that several people judge goes to
+    `several` of them, any other to one. `pair_ids` are in random order, so that each share is a
+    random sample. Of the pairs 1, 2, 3 and 4, for Ada and Ben, where both judge 3: [1, 3] for Ada,
+    [2, 3, 4] for Ben."""
     shared = store.read(shared_pairs, dataset_id)
     shares: list[list[int]] = [[] for _ in people]
     turn = 0

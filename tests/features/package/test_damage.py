@@ -38,6 +38,13 @@ def rewritten(package: Path, change: Callable[[dict[str, bytes]], None]) -> Path
     return other
 
 
+def without(name: str) -> Callable[[dict[str, bytes]], None]:
+    def change(members: dict[str, bytes]) -> None:
+        del members[name]
+
+    return change
+
+
 def with_manifest(**values: Any) -> Callable[[dict[str, bytes]], None]:
     def change(members: dict[str, bytes]) -> None:
         content = json.loads(members[manifest.MANIFEST]) | values
@@ -83,8 +90,8 @@ def test_packages_that_were_changed(home: Home, tmp_path: Path) -> None:
     package = home.pack()
     trigger = "CREATE TRIGGER x AFTER INSERT ON verdicts BEGIN DELETE FROM holds; END"
     changes: dict[str, Callable[[dict[str, bytes]], None]] = {
-        "no manifest": lambda members: members.pop(manifest.MANIFEST) and None,
-        "no database": lambda members: members.pop(manifest.DATABASE) and None,
+        "no manifest": without(manifest.MANIFEST),
+        "no database": without(manifest.DATABASE),
         "no JSON": lambda members: members.update({manifest.MANIFEST: b"{"}),
         "a list": lambda members: members.update({manifest.MANIFEST: b"[]"}),
         "newer": with_manifest(version=2),

@@ -8,9 +8,19 @@ from typing import Any
 from backend.features.package import manifest, opening
 from backend.features.package.merging import undo_merge
 from backend.workspace import ExportChoice
-from db.queries import dataset_queries, opinion_queries, pair_queries, tag_queries, verdict_queries
+from db.queries import (
+    dataset_queries,
+    opinion_queries,
+    pair_queries,
+    suggestion_queries,
+    tag_queries,
+    verdict_queries,
+)
 from db.queries.statements import set_columns
+from db.queries.suggestion_queries import NewSuggestion
+from db.queries.verdict_queries import Rewrite
 from tests.datasets.folders import picture
+from tests.db.building import rows_of
 from tests.features.package.home import COUNT, Home, judge, served
 
 
@@ -216,8 +226,8 @@ def test_a_package_may_be_moved_and_renamed_with_its_verdicts(home: Home) -> Non
 
 def test_a_package_opened_twice_has_one_file_of_verdicts(home: Home) -> None:
     package = home.pack()
-    with served(package) as one, served(package, "Cleo") as other:
-        one.review.decide(home.ids[1], 0, "drop")
+    with served(package) as first, served(package, "Cleo") as other:
+        first.review.decide(home.ids[1], 0, "drop")
         other.review.decide(home.ids[2], 0, "correct")
         assert home.merge(package).counts == {"merged": 2}  # while it is open
 
@@ -234,3 +244,34 @@ def test_verdicts_can_be_merged_from_a_folder_that_is_read_only(home: Home) -> N
         assert [path.name for path in folder.iterdir()] == ["a b?.verdicts.db"]
     finally:
         folder.chmod(0o700)
+
+
+def test_edits_labels_of_claims_and_suggestions_come_home(home: Home) -> None:
+    with home.store.writing() as session:
+        suggestion = NewSuggestion(home.ids[1], "words", "A cat 1", 0.1, 0.9)
+        suggestion_queries.save_suggestions(session, [suggestion])
+    package = home.pack()
+    with served(package) as workspace:
+        dataset, review = workspace.start(), workspace.review
+        (row,) = review.suggestions(home.ids[1])
+        review.decide(home.ids[1], 0, "correction", suggestion_id=row.id)
+        with workspace.store.writing() as session:
+            verdict_queries.rewrite(session, [Rewrite(home.ids[2], 0, "A small dog")], author="Ben")
+        with workspace.store.writing() as session:
+            verdict_queries.add_claim_label(session, home.ids[3], 0, (0, 5), False, author="Ben")
+        review.decide(home.ids[4], 0, "correct")
+        with workspace.store.writing() as session:
+            verdict_queries.rewrite(session, [Rewrite(home.ids[4], 1, "A big dog")], author="Ben")
+        expected = rows_of(workspace.store.opened, home.ids)
+        assert workspace.summary(dataset).reviewed == 3
+    assert home.merge(package).counts == {"merged": 4}
+    fields = ("decision", "corrected_caption", "decided_by", "decided_at", "enriches")
+    for packed, at_home in zip(expected, rows_of(home.store.opened, home.ids), strict=True):
+        assert [getattr(packed, f) for f in fields] == [getattr(at_home, f) for f in fields]
+    assert home.acts(1)[0].suggestion_id is not None
+    assert home.acts(3)[0].claim_labels == [
+        {"start": 0, "end": 5, "text": "A dog", "is_right": False, "author": "Ben"}
+    ]
+    assert undo_merge(home.store, package) == 5
+    assert all(row.decision is None for row in rows_of(home.store.opened, home.ids))
+    assert home.store.read(pair_queries.get_pair, home.ids[2]).corrected_caption is None
