@@ -1,7 +1,9 @@
 """Open a package in place: its pictures stay in the zip, its database is copied beside it once."""
 
+import errno
 import hashlib
 import os
+import shutil
 import sqlite3
 import tempfile
 import zipfile
@@ -30,6 +32,8 @@ from db.queries import dataset_queries, setting_queries
 
 #: A manifest of more bytes, and a database of more, is none of a package.
 MOST_MANIFEST, MOST_DATABASE = 1_000_000, 20_000_000_000
+#: A larger database shrinks by no more than this: few bytes must not fill a disk.
+SMALL, MOST_RATIO = 10_000_000, 100
 #: Methods of compression whose output is bounded as it is read.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 #: Seconds that copying the database may take.
@@ -80,11 +84,13 @@ def _reading(package: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _member(archive: zipfile.ZipFile, name: str, most: int, package: str) -> zipfile.ZipInfo:
+    """The entry of a member. Raises DatasetFormatError for one that may not be unpacked."""
     try:
         member = archive.getinfo(name)
     except KeyError as problem:
         raise DatasetFormatError(f"'{package}' is no package: it has no {name}.") from problem
-    if member.file_size > most or member.compress_type not in _METHODS:
+    is_bomb = member.file_size > SMALL and member.file_size > MOST_RATIO * member.compress_size
+    if member.file_size > most or is_bomb or member.compress_type not in _METHODS:
         raise DatasetFormatError(
             f"'{package}' is not opened: its {name} is too large, or packed in another way."
         )
@@ -100,6 +106,8 @@ def _content(archive: zipfile.ZipFile, package: str) -> bytes:
 def _copy_out(archive: zipfile.ZipFile, package: Path, manifest: Manifest, target: Path) -> None:
     """Put the database in place, whole; of two programs that do so at once, one wins."""
     member = _member(archive, DATABASE, MOST_DATABASE, package.name)
+    if member.file_size > shutil.disk_usage(target.parent).free:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     prefix = f".{target.name}.part-"
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=prefix) as folder:
         part = Path(folder) / DATABASE

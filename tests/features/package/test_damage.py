@@ -110,6 +110,22 @@ def test_packages_that_were_changed(home: Home, tmp_path: Path) -> None:
         assert not list(other.parent.glob(".*part*")), name
 
 
+def test_a_database_that_shrinks_too_much_is_not_unpacked(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = home.pack()
+    monkeypatch.setattr(opening, "SMALL", 1000)
+    monkeypatch.setattr(opening, "MOST_RATIO", 2)
+    with pytest.raises(DatasetFormatError):
+        opening.open_package(package)
+    monkeypatch.setattr(opening, "MOST_RATIO", 1000)
+    monkeypatch.setattr(opening, "MOST_DATABASE", 1000)
+    with pytest.raises(DatasetFormatError):
+        opening.open_package(package)
+    monkeypatch.undo()
+    assert opening.open_package(package)
+
+
 def test_a_picture_that_was_exchanged_is_not_shown(home: Home) -> None:
     package = home.pack()
 

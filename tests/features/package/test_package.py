@@ -5,6 +5,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from backend.features.package import manifest, opening
 from backend.features.package.merging import undo_merge
 from backend.workspace import ExportChoice
@@ -22,6 +24,7 @@ from db.queries.verdict_queries import Rewrite
 from tests.datasets.folders import picture
 from tests.db.building import rows_of
 from tests.features.package.home import COUNT, Home, judge, served
+from tests.jobs.opening import OpenWorkspace
 
 
 def test_a_package_has_all_pairs_and_pictures_and_opens_without_the_source(home: Home) -> None:
@@ -275,3 +278,21 @@ def test_edits_labels_of_claims_and_suggestions_come_home(home: Home) -> None:
     assert undo_merge(home.store, package) == 5
     assert all(row.decision is None for row in rows_of(home.store.opened, home.ids))
     assert home.store.read(pair_queries.get_pair, home.ids[2]).corrected_caption is None
+
+
+@pytest.mark.nightly
+def test_home_may_be_a_server_of_postgresql(
+    postgresql_url: str, open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    home = Home(open_workspace(database=postgresql_url), tmp_path)
+    home.decide(4, "correct", author="Ada")
+    package = home.pack()
+    judge(package, {"p1": "drop", "p4": "wrong", "p2": "A black dog"}, sampling="random")
+    with served(package) as workspace:
+        workspace.review.mark_word(home.ids[1], 1)
+        workspace.store.write(tag_queries.add, [home.ids[2]], "odd", "Ben")
+    assert home.merge(package).counts == {"merged": 3}
+    assert home.merge(package).counts == {"merged before": 3}
+    assert home.decisions()[:5] == [None, "drop", "correction", None, "wrong"]
+    assert undo_merge(home.store, package) == 5
+    assert home.decisions()[:5] == [None, None, None, None, "correct"]
