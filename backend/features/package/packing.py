@@ -203,8 +203,9 @@ def _write_database(
     ):
         queries.packed_pairs.create(package.connection())
         queries.copy_dataset(home, package, contents.dataset_id)
+        all_ids = frozenset(pair_ids)
         for part in chunks(pair_ids, queries.AT_ONCE):
-            queries.copy_pairs(home, package, part, address_of)
+            queries.copy_pairs(home, package, part, all_ids, address_of)
         dataset = dataset_queries.get_dataset(home, contents.dataset_id)
         manifest = Manifest(
             id=uuid.uuid4().hex,

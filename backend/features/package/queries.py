@@ -23,15 +23,18 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from db.blobs import decode_integers, encode_integers
 from db.models import (
     Base,
     Classifier,
     CopyTrajectory,
     Dataset,
     Hold,
+    NearDuplicate,
     Opinion,
     Pair,
     PairTag,
+    Retrieval,
     Run,
     SnapshotPair,
     Suggestion,
@@ -132,10 +135,15 @@ def copy_dataset(home: Session, package: Session, dataset_id: int) -> None:
 
 
 def copy_pairs(
-    home: Session, package: Session, pair_ids: Sequence[int], address_of: Mapping[str, str]
+    home: Session,
+    package: Session,
+    pair_ids: Sequence[int],
+    all_ids: Collection[int],
+    address_of: Mapping[str, str],
 ) -> None:
-    """Copy these pairs and what is known of each. `address_of`: the address of each picture in the
-    package. What the reader of the session at home may not know is left out. At most AT_ONCE."""
+    """Copy these pairs, at most AT_ONCE, and what is known of each. `all_ids`: of all pairs of the
+    package; `address_of`: the address of each picture in it. What the reader of the session at home
+    may not know is left out."""
     pairs = table_of(Pair)
     hidden = hidden_pairs(home, pair_ids)
     rows = [
@@ -170,8 +178,19 @@ def copy_pairs(
             continue
         ids = [i for i in pair_ids if table.name not in of_others or i not in hidden]
         known = home.execute(select(table).where(table.c.pair_id.in_(ids))).mappings()
-        if of_pairs := [_by_name(row) for row in known]:
+        rows = [_within(table.name, _by_name(row), all_ids) for row in known]
+        if of_pairs := [row for row in rows if row is not None]:
             connection.execute(table.insert(), of_pairs)
+
+
+def _within(table: str, row: dict[str, Any], packed_ids: Collection[int]) -> dict[str, Any] | None:
+    """The row, in which other pairs are only those of the package; None if nothing is left."""
+    if table == NearDuplicate.__tablename__ and row["group_id"] not in packed_ids:
+        return None
+    if table == Retrieval.__tablename__:
+        better = [pair for pair in decode_integers(row["better"]) if pair in packed_ids]
+        return row | {"better": encode_integers(better)}
+    return row
 
 
 def pictures_of(session: Session, pair_ids: Sequence[int]) -> list[str]:
