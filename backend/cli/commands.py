@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 class CommandVariant:
     """More options of a command, and what it does with them.
 
-    `run(command, arguments, options)`: `arguments`: those of the command's function by their names;
-    `command()` does what the command does without these options. Both return the exit status, or
-    None for 0."""
+    `run(command, arguments, options)`: `arguments`: those of the command's function by their names,
+    which it may replace; `command()` does what the command does without these options. Both return
+    the exit status, or None for 0."""
 
     command: str
     options: type[Options]
-    run: Callable[[Callable[[], int | None], Mapping[str, Any], Any], int | None]
+    run: Callable[[Callable[[], int | None], dict[str, Any], Any], int | None]
 
 
 #: What is left to do after scoring; returns its report.
@@ -92,7 +92,7 @@ def as_command(
         with report_errors(bool(inputs.get("as_json"))):
             options = {name: model.parse(_values(model, inputs)) for name, model in models.items()}
             arguments = {name: options.get(name, inputs.get(name)) for name in own_parameters}
-            run = partial(function, **arguments)
+            run: Callable[[], int | None] = lambda: function(**arguments)  # noqa: E731
             for variant in reversed(variants):
                 further = variant.options.parse(_values(variant.options, inputs))
                 run = partial(variant.run, run, arguments, further)

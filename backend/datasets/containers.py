@@ -46,6 +46,8 @@ from backend.errors import ImageError, UnsafePath
 from db.texts import compose
 
 SEPARATOR = "!/"
+#: The ending of a zip of this program's own, with a dataset and its pictures.
+PACKED = ".traced"
 _KEPT_OPEN = 8
 #: Files whose hash is remembered until they change.
 _MOST_HASHES = 1 << 16
@@ -75,7 +77,7 @@ class ProvedFile:
     def read(self) -> bytes:
         """The image's bytes. Raises as `check`."""
         content = read_regular(self.path, is_resolved=True)
-        if _hash(content) != self.proof:
+        if proof_of(content) != self.proof:
             raise _other_picture(self.name, self.name)
         return content
 
@@ -101,7 +103,7 @@ class Member:
         """The image's bytes. Raises FileNotFoundError, or ImageError with the reason; also if the
         bytes are not those that were imported."""
         content = self._content()
-        if self.proof and _hash(content) != self.proof:
+        if self.proof and proof_of(content) != self.proof:
             raise _other_picture(self.name, self.container.name)
         return content
 
@@ -132,7 +134,7 @@ ImageFile = Path | ProvedFile | Member
 def with_proof(image: ImageFile) -> ProvedFile | Member:
     """The image with the proof of its present content. Raises as `Member.read`, and OSError."""
     if isinstance(image, Member):
-        return replace(image, proof=_hash(image.read()))
+        return replace(image, proof=proof_of(image.read()))
     path = file_of(image)
     return ProvedFile(path, _hash_of(path))
 
@@ -195,7 +197,8 @@ def relative_name(image: ImageFile, root: Path) -> str:
     return f"{name}{inner}#{image.proof}" if image.proof else f"{name}{inner}"
 
 
-def _hash(content: bytes) -> str:
+def proof_of(content: bytes) -> str:
+    """The proof of a picture with these bytes."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
@@ -444,7 +447,7 @@ def image_bytes(cell: Any) -> bytes | None:
 
 _READERS: dict[str, Callable[[Path, str], bytes]] = {
     ".tar": _from_tar,
-    ".zip": _from_zip,
+    **dict.fromkeys((".zip", PACKED), _from_zip),
     ".parquet": _from_rows(_parquets),
     ".arrow": _from_rows(_arrows),
     **dict.fromkeys((*TEXT_TABLES, ".json"), written_picture),

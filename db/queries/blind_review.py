@@ -145,15 +145,27 @@ def _verdicts_hidden(session: Session, dataset_id: int | None = None) -> ColumnE
         .scalar_subquery()
     )
     conditions = (
-        # The product exceeds an INTEGER from pair 271,177 on.
         and_(
             Pair.dataset_id == number,
-            cast(Pair.id, BigInteger) * 7919 % 10_000 < round(share * 10_000),
+            _is_shared(share),
             opinions < people,
         )
         for number, share, people in overlaps
     )
     return and_(or_(*conditions), ~has_judged)
+
+
+def _is_shared(share: float) -> ColumnElement[bool]:
+    """Condition: the pair is among this share of its dataset's."""
+    # The product exceeds an INTEGER from pair 271,177 on.
+    return cast(Pair.id, BigInteger) * 7919 % 10_000 < round(share * 10_000)
+
+
+def shared_pairs(session: Session, dataset_id: int) -> set[int]:
+    """The pairs of the dataset that several people judge."""
+    share = session.scalar(select(Dataset.overlap_share).where(Dataset.id == dataset_id))
+    query = select(Pair.id).where(Pair.dataset_id == dataset_id, _is_shared(share or 0.0))
+    return set(session.scalars(query))
 
 
 def _overlaps(session: Session) -> list[tuple[int, float, int]]:

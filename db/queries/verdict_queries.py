@@ -462,6 +462,70 @@ def add_all(
     return _report(changes, request_of)
 
 
+def copy_acts(
+    session: Session,
+    acts_of: Mapping[int, Sequence[VerdictEvent]],
+    versions: Mapping[int, int],
+    *,
+    batch: str,
+) -> BatchOutcome:
+    """Write acts that were given in another database, by pair and in their order, each pair as seen
+    at its version. Authors, times, samplings and request ids are theirs; they are one batch. One
+    transaction; commits. Pairs whose version has changed are skipped.
+
+    Raises ValueError for an invalid act; then nothing is written.
+    """
+    for act in (act for acts in acts_of.values() for act in acts):
+        if act.decision is not None:
+            _check(act.decision, act.corrected_caption, act.author, act.note, act.sampling)
+    lock_pairs(session, list(acts_of))
+    changes, when = [], now()
+    for pair in session.execute(select(*_STATE).where(Pair.id.in_(acts_of))):
+        if pair.verdict_version != versions[pair.id]:
+            continue
+        version, standing = pair.verdict_version, pair.standing_version
+        decision, decider = pair.decision, (pair.decided_by, pair.decided_at)
+        for act in acts_of[pair.id]:
+            copy = replace(
+                act, pair_id=pair.id, version=version + 1, replaces=standing, batch=batch,
+                standing_version=version + 1, created_at=min(act.created_at, when),
+            )  # fmt: skip
+            # Bulk edits and labels of claims leave the decision with whoever took it.
+            is_other = not is_edit(act.author) and (act.claim is None or act.decision != decision)
+            if is_other or act.decision is None:
+                decider = (act.author, copy.created_at) if act.decision else (None, None)
+            changes.append(_Change(copy, *decider))
+            version = standing = copy.version
+            decision = act.decision
+    _write_all(session, changes)
+    session.commit()
+    return _report(changes, acts_of)
+
+
+def acts_after(session: Session, last_id: int, pair_ids: Sequence[int]) -> list[VerdictRow]:
+    """The acts on these pairs that were given after the one with this id, in their order."""
+    query = select(*_COLUMNS).where(Verdict.id > last_id, Verdict.pair_id.in_(pair_ids))
+    return read_records(session, VerdictRow, query.order_by(Verdict.pair_id, Verdict.version))
+
+
+def acts_of_batch(session: Session, batch: str, pair_ids: Sequence[int]) -> list[VerdictRow]:
+    """The acts of a batch on these pairs, with their undos and redos, in their order."""
+    query = select(*_COLUMNS).where(Verdict.batch == batch, Verdict.pair_id.in_(pair_ids))
+    return read_records(session, VerdictRow, query.order_by(Verdict.pair_id, Verdict.version))
+
+
+def not_undone(acts: Sequence[VerdictRow]) -> list[VerdictRow]:
+    """Those of the acts on one pair, all in their order, that are neither undone nor undo one."""
+    act_of = {act.version: act for act in acts if act.undoes is None and act.redoes is None}
+    standing = dict(act_of)
+    for act in acts:
+        if act.undoes is not None:
+            standing.pop(act.undoes, None)
+        elif act.redoes in act_of:
+            standing[act.redoes] = act_of[act.redoes]
+    return [standing[version] for version in sorted(standing)]
+
+
 def _versions(
     session: Session, pair_ids: Sequence[int]
 ) -> dict[int, tuple[int, int, LabelRecords]]:
@@ -743,10 +807,27 @@ def undo_last(
     return _revert_batch(session, newest_first, author, rest_of, request_id)
 
 
+def undo_batch(
+    session: Session, dataset_id: int, batch: str, rest_of: VerdictRow | None = None
+) -> VerdictRow | None:
+    """Undo the acts of a batch that are in effect, whoever is their author. A batch with several
+    acts on a pair takes as many calls. Otherwise like `undo_last`."""
+    newest_first = (
+        select(*_COLUMNS, Pair.verdict_version.label("current_version"))
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(Verdict.batch == batch, *_is_standing(dataset_id))
+        .order_by(Verdict.id.desc())
+    )
+    return _revert_batch(session, newest_first, "", rest_of, None)
+
+
 def _is_in_effect(dataset_id: int, authors: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
     """An act of these authors is in effect, and no undo or redo."""
+    return (Verdict.author.in_(authors), *_is_standing(dataset_id))
+
+
+def _is_standing(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
     return (
-        Verdict.author.in_(authors),
         Verdict.undoes.is_(None),
         Verdict.redoes.is_(None),
         Verdict.version == Pair.standing_version,
