@@ -28,7 +28,8 @@ MODELS = {"torch", "transformers", "scipy", "sklearn", "xgboost", "faiss"}
 READERS = {
     "backend.jobs", "backend.jobs.correction_writers", "backend.jobs.errors_left",
     "backend.jobs.notices", "backend.jobs.reports", "backend.jobs.scoring",
-    "backend.jobs.scoring.dataset_constants", "backend.jobs.scoring.stored_rows",
+    "backend.jobs.scoring.dataset_constants", "backend.jobs.scoring.dataset_models",
+    "backend.jobs.scoring.stored_rows",
 }  # fmt: skip
 #: Runs the program once for each line of arguments and prints what it has imported, however it
 #: ends. The modules that all of them import are imported before they fork.
