@@ -311,6 +311,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         Deletion(3, text, text, 9, 8, 7, 6)
     ),
     "to_go.html": lambda text: render("to_go.html", verdicts=12, wrong=1),
+    "store.html": lambda text: render("store.html", kind="SQLite", place=text),
     "guidelines_intro.html": lambda text: render("guidelines_intro.html"),
     "guidelines_preview.html": lambda text: render(
         "guidelines_preview.html", text=text, example=text
