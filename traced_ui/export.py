@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
+from backend.jobs.export_dataset import LIKELY_WRONG
 from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, TwoStage
 from backend.jobs.two_stage_selection import CRITERIA
 from backend.operations.export import ExportOptions
@@ -40,6 +41,7 @@ class Fields(NamedTuple):
     pairs: Any
     review: Any
     filter: Any
+    wrong: Any
     use_threshold: Any
     threshold: Any
     by_claim: Any
@@ -81,6 +83,11 @@ def build(
                 [("as decided", "decided"), ("enriched where suggested, unchecked", "enriched")],
                 elem_id="export-captions",
             )  # fmt: skip
+            fields["wrong"] = field(
+                ExportChoice, "wrong", "Decided Wrong, without a correction",
+                [("kept, with a tag", "tag"), ("left out", "leave out")], elem_id="export-wrong",
+            )  # fmt: skip
+            fields |= _likely_wrong_fields()
             out = field(
                 ExportOptions, "out", "Output folder", elem_id="export-out",
                 placeholder=f"a new folder in {workspace.jobs.exports}",
@@ -138,17 +145,6 @@ def _more_fields() -> dict[str, Any]:
     fields["abstract"] = field(ExportChoice, "abstract", "Decided Vague")
     fields["unsure"] = field(ExportChoice, "unsure", "Decided Not sure")
     fields["wrong_claims"] = field(ExportChoice, "wrong_claims", "Claims decided wrong")
-    fields["use_threshold"] = gr.Checkbox(
-        False, label="Leave out undecided pairs that look wrong", elem_id="use-threshold"
-    )
-    fields["threshold"] = field(
-        ExportChoice, "drop_above", "… above this chance of error", value=0.9, elem_id="threshold",
-        visible=False,
-    )  # fmt: skip
-    fields["by_claim"] = gr.Checkbox(
-        False, label="… but of captions of several claims, only the claims above it",
-        elem_id="threshold-by-claim", visible=False,
-    )  # fmt: skip
     fields["unconfirmed"] = field(ExportChoice, "unconfirmed")
     fields["keep_pictures_together"] = field(
         ExportChoice, "keep_pictures_together", elem_id="export-together"
@@ -157,6 +153,24 @@ def _more_fields() -> dict[str, Any]:
         label="Only pairs of this filter", elem_id="export-queue",
         placeholder="split=train&p_error_to=0.5&review=all",
         info="As in the address of Review, after the ?. Without review=…: undecided pairs.",
+    )  # fmt: skip
+    return fields
+
+
+def _likely_wrong_fields() -> dict[str, Any]:
+    """The choice about pairs that nobody has reviewed and the model holds to be wrong."""
+    fields: dict[str, Any] = {}
+    fields["use_threshold"] = gr.Checkbox(
+        False, label="Leave out pairs that are probably wrong, not reviewed",
+        elem_id="use-threshold",
+    )  # fmt: skip
+    fields["threshold"] = field(
+        ExportChoice, "drop_above", "… above this chance of error", value=LIKELY_WRONG,
+        elem_id="threshold", visible=False,
+    )  # fmt: skip
+    fields["by_claim"] = gr.Checkbox(
+        False, label="… but of captions of several claims, only the claims above it",
+        elem_id="threshold-by-claim", visible=False,
     )  # fmt: skip
     return fields
 
@@ -209,7 +223,8 @@ class ExportPage:
             counts = visible_workspace.jobs.export_counts(dataset_id, choice)
         except Exception as error:
             return note(explain_on_page(error), "error"), ""
-        return render("export/total.html", counts=counts), counts_html(counts)
+        knows_pictures = not visible_workspace.review.is_unfamiliar(dataset_id)
+        return render("export/total.html", counts=counts), counts_html(counts, knows_pictures)
 
     def selection(self, dataset_id: int | None, request: gr.Request, *values: Any) -> str:
         """Links to the pairs that a selection keeps and to those it leaves out."""
@@ -290,6 +305,7 @@ class ExportPage:
                 "abstract": fields.abstract,
                 "dropped": fields.dropped,
                 "unsure": fields.unsure,
+                "wrong": fields.wrong,
                 "decided_only": fields.pairs == DECIDED,
                 "unconfirmed": fields.unconfirmed,
                 "keep_pictures_together": fields.keep_pictures_together,
@@ -340,9 +356,14 @@ def queue_in(address: str, dataset_id: int) -> str:
     return urlencode(START | fields)
 
 
-def counts_html(counts: ExportCounts) -> str:
-    """A preview of an export, as a table."""
-    rows = [["kept", str(counts.kept)]]
+def counts_html(counts: ExportCounts, knows_pictures: bool = True) -> str:
+    """A preview of an export, as a table. `knows_pictures`: the model does; chances of one that
+    does not are no figures."""
+    rows = [["kept", f"{counts.kept:,}"]]
+    rows.append(["… of them decided Wrong, without a correction", f"{counts.called_wrong:,}"])
+    if knows_pictures:
+        likely = "… of them probably wrong, not reviewed"
+        rows.append([likely, f"{counts.likely_wrong:,}"])
     rows.append(["… of them with a corrected caption", str(counts.corrected)])
     rows.append(["… of them edited in bulk", str(counts.edited)])
     if counts.shortened:
@@ -351,6 +372,12 @@ def counts_html(counts: ExportCounts) -> str:
         rows.append(["… of them with an enriched caption", str(counts.enriched)])
     if counts.tagged:
         rows.append(["… of them with a tag", str(counts.tagged)])
+    if set(counts.by_split) != {""}:
+        splits = sorted(counts.by_split.items())
+        rows += [
+            [f"… of them in {f'the split {name}' if name else 'no split'}", f"{n:,}"]
+            for name, n in splits
+        ]
     rows += [[f"left out, {why}", str(n)] for why, n in sorted(counts.left_out.items())]
     rows.append(["all", str(counts.total)])
     caveats = filter(None, (counts.level_note, counts.splits_in_words().strip()))

@@ -31,7 +31,8 @@ def test_the_number_of_pairs_is_said_before_anything_is_written(workspace: Works
     all_pairs = workspace.jobs.export_counts(1, choice).total
     entered = {
         **dict.fromkeys(Fields._fields), "abstract": choice.abstract, "dropped": choice.dropped,
-        "unsure": choice.unsure, "wrong_claims": choice.wrong_claims, "captions": choice.captions,
+        "unsure": choice.unsure, "wrong": choice.wrong,
+        "wrong_claims": choice.wrong_claims, "captions": choice.captions,
         "unconfirmed": False, "keep_pictures_together": False,
     }  # fmt: skip
 
