@@ -1,6 +1,7 @@
 """Export page: choose what to keep, see the counts, write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -10,7 +11,13 @@ from markupsafe import Markup
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
 from backend.jobs.export_dataset import LIKELY_WRONG
-from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, TwoStage
+from backend.jobs.reports import (
+    ExportChoice,
+    ExportCounts,
+    JobView,
+    SelectionReport,
+    TwoStage,
+)
 from backend.jobs.two_stage_selection import CRITERIA
 from backend.operations.export import ExportOptions
 from backend.review.queue_form import KEYS, START, as_query
@@ -62,7 +69,7 @@ class Fields(NamedTuple):
 
 def build(
     workspace: Workspace, dataset: PageDataset
-) -> tuple[Callable[..., tuple[str, str]], list[Any], list[Any]]:
+) -> tuple[Callable[..., tuple[str, ...]], list[Any], list[Any]]:
     """Build the page: what most exports need, how many pairs that is, and the button; the rest is
     folded beside it. Return what refreshes the counts: (function, inputs, outputs)."""
     fields: dict[str, Any] = {}
@@ -100,6 +107,7 @@ def build(
             timer = gr.Timer(0.7, active=False)
         with gr.Column(scale=1, min_width=340):
             counts = gr.HTML(elem_id="export-counts")
+            first_rows = gr.HTML(elem_id="export-first-rows")
             with gr.Accordion("More options", open=False, elem_id="export-more"):
                 overwrite = field(
                     ExportOptions, "overwrite",
@@ -109,10 +117,14 @@ def build(
             with gr.Accordion("Select for training, in two stages", open=False):
                 fields |= _stage_fields()
                 selection = gr.HTML(elem_id="stage-links")
+            earlier = gr.HTML(elem_id="export-earlier")
 
     page = ExportPage(workspace)
     choice = Fields(**fields)
-    changes, places = [component.change for component in choice], [total, counts]
+    changes, places = (
+        [component.change for component in choice],
+        [total, counts, first_rows, earlier],
+    )
     gr.on(changes, page.counts, [dataset, *choice], places, **QUIET)
     gr.on(changes, page.selection, [dataset, *choice], [selection], **QUIET)
     gr.on(
@@ -210,11 +222,13 @@ class ExportPage:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
-    def counts(self, dataset_id: int | None, request: gr.Request, *values: Any) -> tuple[str, str]:
-        """How many pairs an export would write, as a sentence, and what happens to all of them, as
-        a table."""
+    def counts(
+        self, dataset_id: int | None, request: gr.Request, *values: Any
+    ) -> tuple[str, str, str, str]:
+        """How many pairs an export would write, as a sentence; what happens to all of them, as a
+        table; the first that it would write; and earlier exports."""
         if dataset_id is None:
-            return "", ""
+            return "", "", "", ""
         try:
             fields = Fields(*values)
             visible_workspace = seen_by(self.workspace, request)
@@ -222,9 +236,15 @@ class ExportPage:
             choice = self._choice(dataset_id, fields).model_copy(update={"only": only})
             counts = visible_workspace.jobs.export_counts(dataset_id, choice)
         except Exception as error:
-            return note(explain_on_page(error), "error"), ""
+            return note(explain_on_page(error), "error"), "", "", ""
         knows_pictures = not visible_workspace.review.is_unfamiliar(dataset_id)
-        return render("export/total.html", counts=counts), counts_html(counts, knows_pictures)
+        rows = visible_workspace.jobs.export_preview(dataset_id, choice)
+        return (
+            render("export/total.html", counts=counts),
+            counts_html(counts, knows_pictures),
+            render("export/first_rows.html", rows=rows),
+            earlier_html(visible_workspace.jobs.exports_of(dataset_id)),
+        )
 
     def selection(self, dataset_id: int | None, request: gr.Request, *values: Any) -> str:
         """Links to the pairs that a selection keeps and to those it leaves out."""
@@ -313,6 +333,17 @@ class ExportPage:
                 "two_stage": two_stage,
             }
         )
+
+
+def earlier_html(jobs: Sequence[JobView]) -> Markup:
+    """The exports with their downloads."""
+    exports = [
+        (job, EXPORT_FORMATS[name].label if name in EXPORT_FORMATS else name,
+         Path(str(job.result["out"])).is_dir())
+        for job in jobs
+        for name in [str(job.result.get("format", ""))]
+    ]  # fmt: skip
+    return render("export/earlier.html", exports=exports)
 
 
 def selection_html(report: SelectionReport, dataset_id: int) -> Markup:

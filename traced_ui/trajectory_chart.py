@@ -129,7 +129,7 @@ def _round_values(low: float, high: float, count: int) -> NDArray[np.float64]:
         first = float(np.floor(low / by + 1e-6))  # 0.3 / 0.1 is below 3
         if (first + count - 1) * by >= high - 1e-6 * by:
             break
-    return (first + np.arange(count)) * by + 0.0
+    return first * by + by * np.arange(count, dtype=np.float64) + 0.0
 
 
 def _ticks(values: NDArray[np.float64]) -> list[Tick]:

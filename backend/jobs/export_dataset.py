@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -297,7 +297,7 @@ def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
 
 def remaining(
     store: Store, dataset_id: int, choice: ExportChoice
-) -> Iterator[tuple[PairRow, ExportDecision]]:
+) -> Generator[tuple[PairRow, ExportDecision]]:
     """The pairs that an export would write if it can read their pictures, in import order, with
     their captions."""
     for pair, outcome, _ in decided_pairs(store, dataset_id, choice):
@@ -624,8 +624,7 @@ class _Tally:
         self.likely_wrong += pair.judgement is None and (pair.p_error or 0.0) > LIKELY_WRONG
 
     def counts(self, splits: ExportSplits) -> ExportCounts:
-        counters = {name: dict(value) for name, value in vars(self).items() if name in _COUNTERS}
-        values = vars(self) | counters
+        values = vars(self) | {name: dict(vars(self)[name]) for name in _COUNTERS}
         return ExportCounts(
             total=self.kept + self.left_out.total(), shared_pictures=splits.shared,
             moved=splits.moved, **values,

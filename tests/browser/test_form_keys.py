@@ -84,10 +84,10 @@ def test_after_a_choice_the_keys_act_on_the_board(page: Page) -> None:
 def test_each_suggestion_that_helps_is_taken_by_one_key(page: Page, site: Site) -> None:
     with site.workspace() as workspace:
         pairs = workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=40).rows
-        offers = {row.pair_id: workspace.review.open_pair(row.pair_id) for row in pairs}
+        views = {row.pair_id: workspace.review.open_pair(row.pair_id) for row in pairs}
     pair = next(
         pair
-        for pair, view in offers.items()
+        for pair, view in views.items()
         if sum(each.is_offer for each in view.helpful_suggestions[:3]) >= 2
     )
     page.goto(f"{site.address}/?pair={pair}")

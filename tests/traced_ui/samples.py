@@ -19,7 +19,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_versions import KINDS, Difference, DiffReport, SnapshotReport
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.model_manager import ModelView
-from backend.jobs.reports import Deletion, ExportCounts, JobView
+from backend.jobs.reports import Deletion, ExportCounts, ExportDecision, JobView
 from backend.measures import Measure
 from backend.progress import Step
 from backend.review.queue_groups import Condition
@@ -421,6 +421,17 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "export/total.html": lambda text: render(
         "export/total.html", counts=ExportCounts(9, 7, 2, 0, {text: 2}, {})
+    ),
+    "export/first_rows.html": lambda text: render(
+        "export/first_rows.html",
+        rows=[(SimpleNamespace(id=1, split=text), ExportDecision(text, text, (text,)))],
+    ),
+    "export/earlier.html": lambda text: render(
+        "export/earlier.html",
+        exports=[
+            (replace(job(text), result={"out": text, "written": 3}), text, is_there)
+            for is_there in (True, False)
+        ],
     ),
     "export/selection.html": lambda text: render(
         "export/selection.html", queues=[(f"?text={text}", text)], lines=[text]

@@ -116,7 +116,8 @@ def test_an_export_is_downloaded_as_it_was_written(
 def test_a_downloaded_export_has_the_pictures_that_its_table_names(
     client: TestClient, workspace: Workspace, tmp_path: Path, format: str
 ) -> None:
-    job = workspace.jobs.start("export", 1, choice=ExportChoice(), out="", format=format)
+    job = workspace.jobs.start("export", 1, choice=ExportChoice(), out=str(tmp_path / "out"),
+                               format=format)  # fmt: skip
     wait_for_job(workspace, job)
     answer = client.get(f"/exports/{job}.zip")
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
