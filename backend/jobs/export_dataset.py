@@ -624,7 +624,8 @@ class _Tally:
         self.likely_wrong += pair.judgement is None and (pair.p_error or 0.0) > LIKELY_WRONG
 
     def counts(self, splits: ExportSplits) -> ExportCounts:
-        values = vars(self) | {name: dict(vars(self)[name]) for name in _COUNTERS}
+        values: dict[str, Any] = dict(vars(self))
+        values |= {name: dict(values[name]) for name in _COUNTERS}
         return ExportCounts(
             total=self.kept + self.left_out.total(), shared_pictures=splits.shared,
             moved=splits.moved, **values,
