@@ -148,3 +148,15 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
         expect(page.locator("[data-limits]")).to_be_hidden()
         page.keyboard.press("z")
         expect(page.locator("#traced-toast")).to_contain_text("Undone")
+
+
+def test_at_200_percent_the_picture_is_large_and_its_caption_beside_it(page: Page) -> None:
+    page.set_viewport_size({"width": SIZE[0] // 2, "height": SIZE[1] // 2})
+    picture = page.locator("#traced-stage .picture").bounding_box()
+    words = page.locator("#traced-stage .words").bounding_box()
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+    assert picture is not None
+    assert words is not None
+    assert picture["height"] >= 300
+    assert words["x"] >= picture["x"] + picture["width"]
+    assert words["y"] == pytest.approx(picture["y"], abs=2)
