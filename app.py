@@ -41,7 +41,6 @@ from backend.cli.output import (
     report_errors,
     results,
     show_any_text,
-    shown_database,
 )
 from backend.errors import EXIT_STATUSES, SettingsError
 from backend.operations.common_options import (
@@ -59,6 +58,7 @@ from backend.operations.common_options import (
 from backend.operations.registry import OPERATIONS
 from backend.options import CommandLine, Options, Setting
 from backend.settings import load_settings
+from backend.store import shown_database
 from backend.version import VERSION
 
 app = typer.Typer(
@@ -174,7 +174,7 @@ def serve(options: ServeOptions) -> None:
             "yet. Add one (python app.py curators add NAME), or use --host 127.0.0.1, or "
             "--no-login if anyone who can reach the port may give verdicts."
         )
-    console.print(f"Database:  {escape(shown_database(settings))}")
+    console.print(f"Database:  {escape(shown_database(settings.database_url))}")
     console.print(f"Caches:    {escape(str(settings.data_directory))}")
     console.print(f"Model:     {escape(workspace.settings.model)}")
     if login:

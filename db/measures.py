@@ -149,8 +149,8 @@ _OWN = (
     Measure(
         name="p_error", title="Chance of error", symbol="p", worst="high", low=0.0, high=1.0,
         line=0.5, operation="score", is_column=True, of_claims=True, order="most likely wrong",
-        explanation="How likely the caption is wrong, by an error finder that learns from planted "
-        "errors and from verdicts.",
+        explanation="The TRACED probability of error: how likely the caption is wrong, by a "
+        "classifier (the error finder) that learns from planted errors and from verdicts.",
     ),
     Measure(
         name="s_0", title="Match (s)", symbol="s", unit=OF_THE_MODEL, operation="score",
@@ -168,10 +168,10 @@ _OWN = (
         "caption gains little, a wrong one a lot.",
     ),
     Measure(
-        name="icc", title="Concrete–vague (ICC)", symbol="ICC", low=0.0, high=1.0,
+        name="icc", title="Concrete (ICC)", symbol="ICC", low=0.0, high=1.0,
         line=ABSTRACT_THRESHOLD, operation="score", is_column=True, of_claims=True,
         order="most vague", word="concrete", bar="Concrete",
-        explanation="How concrete the caption is: 1 says what can be seen, 0 is vague.",
+        explanation="How concrete the caption is: 1 says what can be seen, 0 is vague (abstract).",
     ),
     Measure(
         name="disagreement", title="Models disagree", worst="high", low=0.0, high=1.0,

@@ -165,8 +165,8 @@ def prefetch(page: OpenPage, have: dict[int, str], is_leaving: bool = False) -> 
         sample: set[int] = set()
         if state.is_mixed:
             before = None if state.pair in state.sampled else state.pair
-            on_screen = [pair for pair in (state.pair, state.place) if pair is not None]
-            rows, sample = page.review.mix_random(filter, rows, before, on_screen)
+            shown = {state.pair, state.place, *state.sampled}
+            rows, sample = page.review.mix_random(filter, rows, before, shown)
     if page.is_team:
         following_pairs = [row.pair_id for row in rows]
         held_pairs = page.workspace.accounts.hold_each(

@@ -7,6 +7,7 @@ import gradio as gr
 
 from backend.errors import SettingsError
 from backend.jobs.reports import Deletion
+from backend.store import shown_database
 from backend.workspace import Workspace
 from traced_ui.jobs import table
 from traced_ui.login import seen_by
@@ -19,6 +20,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page that lists all datasets, and renames, moves and deletes the chosen one; return
     what draws the list: (function, inputs, outputs)."""
     overview = gr.HTML(elem_id="datasets-overview")
+    gr.HTML(store_html(workspace), elem_id="settings-store")
     with gr.Row():
         with gr.Column(min_width=320):
             name = gr.Textbox(
@@ -136,6 +138,13 @@ def short_path(source: str) -> str:
     """
     path = PurePath(source)
     return f"…/{'/'.join(path.parts[-2:])}" if len(path.parts) > 3 else source
+
+
+def store_html(workspace: Workspace) -> str:
+    """Where verdicts are stored."""
+    url = shown_database(workspace.settings.database_url)
+    file = url.removeprefix("sqlite:///")
+    return render("store.html", kind="PostgreSQL" if file == url else "SQLite", place=file)
 
 
 def overview_html(workspace: Workspace) -> str:

@@ -1,6 +1,7 @@
 """Export page: choose what to keep, see the counts, write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -9,7 +10,14 @@ from markupsafe import Markup
 
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
-from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, TwoStage
+from backend.jobs.export_dataset import LIKELY_WRONG
+from backend.jobs.reports import (
+    ExportChoice,
+    ExportCounts,
+    JobView,
+    SelectionReport,
+    TwoStage,
+)
 from backend.jobs.two_stage_selection import CRITERIA
 from backend.operations.export import ExportOptions
 from backend.review.queue_form import KEYS, START, as_query
@@ -40,6 +48,7 @@ class Fields(NamedTuple):
     pairs: Any
     review: Any
     filter: Any
+    wrong: Any
     use_threshold: Any
     threshold: Any
     by_claim: Any
@@ -60,7 +69,7 @@ class Fields(NamedTuple):
 
 def build(
     workspace: Workspace, dataset: PageDataset
-) -> tuple[Callable[..., tuple[str, str]], list[Any], list[Any]]:
+) -> tuple[Callable[..., tuple[str, ...]], list[Any], list[Any]]:
     """Build the page: what most exports need, how many pairs that is, and the button; the rest is
     folded beside it. Return what refreshes the counts: (function, inputs, outputs)."""
     fields: dict[str, Any] = {}
@@ -81,6 +90,11 @@ def build(
                 [("as decided", "decided"), ("enriched where suggested, unchecked", "enriched")],
                 elem_id="export-captions",
             )  # fmt: skip
+            fields["wrong"] = field(
+                ExportChoice, "wrong", "Decided Wrong, without a correction",
+                [("kept, with a tag", "tag"), ("left out", "leave out")], elem_id="export-wrong",
+            )  # fmt: skip
+            fields |= _likely_wrong_fields()
             out = field(
                 ExportOptions, "out", "Output folder", elem_id="export-out",
                 placeholder=f"a new folder in {workspace.jobs.exports}",
@@ -93,6 +107,7 @@ def build(
             timer = gr.Timer(0.7, active=False)
         with gr.Column(scale=1, min_width=340):
             counts = gr.HTML(elem_id="export-counts")
+            first_rows = gr.HTML(elem_id="export-first-rows")
             with gr.Accordion("More options", open=False, elem_id="export-more"):
                 overwrite = field(
                     ExportOptions, "overwrite",
@@ -102,10 +117,14 @@ def build(
             with gr.Accordion("Select for training, in two stages", open=False):
                 fields |= _stage_fields()
                 selection = gr.HTML(elem_id="stage-links")
+            earlier = gr.HTML(elem_id="export-earlier")
 
     page = ExportPage(workspace)
     choice = Fields(**fields)
-    changes, places = [component.change for component in choice], [total, counts]
+    changes, places = (
+        [component.change for component in choice],
+        [total, counts, first_rows, earlier],
+    )
     gr.on(changes, page.counts, [dataset, *choice], places, **QUIET)
     gr.on(changes, page.selection, [dataset, *choice], [selection], **QUIET)
     gr.on(
@@ -138,17 +157,6 @@ def _more_fields() -> dict[str, Any]:
     fields["abstract"] = field(ExportChoice, "abstract", "Decided Vague")
     fields["unsure"] = field(ExportChoice, "unsure", "Decided Not sure")
     fields["wrong_claims"] = field(ExportChoice, "wrong_claims", "Claims decided wrong")
-    fields["use_threshold"] = gr.Checkbox(
-        False, label="Leave out undecided pairs that look wrong", elem_id="use-threshold"
-    )
-    fields["threshold"] = field(
-        ExportChoice, "drop_above", "… above this chance of error", value=0.9, elem_id="threshold",
-        visible=False,
-    )  # fmt: skip
-    fields["by_claim"] = gr.Checkbox(
-        False, label="… but of captions of several claims, only the claims above it",
-        elem_id="threshold-by-claim", visible=False,
-    )  # fmt: skip
     fields["unconfirmed"] = field(ExportChoice, "unconfirmed")
     fields["keep_pictures_together"] = field(
         ExportChoice, "keep_pictures_together", elem_id="export-together"
@@ -157,6 +165,24 @@ def _more_fields() -> dict[str, Any]:
         label="Only pairs of this filter", elem_id="export-queue",
         placeholder="split=train&p_error_to=0.5&review=all",
         info="As in the address of Review, after the ?. Without review=…: undecided pairs.",
+    )  # fmt: skip
+    return fields
+
+
+def _likely_wrong_fields() -> dict[str, Any]:
+    """The choice about pairs that nobody has reviewed and the model holds to be wrong."""
+    fields: dict[str, Any] = {}
+    fields["use_threshold"] = gr.Checkbox(
+        False, label="Leave out pairs that are probably wrong, not reviewed",
+        elem_id="use-threshold",
+    )  # fmt: skip
+    fields["threshold"] = field(
+        ExportChoice, "drop_above", "… above this chance of error", value=LIKELY_WRONG,
+        elem_id="threshold", visible=False,
+    )  # fmt: skip
+    fields["by_claim"] = gr.Checkbox(
+        False, label="… but of captions of several claims, only the claims above it",
+        elem_id="threshold-by-claim", visible=False,
     )  # fmt: skip
     return fields
 
@@ -196,11 +222,13 @@ class ExportPage:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
-    def counts(self, dataset_id: int | None, request: gr.Request, *values: Any) -> tuple[str, str]:
-        """How many pairs an export would write, as a sentence, and what happens to all of them, as
-        a table."""
+    def counts(
+        self, dataset_id: int | None, request: gr.Request, *values: Any
+    ) -> tuple[str, str, str, str]:
+        """How many pairs an export would write, as a sentence; what happens to all of them, as a
+        table; the first that it would write; and earlier exports."""
         if dataset_id is None:
-            return "", ""
+            return "", "", "", ""
         try:
             fields = Fields(*values)
             visible_workspace = seen_by(self.workspace, request)
@@ -208,8 +236,15 @@ class ExportPage:
             choice = self._choice(dataset_id, fields).model_copy(update={"only": only})
             counts = visible_workspace.jobs.export_counts(dataset_id, choice)
         except Exception as error:
-            return note(explain_on_page(error), "error"), ""
-        return render("export/total.html", counts=counts), counts_html(counts)
+            return note(explain_on_page(error), "error"), "", "", ""
+        knows_pictures = not visible_workspace.review.is_unfamiliar(dataset_id)
+        rows = visible_workspace.jobs.export_preview(dataset_id, choice)
+        return (
+            render("export/total.html", counts=counts),
+            counts_html(counts, knows_pictures),
+            render("export/first_rows.html", rows=rows),
+            earlier_html(visible_workspace.jobs.exports_of(dataset_id)),
+        )
 
     def selection(self, dataset_id: int | None, request: gr.Request, *values: Any) -> str:
         """Links to the pairs that a selection keeps and to those it leaves out."""
@@ -290,6 +325,7 @@ class ExportPage:
                 "abstract": fields.abstract,
                 "dropped": fields.dropped,
                 "unsure": fields.unsure,
+                "wrong": fields.wrong,
                 "decided_only": fields.pairs == DECIDED,
                 "unconfirmed": fields.unconfirmed,
                 "keep_pictures_together": fields.keep_pictures_together,
@@ -297,6 +333,17 @@ class ExportPage:
                 "two_stage": two_stage,
             }
         )
+
+
+def earlier_html(jobs: Sequence[JobView]) -> Markup:
+    """The exports with their downloads."""
+    exports = [
+        (job, EXPORT_FORMATS[name].label if name in EXPORT_FORMATS else name,
+         Path(str(job.result["out"])).is_dir())
+        for job in jobs
+        for name in [str(job.result.get("format", ""))]
+    ]  # fmt: skip
+    return render("export/earlier.html", exports=exports)
 
 
 def selection_html(report: SelectionReport, dataset_id: int) -> Markup:
@@ -340,9 +387,14 @@ def queue_in(address: str, dataset_id: int) -> str:
     return urlencode(START | fields)
 
 
-def counts_html(counts: ExportCounts) -> str:
-    """A preview of an export, as a table."""
-    rows = [["kept", str(counts.kept)]]
+def counts_html(counts: ExportCounts, knows_pictures: bool = True) -> str:
+    """A preview of an export, as a table. `knows_pictures`: the model does; chances of one that
+    does not are no figures."""
+    rows = [["kept", f"{counts.kept:,}"]]
+    rows.append(["… of them decided Wrong, without a correction", f"{counts.called_wrong:,}"])
+    if knows_pictures:
+        likely = "… of them probably wrong, not reviewed"
+        rows.append([likely, f"{counts.likely_wrong:,}"])
     rows.append(["… of them with a corrected caption", str(counts.corrected)])
     rows.append(["… of them edited in bulk", str(counts.edited)])
     if counts.shortened:
@@ -351,6 +403,12 @@ def counts_html(counts: ExportCounts) -> str:
         rows.append(["… of them with an enriched caption", str(counts.enriched)])
     if counts.tagged:
         rows.append(["… of them with a tag", str(counts.tagged)])
+    if set(counts.by_split) != {""}:
+        splits = sorted(counts.by_split.items())
+        rows += [
+            [f"… of them in {f'the split {name}' if name else 'no split'}", f"{n:,}"]
+            for name, n in splits
+        ]
     rows += [[f"left out, {why}", str(n)] for why, n in sorted(counts.left_out.items())]
     rows.append(["all", str(counts.total)])
     caveats = filter(None, (counts.level_note, counts.splits_in_words().strip()))

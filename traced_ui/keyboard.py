@@ -36,7 +36,7 @@ KEYS = (
     Key(("+", "="), "claim-right", "+", "this claim is right (again: take that back)"),
     Key(("-",), "claim-wrong", "-", "this claim is wrong (again: take that back)"),
     Key(("Delete", "Backspace"), "claim-remove", "Del", "take this claim out of the caption"),
-    _key("b", "abstract", "vague: describes nothing visible"),
+    _key("b", "abstract", "vague: abstract (low ICC), describes nothing visible"),
     _key("u", "unsure", "not sure"),
     _key("z", "undo", "undo the last verdict"),
     _key("y", "redo", "redo"),

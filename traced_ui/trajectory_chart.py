@@ -20,6 +20,8 @@ RISE = 0.05
 #: Size and plot area in SVG units; the page scales the chart to the column.
 WIDTH, HEIGHT = 400, 200
 LEFT, RIGHT, TOP, BOTTOM = 44, 360, 30, 162
+#: How many ticks both vertical axes may have.
+TICKS = range(4, 8)
 #: Maximum number of labels along the steps; more would overlap.
 _MOST_LABELS = 10
 _LONGEST_HINT = 300
@@ -42,14 +44,18 @@ class Dot(NamedTuple):
 
 
 def trajectory_chart(trajectory: Trajectory) -> Markup:
-    """s and the cosine similarities, each on its own scale. Clicking a point goes to its step,
-    hovering shows the caption there. The first step is current."""
+    """s and the cosine similarities, each on its own scale, whose ticks are at the same heights.
+    Clicking a point goes to its step, hovering shows the caption there. The first step is
+    current."""
     steps = list(range(trajectory.steps + 1))
     cosines = trajectory.similarities
     auxiliary = trajectory.auxiliary.scores if trajectory.auxiliary is not None else None
     curves = cosines if auxiliary is None else np.concatenate([cosines, auxiliary])
-    s_low, s_high = _pad(trajectory.scores)
-    c_low, c_high = min(0.0, float(curves.min())) - 0.05, max(1.05, float(curves.max()) + 0.05)
+    s_values, c_values = _aligned(
+        (float(trajectory.scores.min()), float(trajectory.scores.max())),
+        (min(0.0, float(curves.min())), max(1.0, float(curves.max()))),
+    )
+    (s_low, s_high), (c_low, c_high) = (values[[0, -1]].tolist() for values in (s_values, c_values))
     across = [_scale(t, -0.4, trajectory.steps + 0.4, LEFT, RIGHT) for t in steps]
 
     def path(values: NDArray[np.float32], low: float, high: float) -> str:
@@ -73,8 +79,8 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
         dots=dots,
         current=dots[0],
         x_ticks=[Tick(across[t], str(t)) for t in steps[::every]],
-        s_ticks=_ticks(s_low, s_high),
-        c_ticks=_ticks(c_low, c_high),
+        s_ticks=_ticks(s_values),
+        c_ticks=_ticks(c_values),
         x_title="words removed" if trajectory.captions is None else "steps",
     )
 
@@ -94,21 +100,43 @@ def _scale(value: float, low: float, high: float, start: float, end: float) -> f
     return start + (value - low) / (high - low) * (end - start)
 
 
-def _pad(values: NDArray[np.float32]) -> tuple[float, float]:
-    """The range of the values with a margin, which is not empty even for constant values."""
-    low, high = float(values.min()), float(values.max())
-    room = (high - low) * 0.08 or 0.05
-    return low - room, high + room
+def _aligned(*ranges: tuple[float, float]) -> list[NDArray[np.float64]]:
+    """Round values at equal distances that enclose each range, of one number for all, with as
+    little room beyond the ranges as can be.
+
+    >>> _aligned((0.0, 0.92), (-0.07, 1.0))[1]
+    array([-0.25,  0.  ,  0.25,  0.5 ,  0.75,  1.  ])
+    """
+    choices = [[_round_values(*each, count) for each in ranges] for count in TICKS]
+
+    def room(axes: list[NDArray[np.float64]]) -> float:
+        spans = zip(axes, ranges, strict=True)
+        return sum(float(axis[-1] - axis[0]) / (high - low or 1.0) for axis, (low, high) in spans)
+
+    return min(choices, key=room)
 
 
-def _ticks(low: float, high: float) -> list[Tick]:
-    """Ticks at round numbers along a vertical axis, at most six."""
-    span = high - low
-    unit = 10.0 ** np.floor(np.log10(span / 5))
-    by = next(unit * factor for factor in (1, 2, 5, 10) if span / (unit * factor) <= 6)
-    digits = max(0, int(-np.floor(np.log10(by))))
-    numbers = np.arange(np.ceil(low / by), np.floor(high / by) + 1) * by
-    return [Tick(_scale(n, low, high, BOTTOM, TOP), f"{n + 0.0:.{digits}f}") for n in numbers]
+def _round_values(low: float, high: float, count: int) -> NDArray[np.float64]:
+    """`count` round values at equal distances that enclose a range, which may be empty.
+
+    >>> _round_values(0.0, 0.92, 6)
+    array([0. , 0.2, 0.4, 0.6, 0.8, 1. ])
+    """
+    unit = 10.0 ** np.floor(np.log10((high - low or 0.1) / (count - 1)))
+    by = first = 0.0
+    for factor in (1, 2, 2.5, 5, 10, 20):
+        by = float(unit * factor)
+        first = float(np.floor(low / by + 1e-6))  # 0.3 / 0.1 is below 3
+        if (first + count - 1) * by >= high - 1e-6 * by:
+            break
+    return first * by + by * np.arange(count, dtype=np.float64) + 0.0
+
+
+def _ticks(values: NDArray[np.float64]) -> list[Tick]:
+    """Ticks along a vertical axis from the first to the last value."""
+    low, high, by = values[0], values[-1], values[1] - values[0]
+    digits = next(n for n in range(9) if np.isclose(round(by, n), by, rtol=1e-4) or n == 8)
+    return [Tick(_scale(n, low, high, BOTTOM, TOP), f"{n:.{digits}f}") for n in values]
 
 
 def _hint(trajectory: Trajectory, t: int) -> str:
@@ -123,13 +151,14 @@ MOST = 60
 
 
 def steps_list(trajectory: Trajectory) -> Markup:
-    """An ordered list; each item is clickable and shows its s and gain. The first is current."""
+    """An ordered list; each item is clickable and shows its s, gain and c. The first is current."""
     scores, highest = trajectory.scores, highest_step(trajectory)
     steps = [
         {
             "number": t,
             "text": _text(trajectory, t),
             "score": float(scores[t]),
+            "similarity": float(trajectory.similarities[t]),
             "gain": float(scores[t] - scores[t - 1]) if t else 0.0,
             "is_current": t == 0,
             "is_peak": t == highest and t > 0,

@@ -158,13 +158,6 @@ def open_dataset(name: str, **options: Any) -> "tuple[Workspace, int]":
     return workspace, workspace.find(name)
 
 
-def shown_database(settings: Settings) -> str:
-    """The database's URL without its password."""
-    from sqlalchemy.engine import make_url
-
-    return make_url(settings.database_url).render_as_string(hide_password=True)
-
-
 def emit(report: Any, as_json: bool, summary: str) -> None:
     """The command's result, a record or a mapping: one JSON object, or a sentence for people."""
     if as_json:

@@ -146,6 +146,8 @@ class ImageCopies:
         if key not in self._names:
             parts, data = self._parts(image)
             head, last = parts[:-1], parts[-1]
+            if head[:1] == [PurePosixPath(folder).name]:  # no `images/images/`
+                head = head[1:]
             if may_say_split != "path":
                 head = [_neutral(part) for part in head]
                 last = _neutral(last) if may_say_split == "nothing" else _IS_HIDDEN.sub("~", last)

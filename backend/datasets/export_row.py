@@ -194,7 +194,7 @@ def _text(text: str) -> str:
 @dataclass
 class Target:
     """`part`: the temporary folder that is written; `out`: its final path; `root`: the folder of
-    the source's images.
+    the source's images; `copy_images`: of a table, into the export.
 
     A writer fills in `files` (a split and the patterns of its files, for loaders that read the
     card) and `loader` (what else the card tells them, such as `features`), and adds to `changes`.
@@ -204,6 +204,7 @@ class Target:
     part: Path
     out: Path
     root: Path
+    copy_images: bool = False
     files: dict[str, str | list[str]] = field(default_factory=dict)
     loader: dict[str, Any] = field(default_factory=dict)
     features: list[dict[str, Any]] = field(default_factory=list)

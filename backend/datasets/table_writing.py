@@ -152,7 +152,7 @@ class ImagePaths:
         self._written = self._left = False
 
     def of(self, image: ImageFile) -> str:
-        if isinstance(image, Member):
+        if self._target.copy_images or isinstance(image, Member):
             self._written = True
             return self._copies.once(image, "images", "path")
         self._left = True
@@ -169,4 +169,5 @@ class ImagePaths:
                 "source, which were not copied: do not move either."
             )
         if self._written:
-            remarks.append("Images that came from archives or tables are written to `images/`.")
+            which = "Images" if self._target.copy_images else "Images from archives or tables"
+            remarks.append(f"{which} are copied to `images/`.")

@@ -39,12 +39,14 @@ def write_dataset(
     source_root: Path,
     files: Mapping[str, str] | None = None,
     about: Callable[[], Mapping[str, Any]] = dict,
+    copy_images: bool = False,
 ) -> int:
     """Write `rows` and the card into the folder `out`; return the number of rows.
 
     `format`: one of EXPORT_FORMATS. `card`: its text, or what returns it once all rows are written.
     `files`: additional text files to write, by name. `about`: returns what else is known of the
-    dataset once all rows are written, for `croissant.json`.
+    dataset once all rows are written, for `croissant.json`. `copy_images`: also those whose paths
+    a table could name where they are.
 
     Raises ExportError, leaving nothing behind, if the target exists (and is not an export to
     overwrite) or an image is missing; ImageError if one is not as it was imported. So does an
@@ -69,7 +71,7 @@ def write_dataset(
         export_folder.mark(part)
         for name, text in (files or {}).items():
             (part / name).write_text(text, encoding="utf-8")
-        target = Target(part, out, root)
+        target = Target(part, out, root, copy_images)
         reserved_names = RESERVED | EXPORT_FORMATS[format].reserved
         clean = (exportable(row, target.changes, reserved_names) for row in rows)
         number = EXPORT_FORMATS[format].write(clean, target)

@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -148,6 +148,8 @@ def decide_export(
             return ExportDecision(caption, tags=("wrong",))
         return ExportDecision(caption, left_out_because=_left_out("drop"))
     if decision == "wrong":
+        if choice.wrong == "leave out":
+            return ExportDecision(caption, left_out_because=_left_out("wrong"))
         return ExportDecision(caption, tags=("wrong",))
     if decision == "abstract":
         if choice.abstract == "leave out":
@@ -289,9 +291,9 @@ def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     tally = _Tally()
     with export_splits(store, dataset_id, choice.keep_pictures_together) as splits:
         for pair, outcome, _ in decided_pairs(store, dataset_id, choice):
-            tally.add(pair.judgement, outcome)
+            tally.add(pair, outcome)
             if not outcome.left_out_because:
-                splits.add(pair.image_path, pair.split)
+                tally.by_split[splits.add(pair.image_path, pair.split) or ""] += 1
         counts = tally.counts(splits)
     if choice.drop_above is None and choice.drop_claims_above is None:
         return counts
@@ -301,7 +303,7 @@ def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
 
 def remaining(
     store: Store, dataset_id: int, choice: ExportChoice
-) -> Iterator[tuple[PairRow, ExportDecision]]:
+) -> Generator[tuple[PairRow, ExportDecision]]:
     """The pairs that an export would write if it can read their pictures, in import order, with
     their captions."""
     for pair, outcome, _ in decided_pairs(store, dataset_id, choice):
@@ -377,7 +379,7 @@ def export(
             for pair, outcome, claims in batch:
                 origins.count_pair(pair)
                 if comparisons is not None and pair.id not in comparisons:
-                    tally.add(pair.judgement, outcome)
+                    tally.add(pair, outcome)
                     continue
                 image = images.get(pair.image_path, "")
                 if not outcome.left_out_because and isinstance(image, str):
@@ -388,7 +390,7 @@ def export(
                         first.append(
                             ProblemRow(name, None, "unreadable image", image, pair.external_id)
                         )
-                tally.add(pair.judgement, outcome)
+                tally.add(pair, outcome)
                 if not outcome.left_out_because and not isinstance(image, str):
                     about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
                     lists = {}
@@ -398,10 +400,11 @@ def export(
                         lists[REGIONS] = region_cells(regions.get(pair.id, ()))
                     proposal = (outcome.proposer, outcome.caption) if outcome.proposer else None
                     writer = origins.writer(pair, outcome, proposal or proposals.get(pair.id))
+                    split = splits.add(pair.image_path, pair.split)
+                    tally.by_split[split or ""] += 1
                     row = replace(
-                        _row(pair, outcome, image, *about, lists),
-                        writer=writer, split=splits.add(pair.image_path, pair.split),
-                    )  # fmt: skip
+                        _row(pair, outcome, image, *about, lists), writer=writer, split=split
+                    )
                     if comparisons is not None:
                         row = replace(row, pairs=_name_people(comparisons[pair.id], origins.people))
                     yield row
@@ -470,7 +473,7 @@ def export(
     with stack:
         pairs_written = write_dataset(
             rows(), out, format=format, card=card, overwrite=overwrite, source_root=root,
-            about=about,
+            about=about, copy_images=choice.copy_images,
         )  # fmt: skip
         counts = tally.counts(splits)
     progress(pairs_written, plan.kept, "Written")
@@ -590,6 +593,9 @@ def _row(
     )
 
 
+_COUNTERS = ("left_out", "by_decision", "by_split")
+#: A chance of error above this: more likely wrong than right.
+LIKELY_WRONG = 0.5
 #: Kinds of captions that are no enrichment.
 _NOT_ENRICHED = ("human", "corrected", "edited", "shortened", "new")
 
@@ -605,25 +611,28 @@ class _Tally:
     enriched: int = 0
     shortened: int = 0
     called_wrong: int = 0
+    likely_wrong: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     by_decision: Counter[str] = field(default_factory=Counter)
+    by_split: Counter[str] = field(default_factory=Counter)
 
-    def add(self, judgement: str | None, outcome: ExportDecision) -> None:
+    def add(self, pair: PairRow, outcome: ExportDecision) -> None:
         if outcome.left_out_because:
             self.left_out[outcome.left_out_because] += 1
             return
         self.kept += 1
-        self.by_decision[judgement or UNDECIDED] += 1
+        self.by_decision[pair.judgement or UNDECIDED] += 1
         self.corrected += outcome.kind == "corrected"
         self.edited += outcome.kind == "edited"
         self.shortened += outcome.kind == "shortened"
         self.enriched += outcome.kind not in _NOT_ENRICHED
         self.tagged += bool(outcome.tags)
         self.called_wrong += "wrong" in outcome.tags
+        self.likely_wrong += pair.judgement is None and (pair.p_error or 0.0) > LIKELY_WRONG
 
     def counts(self, splits: ExportSplits) -> ExportCounts:
-        left_out, by_decision = dict(self.left_out), dict(self.by_decision)
-        values = vars(self) | {"left_out": left_out, "by_decision": by_decision}
+        values: dict[str, Any] = dict(vars(self))
+        values |= {name: dict(values[name]) for name in _COUNTERS}
         return ExportCounts(
             total=self.kept + self.left_out.total(), shared_pictures=splits.shared,
             moved=splits.moved, **values,
@@ -750,6 +759,7 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
         "Undecided pairs left out above a chance of error of": threshold,
         f"Pairs decided {word_of('abstract')}": choice.abstract,
         f"Pairs decided {word_of('drop')}": choice.dropped,
+        f"Pairs decided {word_of('wrong')}": choice.wrong,
         f"Pairs decided {word_of('unsure')}": choice.unsure,
         **(
             {f"Generic captions (specificity below {choice.specificity_below:g})": choice.generic}

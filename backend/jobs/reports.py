@@ -484,6 +484,8 @@ class ExportChoice(Options):
     """Vague pairs: 'leave out', 'tag' or 'keep'."""
     dropped: Literal["leave out", "tag"] = "leave out"
     """Removed pairs: 'leave out' or 'tag'."""
+    wrong: Literal["tag", "leave out"] = "tag"
+    """Pairs called wrong, without a correction: 'tag' or 'leave out'."""
     unsure: Literal["keep", "leave out"] = "keep"
     """Pairs that somebody is not sure of: 'keep' or 'leave out'."""
     specificity_below: float | None = Field(None, le=0)
@@ -512,6 +514,9 @@ class ExportChoice(Options):
     keep_pictures_together: Annotated[bool, switch("keep-pictures-together")] = False
     """Move all pairs of a picture to one split, where it is in several: test, else validation, else
     another, so that no model is tested on a picture that it has seen."""
+    copy_images: Annotated[bool, switch("copy-images")] = False
+    """In formats with image paths: copy the images too, so that the folder can be moved. Exports
+    that are jobs (page, API) always do."""
     unconfirmed: Annotated[bool, switch("unconfirmed")] = False
     """In formats that compare captions (preference, hard-negatives): also corrections that no
     person has confirmed, suggested or accepted by a rule."""
@@ -549,6 +554,10 @@ class ExportCounts:
     #: Kept without claims that are wrong, or look so.
     shortened: int = 0
     called_wrong: int = 0
+    #: Kept though more likely wrong than right, and not reviewed.
+    likely_wrong: int = 0
+    #: Kept, by split; "" for those without one.
+    by_split: dict[str, int] = field(default_factory=dict)
     #: Why the threshold of the choice cannot be trusted; "" if it can, or if there is none.
     level_note: str = ""
     #: Pictures that are written in several splits.

@@ -1,6 +1,8 @@
 """What operations work with, and those that other programs call directly: `workspace.jobs`."""
 
+from contextlib import closing
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from backend.accounts.team_accounts import Team
@@ -15,7 +17,13 @@ from backend.jobs import (
     retrain,
 )
 from backend.jobs.model_manager import Models
-from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ImportReport
+from backend.jobs.reports import (
+    ExportChoice,
+    ExportCounts,
+    ExportDecision,
+    ExportReport,
+    ImportReport,
+)
 from backend.jobs.scoring import known_pictures
 from backend.jobs.scoring.dataset_models import DatasetEngines, model_name
 from backend.progress import Progress, no_progress
@@ -24,6 +32,7 @@ from backend.settings import Settings
 from backend.store import Store
 from db.queries import classifier_queries
 from db.queries.classifier_queries import ClassifierRow
+from db.queries.pair_queries import PairRow
 
 
 class Context:
@@ -123,6 +132,13 @@ class Context:
     def export_counts(self, dataset_id: int, choice: ExportChoice) -> ExportCounts:
         """See `backend.jobs.export_dataset.count`."""
         return export_dataset.count(self.store, dataset_id, choice)
+
+    def export_preview(
+        self, dataset_id: int, choice: ExportChoice, limit: int = 3
+    ) -> list[tuple[PairRow, ExportDecision]]:
+        """The first pairs that an export would write, in import order, with what it writes."""
+        with closing(export_dataset.remaining(self.store, dataset_id, choice)) as pairs:
+            return list(islice(pairs, limit))
 
     def export(
         self,

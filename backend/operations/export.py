@@ -55,10 +55,13 @@ class ExportOptions(Options):
 
 def prepare(context: "Context", dataset_id: int, options: ExportOptions) -> ExportOptions:
     """Refuses a queue or a view that does not exist, and others' exports; an export without a
-    folder gets a new one."""
+    folder gets a new one, and all have their pictures."""
     fields = context.review.queue_fields(dataset_id, options.queue, options.view)
     if fields is not None:
         context.review.filter_of(dataset_id, fields)
+    # A browser downloads the export, and has nothing else.
+    choice = options.choice.model_copy(update={"copy_images": True})
+    options = options.model_copy(update={"choice": choice})
     if not options.out:
         return options.model_copy(update={"out": str(new_folder(context, dataset_id))})
     check_own(context, options.out)

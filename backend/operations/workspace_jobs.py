@@ -111,6 +111,12 @@ class Jobs(Context):
         """The newest background job that scores the dataset, whatever its status."""
         return self.last("score", dataset_id)
 
+    def exports_of(self, dataset_id: int, limit: int = 10) -> list[JobView]:
+        """The newest exports of the dataset that are done and the reader may see, newest first."""
+        with self.store.reading() as session:
+            views = self._views(job_queries.exports_of(session, dataset_id, limit), session)
+        return [view for view in views if view.result.get("out")]
+
     def running(self) -> list[JobView]:
         """Background jobs queued or running, of all servers on this database, oldest first."""
         with self.store.reading() as session:

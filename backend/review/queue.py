@@ -205,11 +205,11 @@ class Queue:
         filter: QueueFilter,
         rows: Sequence[QueueRow],
         before: int | None = None,
-        on_screen: Collection[int] = (),
+        shown: Collection[int] = (),
     ) -> tuple[tuple[QueueRow, ...], set[int]]:
         """The rows, which follow each other in the queue, with the next pairs of the random order
         mixed in, and the ids of these. `before`: the pair of the queue that precedes the rows;
-        `on_screen`: pairs that are on the screen already.
+        `shown`: pairs that are on the screen, or were drawn before and passed by.
 
         The random order is the same every time and independent of everything else: whoever decides
         its pairs without a gap has decided a random sample, which tells how many errors remain
@@ -220,7 +220,7 @@ class Queue:
         count = sum(pair % MIXED_EVERY == 0 for pair in every)
         if not count or not self.is_mixable(filter):
             return tuple(rows), set()
-        listed_pairs = {*on_screen, *every}
+        listed_pairs = {*shown, *every}
         sample = self.drawn_at_random(filter, count + len(listed_pairs))
         fresh = [row for row in sample if row.pair_id not in listed_pairs][:count]
         waiting = iter(fresh)

@@ -119,6 +119,14 @@ def latest_job(session: Session, kind: str, dataset_id: int) -> JobRow | None:
     return find_record(session, JobRow, query.order_by(Job.id.desc()).limit(1))
 
 
+def exports_of(session: Session, dataset_id: int, limit: int) -> list[JobRow]:
+    """The newest exports of the dataset that are done, newest first."""
+    query = select(*_COLUMNS).where(
+        Job.kind == "export", Job.status == "done", Job.dataset_id == dataset_id
+    )
+    return read_records(session, JobRow, query.order_by(Job.id.desc()).limit(limit))
+
+
 def last_export(session: Session, out: str) -> JobRow | None:
     """The newest export that was written to the folder `out`; its result has the folder."""
     place = cast(Job.result["out"].as_string(), String)

@@ -248,7 +248,7 @@ def test_a_redraw_keeps_a_selection_in_the_grid(page: Page) -> None:
     assert cards(":has(:checked)") == still
 
 
-def test_zooming_into_a_picture_also_applies_to_the_next(page: Page) -> None:
+def test_a_picture_is_zoomed_until_the_next_pair_which_opens_whole(page: Page) -> None:
     picture = page.locator("#traced-stage .picture")
     image = picture.locator("img")
 
@@ -265,9 +265,8 @@ def test_zooming_into_a_picture_also_applies_to_the_next(page: Page) -> None:
     page.evaluate(REDRAW)
     assert width() == pytest.approx(2.5 * whole)
     press(page, "j")
-    expect(picture).to_have_class(re.compile("large"))
+    expect(picture).not_to_have_class(re.compile("large"))
     press(page, "k")
-    page.keyboard.press("x")
     expect(picture).not_to_have_class(re.compile("large"))
 
     # By mouse: the wheel zooms at the pointer, a drag pans, and a double click resets.

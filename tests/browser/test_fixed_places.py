@@ -112,22 +112,21 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
         page.reload()
         hints, session = page.locator(".first-hints [data-hint=keys]"), page.locator(".session")
         tint, match = page.locator("[data-hint=tint]"), page.locator("[data-hint=match]")
-        expect(tint).to_be_visible()
-        assert page.evaluate(OVERLAPS, ["[data-hint=match]", "#traced-chart", ".words"]) == []
-        assert (
-            page.evaluate(
-                OVERLAPS, ["[data-hint=keys]", ".decide", "#traced-right", "#traced-queue"]
-            )
-            == []
-        )
-        tint.locator("button").click()
-        expect(tint).to_be_hidden()
+        # One at a time, over nothing; that the match rises is said only where it does.
+        rises = page.locator(".stage[data-rises]").count() > 0
+        for tip, is_true in ((hints, True), (tint, True), (match, rises)):
+            expect(tip).to_be_visible(visible=is_true)
+            expect(page.locator("[data-hint]:visible")).to_have_count(int(is_true))
+            places = ["[data-hint]:not([hidden])", ".picture", ".words", ".decide",
+                      "#traced-right", "#traced-queue"]  # fmt: skip
+            assert page.evaluate(OVERLAPS, places) == []
+            if is_true and tip != hints:
+                tip.locator("button").click()
+                expect(tip).to_be_hidden()
+            elif is_true:
+                page.evaluate("document.querySelector('[data-hint=keys]').hidden = true")
         page.reload()
         expect(hints).to_be_visible()
-        # That the match rises is said only where it does.
-        rises = page.locator(".stage[data-rises]").count() > 0
-        expect(match).to_be_visible(visible=rises)
-        expect(tint).to_be_hidden()
         # What describes something absent is not shown: nothing, and words without scores.
         page.locator("#traced-queue [data-filter=text]").fill("zzzz")
         page.keyboard.press("Enter")
@@ -135,8 +134,6 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
         expect(hints).to_be_hidden()
         page.get_by_role("button", name="Clear the filters").click()
         expect(hints).to_be_visible()
-        page.locator("#traced-chart svg").evaluate("chart => chart.remove()")
-        expect(match).to_be_hidden()
         expect(session).to_be_empty()
         wait_until_ready(page)
         press(page, "u")
@@ -151,3 +148,15 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
         expect(page.locator("[data-limits]")).to_be_hidden()
         page.keyboard.press("z")
         expect(page.locator("#traced-toast")).to_contain_text("Undone")
+
+
+def test_at_200_percent_the_picture_is_large_and_its_caption_beside_it(page: Page) -> None:
+    page.set_viewport_size({"width": SIZE[0] // 2, "height": SIZE[1] // 2})
+    picture = page.locator("#traced-stage .picture").bounding_box()
+    words = page.locator("#traced-stage .words").bounding_box()
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+    assert picture is not None
+    assert words is not None
+    assert picture["height"] >= 300
+    assert words["x"] >= picture["x"] + picture["width"]
+    assert words["y"] == pytest.approx(picture["y"], abs=2)

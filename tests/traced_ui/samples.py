@@ -19,7 +19,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_versions import KINDS, Difference, DiffReport, SnapshotReport
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.model_manager import ModelView
-from backend.jobs.reports import Deletion, ExportCounts, JobView
+from backend.jobs.reports import Deletion, ExportCounts, ExportDecision, JobView
 from backend.measures import Measure
 from backend.progress import Step
 from backend.review.queue_groups import Condition
@@ -311,6 +311,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         Deletion(3, text, text, 9, 8, 7, 6)
     ),
     "to_go.html": lambda text: render("to_go.html", verdicts=12, wrong=1),
+    "store.html": lambda text: render("store.html", kind="SQLite", place=text),
     "guidelines_intro.html": lambda text: render("guidelines_intro.html"),
     "guidelines_preview.html": lambda text: render(
         "guidelines_preview.html", text=text, example=text
@@ -420,6 +421,17 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "export/total.html": lambda text: render(
         "export/total.html", counts=ExportCounts(9, 7, 2, 0, {text: 2}, {})
+    ),
+    "export/first_rows.html": lambda text: render(
+        "export/first_rows.html",
+        rows=[(SimpleNamespace(id=1, split=text), ExportDecision(text, text, (text,)))],
+    ),
+    "export/earlier.html": lambda text: render(
+        "export/earlier.html",
+        exports=[
+            (replace(job(text), result={"out": text, "written": 3}), text, is_there)
+            for is_there in (True, False)
+        ],
     ),
     "export/selection.html": lambda text: render(
         "export/selection.html", queues=[(f"?text={text}", text)], lines=[text]

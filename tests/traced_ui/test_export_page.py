@@ -1,11 +1,16 @@
 """The export page says what it will write, and follows its job to the end, whatever its outcome."""
 
+import html
+import re
+import shutil
+from pathlib import Path
+
 import gradio as gr
 import pytest
 
 from backend.workspace import ExportChoice, Workspace
 from db.queries import job_queries
-from traced_ui.export import FILTER, ExportPage, Fields
+from traced_ui.export import FILTER, ExportPage, Fields, earlier_html
 from traced_ui.templates import count_of
 
 
@@ -31,20 +36,41 @@ def test_the_number_of_pairs_is_said_before_anything_is_written(workspace: Works
     all_pairs = workspace.jobs.export_counts(1, choice).total
     entered = {
         **dict.fromkeys(Fields._fields), "abstract": choice.abstract, "dropped": choice.dropped,
-        "unsure": choice.unsure, "wrong_claims": choice.wrong_claims, "captions": choice.captions,
+        "unsure": choice.unsure, "wrong": choice.wrong,
+        "wrong_claims": choice.wrong_claims, "captions": choice.captions,
         "unconfirmed": False, "keep_pictures_together": False,
     }  # fmt: skip
 
-    def counts(**changes: str) -> tuple[str, str]:
+    def counts(**changes: str) -> tuple[str, ...]:
         fields = {**entered, **changes}
         return page.counts(1, gr.Request(username=None), *fields.values())
 
     assert f"<b>{count_of(all_pairs)}</b>" in counts(pairs="all")[0]
     assert f"<b>{count_of(0)}</b>" in counts(pairs="decided")[0]
     assert f"<b>{count_of(0)}</b>" in counts(pairs="queue", review="?dataset=1&review=decided")[0]
-    problem, table = counts(filter="reviews=all")
+    problem, *others = counts(filter="reviews=all")
     assert 'role="alert"' in problem
-    assert table == ""
+    assert others == [""] * 3
+    rows = workspace.jobs.export_preview(1, choice)
+    assert [row.id for row, _ in rows] == [1, 2, 3]
+    for row, _ in rows:
+        assert row.caption in html.unescape(counts(pairs="all")[2])
+
+
+def test_earlier_exports_are_listed_with_their_downloads(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    page, request = ExportPage(workspace), gr.Request(username=None)
+    jobs = [workspace.jobs.start("export", 1, choice=ExportChoice(), out=str(tmp_path / name),
+                                 format="csv")
+            for name in ("first", "second")]  # fmt: skip
+    assert workspace.jobs.background.wait(200)
+    gone = workspace.jobs.job(jobs[0]).result["out"]
+    shutil.rmtree(gone)
+    listed = earlier_html(workspace.jobs.exports_of(1))
+    assert listed.count("<tr>") == 3
+    assert re.findall(r"exports/(\d+)\.zip", listed) == [str(jobs[1])]
+    assert page.counts(None, request) == ("", "", "", "")
 
 
 def test_a_filter_that_is_typed_is_the_choice_of_pairs_until_it_is_removed(

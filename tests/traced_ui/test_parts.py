@@ -175,6 +175,38 @@ def test_the_highest_match_is_called_so_and_only_if_every_step_is_known() -> Non
     assert highest_step(replace(whole, whole=False)) == 0
 
 
+@pytest.mark.parametrize("scores", [[0.0, 0.92, 0.5], [-4.2, 11.0, 3.0], [0.3, 0.3, 0.3]])
+@pytest.mark.parametrize("lowest", [0.3, -0.07])
+def test_both_axes_have_their_ticks_at_the_same_heights_around_all_values(
+    scores: list[float], lowest: float
+) -> None:
+    sample = pair("A dog at the lake").trajectory
+    assert sample is not None
+    trajectory = replace(
+        sample, caption=Caption.parse("A dog at the lake"), removed=(1, 4),
+        scores=np.array(scores, np.float32),
+        similarities=np.array([1.0, 0.6, lowest], np.float32), auxiliary=None,
+    )  # fmt: skip
+    chart = trajectory_chart(trajectory)
+    ticks = {
+        name: [(float(y), float(text)) for y, text in re.findall(
+            rf'<text class="{name}"[^>]* y="([\d.]+)"[^>]*>([-\d.]+)<', chart)]
+        for name in "sc"
+    }  # fmt: skip
+    assert [y for y, _ in ticks["s"]] == [y for y, _ in ticks["c"]]
+    for name, values in (("s", scores), ("c", [1.0, lowest])):
+        (bottom, low), (top, high) = ticks[name][0], ticks[name][-1]
+        assert low - 1e-6 <= min(values) <= max(values) <= high + 1e-6
+        (points,) = re.findall(rf'<polyline class="{name}"[^>]* points="([^"]+)"', chart)
+        curve = scores if name == "s" else [1, 0.6, lowest]
+        for point, value in zip(points.split(), curve, strict=True):
+            height = float(point.split(",")[1]) + 4  # a label stands below its line
+            share = (value - low) / (high - low)
+            assert height == pytest.approx(bottom + share * (top - bottom), abs=0.2)
+    rows = re.findall(r'<span class="c"[^>]*>([-\d.]+)<', steps_list(trajectory))
+    assert rows == ["1.00", "0.60", f"{lowest:.2f}"]
+
+
 def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> None:
     assert "likely wrong" in review_page.stage(pair("A dog"))
     shown = review_page.stage(replace(pair("A dog"), is_unfamiliar=True))
@@ -208,11 +240,10 @@ def test_what_does_not_help_is_not_offered() -> None:
     second = replace(strong, id=2, p_after=0.3, doubts=("brown",))
     little = replace(strong, id=3, is_offer=False)
     shown = review_page.stage(pair("A red dog.", suggestions=(little, strong, second)))
-    visible, folded = shown.split('<details class="weak">')
-    markup = visible + folded
-    shown_places = re.findall(r'data-action="(suggestion-\d)" data-suggestion="(\d)"', markup)
+    assert '<details class="weak">' not in shown, "each is taken by one key"
+    shown_places = re.findall(r'data-action="(suggestion-\d)" data-suggestion="(\d)"', shown)
     assert shown_places == [("suggestion-1", str(strong.id)), ("suggestion-2", "2")]
-    assert "brown" in folded.partition('class="doubts"')[2]
+    assert "brown" in shown.partition('class="doubts"')[2]
     nothing = review_page.stage(pair("A red dog.", suggestions=(little,)))
     assert "data-suggestion" not in nothing
 

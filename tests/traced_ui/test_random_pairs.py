@@ -84,6 +84,18 @@ def test_one_pair_in_ten_is_the_next_of_the_random_order(workspace: Workspace) -
     assert "random check" in page.shown["stage"]
 
 
+def test_a_random_check_that_was_passed_by_does_not_come_again(workspace: Workspace) -> None:
+    page = Page(workspace)
+    prefetched: dict[str, Any] = {}
+    while not page.state.sampled:
+        go_on(page, prefetched)
+    (passed,) = page.state.sampled
+    page.press("next")  # without a verdict
+    for _ in range(2 * MIXED_EVERY):
+        assert go_on(page, prefetched) != passed
+    assert len(page.state.sampled) > 1
+
+
 @pytest.mark.parametrize(
     ("queue", "way"),
     [

@@ -2,10 +2,11 @@
 
 import csv
 import io
+import json
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import fastapi
@@ -109,6 +110,28 @@ def test_an_export_is_downloaded_as_it_was_written(
         if path.is_file():
             path.unlink()
     assert client.get(f"/exports/{job}.zip").status_code == 400
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "conversations", "messages", "imagefolder"])
+def test_a_downloaded_export_has_the_pictures_that_its_table_names(
+    client: TestClient, workspace: Workspace, tmp_path: Path, format: str
+) -> None:
+    job = workspace.jobs.start("export", 1, choice=ExportChoice(), out=str(tmp_path / "out"),
+                               format=format)  # fmt: skip
+    wait_for_job(workspace, job)
+    answer = client.get(f"/exports/{job}.zip")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        names = archive.namelist()
+        (table, *_) = (name for name in names if name.endswith(("data.jsonl", ".csv", "a.jsonl")))
+        text = archive.read(table).decode("utf-8-sig")
+    lines = text.splitlines()
+    rows = csv.DictReader(lines) if table.endswith(".csv") else map(json.loads, lines)
+    fields = ("image_path", "image", "file_name")
+    named = [next((row[key] for key in fields if key in row), None) or row["images"][0]
+             for row in rows]  # fmt: skip
+    assert named
+    assert {str(PurePosixPath(table).parent / name) for name in named} <= set(names)
+    assert not [name for name in names if "images/images/" in name]
 
 
 def test_rows_left_out_can_be_downloaded_as_a_table(

@@ -16,8 +16,8 @@ from backend.engine.correction.suggestion_chance import ALIKE
 from backend.engine.statistics.stopping import ENOUGH
 from backend.jobs import scored_demo
 from backend.jobs.errors_left import ErrorsLeft
-from backend.jobs.export_dataset import ERRORS_LEFT
-from backend.jobs.reports import ExportChoice, TwoStage
+from backend.jobs.export_dataset import ERRORS_LEFT, LIKELY_WRONG
+from backend.jobs.reports import ExportChoice, ExportCounts, TwoStage
 from backend.review.views import PairView
 from backend.settings import load_settings
 from backend.verdict_texts import UNDECIDED
@@ -111,6 +111,30 @@ def test_the_step_called_highest_is_the_highest(demo_views: list[PairView]) -> N
             assert float(trajectory.scores[step]) == highest
         else:
             assert called == []
+
+
+def test_what_is_wrong_or_probably_wrong_is_counted_and_can_be_left_out(
+    fresh_demo: Workspace, tmp_path: Path
+) -> None:
+    filter = QueueFilter(1, "unreviewed", order="p_error", descending=True)
+    rows = fresh_demo.review.queue_page(filter, limit=1000).rows
+    wrong, *undecided = rows
+    likely = sum((row.p_error or 0) > LIKELY_WRONG for row in undecided)
+    assert 0 < likely < len(undecided)
+    fresh_demo.review.decide_many([(wrong.pair_id, wrong.verdict_version)], "wrong")
+
+    def counts(**choice: Any) -> ExportCounts:
+        return fresh_demo.jobs.export_counts(1, ExportChoice(**choice))
+
+    every, cleaned = counts(), counts(wrong="leave out", drop_above=LIKELY_WRONG)
+    assert (every.called_wrong, every.likely_wrong) == (1, likely)
+    assert (cleaned.called_wrong, cleaned.likely_wrong) == (0, 0)
+    assert every.kept - cleaned.kept == 1 + likely
+    for each in (every, cleaned):
+        assert sum(each.by_split.values()) == each.kept
+    report = fresh_demo.jobs.export(1, ExportChoice(wrong="leave out"), tmp_path / "out", "csv")
+    assert report.counts.left_out == counts(wrong="leave out").left_out
+    assert report.counts.by_split == counts(wrong="leave out").by_split
 
 
 def test_one_estimate_in_all_places(fresh_demo: Workspace, tmp_path: Path) -> None:

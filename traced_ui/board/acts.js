@@ -254,7 +254,7 @@ export function soon(run) { if (outbox.isBusy) waiting.push({ run, pair: state.p
 function advance() {
   board().dataset.ready = ahead.ready;
   if (!isAdvancing) return;
-  const next = ahead.behind === state.pair ? ahead.shift() : null;
+  const next = ahead.behind === state.pair ? ahead.shift({ isDecided: true }) : null;
   if (next) { show(next); outbox.want(); walk(); }
   else if (ahead.behind === state.pair && !ahead.entries.length && !ahead.hasMore) { isAdvancing = false; send("end"); }
   else stage()?.classList.add("leaving");

@@ -22,10 +22,12 @@ export class Ahead {
   /** Keep what is drawn, but no longer as what follows. */
   unlink() { this.behind = null; }
 
-  /** The next entry, if it is ready. */
-  shift() {
-    if (!this.entries[0]?.isReady) return null;
-    const next = this.entries.shift();
+  /** The next entry, if it is ready. Pairs drawn at random come after a verdict alone: whoever walks
+   * along the queue would meet the same ones again and again. */
+  shift({ isDecided = false } = {}) {
+    const place = isDecided ? 0 : this.entries.findIndex((entry) => !entry.sampled);
+    if (!this.entries[place]?.isReady) return null;
+    const [next] = this.entries.splice(0, place + 1).slice(-1);
     this.behind = next.pair;
     return next;
   }

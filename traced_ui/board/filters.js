@@ -3,6 +3,7 @@ import { mix, redraw, send } from "./acts.js";
 import { all, board, listen, one, onPaint } from "./page.js";
 
 const FIELD = "#traced-queue [data-filter]";
+const MEANING = "#traced-queue .search input[type=checkbox]";
 let byPointer = false;
 listen("pointerdown", () => { byPointer = true; }, true);
 listen("keydown", () => { byPointer = false; }, true);
@@ -13,9 +14,17 @@ listen("change", ({ target }) => {
   if (target.matches("#traced-queue [data-mixed]")) mix(target.checked);
   if (target.matches(FIELD)) {
     send("filter", { filter: Object.fromEntries(all(FIELD).map((field) => [field.dataset.filter, field.value])) });
-    // The next key acts on the page.
-    if (target.options && byPointer) target.blur();
   }
+  if (target.matches(MEANING)) all("#traced-queue .search [data-filter]").find((field) => field.checkVisibility())?.focus();
+  // The next key acts on the page. Boxes that the keyboard reached are left by it.
+  else if (target.matches("#traced-queue select") || (byPointer && target.matches("#traced-queue :is([type=checkbox], [type=radio]), [data-card-size]"))) target.blur();
+});
+
+// An arrow would choose at once, and leave the list.
+listen("keydown", (event) => {
+  if (!event.target.matches?.("#traced-queue select") || !["ArrowDown", "ArrowUp"].includes(event.key) || event.altKey) return;
+  event.preventDefault();
+  event.target.showPicker();
 });
 
 listen("keydown", (event) => {

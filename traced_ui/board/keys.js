@@ -15,7 +15,10 @@ const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "ste
 const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
 const OPEN = "#traced-queue .more[open], #traced-stage :is(.weak, .columns, li > details)[open]";  // over the pair
-const FIELD = "input:not([type=checkbox]), textarea, select, [contenteditable=true]";
+const FIELD = "input:not([type=checkbox], [type=radio], [type=range]), textarea, [contenteditable=true]";
+const CONTROL = "input, select", CARDS = "#traced-stage .picks";  // other parts of a form; the boxes of cards are the board's own
+const OF_FORMS = ["search", "help"];  // what letters still do while one of them has the focus
+const SEARCH = "#traced-queue .search [data-filter]";
 const COVERS = `:modal, #traced-numbers:popover-open, ${HELP}:not([hidden])`;  // lie over the page
 const GUIDELINES = "#traced-steps [data-guidelines]", PHRASES = "#traced-steps [data-phrases]";
 /** @type {Record<string, string>} action by key */
@@ -41,7 +44,7 @@ const LOCAL = {
     const suspicion = (word) => Number(word.style.getPropertyValue("--suspicion"));
     all(WORD).reduce((most, word) => (most && suspicion(most) >= suspicion(word) ? most : word), null)?.focus();
   },
-  search: () => { const field = one("#traced-queue [data-filter=text]"); field?.focus(); field?.select(); },
+  search: () => { const field = all(SEARCH).find((each) => each.checkVisibility()); field?.focus(); field?.select(); },
   "claim-next": () => moveClaim(1),
   "claim-previous": () => moveClaim(-1),
   "claim-right": () => labelClaim("right"),
@@ -100,6 +103,7 @@ listen("keydown", (event) => {
   const withControl = !isAltGraph && (event.ctrlKey || event.metaKey);
   if (key === "Escape") { wasTyping = false; escape(isWriting); return; }
   if (isWriting) {
+    if (keys[key] === "search" && target.matches(SEARCH) && !target.value) event.preventDefault();  // one is there already
     if (key !== "Enter") return;
     if (target.closest("[data-bulk-edit]")) bulk(one("[data-bulk]", target.form).dataset.bulk);
     else if (withControl && target.closest(".editor")) save();
@@ -117,6 +121,12 @@ listen("keydown", (event) => {
   if (word && onWord(word, event)) return;
   if (openBox()) { typeInto(openBox(), event); return; }
   const action = keys[key];
+  if (!OF_FORMS.includes(action) && target.closest?.(CONTROL) && !target.closest(CARDS)) {
+    if (key.length > 1 || key === " ") return;
+    event.preventDefault();  // a letter would choose in a list
+    say("in-a-form");
+    return;
+  }
   if (isVerdict(action) && one("#traced-queue .more[open]")) { say("covered"); return; }
   // A held key must not decide several unseen pairs.
   if (!action || (event.repeat && !REPEATED.includes(action))) return;

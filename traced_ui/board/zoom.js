@@ -1,6 +1,5 @@
 // Zooming into a picture: the wheel zooms at the mouse, dragging moves, a double click (or X) toggles
-// between whole and close. The next pair keeps the view, so that the same corner can be compared in
-// many pictures.
+// between whole and close. Each pair opens whole.
 import { all, listen, one, onPaint } from "./page.js";
 
 const CLOSE = 2.5, MOST = 12, SHARP = 1.4;  // from SHARP on, a larger version of the picture is loaded
@@ -101,6 +100,6 @@ listen("keydown", (event) => {
   apply();
 }, true);
 onPaint("stage", (isSame) => {
-  if (!isSame && before) [[scale, x, y], before] = [before, null];
+  if (!isSame) [scale, x, y, before] = [1, 0.5, 0.5, null];
   apply();
 });

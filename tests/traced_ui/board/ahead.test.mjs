@@ -39,3 +39,13 @@ test("an answer that does not fit is not used", () => {
   assert.deepEqual([ahead.behind, pairs(ahead)], [null, []]);
   assert.equal(ahead.take({ order: [2], drawn: {}, more: true }, 1, 1), false, "one is missing");
 });
+
+test("a random check comes after a verdict alone", () => {
+  const entries = () => { const all = drawn(7, 2, 3, 8, 4); all[7].sampled = all[8].sampled = true; return all; };
+  const ahead = ready();
+  ahead.take({ order: [7, 2, 3, 8, 4], drawn: entries(), more: true }, 1, 1);
+  assert.deepEqual([ahead.shift().pair, ahead.shift().pair, ahead.shift().pair], [2, 3, 4]);
+  ahead.take({ order: [7, 2, 3, 8, 4], drawn: entries(), more: true }, 1, 1);
+  assert.equal(ahead.shift({ isDecided: true }).pair, 7);
+  assert.equal(ahead.shift().pair, 2);
+});

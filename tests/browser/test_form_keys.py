@@ -1,0 +1,95 @@
+"""Keys while a form control has the focus, and after a choice in one."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from db.queries.queue_queries import QueueFilter
+from tests.browser.conftest import Site
+from tests.browser.test_main_job import pair_of, press
+from tests.browser.test_verdicts import decisions, wait_until_ready
+
+pytestmark = pytest.mark.browser
+
+CONTROLS = (
+    "#traced-queue .search input[type=checkbox]",
+    "#traced-queue [data-filter=order]",
+    "#traced-queue .drawer [data-how][value=any]",
+    "#traced-queue .drawer [data-mixed]",
+)
+
+
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
+def test_a_search_by_meaning_is_typed_behind_a_slash(page: Page, site: Site) -> None:
+    before, pair = decisions(site), pair_of(page)
+    meaning = page.locator("#traced-queue [data-filter=meaning]")
+    for ways in (("click",), ("click", "blur"), ("focus", "space")):
+        page.reload()
+        wait_until_ready(page)
+        box = page.get_by_role("checkbox", name="meaning")
+        for way in ways:
+            if way == "space":
+                page.keyboard.press("Space")
+            else:
+                getattr(box, way)()
+        page.keyboard.type("/banana")
+        expect(meaning).to_be_focused()
+        expect(meaning).to_have_value("banana")
+        page.keyboard.press("Escape")
+    assert (decisions(site), pair_of(page)) == (before, pair)
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_no_letter_is_a_verdict_while_a_form_control_has_the_focus(
+    page: Page, site: Site, control: str
+) -> None:
+    wait_until_ready(page)
+    before, pair, address = decisions(site), pair_of(page), page.url
+    if ".drawer" in control:
+        page.locator("#traced-queue details.more summary").click()
+    page.locator(control).focus()
+    page.keyboard.type("adbu123n")
+    page.wait_for_timeout(300)
+    expect(page.locator(control)).to_be_focused()
+    assert (decisions(site), pair_of(page), page.url) == (before, pair, address)
+    assert page.locator("#traced-steps details.note[open]").count() == 0
+
+
+def test_after_a_choice_the_keys_act_on_the_board(page: Page) -> None:
+    wait_until_ready(page)
+    for name, value in (("order", "s_0"), ("review", "all")):
+        field = page.locator(f"#traced-queue [data-filter={name}]")
+        field.focus()
+        with page.expect_response("**/review/acts"):
+            field.select_option(value)
+        expect(field).not_to_be_focused()
+        wait_until_ready(page)
+        pair = pair_of(page)
+        press(page, "j")
+        assert pair_of(page) != pair
+        expect(field).to_have_value(value)
+    # By keyboard: an arrow opens the list, and Enter chooses.
+    field = page.locator("#traced-queue [data-filter=review]")
+    field.focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    with page.expect_response("**/review/acts"):
+        page.keyboard.press("Enter")
+    expect(field).not_to_be_focused()
+
+
+def test_each_suggestion_that_helps_is_taken_by_one_key(page: Page, site: Site) -> None:
+    with site.workspace() as workspace:
+        pairs = workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=40).rows
+        views = {row.pair_id: workspace.review.open_pair(row.pair_id) for row in pairs}
+    pair = next(
+        pair
+        for pair, view in views.items()
+        if sum(each.is_offer for each in view.helpful_suggestions[:3]) >= 2
+    )
+    page.goto(f"{site.address}/?pair={pair}")
+    second = page.locator("#traced-stage [data-action=suggestion-2]")
+    expect(second).to_be_visible()
