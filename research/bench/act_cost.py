@@ -37,8 +37,8 @@ class ActCost:
         text = f"{self.verdicts} verdicts: {self.seconds * 1e3:.1f} ms of the processor each"
         if self.seconds_there is None:
             return text
-        there = f"{self.seconds_there * 1e3:.1f} ms in {self.against}"
-        return f"{text}; {there}, ratio {self.ratio:.2f}"
+        comparison = f"{self.seconds_there * 1e3:.1f} ms in {self.against}"
+        return f"{text}; {comparison}, ratio {self.ratio:.2f}"
 
 
 def bench_acts(
@@ -53,10 +53,8 @@ def bench_acts(
         for number, checkout in enumerate(checkouts):
             progress(turn * len(checkouts) + number, _TURNS * len(checkouts), "")
             times[checkout].append(_median_time(checkout, verdicts))
-    here, *there = (median(times[checkout]) for checkout in checkouts)
-    return ActCost(
-        verdicts, here, None if against is None else str(against), there[0] if there else None
-    )
+    seconds, *seconds_there = (median(times[checkout]) for checkout in checkouts)
+    return ActCost(verdicts, seconds, None if against is None else str(against), *seconds_there)
 
 
 def _median_time(checkout: Path, verdicts: int) -> float:

@@ -1,5 +1,5 @@
-"""Verdicts on a review page without a browser, as `research.bench.act_cost` runs it in each checkout: prints the
-processor time of each in seconds, as JSON. `python act_driver.py PAIRS VERDICTS`"""
+"""Verdicts on a review page without a browser, run by `research.bench.act_cost` in each checkout:
+prints the processor time of each in seconds, as JSON. `python act_driver.py PAIRS VERDICTS`"""
 
 import json
 import sys
@@ -29,7 +29,7 @@ def main(pairs: int, verdicts: int) -> None:
 
 def _times(workspace: Workspace, verdicts: int) -> list[float]:
     state, marks, times = PageState(), dict[int, str](), list[float]()
-    sampled: set[int] = set()
+    sample_ids: set[int] = set()
 
     def post(**body: Any) -> Any:
         nonlocal state
@@ -38,7 +38,7 @@ def _times(workspace: Workspace, verdicts: int) -> list[float]:
         state = PageState.model_validate(result["state"])
         for pair, drawn in ((result["ahead"] or {}).get("drawn") or {}).items():
             marks[int(pair)] = drawn["mark"]
-            sampled.update([int(pair)] if drawn["sampled"] else [])
+            sample_ids.update([int(pair)] if drawn["sampled"] else [])
         return result
 
     post(acts=[{"action": "visit", "dataset": 1, "address": {}}])
@@ -50,7 +50,7 @@ def _times(workspace: Workspace, verdicts: int) -> list[float]:
             "fingerprint": view.fingerprint, "name": view.external_id, "action": "correct",
         }  # fmt: skip
         state.show(order[0])  # as the browser does at once
-        state.sampled += [order[0]] if order[0] in sampled else []
+        state.sampled += [order[0]] if order[0] in sample_ids else []
         start = time.process_time()
         result = post(verdicts=[verdict], have={pair: marks[pair] for pair in order})
         times.append(time.process_time() - start)
