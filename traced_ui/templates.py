@@ -16,7 +16,7 @@ from backend.templating import template_environment
 
 FOLDER = Path(__file__).with_name("templates")
 #: Gradio's HTML component has its own template language, which would evaluate `${…}` and `{{…}}`.
-_FOR_GRADIO = str.maketrans({"$": "&#36;", "{": "&#123;", "}": "&#125;"})
+_FOR_GRADIO = {"$": "&#36;", "{": "&#123;", "}": "&#125;"}
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -81,7 +81,9 @@ def render(name: str, /, **values: Any) -> Markup:
 
 def for_gradio(html: str) -> Markup:
     """Escape HTML so that Gradio's component does not evaluate it as a template. Idempotent."""
-    return Markup(html.translate(_FOR_GRADIO))
+    for sign, escape in _FOR_GRADIO.items():  # ten times as fast as `str.translate`
+        html = html.replace(sign, escape)
+    return Markup(html)
 
 
 def part(name: str, /, *values: Any) -> Markup:

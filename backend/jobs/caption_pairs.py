@@ -11,7 +11,7 @@ from backend.engine.english.word_kinds import WORD_KINDS, kind_of
 from backend.engine.languages.identification import language_in
 from backend.jobs.reports import ExportDecision
 from backend.jobs.scoring.stored_claims import KnownClaim
-from backend.jobs.scoring.stored_rows import in_order, is_offer
+from backend.jobs.scoring.stored_rows import in_order
 from backend.store import Store
 from db.authors import is_rule
 from db.decisions import is_wrong
@@ -139,6 +139,6 @@ def _suggested_pairs(
         for pair_id, suggestions in waiting.items():
             pair = open_pairs[pair_id]
             best = next(iter(in_order(pair.caption, suggestions)), None)
-            if best is not None and is_offer(pair.caption, best):
-                pairs[pair_id] = _pair(best.caption, pair, "suggested")
+            if best is not None and best.worth.is_offer:
+                pairs[pair_id] = _pair(best.row.caption, pair, "suggested")
     return pairs

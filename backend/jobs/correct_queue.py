@@ -42,7 +42,7 @@ from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.image_batches import open_picture
 from backend.jobs.scoring.stored_rows import (
     Part,
-    chance_left,
+    RankedSuggestion,
     exploring_of,
     in_order,
     scored_pairs,
@@ -90,14 +90,10 @@ class Rule:
     def author(self) -> str:
         return f"{RULE}p <= {self.p:g} and gain >= {self.gain:g}"
 
-    def accepts(self, caption: str, suggestion: suggestion_queries.SuggestionRow) -> bool:
-        """Whether the correction of this caption may be taken without a person."""
-        chance = chance_left(caption, suggestion)
-        return (
-            chance is not None
-            and chance <= self.p
-            and suggestion.s_after - suggestion.s_before >= self.gain
-        )
+    def accepts(self, suggestion: RankedSuggestion) -> bool:
+        """Whether the correction may be taken without a person."""
+        row, (chance, _) = suggestion
+        return chance is not None and chance <= self.p and row.s_after - row.s_before >= self.gain
 
 
 def correct(
@@ -394,7 +390,7 @@ def _accept(store: Store, row: QueueRow, run: RunRow, rule: Rule) -> int:
     """1 if the best suggestion satisfies the rule and the pair is still undecided."""
     suggestions = store.read(suggestion_queries.list_suggestions, row.pair_id, run.id)
     ordered = in_order(row.caption, suggestions)
-    best = next((each for each in ordered if rule.accepts(row.caption, each)), None)
+    best = next((each.row for each in ordered if rule.accepts(each)), None)
     if best is None or best.caption == row.caption:
         return 0
     try:

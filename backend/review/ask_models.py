@@ -14,7 +14,7 @@ from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, is_
 from backend.engine.concreteness.scoring import Contribution
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
-from backend.engine.correction.suggestion_chance import chance_of_error, is_worth_an_offer
+from backend.engine.correction.suggestion_chance import worth_of
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import SuspectWord
@@ -242,13 +242,11 @@ def _helpful_suggestions(
         after = claim.answer(caption, suggestion.caption)
         if after is None:
             continue
-        chance = None
-        if suggestion.p_after is not None:
-            chance = chance_of_error(
-                suggestion.proposer, suggestion.p_after, Caption.parse(before), after
-            )
-        rise = suggestion.s_after - suggestion.s_before
-        if is_worth_an_offer(before, after, rise, suggestion.p_before, chance):
+        chance, is_offer = worth_of(
+            suggestion.proposer, before, after, suggestion.s_after - suggestion.s_before,
+            suggestion.p_before, suggestion.p_after,
+        )  # fmt: skip
+        if is_offer:
             text = claim.replaced_in(caption, after)
             helpful.append((replace(suggestion, caption=text), chance))
     helpful.sort(key=lambda offer: offer[1] or 0.0)

@@ -260,4 +260,6 @@ class Review(Queue, Verdicts, NearDuplicates):
             rows = suggestion_queries.list_suggestions(
                 session, pair_id, run.id if run else None, kind=kind
             )
-        return in_order(pair.caption, rows) if kind == "correction" else rows
+        if kind != "correction":
+            return rows
+        return [each.row for each in in_order(pair.caption, rows)]

@@ -23,11 +23,9 @@ from backend.jobs.correction_writers import new_writer
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.dataset_models import reading_note
 from backend.jobs.scoring.stored_rows import (
-    chance_left,
     claim_replaced,
     doubts_of,
     in_order,
-    is_offer,
     to_claim,
     to_scored_caption,
     to_suspects,
@@ -192,12 +190,12 @@ def view_of(
                 pair.caption,
                 row,
                 row.id,
-                chance_left(pair.caption, row),
+                worth.chance,
                 row.provenance,
-                is_offer(pair.caption, row),
+                worth.is_offer,
                 doubts_of(row),
             )
-            for row in in_order(pair.caption, corrections)
+            for row, worth in in_order(pair.caption, corrections)
         ),
         basis=basis_of(pair.p_error, classifier),
         scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",

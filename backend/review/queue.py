@@ -236,8 +236,12 @@ class Queue:
     def is_mixable(self, filter: QueueFilter) -> bool:
         """Whether pairs drawn at random are mixed into the queue: it has all undecided pairs, in
         another order, and there are enough of them."""
-        is_large = self.counts(filter.dataset_id).total >= LEAST_MIXED
-        return is_large and filter.order != "random" and is_plain(filter)
+        if filter.order == "random" or not is_plain(filter):
+            return False
+        counted_at, total = self._caches.totals.get(filter.dataset_id, (0.0, 0))
+        if time.monotonic() - counted_at > TOTALS_HOLD:
+            total = self.counts(filter.dataset_id).total
+        return total >= LEAST_MIXED
 
     def drawn_at_random(self, filter: QueueFilter, limit: int = 1) -> tuple[QueueRow, ...]:
         """The first pairs of the queue in the random order."""

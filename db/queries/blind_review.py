@@ -7,9 +7,10 @@ from `verdict_seen`. The reader belongs to the session; without one (the command
 nothing is hidden.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -31,14 +32,21 @@ from db.decisions import DUPLICATE_DROPPED, ENRICHED, NEW_CAPTION
 from db.measures import MEASURES
 from db.models import Dataset, Opinion, Pair
 from db.queries.number_columns import number_column
-from db.queries.statements import chunks
+from db.queries.statements import chunks, run
 
 #: A reader who has judged nothing: sees only what everybody may.
 NOBODY = ""
 #: The columns of a verdict.
 VERDICT = ("decision", "corrected_caption", "decided_by", "decided_at", "enriches", "note")
 _AT_ONCE = 1000
+#: Statements that are kept of one function: a queue may be filtered in any way.
+_MOST_BUILT = 200
 _READER, _OVERLAPS = "reader", "overlaps"
+_OVERLAPPING = select(Dataset.id, Dataset.overlap_share, Dataset.overlap_people).where(
+    Dataset.overlap_share > 0
+)
+#: What a function that `built_once` decorates returns.
+Built = TypeVar("Built")
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,29 @@ def pair_columns(
 
     each = (name for field in fields for name in (MEASURES if field == "numbers" else (field,)))
     return tuple(column(name) for name in each)
+
+
+def built_once(
+    build: Callable[..., Built],
+) -> Callable[..., Built]:
+    """For a function of a session, a dataset (None: any) and further hashable values that builds
+    statements: while the reader sees everything, they depend on the further values alone, on the
+    measures that there are and on the kind of database, and are built once. The dataset is a
+    `bindparam` in them."""
+    statements: dict[Hashable, Built] = {}
+
+    @wraps(build)
+    def built(session: Session, dataset_id: int | None, *values: Hashable) -> Built:
+        if _verdicts_hidden(session, dataset_id) is not None:
+            return build(session, dataset_id, *values)
+        key = (values, tuple(MEASURES), session.get_bind().dialect.name)
+        if key not in statements:
+            if len(statements) >= _MOST_BUILT:
+                statements.clear()
+            statements[key] = build(session, dataset_id, *values)
+        return statements[key]
+
+    return built
 
 
 def sees_all(session: Session, dataset_id: int) -> bool:
@@ -171,9 +202,7 @@ def shared_pairs(session: Session, dataset_id: int) -> set[int]:
 def _overlaps(session: Session) -> list[tuple[int, float, int]]:
     """(dataset, share, people) of the datasets with an overlap, queried once per session."""
     if _OVERLAPS not in session.info:
-        query = select(Dataset.id, Dataset.overlap_share, Dataset.overlap_people)
-        rows = session.execute(query.where(Dataset.overlap_share > 0)).tuples()
-        session.info[_OVERLAPS] = list(rows)
+        session.info[_OVERLAPS] = list(run(session, _OVERLAPPING).tuples())
     return session.info[_OVERLAPS]
 
 

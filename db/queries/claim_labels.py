@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from db.models import Claim, Pair
 from db.queries.blind_review import hidden_pairs, may_know, reader_of
-from db.queries.statements import chunks, in_dataset
+from db.queries.statements import any_of, chunks, in_dataset, run
 
 _AT_ONCE = 1000
 
@@ -54,6 +54,11 @@ def without_wrong(records: LabelRecords) -> LabelRecords:
     return to_store([label for label in labels_in(records) if label.is_right])
 
 
+_LABELS = select(Pair.id, Pair.caption, Pair.claim_labels).where(
+    Pair.id.in_(any_of("pair_ids")), Pair.claim_labels.is_not(None)
+)
+
+
 def labels_of(session: Session, pair_ids: Sequence[int]) -> dict[int, list[ClaimLabel]]:
     """The labels in effect of each of these pairs, in the order of its caption, that its text still
     bears out; of what others said, only what the reader may know. Pairs without any are left
@@ -61,10 +66,7 @@ def labels_of(session: Session, pair_ids: Sequence[int]) -> dict[int, list[Claim
     reader, by_pair = reader_of(session), dict[int, list[ClaimLabel]]()
     for part in chunks(pair_ids, _AT_ONCE):
         secret = hidden_pairs(session, part)
-        query = select(Pair.id, Pair.caption, Pair.claim_labels).where(
-            Pair.id.in_(part), Pair.claim_labels.is_not(None)
-        )
-        for pair_id, caption, records in session.execute(query).tuples():
+        for pair_id, caption, records in run(session, _LABELS, pair_ids=part):
             labels = [
                 label
                 for label in labels_in(records)

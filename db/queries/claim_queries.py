@@ -11,6 +11,7 @@ from db.measures import MEASURES, Numbers
 from db.models import Claim, Pair
 from db.queries.ranking_queries import check_probability
 from db.queries.statements import (
+    any_of,
     check_number,
     chunks,
     columns_of,
@@ -42,6 +43,11 @@ class ClaimRow:
 
 
 _COLUMNS = columns_of(Claim, ClaimRow)
+_CLAIMS = (
+    select(*_COLUMNS)
+    .where(Claim.pair_id.in_(any_of("pair_ids")))
+    .order_by(Claim.pair_id, Claim.start)
+)
 _NUMBERS = tuple(name for name, measure in MEASURES.items() if measure.of_claims)
 
 
@@ -73,8 +79,7 @@ def claims_of(session: Session, pair_ids: Sequence[int]) -> dict[int, list[Claim
     claim are left out."""
     by_pair: dict[int, list[ClaimRow]] = {}
     for part in chunks(pair_ids, _AT_ONCE):
-        query = select(*_COLUMNS).where(Claim.pair_id.in_(part))
-        for row in read_records(session, ClaimRow, query.order_by(Claim.pair_id, Claim.start)):
+        for row in read_records(session, ClaimRow, _CLAIMS, pair_ids=part):
             by_pair.setdefault(row.pair_id, []).append(row)
     return by_pair
 

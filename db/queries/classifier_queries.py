@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.orm import Session
 
 from db.errors import MissingRow
@@ -27,6 +27,9 @@ class ClassifierRow:
 
 
 _COLUMNS = columns_of(Classifier, ClassifierRow)
+_ACTIVE = select(*_COLUMNS).where(
+    Classifier.dataset_id == bindparam("dataset_id"), Classifier.active
+)
 
 
 def add_classifier(
@@ -71,8 +74,7 @@ def activate(session: Session, classifier_id: int) -> ClassifierRow:
 
 def active(session: Session, dataset_id: int) -> ClassifierRow | None:
     """The active classifier of a dataset, None if there is none yet."""
-    query = select(*_COLUMNS).where(Classifier.dataset_id == dataset_id, Classifier.active)
-    return find_record(session, ClassifierRow, query)
+    return find_record(session, ClassifierRow, _ACTIVE, dataset_id=dataset_id)
 
 
 def amend_report(session: Session, classifier_id: int, **figures: Any) -> None:

@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Select, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from db.errors import AlreadyExists, MissingRow
 from db.models import Base, Dataset, ImportProblem, Pair, Verdict
-from db.queries.blind_review import pair_columns
+from db.queries.blind_review import built_once, pair_columns
 from db.queries.pair_queries import PAIR_FIELDS, PairRow
 from db.queries.statements import (
     check_name,
@@ -20,6 +20,7 @@ from db.queries.statements import (
     find_record,
     read_records,
     record_of,
+    run,
 )
 
 #: In `DatasetRow.models`: the model was made to score pictures of a kind that it does not know.
@@ -113,17 +114,23 @@ def names_of(session: Session, dataset_ids: Collection[int]) -> dict[int, str]:
 
 def pair_and_dataset(session: Session, pair_id: int) -> tuple[PairRow, DatasetRow]:
     """A pair with the dataset that it belongs to, in one statement. Raises `MissingRow`."""
-    of_pair = pair_columns(session, PAIR_FIELDS)
-    query = (
-        select(*of_pair, *_COLUMNS)
-        .join(Dataset, Dataset.id == Pair.dataset_id)
-        .where(Pair.id == pair_id)
-    )
-    row: Sequence[Any] | None = session.execute(query).one_or_none()
+    query, names = _pair_and_dataset(session, None)
+    row: Sequence[Any] | None = run(session, query, pair_id=pair_id).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
-    values = {str(column.key): value for column, value in zip(of_pair, row, strict=False)}
-    return record_of(PairRow, values), DatasetRow(*row[len(of_pair) :])
+    values = dict(zip(names, row, strict=False))
+    return record_of(PairRow, values), DatasetRow(*row[len(names) :])
+
+
+@built_once
+def _pair_and_dataset(
+    session: Session, dataset_id: int | None
+) -> tuple[Select[*tuple[Any, ...]], tuple[str, ...]]:
+    """The statement, and the names of the pair's columns, which come first."""
+    of_pair = pair_columns(session, PAIR_FIELDS, dataset_id)
+    query = select(*of_pair, *_COLUMNS).join(Dataset, Dataset.id == Pair.dataset_id)
+    names = tuple(str(column.key) for column in of_pair)
+    return query.where(Pair.id == bindparam("pair_id")), names
 
 
 def remember_models(session: Session, dataset_id: int, models: Mapping[str, Any]) -> None:

@@ -9,11 +9,7 @@ from sqlalchemy.orm import Session, aliased
 from db.blobs import decode_suspects, encode_suspects
 from db.models import Detection, Pair, Trajectory
 from db.queries.ranking_queries import check_probability, p_error_of
-from db.queries.statements import (
-    columns_of,
-    save_rows,
-    set_columns,
-)
+from db.queries.statements import any_of, columns_of, run, save_rows, set_columns
 
 
 @dataclass(frozen=True)
@@ -27,6 +23,11 @@ class DetectionRow:
     suspects: tuple[tuple[int, int, float], ...]
     run_id: int | None = None
     classifier_id: int | None = None
+
+
+_DETECTIONS = select(*columns_of(Detection, DetectionRow)).where(
+    Detection.pair_id.in_(any_of("pair_ids"))
+)
 
 
 def save_detections(session: Session, batch: Sequence[DetectionRow]) -> None:
@@ -57,11 +58,9 @@ def get_detection(session: Session, pair_id: int) -> DetectionRow | None:
 
 def detections_of(session: Session, pair_ids: Sequence[int]) -> dict[int, DetectionRow]:
     """Detections by pair; pairs that have not been judged yet are left out."""
-    columns = columns_of(Detection, DetectionRow)
-    rows = session.execute(select(*columns).where(Detection.pair_id.in_(pair_ids)))
     return {
         row.pair_id: DetectionRow(**row._asdict() | {"suspects": decode_suspects(row.suspects)})
-        for row in rows
+        for row in run(session, _DETECTIONS, pair_ids=pair_ids)
     }
 
 

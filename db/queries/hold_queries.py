@@ -2,6 +2,7 @@
 curator has judged it or moved on, or its hold expires."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from sqlalchemy import delete, or_, select
@@ -63,9 +64,19 @@ def take_first(session: Session, filter: QueueFilter, curator: str) -> int | Non
     """Hold the first pair of the queue that nobody holds, in one transaction: concurrent requests
     get different pairs. `filter` is the queue as seen by this curator."""
     while (pair_id := queue_queries.first_pair(session, filter)) is not None:
-        if hold(session, pair_id, curator):
+        if hold(session, pair_id, curator) and _is_still_in(session, filter, pair_id):
             return pair_id
     return None
+
+
+def _is_still_in(session: Session, filter: QueueFilter, pair_id: int) -> bool:
+    """Whether nobody has held, judged and released the pair since it was found. SQLite has one
+    writer at a time."""
+    if session.get_bind().dialect.name != "postgresql":
+        return True
+    if filter.among is not None and pair_id not in filter.among:
+        return False
+    return queue_queries.count(session, replace(filter, among=(pair_id,)), 1) > 0
 
 
 def release(session: Session, pair_ids: Collection[int], curator: str) -> None:

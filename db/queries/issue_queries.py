@@ -1,17 +1,20 @@
 """What is known about pictures: issues, with the marks and tags of a pair."""
 
-from sqlalchemy import (
-    String,
-    cast,
-    literal,
-    null,
-    select,
-    union_all,
-)
+from sqlalchemy import String, bindparam, cast, literal, null, select, union_all
 from sqlalchemy.orm import Session
 
 from db.models import Pair, PairTag, PictureIssue, WordMark
 from db.queries.blind_review import may_know_pair, reader_of
+from db.queries.statements import run
+
+_PAIR = bindparam("pair_id")
+_MARKS, _ISSUES, _TAGS = (
+    select(WordMark.start, WordMark.end, cast(null(), String)).where(WordMark.pair_id == _PAIR),
+    select(literal(0), literal(0), PictureIssue.issue).where(PictureIssue.pair_id == _PAIR),
+    select(literal(1), literal(0), PairTag.name).where(PairTag.pair_id == _PAIR),
+)
+_ALL = union_all(_MARKS, _ISSUES, _TAGS)
+_WITH_OWN_MARKS = union_all(_MARKS.where(WordMark.author == bindparam("reader")), _ISSUES, _TAGS)
 
 
 def marks_issues_and_tags(
@@ -19,16 +22,11 @@ def marks_issues_and_tags(
 ) -> tuple[list[tuple[int, int]], tuple[str, ...], tuple[str, ...]]:
     """All in one statement: the words that curators marked as wrong (characters start, end; in
     caption order), the issues of the pair's picture, and the pair's tags."""
-    marks = select(WordMark.start, WordMark.end, cast(null(), String)).where(
-        WordMark.pair_id == pair_id
-    )
-    if not may_know_pair(session, pair_id):
-        marks = marks.where(WordMark.author == reader_of(session))
-    issues = select(literal(0), literal(0), PictureIssue.issue).where(
-        PictureIssue.pair_id == pair_id
-    )
-    tags = select(literal(1), literal(0), PairTag.name).where(PairTag.pair_id == pair_id)
-    rows = session.execute(union_all(marks, issues, tags)).all()
+    if may_know_pair(session, pair_id):
+        rows = run(session, _ALL, pair_id=pair_id).all()
+    else:
+        reader = reader_of(session)
+        rows = run(session, _WITH_OWN_MARKS, pair_id=pair_id, reader=reader).all()
     words = sorted({(int(start), int(end)) for start, end, text in rows if text is None})
     texts = sorted((int(kind), str(text)) for kind, _, text in rows if text is not None)
     return (

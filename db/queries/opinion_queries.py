@@ -11,14 +11,22 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Row, Select, case, delete, func, select
+from sqlalchemy import Row, Select, bindparam, case, delete, func, select
 from sqlalchemy.orm import Session
 
 from db.decisions import judgement
 from db.models import Opinion, Pair, Verdict
 from db.queries.blind_review import may_know
 from db.queries.claim_labels import has_wrong
-from db.queries.statements import columns_of, in_dataset, read_records, record, save_rows
+from db.queries.statements import (
+    any_of,
+    columns_of,
+    in_dataset,
+    read_records,
+    record,
+    run,
+    save_rows,
+)
 
 #: What is kept of a verdict, an undo or a redo when its dataset is deleted, in this order.
 _OF_ACT = (
@@ -92,18 +100,21 @@ _COLUMNS = columns_of(Opinion, OpinionRow)
 _SETTLES = case((Opinion.settles, 1), else_=0)
 
 
+_ACTS_OF_AUTHOR = (
+    select(
+        Verdict.pair_id, Verdict.version, Verdict.decision, Verdict.corrected_caption,
+        Verdict.created_at, Verdict.undoes, Verdict.redoes, Verdict.enriches, Verdict.claim,
+        Verdict.claim_labels,
+    )
+    .where(Verdict.pair_id.in_(any_of("pair_ids")), Verdict.author == bindparam("author"))
+    .order_by(Verdict.pair_id, Verdict.version)
+)  # fmt: skip
+
+
 def keep(session: Session, pair_ids: Sequence[int], author: str, settles: bool = False) -> None:
     """Update the author's opinion on each of the pairs to the newest of their acts that is not
     undone."""
-    acts = session.execute(
-        select(
-            Verdict.pair_id, Verdict.version, Verdict.decision, Verdict.corrected_caption,
-            Verdict.created_at, Verdict.undoes, Verdict.redoes, Verdict.enriches, Verdict.claim,
-            Verdict.claim_labels,
-        )
-        .where(Verdict.pair_id.in_(pair_ids), Verdict.author == author)
-        .order_by(Verdict.pair_id, Verdict.version)
-    )  # fmt: skip
+    acts = run(session, _ACTS_OF_AUTHOR, pair_ids=pair_ids, author=author)
     newest = {
         pair_id: last
         for pair_id, of_pair in groupby(acts, attrgetter("pair_id"))

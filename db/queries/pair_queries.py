@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
 from db.authors import RULE
@@ -20,15 +29,17 @@ from db.models import (
     Suggestion,
     Trajectory,
 )
-from db.queries.blind_review import judgement_of, pair_columns, verdict_seen
+from db.queries.blind_review import built_once, judgement_of, pair_columns, verdict_seen
 from db.queries.ranking_queries import p_error_of
 from db.queries.statements import (
+    any_of,
     check_text,
     chunks,
     get_record,
     in_dataset,
     insert_for,
     read_records,
+    run,
 )
 
 
@@ -294,8 +305,13 @@ def captions_with_column(
 
 def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
     """The pairs with these ids, in import order."""
-    query = select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id.in_(pair_ids))
-    return read_records(session, PairRow, query.order_by(Pair.id))
+    return read_records(session, PairRow, _pairs_of(session, None), pair_ids=pair_ids)
+
+
+@built_once
+def _pairs_of(session: Session, dataset_id: int | None) -> Select[*tuple[Any, ...]]:
+    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+    return query.where(Pair.id.in_(any_of("pair_ids"))).order_by(Pair.id)
 
 
 def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairRow]:
@@ -323,13 +339,26 @@ class CaptionRow:
 
 def captions_of_picture(session: Session, dataset_id: int, image_path: str) -> list[CaptionRow]:
     """The captions of the picture with this address, in import order."""
-    query = select(*pair_columns(session, CaptionRow.__dataclass_fields__, dataset_id)).where(
-        in_dataset(dataset_id),
-        PICTURE.in_([image_path[:PICTURE_CHARACTERS]]),
-        # Not of the bare column: SQLite would insert its value into PICTURE, and read all pairs.
-        func.coalesce(Pair.image_path, "") == image_path,
+    return read_records(
+        session, CaptionRow, _captions_of_picture(session, dataset_id), dataset_id=dataset_id,
+        pictures=[image_path[:PICTURE_CHARACTERS]], image_path=image_path,
+    )  # fmt: skip
+
+
+@built_once
+def _captions_of_picture(session: Session, dataset_id: int | None) -> Select[*tuple[Any, ...]]:
+    return (
+        select(*pair_columns(session, CaptionRow.__dataclass_fields__, dataset_id))
+        .where(
+            in_dataset(bindparam("dataset_id")),
+            PICTURE.in_(any_of("pictures")),
+            # Not of the bare column: SQLite would insert its value into PICTURE, and read all
+            # pairs.
+            func.coalesce(Pair.image_path, "") == bindparam("image_path"),
+        )
+        .order_by(Pair.id)
+        .limit(MOST_CAPTIONS)
     )
-    return read_records(session, CaptionRow, query.order_by(Pair.id).limit(MOST_CAPTIONS))
 
 
 def decisions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
@@ -437,19 +466,22 @@ def sample_images(session: Session, dataset_id: int, size: int) -> list[str]:
     return list(dict.fromkeys(rows))
 
 
+def _count(*conditions: ColumnElement[bool]) -> ColumnElement[int]:
+    of_dataset = Pair.dataset_id == bindparam("dataset_id")
+    return select(func.count()).where(of_dataset, *conditions).scalar_subquery()
+
+
+# As their index has it: SQLite takes "hidden IS 1" for something else.
+_IS_UNSCORED, _IS_HIDDEN = Pair.s_0.is_(None), literal_column("pairs.hidden")
+# The few hidden ones are subtracted: each count is a scan of an index alone.
+_TOTALS = select(
+    _count(), _count(_IS_HIDDEN), _count(_IS_UNSCORED), _count(_IS_UNSCORED, _IS_HIDDEN)
+)
+
+
 def totals(session: Session, dataset_id: int) -> tuple[int, int]:
     """(pairs, scored pairs) of the dataset without hidden ones; takes 60 ms for a million pairs."""
-    # As their index has it: SQLite takes "hidden IS 1" for something else.
-    is_unscored, is_hidden = Pair.s_0.is_(None), literal_column("pairs.hidden")
-
-    def count(*conditions: ColumnElement[bool]) -> ColumnElement[int]:
-        in_dataset = Pair.dataset_id == dataset_id
-        return select(func.count()).where(in_dataset, *conditions).scalar_subquery()
-
-    # The few hidden ones are subtracted: each count is a scan of an index alone.
-    total, hidden, unscored, hidden_unscored = session.execute(
-        select(count(), count(is_hidden), count(is_unscored), count(is_unscored, is_hidden))
-    ).one()
+    total, hidden, unscored, hidden_unscored = run(session, _TOTALS, dataset_id=dataset_id).one()
     return total - hidden, total - hidden - unscored + hidden_unscored
 
 
@@ -464,19 +496,19 @@ def review_counts(session: Session, dataset_id: int, total: int | None = None) -
     known."""
     if total is None:
         total = totals(session, dataset_id)[0]
-    by_decision = {
-        row[0]: int(row[1]) for row in session.execute(_count_by_judgement(session, dataset_id))
-    }
+    query = _count_by_judgement(session, dataset_id)
+    by_decision = {row[0]: int(row[1]) for row in run(session, query, dataset_id=dataset_id)}
     errors = sum(number for decision, number in by_decision.items() if is_wrong(decision))
     return ReviewCounts(dataset_id, total, sum(by_decision.values()), errors)
 
 
-def _count_by_judgement(session: Session, dataset_id: int) -> Select[str | None, int]:
+@built_once
+def _count_by_judgement(session: Session, dataset_id: int | None) -> Select[str | None, int]:
     """A query for the number of pairs by judgement."""
     verdict = verdict_seen(session, dataset_id)
     return (
         select(judgement_of(verdict), func.count())
-        .where(in_dataset(dataset_id), ~verdict.is_undecided)
+        .where(in_dataset(bindparam("dataset_id")), ~verdict.is_undecided)
         .group_by(literal_column("1"))
     )
 
@@ -484,7 +516,7 @@ def _count_by_judgement(session: Session, dataset_id: int) -> Select[str | None,
 def counts(session: Session, dataset_id: int) -> DatasetCounts:
     """Totals of one dataset."""
     total, scored_pairs = totals(session, dataset_id)
-    rows = session.execute(_count_by_judgement(session, dataset_id))
+    rows = run(session, _count_by_judgement(session, dataset_id), dataset_id=dataset_id)
     by_decision = {decision: number for decision, number in rows if decision is not None}
     return DatasetCounts(
         total=total,
@@ -500,7 +532,8 @@ def judged_by_people(session: Session, dataset_id: int) -> tuple[int, int]:
     wrong."""
     author = verdict_seen(session, dataset_id).decided_by
     by_people = or_(author.is_(None), ~author.startswith(RULE, autoescape=True))
-    rows = session.execute(_count_by_judgement(session, dataset_id).where(by_people))
+    query = _count_by_judgement(session, dataset_id).where(by_people)
+    rows = run(session, query, dataset_id=dataset_id)
     by_decision = {name: number for name, number in rows if name in RIGHT_OR_WRONG}
     wrong = sum(number for name, number in by_decision.items() if is_wrong(name))
     return sum(by_decision.values()), wrong

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, exists, select
+from sqlalchemy import Row, bindparam, exists, select
 from sqlalchemy.orm import Session
 
 from db.decisions import RIGHT_NOW
 from db.models import Pair, PhraseScore, Run
 from db.queries.blind_review import verdict_seen
 from db.queries.run_queries import NEWEST_FIRST, RunRow, latest_run
-from db.queries.statements import in_dataset, save_rows, set_columns, table_of
+from db.queries.statements import in_dataset, run, save_rows, set_columns, table_of
 
 _RECORD = np.dtype(
     [
@@ -67,11 +67,18 @@ def save_phrase_scores(
     save_rows(session, PhraseScore, ("pair_id", "run_id"), rows)
 
 
+_NEWEST_PHRASES = (
+    select(PhraseScore.phrases)
+    .join(Run, Run.id == PhraseScore.run_id)
+    .where(PhraseScore.pair_id == bindparam("pair_id"))
+    .order_by(*NEWEST_FIRST)
+    .limit(1)
+)
+
+
 def phrases_of(session: Session, pair_id: int) -> list[PhraseRow] | None:
     """The pair's phrases under the latest run; None if not computed yet."""
-    query = select(PhraseScore.phrases).join(Run, Run.id == PhraseScore.run_id)
-    query = query.where(PhraseScore.pair_id == pair_id)
-    blob = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).scalar_one_or_none()
+    blob = run(session, _NEWEST_PHRASES, pair_id=pair_id).scalar_one_or_none()
     return None if blob is None else unpack(blob)
 
 

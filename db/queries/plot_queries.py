@@ -4,11 +4,14 @@ and along the queue."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Date,
+    Select,
     and_,
+    bindparam,
     case,
     cast,
     func,
@@ -21,12 +24,9 @@ from sqlalchemy.orm import Session, aliased
 
 from db.decisions import NOT_ABOUT_CAPTION, WRONG
 from db.models import Pair, Verdict
-from db.queries.blind_review import SeenVerdict, by_a_person, judgement_of, verdict_seen
-from db.queries.ranking_queries import p_error_of
-from db.queries.statements import (
-    in_dataset,
-    outside_of,
-)
+from db.queries.blind_review import SeenVerdict, built_once, by_a_person, judgement_of, verdict_seen
+from db.queries.ranking_queries import column_of, p_error_of, ranking_of
+from db.queries.statements import in_dataset, outside_of, run
 
 
 def by_scores(
@@ -110,16 +110,35 @@ def undecided_by_chance(
     """The scored pairs without a verdict in order of their chance of error, the most likely wrong
     first, by hundredths of it: (pairs, the sum of their chances). `without`: those with ids from
     the first to the last."""
-    p = p_error_of(session, dataset_id)
+    ranking = ranking_of(session, dataset_id) % 2
+    query = _undecided_by_chance(session, dataset_id, ranking, tuple(without))
+    rows = run(session, query, dataset_id=dataset_id)
+    return [(pairs, errors or 0.0) for pairs, errors in rows]
+
+
+@built_once
+def _undecided_by_chance(
+    session: Session, dataset_id: int | None, ranking: int, without: tuple[tuple[int, int], ...]
+) -> Select[*tuple[Any, ...]]:
+    p = column_of(ranking)
     is_open = verdict_seen(session, dataset_id).is_undecided
     hundredth = func.floor(p * 100)
-    rows = session.execute(
+    return (
         select(func.count(Pair.id), func.sum(p))
-        .where(in_dataset(dataset_id), is_open, p.is_not(None), outside_of(without))
+        .where(in_dataset(bindparam("dataset_id")), is_open, p.is_not(None), outside_of(without))
         .group_by(hundredth)
         .order_by(hundredth.desc())
     )
-    return [(pairs, errors or 0.0) for pairs, errors in rows]
+
+
+_LATEST_VERDICTS = (
+    select(Verdict.created_at)
+    .join(Pair, Pair.id == Verdict.pair_id)
+    .where(Pair.dataset_id == bindparam("dataset_id"), Verdict.decision.is_not(None))
+    .group_by(Verdict.created_at)
+    .order_by(Verdict.created_at.desc())
+    .limit(bindparam("at_most"))
+)
 
 
 def count_undecided(session: Session, dataset_id: int, among: Sequence[tuple[int, int]]) -> int:
@@ -131,15 +150,7 @@ def count_undecided(session: Session, dataset_id: int, among: Sequence[tuple[int
 
 def latest_verdicts(session: Session, dataset_id: int, count: int) -> list[datetime]:
     """When the newest verdicts were given, the newest first; those given together count once."""
-    rows = session.scalars(
-        select(Verdict.created_at)
-        .join(Pair, Pair.id == Verdict.pair_id)
-        .where(Pair.dataset_id == dataset_id, Verdict.decision.is_not(None))
-        .group_by(Verdict.created_at)
-        .order_by(Verdict.created_at.desc())
-        .limit(count)
-    )
-    return list(rows)
+    return list(run(session, _LATEST_VERDICTS, dataset_id=dataset_id, at_most=count).scalars())
 
 
 def pace(session: Session, dataset_id: int) -> list[tuple[str, str, int]]:
@@ -186,26 +197,61 @@ def review_progress(
 ) -> ReachedPoint:
     """How far the queue and the random audit are decided without a gap; `whole`: only the random
     audit counts, among all pairs; `split`: of the pairs in it, None: of all."""
-    is_shown = and_(in_dataset(dataset_id), true() if split is None else Pair.split == split)
-    verdict = verdict_seen(session, dataset_id)
-    open_pairs = (is_shown, verdict.is_undecided)
-    p_error = p_error_of(session, dataset_id)
-    point = None if whole else session.scalar(select(func.max(p_error)).where(*open_pairs))
-    gap = session.scalar(select(func.min(Pair.random_key)).where(*open_pairs))
-    unknown = p_error.is_(None)
-    below = true() if whole else unknown if point is None else or_(unknown, p_error <= point)
+    ranking = ranking_of(session, dataset_id) % 2
+    values: dict[str, Any] = {"dataset_id": dataset_id, "split": split}
+    is_of_split = split is not None
+    ends = _ends_of_review(session, dataset_id, ranking, is_of_split)
+    point, gap = run(session, ends, **values).one()
+    point = None if whole else point
+    counts = _counts_of_review(
+        session, dataset_id, ranking, is_of_split, whole, point is not None, gap is not None
+    )
+    return ReachedPoint(point, *run(session, counts, **values, point=point, gap=gap).one())
+
+
+def _in_part(is_of_split: bool) -> ColumnElement[bool]:
+    """Condition: a pair of the dataset, and of the split if only that is meant."""
+    of_split = Pair.split == bindparam("split") if is_of_split else true()
+    return and_(in_dataset(bindparam("dataset_id")), of_split)
+
+
+@built_once
+def _ends_of_review(
+    session: Session, dataset_id: int | None, ranking: int, is_of_split: bool
+) -> Select[*tuple[Any, ...]]:
+    """The highest chance of error and the lowest random key of the undecided pairs."""
+    is_open = _in_part(is_of_split), verdict_seen(session, dataset_id).is_undecided
+    ends = func.max(column_of(ranking)), func.min(Pair.random_key)
+    return select(*(select(end).where(*is_open).scalar_subquery() for end in ends))
+
+
+@built_once
+def _counts_of_review(
+    session: Session,
+    dataset_id: int | None,
+    ranking: int,
+    is_of_split: bool,
+    whole: bool,
+    has_point: bool,
+    has_gap: bool,
+) -> Select[*tuple[Any, ...]]:
+    """The counts of `ReachedPoint`, in its order."""
+    verdict, p_error = verdict_seen(session, dataset_id), column_of(ranking)
+    below = true() if whole else p_error.is_(None)
+    if has_point:
+        below = or_(below, p_error <= bindparam("point"))
     is_error = judgement_of(verdict).in_(WRONG)
-
-    def count(*conditions: ColumnElement[bool]) -> int:
-        return int(session.scalar(select(func.count(Pair.id)).where(is_shown, *conditions)) or 0)
-
-    audit = [below, *_in_audit(verdict, gap)]
-    return ReachedPoint(
-        point, count(below), count(below, is_error), count(*audit), count(*audit, is_error)
+    gap = bindparam("gap", type_=Pair.random_key.type) if has_gap else None
+    in_audit = and_(*_in_audit(verdict, gap))
+    counts = (true(), is_error, in_audit, and_(in_audit, is_error))
+    return select(*(func.count(Pair.id).filter(condition) for condition in counts)).where(
+        _in_part(is_of_split), below
     )
 
 
-def _in_audit(verdict: SeenVerdict, gap: float | None) -> list[ColumnElement[bool]]:
+def _in_audit(
+    verdict: SeenVerdict, gap: ColumnElement[float] | float | None
+) -> list[ColumnElement[bool]]:
     """Conditions on pairs of the random audit: decided before the first gap in the random order,
     `gap`, in a way that says whether their caption was right."""
     is_about_caption = judgement_of(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION))

@@ -20,6 +20,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -30,13 +31,13 @@ from sqlalchemy import (
     String,
     Text,
     and_,
+    bindparam,
     case,
     cast,
     column,
     exists,
     false,
     func,
-    literal,
     literal_column,
     null,
     or_,
@@ -54,13 +55,13 @@ from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.errors import MissingRow
 from db.measures import MEASURES, MeasuredRecord
 from db.models import CAPTION_START, PICTURE, Hold, Pair, PictureIssue
-from db.queries.blind_review import SeenVerdict, pair_columns, verdict_seen
+from db.queries.blind_review import SeenVerdict, built_once, pair_columns, verdict_seen
 from db.queries.duplicate_queries import is_duplicate
 from db.queries.map_queries import Corners, is_inside
 from db.queries.number_columns import number_column
 from db.queries.opinion_queries import disputed_ids
 from db.queries.ranking_queries import P_ERROR, RANKING, column_of, ranking_of
-from db.queries.statements import check_text, record_of
+from db.queries.statements import check_text, record_of, run
 from db.queries.tag_queries import first_tag, has_tag
 
 #: What the order by a column of the source begins with. Its values need not all be of one kind.
@@ -408,7 +409,7 @@ def _segments(
         if backwards:
             yield _Segment(has_value, by_value)
     else:
-        value = literal(place.value, column.type)
+        value = bindparam("place_value", type_=column.type)
         yield _by_id((column == value,), ties_ascend, place)
         beyond = column < value if values_descend else column > value
         yield _Segment((beyond, *limits), by_value)
@@ -444,14 +445,16 @@ def _by_id(
     conditions: tuple[ColumnElement[bool], ...], ascending: bool, place: Cursor | None
 ) -> _Segment:
     if place is not None:
-        beyond = Pair.id > place.pair_id if ascending else Pair.id < place.pair_id
+        edge = bindparam("place_id")
+        beyond = Pair.id > edge if ascending else Pair.id < edge
         conditions = (*conditions, beyond)
     return _Segment(conditions, (Pair.id.asc() if ascending else Pair.id.desc(),))
 
 
 def _held_by_others(reader: str) -> Select[int]:
     """The pairs on other screens: few, so that they are read once for the whole queue."""
-    return select(Hold.pair_id).where(Hold.curator != reader, Hold.expires_at > now())
+    moment = bindparam(None, callable_=now, type_=Hold.expires_at.type)
+    return select(Hold.pair_id).where(Hold.curator != reader, Hold.expires_at > moment)
 
 
 def conditions_of(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
@@ -609,18 +612,16 @@ def _rows_by(
 ) -> list[Row[Any]]:
     if filter.among is not None:
         return _listed_rows(session, filter, place, limit, backwards)
+    if filter.where is None and filter.text is None and filter.order != "uncertainty":
+        return _rows_in_turn(session, filter, place, limit, backwards)
     streams: list[list[Any]] = []
     for stream in _streams(session, filter, place, backwards):
         rows: list[Any] = []
         for segment in stream:
-            of_segment = _rows_near(session, filter, segment, limit - len(rows))
+            of_segment = _rows_near(session, filter, segment, place, limit - len(rows))
             if of_segment is None:
-                of_segment = session.execute(
-                    select(*_columns(session, filter))
-                    .where(*conditions_of(session, filter), *segment.conditions)
-                    .order_by(*segment.order)
-                    .limit(limit - len(rows))
-                ).all()
+                query = _rows_of(session, filter, segment).limit(limit - len(rows))
+                of_segment = run(session, query, **_values(place)).all()
             rows += of_segment
             if len(rows) == limit:
                 break
@@ -635,8 +636,53 @@ def _rows_by(
     return list(islice(by_distance, limit))
 
 
+def _rows_of(session: Session, filter: QueueFilter, segment: _Segment) -> Select[*tuple[Any, ...]]:
+    conditions = (*conditions_of(session, filter), *segment.conditions)
+    return select(*_columns(session, filter)).where(*conditions).order_by(*segment.order)
+
+
+def _values(place: Cursor | None) -> dict[str, Any]:
+    """The values of the parameters of segments."""
+    value, pair_id = (None, None) if place is None else (place.value, place.pair_id)
+    return {"place_value": value, "place_id": pair_id}
+
+
+def _rows_in_turn(
+    session: Session, filter: QueueFilter, place: Cursor | None, limit: int, backwards: bool
+) -> list[Row[Any]]:
+    """`_rows_by` of a queue of one stream without searches."""
+    ranking, number = session.info.get(("ranking", filter.dataset_id), 0) % 2, 0
+    # The statement depends on whether there is a value, not on which.
+    start = place and Cursor(None if place.value is None else "a value", 0)
+    of_segment = partial(
+        _segment_query, session, filter.dataset_id, filter, start, backwards, ranking
+    )
+    rows: list[Row[Any]] = []
+    while len(rows) < limit and (query := of_segment(number)) is not None:
+        rows += run(session, query, at_most=limit - len(rows), **_values(place)).all()
+        number += 1
+    return rows
+
+
+@built_once
+def _segment_query(
+    session: Session,
+    dataset_id: int | None,
+    filter: QueueFilter,
+    place: Cursor | None,
+    backwards: bool,
+    ranking: int,
+    number: int,
+) -> Select[*tuple[Any, ...]] | None:
+    """The query of one of the `_segments`; None: there are no more. `ranking`: the session's."""
+    segment = next(islice(_segments(session, filter, place, backwards), number, None), None)
+    if segment is None:
+        return None
+    return _rows_of(session, filter, segment).limit(bindparam("at_most"))
+
+
 def _rows_near(
-    session: Session, filter: QueueFilter, segment: _Segment, limit: int
+    session: Session, filter: QueueFilter, segment: _Segment, place: Cursor | None, limit: int
 ) -> Sequence[Row[Any]] | None:
     """What a search on SQLite finds among the first `_NEAR` pairs of a segment; None if it has to
     look further. A frequent text is found there at once; all of its matches are a long list."""
@@ -653,15 +699,15 @@ def _rows_near(
     )
     others = conditions_of(session, replace(filter, text=None))
     first = select(Pair.id, holds).where(*others, *segment.conditions).order_by(*segment.order)
-    pairs = session.execute(first.limit(_NEAR)).all()
+    pairs = run(session, first.limit(_NEAR), **_values(place)).all()
     ids = [pair_id for pair_id, is_match in pairs if is_match][:limit]
     if len(ids) < limit and len(pairs) == _NEAR:
         return None
     rows: Sequence[Any] = session.execute(
         select(*_columns(session, filter)).where(Pair.id.in_(ids))
     ).all()
-    place = {pair_id: number for number, pair_id in enumerate(ids)}
-    return sorted(rows, key=lambda row: place[row.pair_id])
+    rank = {pair_id: number for number, pair_id in enumerate(ids)}
+    return sorted(rows, key=lambda row: rank[row.pair_id])
 
 
 def _listed_rows(
@@ -721,11 +767,18 @@ def _streams(
 
 
 def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
-    of_pair = (Pair.id == pair_id, Pair.dataset_id == filter.dataset_id)
-    query: Any = select(*_place_columns(session, filter)).where(*of_pair)
-    row = session.execute(query).one_or_none()
+    query = _place_query(session, filter.dataset_id, filter.order)
+    values = {"pair_id": pair_id, "dataset_id": filter.dataset_id}
+    row: Any = run(session, query, **values).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id} in this dataset.")
     # Every key press runs this: one statement for the place and the column.
     session.info["ranking", filter.dataset_id] = row.ranking
     return Cursor(row.place, pair_id)
+
+
+@built_once
+def _place_query(session: Session, dataset_id: int | None, order: str) -> Select[*tuple[Any, ...]]:
+    filter = QueueFilter(dataset_id or 0, order=order)
+    of_pair = Pair.id == bindparam("pair_id"), Pair.dataset_id == bindparam("dataset_id")
+    return select(*_place_columns(session, filter)).where(*of_pair)

@@ -16,11 +16,11 @@ checks, under the dataset's lock, that no later one has claimed it.
 import uuid
 from collections.abc import Iterator, Mapping
 
-from sqlalchemy import case, select, update
+from sqlalchemy import bindparam, case, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.models import Dataset, Pair, Suggestion
-from db.queries.statements import lock_dataset, lock_pairs, set_columns
+from db.queries.statements import lock_dataset, lock_pairs, run, set_columns
 
 #: Two columns, of which each dataset uses one.
 PROBABILITIES = (Pair.p_error_even, Pair.p_error_odd)
@@ -37,10 +37,12 @@ def column_of(ranking: int) -> InstrumentedAttribute[float | None]:
     return PROBABILITIES[ranking % 2]
 
 
+_RANKING_OF = select(Dataset.ranking).where(Dataset.id == bindparam("dataset_id"))
+
+
 def ranking_of(session: Session, dataset_id: int) -> int:
     """The number of the ranking in use; 0 for a dataset that does not exist: it has no pairs."""
-    query = select(Dataset.ranking).where(Dataset.id == dataset_id)
-    return session.execute(query).scalar_one_or_none() or 0
+    return run(session, _RANKING_OF, dataset_id=dataset_id).scalar_one_or_none() or 0
 
 
 def p_error_of(

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from db.column_types import now
 from db.models import Run
-from db.queries.statements import columns_of, find_record, get_record, read_records
+from db.queries.statements import any_of, columns_of, find_record, get_record, read_records
 
 #: Key of the parameters under which a run stores what it observed in its data.
 OBSERVED = "observed"
@@ -52,12 +52,18 @@ def start_run(session: Session, **key: Any) -> RunRow:
 
 def get_run(session: Session, run_id: int) -> RunRow:
     """Raises `MissingRow`."""
-    query = select(*_COLUMNS).where(Run.id == run_id)
-    return get_record(session, RunRow, query, f"There is no run {run_id}.")
+    return get_record(session, RunRow, _RUN, f"There is no run {run_id}.", run_id=run_id)
 
 
 #: Order of runs by when they were last worked on.
 NEWEST_FIRST = (func.coalesce(Run.finished_at, Run.started_at).desc(), Run.id.desc())
+_RUN = select(*_COLUMNS).where(Run.id == bindparam("run_id"))
+_NEWEST_RUNS = (
+    select(*_COLUMNS)
+    .where(Run.dataset_id == bindparam("dataset_id"), Run.kind.in_(any_of("kinds")))
+    .order_by(*NEWEST_FIRST)
+)
+_NEWEST_RUN = _NEWEST_RUNS.limit(1)
 
 
 def record_observed(session: Session, run_id: int, **observations: Any) -> RunRow:
@@ -119,14 +125,12 @@ def find_or_start_by(
 def latest_run(session: Session, dataset_id: int, kind: str) -> RunRow | None:
     """The run of this kind on a dataset that was worked on last: an old run that was resumed counts
     as new."""
-    query = select(*_COLUMNS).where(Run.dataset_id == dataset_id, Run.kind == kind)
-    return find_record(session, RunRow, query.order_by(*NEWEST_FIRST).limit(1))
+    return find_record(session, RunRow, _NEWEST_RUN, dataset_id=dataset_id, kinds=[kind])
 
 
 def latest_runs(session: Session, dataset_id: int, kinds: Sequence[str]) -> dict[str, RunRow]:
     """`latest_run` of each kind that has one, in a single statement."""
-    query = select(*_COLUMNS).where(Run.dataset_id == dataset_id, Run.kind.in_(kinds))
     latest: dict[str, RunRow] = {}
-    for run in read_records(session, RunRow, query.order_by(*NEWEST_FIRST)):
+    for run in read_records(session, RunRow, _NEWEST_RUNS, dataset_id=dataset_id, kinds=kinds):
         latest.setdefault(run.kind, run)
     return latest

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, delete, func, literal, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_floats, decode_suspects, encode_suspects
 from db.models import Pair, Run, SecondOpinion, Trajectory
 from db.queries.pair_queries import PairCaption
 from db.queries.ranking_queries import check_probability, p_error_of
-from db.queries.statements import check_number, in_dataset, save_rows, set_columns
+from db.queries.statements import check_number, in_dataset, run, save_rows, set_columns
 
 Deletions = tuple[tuple[int, int, float], ...]
 
@@ -168,6 +168,18 @@ def first_scores(session: Session, run_id: int) -> tuple[NDArray[np.int64], NDAr
     return np.array(ids, np.int64), np.array(s_0)
 
 
+def _count_like(column: ColumnElement[str | None], name: str) -> ColumnElement[int]:
+    is_like = Pair.dataset_id == bindparam("dataset_id"), column == bindparam(name)
+    first_pairs = select(Pair.id).where(*is_like).limit(MOST_COUNTED).subquery()
+    return select(func.count()).select_from(first_pairs).scalar_subquery().label(name)
+
+
+_SUSPECTS_LIKE = select(
+    _count_like(Pair.suspect_word.expression, "word"),
+    _count_like(Pair.suspect_kind.expression, "kind"),
+)
+
+
 def suspects_like(
     session: Session, dataset_id: int, word: str | None, kind: str | None
 ) -> tuple[int, int]:
@@ -175,11 +187,5 @@ def suspects_like(
     kind; counting stops at `MOST_COUNTED`."""
     if word is None and kind is None:
         return 0, 0
-    counts: list[ColumnElement[int]] = []
-    for column, value in ((Pair.suspect_word, word), (Pair.suspect_kind, kind)):
-        pairs = select(Pair.id).where(Pair.dataset_id == dataset_id, column == value)
-        first_pairs = pairs.limit(MOST_COUNTED).subquery()
-        count = select(func.count()).select_from(first_pairs).scalar_subquery()
-        counts.append(count if value is not None else literal(0))
-    same_word, same_kind = session.execute(select(*counts)).one()
-    return same_word, same_kind
+    row = run(session, _SUSPECTS_LIKE, dataset_id=dataset_id, word=word, kind=kind).one()
+    return row.word, row.kind

@@ -3,13 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy import bindparam, delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_integers, encode_integers
 from db.models import Pair, Retrieval
 from db.queries.pair_queries import PairCaption
-from db.queries.statements import check_number, in_dataset, lock_pairs, save_rows, set_columns
+from db.queries.statements import (
+    check_number,
+    in_dataset,
+    lock_pairs,
+    run,
+    save_rows,
+    set_columns,
+)
 
 #: Below this mean cosine a picture's neighbours are dissimilar, which makes retrieval easy.
 EASY = 0.5
@@ -43,16 +50,19 @@ def save_retrievals(session: Session, rows: Sequence[RetrievalRow]) -> None:
     save_rows(session, Retrieval, ("pair_id",), retrievals)
 
 
+_RETRIEVAL = (
+    select(
+        Retrieval.pair_id, Retrieval.run_id, Pair.specificity, Retrieval.rank, Retrieval.of,
+        Retrieval.likeness, Retrieval.better,
+    )
+    .join(Pair, Pair.id == Retrieval.pair_id)
+    .where(Retrieval.pair_id == bindparam("pair_id"), Pair.specificity.is_not(None))
+)  # fmt: skip
+
+
 def get_retrieval(session: Session, pair_id: int) -> RetrievalRow | None:
     """The retrieval behind a pair's specificity; None if it has not been measured."""
-    row = session.execute(
-        select(
-            Retrieval.pair_id, Retrieval.run_id, Pair.specificity, Retrieval.rank, Retrieval.of,
-            Retrieval.likeness, Retrieval.better,
-        )
-        .join(Pair, Pair.id == Retrieval.pair_id)
-        .where(Retrieval.pair_id == pair_id, Pair.specificity.is_not(None))
-    ).one_or_none()  # fmt: skip
+    row = run(session, _RETRIEVAL, pair_id=pair_id).one_or_none()
     if row is None:
         return None
     return RetrievalRow(**row._asdict() | {"better": decode_integers(row.better)})

@@ -6,7 +6,10 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
+    CursorResult,
+    Executable,
     Row,
     Select,
     Table,
@@ -38,6 +41,19 @@ def insert_for(session: Session, table: type[DeclarativeBase]) -> SqliteInsert |
     if session.get_bind().dialect.name == "sqlite":
         return sqlite_insert(table)
     return postgresql_insert(table)
+
+
+def run(
+    session: Session, statement: Executable, /, **values: Any
+) -> CursorResult[*tuple[Any, ...]]:
+    """Execute a statement with these values of its `bindparam`s, on the connection: without the
+    ORM's bookkeeping, which takes longer than most answers. Rows are as the session has them."""
+    return session.connection().execute(statement, values)
+
+
+def any_of(name: str) -> BindParameter[Any]:
+    """A parameter that takes a list: `column.in_(any_of("pair_ids"))`."""
+    return bindparam(name, expanding=True)
 
 
 def save_rows(
@@ -119,7 +135,7 @@ def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
         session.execute(query.with_for_update()).all()
 
 
-def in_dataset(dataset_id: int) -> ColumnElement[bool]:
+def in_dataset(dataset_id: int | BindParameter[int]) -> ColumnElement[bool]:
     """Condition: a pair of the dataset that is not hidden. Hidden pairs take part in nothing but
     imports, the history and what is asked for by id."""
     return and_(Pair.dataset_id == dataset_id, Pair.hidden.is_(False))
@@ -149,25 +165,31 @@ def record_of(kind: type[Record], values: dict[str, Any]) -> Record:
 
 
 def read_records(
-    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]]
+    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]], **values: Any
 ) -> list[Record]:
-    """All rows of the query, as `record` has them."""
-    return [record(kind, row) for row in session.execute(query)]
+    """All rows of the query, as `record` has them. `values`: of its parameters, as in `run`."""
+    return [record(kind, row) for row in run(session, query, **values)]
 
 
 def find_record(
-    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]]
+    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]], **values: Any
 ) -> Record | None:
-    """The only row of the query; None if there is none."""
-    row = session.execute(query).one_or_none()
+    """The only row of the query; None if there is none. `values`: as in `run`."""
+    row = run(session, query, **values).one_or_none()
     return None if row is None else record(kind, row)
 
 
 def get_record(
-    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]], missing: str
+    session: Session,
+    kind: type[Record],
+    query: Select[*tuple[Any, ...]],
+    missing: str,
+    /,
+    **values: Any,
 ) -> Record:
-    """The only row of the query. Raises `MissingRow` with the message `missing`."""
-    only = find_record(session, kind, query)
+    """The only row of the query. Raises `MissingRow` with the message `missing`. `values`: as in
+    `run`."""  # fmt: skip
+    only = find_record(session, kind, query, **values)
     if only is None:
         raise MissingRow(missing)
     return only

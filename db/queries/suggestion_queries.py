@@ -7,7 +7,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, or_, select
+from sqlalchemy import ColumnElement, Select, bindparam, or_, select
 from sqlalchemy.orm import Session
 
 from db.column_types import now
@@ -51,6 +51,7 @@ class SuggestionRow(NewSuggestion):
 
 
 _COLUMNS = columns_of(Suggestion, SuggestionRow)
+_OF_PAIR = select(*_COLUMNS).where(Suggestion.pair_id == bindparam("pair_id"))
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,12 @@ def list_suggestions(
     `run_id`: only those scored under that run, or under none: scores of different runs are not
     comparable.
     """
-    of_kind = [Suggestion.kind == kind if kind is not None else Suggestion.kind != OUTDATED]
-    query = select(*_COLUMNS).where(Suggestion.pair_id == pair_id, *_of_run(run_id), *of_kind)
-    suggestions = read_records(session, SuggestionRow, query)
+    suggestions = [
+        row
+        for row in read_records(session, SuggestionRow, _OF_PAIR, pair_id=pair_id)
+        if (row.kind == kind if kind is not None else row.kind != OUTDATED)
+        and (run_id is None or row.run_id in (run_id, None))
+    ]
     return sorted(suggestions, key=lambda row: (row.kind == "boost", *_by_worth(row)))
 
 

@@ -40,7 +40,16 @@ from db.blobs import (
 from db.models import CopyTrajectory, Detection, Pair, Run, Trajectory
 from db.queries.ranking_queries import p_error_of
 from db.queries.run_queries import NEWEST_FIRST
-from db.queries.statements import chunks, in_dataset, outside_of, save_rows, set_columns, table_of
+from db.queries.statements import (
+    any_of,
+    chunks,
+    in_dataset,
+    outside_of,
+    run,
+    save_rows,
+    set_columns,
+    table_of,
+)
 
 FloatArray = NDArray[np.float32]
 _DIGITS = 3
@@ -97,6 +106,27 @@ _COLUMNS, _COPY_COLUMNS = (
     for table in (Trajectory, CopyTrajectory)
 )
 _COLUMNS += [Trajectory.start, Trajectory.end]
+
+
+_PAIR = bindparam("pair_id")
+_other = aliased(Trajectory)
+_newest_run = (
+    select(Run.id)
+    .join(_other, Run.id == _other.run_id)
+    .where(_other.pair_id == _PAIR)
+    .order_by(*NEWEST_FIRST)
+    .limit(1)
+)
+_NEWEST = (
+    select(*_COLUMNS)
+    .where(Trajectory.run_id == _newest_run.scalar_subquery(), Trajectory.pair_id == _PAIR)
+    .order_by(Trajectory.start)
+)
+_OF_RUN = (
+    select(*_COLUMNS)
+    .where(Trajectory.run_id == bindparam("run_id"), Trajectory.pair_id.in_(any_of("pair_ids")))
+    .order_by(Trajectory.pair_id, Trajectory.start)
+)
 
 
 def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryRow]) -> None:
@@ -184,12 +214,9 @@ def get_trajectories(
 ) -> list[TrajectoryRow]:
     """The trajectories of a pair's caption under `run_id`, by default the latest run that has any:
     one, or one for each claim in order; [] if there is none."""
-    newest = select(Run.id).join(other := aliased(Trajectory), Run.id == other.run_id)
-    newest = newest.where(other.pair_id == pair_id).order_by(*NEWEST_FIRST).limit(1)
-    of_run = Trajectory.run_id == (newest.scalar_subquery() if run_id is None else run_id)
-    rows = session.execute(
-        select(*_COLUMNS).where(of_run, Trajectory.pair_id == pair_id).order_by(Trajectory.start)
-    )
+    if run_id is not None:
+        return trajectories_of(session, run_id, [pair_id]).get(pair_id, [])
+    rows = run(session, _NEWEST, pair_id=pair_id)
     return [unpack_row(row, row.start, row.end) for row in rows]
 
 
@@ -198,13 +225,8 @@ def trajectories_of(
 ) -> dict[int, list[TrajectoryRow]]:
     """The trajectories under the run by pair, those of claims in their order; pairs without any
     are left out."""
-    rows = session.execute(
-        select(*_COLUMNS)
-        .where(Trajectory.run_id == run_id, Trajectory.pair_id.in_(pair_ids))
-        .order_by(Trajectory.pair_id, Trajectory.start)
-    )
     by_pair: dict[int, list[TrajectoryRow]] = {}
-    for row in rows:
+    for row in run(session, _OF_RUN, run_id=run_id, pair_ids=pair_ids):
         by_pair.setdefault(row.pair_id, []).append(unpack_row(row, row.start, row.end))
     return by_pair
 

@@ -41,7 +41,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    CursorResult,
     Select,
     bindparam,
     exists,
@@ -77,12 +76,14 @@ from db.queries.claim_labels import (
     without_wrong,
 )
 from db.queries.statements import (
+    any_of,
     check_text,
     chunks,
     columns_of,
     find_record,
     lock_pairs,
     read_records,
+    run,
     table_of,
 )
 from db.texts import is_blank
@@ -167,6 +168,28 @@ class _Change:
 
 
 _COLUMNS = (Verdict.id, *columns_of(Verdict, VerdictEvent))
+_VERSIONS = select(Pair.id, Pair.verdict_version, Pair.standing_version, Pair.claim_labels).where(
+    Pair.id.in_(any_of("pair_ids"))
+)
+_VERSION = select(*_COLUMNS).where(
+    Verdict.pair_id == bindparam("pair_id"), Verdict.version == bindparam("version")
+)
+#: The acts on pairs that have been edited in bulk, and their versions in effect.
+_EDITED = select(Verdict.pair_id).where(
+    Verdict.author.startswith(EDIT, autoescape=True), Verdict.pair_id.in_(any_of("pair_ids"))
+)
+_ACTS_OF_EDITED = select(
+    Verdict.pair_id, Verdict.version, Verdict.author, Verdict.decision,
+    Verdict.corrected_caption, Verdict.enriches,
+    func.coalesce(Verdict.restores, Verdict.replaces).label("before"),
+).where(Verdict.pair_id.in_(_EDITED))  # fmt: skip
+_STANDING_OF_EDITED = select(Pair.id, Pair.standing_version).where(Pair.id.in_(_EDITED))
+#: The act that decides a pair, if the pair is still at the version before it.
+_DECIDE = update(table_of(Pair)).where(
+    table_of(Pair).c.id == bindparam("of_pair"),
+    table_of(Pair).c.verdict_version == bindparam("of_version"),
+)
+_ADD_ACT = insert(table_of(Verdict)).returning(table_of(Verdict).c.id)
 
 #: Acts of a batch that are written in one transaction: about 0.1 s of processor time.
 AT_ONCE = 500
@@ -530,11 +553,10 @@ def _versions(
     session: Session, pair_ids: Sequence[int]
 ) -> dict[int, tuple[int, int, LabelRecords]]:
     """The current and the standing version of each of these pairs, and the labels of its claims."""
-    states = select(Pair.id, Pair.verdict_version, Pair.standing_version, Pair.claim_labels)
     return {
         row.id: (row.verdict_version, row.standing_version, row.claim_labels)
         for part in chunks(pair_ids, _AT_ONCE)
-        for row in session.execute(states.where(Pair.id.in_(part)))
+        for row in run(session, _VERSIONS, pair_ids=part)
     }
 
 
@@ -729,22 +751,14 @@ def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
     A verdict says nothing about the wording of such a text, so it is found below later verdicts as
     well. An edit of a correction is part of the correction, and goes with it.
     """
-    has_edit = select(Verdict.pair_id).where(Verdict.author.startswith(EDIT, autoescape=True))
     texts: dict[int, str] = {}
     for part in chunks(pair_ids, _AT_ONCE):
-        edited_ids = has_edit.where(Verdict.pair_id.in_(part))
         acts: dict[tuple[int, int], Any] = {
-            (row.pair_id, row.version): row
-            for row in session.execute(
-                select(
-                    Verdict.pair_id, Verdict.version, Verdict.author,
-                    Verdict.decision, Verdict.corrected_caption, Verdict.enriches,
-                    func.coalesce(Verdict.restores, Verdict.replaces).label("before"),
-                ).where(Verdict.pair_id.in_(edited_ids))
-            )
-        }  # fmt: skip
-        standing = select(Pair.id, Pair.standing_version).where(Pair.id.in_(edited_ids))
-        for pair_id, version in session.execute(standing).tuples():
+            (row.pair_id, row.version): row for row in run(session, _ACTS_OF_EDITED, pair_ids=part)
+        }
+        if not acts:
+            continue
+        for pair_id, version in run(session, _STANDING_OF_EDITED, pair_ids=part).tuples():
             act = acts.get((pair_id, version))
             # An edit of a wrong caption is part of its correction.
             while act is not None and not (
@@ -1068,17 +1082,14 @@ def _write_change(session: Session, change: _Change, settles: bool) -> VerdictRo
     """Write the act and the pair's new state, commit, return the row. Returns None, with nothing
     written, if the pair is no longer at the version before the act."""
     act = change.act
-    result = session.execute(
-        update(Pair)
-        .where(Pair.id == act.pair_id, Pair.verdict_version == act.version - 1)
-        .values(**_state_after(act), decided_by=change.decided_by, decided_at=change.decided_at),
-        execution_options={"synchronize_session": False},
-    )
-    assert isinstance(result, CursorResult)
+    result = run(
+        session, _DECIDE, of_pair=act.pair_id, of_version=act.version - 1, **_state_after(act),
+        decided_by=change.decided_by, decided_at=change.decided_at,
+    )  # fmt: skip
     if result.rowcount == 0:
         return None
     values = vars(act)
-    verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()
+    verdict_id = run(session, _ADD_ACT, **values).scalar_one()
     _keep_opinions(session, [act], settles)
     session.commit()
     return VerdictRow(id=verdict_id, **values)
@@ -1089,8 +1100,7 @@ def _missing(pair_id: int) -> MissingRow:
 
 
 def _version(session: Session, pair_id: int, version: int) -> VerdictRow | None:
-    query = select(*_COLUMNS).where(Verdict.pair_id == pair_id, Verdict.version == version)
-    return find_record(session, VerdictRow, query)
+    return find_record(session, VerdictRow, _VERSION, pair_id=pair_id, version=version)
 
 
 def _check(

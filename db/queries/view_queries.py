@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 
 from db.column_types import now
@@ -23,10 +23,16 @@ class ViewRow:
     author: str
 
 
+_VIEWS = (
+    select(*columns_of(View, ViewRow))
+    .where(View.dataset_id == bindparam("dataset_id"))
+    .order_by(View.name)
+)
+
+
 def list_views(session: Session, dataset_id: int) -> list[ViewRow]:
     """All views of a dataset, by name."""
-    query = select(*columns_of(View, ViewRow)).where(View.dataset_id == dataset_id)
-    return read_records(session, ViewRow, query.order_by(View.name))
+    return read_records(session, ViewRow, _VIEWS, dataset_id=dataset_id)
 
 
 def save_view(

@@ -1,6 +1,7 @@
 """`bench`: measure speed."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Protocol
 
 from pydantic import Field
@@ -54,6 +55,10 @@ class BenchOptions(Options):
     suggestions: Annotated[int | None, Field(ge=1), CommandLine(metavar="PAIRS")] = None
     """Measure suggestions for this many wrong captions instead, against trajectories and a plain
     implementation."""
+    acts: Annotated[int | None, Field(ge=1), CommandLine(metavar="VERDICTS")] = None
+    """Measure the processor time of this many verdicts on the review page instead."""
+    against: Annotated[Path | None, CommandLine(metavar="FOLDER")] = None
+    """With --acts: another checkout of the program to compare with, in turn."""
     launches: bool = False
     """Count what an accelerator would have to launch for each stage of scoring instead; no
     accelerator is needed."""
@@ -70,6 +75,7 @@ class BenchOptions(Options):
 
 
 def _bench(options: BenchOptions) -> None:
+    from research.bench.act_cost import bench_acts
     from research.bench.cluster import bench_cluster
     from research.bench.launches import IN_FLIGHT, bench_launches
     from research.bench.load import bench_load
@@ -87,12 +93,16 @@ def _bench(options: BenchOptions) -> None:
     def launches(pairs: int, update: Progress) -> BenchResult:
         return bench_launches(pairs, options.models, update)
 
+    def acts(verdicts: int, update: Progress) -> BenchResult:
+        return bench_acts(verdicts, options.against, update)
+
     to_count = options.pairs or IN_FLIGHT if options.launches else None
     modes: list[tuple[int | None, str, Callable[[int, Progress], BenchResult]]] = [
         (options.store, "Making pairs", store),
         (options.curators, "Making pairs", load),
         (options.ray, "Measuring", lambda pairs, update: bench_cluster(pairs, progress=update)),
         (options.suggestions, "Suggestions", bench_suggestions),
+        (options.acts, "Verdicts", acts),
         (to_count, "Counting", launches),
     ]
     for number, doing, measure in modes:

@@ -34,7 +34,7 @@ def server(tmp_path: Path) -> Iterator[str]:
         picture(folder / f"{name}.png", (32, 24))
 
     class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None: ...
+        def log_message(self, format: str, *args: object) -> None: ...
 
     web = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     threading.Thread(target=web.serve_forever, daemon=True).start()

@@ -21,6 +21,7 @@ from backend.errors import ModelUnavailable, PictureUnseen, SettingsError
 from backend.jobs import correct_queue
 from backend.jobs.correct_queue import Rule, dry_run
 from backend.jobs.reports import CorrectionReport
+from backend.jobs.scoring.stored_rows import in_order
 from backend.review.charts import progress_of
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair
@@ -191,7 +192,8 @@ def test_a_rule_accepts_only_what_is_both_likely_right_and_better(
     suggestion = SuggestionRow(
         1, "a rule", "A dog", 0.5, s_after, 0.9, p_after, id=1, created_at=datetime.now(UTC)
     )
-    assert Rule(p=0.2, gain=0.25).accepts("A cat", suggestion) is is_accepted
+    (ranked,) = in_order("A cat", [suggestion])
+    assert Rule(p=0.2, gain=0.25).accepts(ranked) is is_accepted
 
 
 @pytest.mark.parametrize(("p", "gain"), [(1.1, 0.1), (-0.1, 0.1), (0.5, 0.0)])

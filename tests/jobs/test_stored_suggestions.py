@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from backend.engine.correction.suggestion import Suggestion
-from backend.jobs.scoring.stored_rows import chance_left, in_order, is_offer, to_save
+from backend.jobs.scoring.stored_rows import in_order, to_save, worth_to
 from db.queries.suggestion_queries import SuggestionRow
 
 
@@ -20,7 +20,7 @@ def test_refilled_captions_keep_the_captioners_order() -> None:
     other = Suggestion("A dog", "trajectory", 0.5, 0.7)
     by_score = [stored(s, number) for number, s in enumerate((black, other, brown))]
     listed = in_order("A red dog", by_score)
-    assert [row.caption for row in listed] == ["A brown dog", "A dog", "A black dog"]
+    assert [each.row.caption for each in listed] == ["A brown dog", "A dog", "A black dog"]
 
 
 def test_suggestions_of_earlier_versions_are_ordered_by_score() -> None:
@@ -30,7 +30,10 @@ def test_suggestions_of_earlier_versions_are_ordered_by_score() -> None:
         )
         for number, (text, s) in enumerate((("A brown dog", 0.6), ("A black dog", 0.9)))
     ]  # fmt: skip
-    assert [row.caption for row in in_order("A red dog", rows)] == ["A black dog", "A brown dog"]
+    assert [each.row.caption for each in in_order("A red dog", rows)] == [
+        "A black dog",
+        "A brown dog",
+    ]
 
 
 def judged(caption: str, chance: float, number: int) -> SuggestionRow:
@@ -49,16 +52,16 @@ def test_the_smallest_of_the_changes_that_help_most_comes_first() -> None:
         judged("A dog with a in a green in", 0.04, 4),
     ]
     ordered = in_order(caption, rows)
-    assert [rows.index(row) for row in ordered] == [1, 0, 2, 4, 3]
-    assert [is_offer(caption, row) for row in ordered] == [True, True, True, False, False]
+    assert [rows.index(each.row) for each in ordered] == [1, 0, 2, 4, 3]
+    assert [each.worth.is_offer for each in ordered] == [True, True, True, False, False]
 
 
 def test_a_correction_that_helps_nobody_is_no_offer() -> None:
     for before, after in ((0.9, 0.86), (0.9, 0.55), (0.3, 0.4)):
         row = replace(judged("A brown dog.", after, 0), p_before=before)
-        assert not is_offer("A red dog.", row)
+        assert not worth_to("A red dog.", row).is_offer
     # What is no sentence need not become single.
-    assert is_offer("red dog", judged("brown dog", 0.1, 0))
+    assert worth_to("red dog", judged("brown dog", 0.1, 0)).is_offer
 
 
 def test_a_searched_suggestion_is_less_likely_right_than_the_detector_says() -> None:
@@ -67,7 +70,7 @@ def test_a_searched_suggestion_is_less_likely_right_than_the_detector_says() -> 
     single = replace(judged("A brown dog on a lawn.", 0.1, 0), proposer="guided infill")
     double = replace(single, caption="A brown cat on a lawn.")
     anew = replace(single, caption="A brown dog is on a lawn.", proposer="described anew")
-    chances = [chance_left(caption, row) or 0.0 for row in (single, double, anew)]
+    chances = [worth_to(caption, row).chance or 0.0 for row in (single, double, anew)]
     assert 0.1 < chances[2] < chances[0] < chances[1]
-    assert chance_left(caption, replace(single, proposer="a language model")) == 0.1
-    assert chance_left(caption, replace(single, p_after=None)) is None
+    assert worth_to(caption, replace(single, proposer="a language model")).chance == 0.1
+    assert worth_to(caption, replace(single, p_after=None)).chance is None

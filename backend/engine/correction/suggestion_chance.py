@@ -16,6 +16,7 @@ and keeps the detector's probability.
 
 from collections.abc import Callable, Sequence
 from math import exp, log
+from typing import NamedTuple
 
 from backend.engine.captions import Caption
 from backend.engine.correction.suggestion import words_changed
@@ -80,8 +81,32 @@ def is_worth_an_offer(
     """Whether a correction of `before` to `after` is shown to anybody: a sentence, if what it
     replaces is one, that is more likely right than wrong, and clearly more so than before. `rise`:
     of the match, which decides where a chance is not known; `chance`: `chance_of_error`."""
-    if (not before or is_sentence(before)) and not is_sentence(after):
-        return False
     if p_before is None or chance is None:
-        return rise > 0
-    return chance <= 0.5 and p_before - chance >= ALIKE
+        is_better = rise > 0
+    else:
+        is_better = chance <= 0.5 and p_before - chance >= ALIKE
+    # The texts are parsed last: that takes far longer.
+    return is_better and (is_sentence(after) or (bool(before) and not is_sentence(before)))
+
+
+class Worth(NamedTuple):
+    """Of a correction: `chance_of_error`, None if it has not been judged yet, and
+    `is_worth_an_offer`."""
+
+    chance: float | None
+    is_offer: bool
+
+
+def worth_of(
+    proposer: str,
+    before: str,
+    after: str,
+    rise: float,
+    p_before: float | None,
+    p_after: float | None,
+) -> Worth:
+    """The arguments are those of `chance_of_error` and `is_worth_an_offer`."""  # fmt: skip
+    chance = None
+    if p_after is not None:
+        chance = chance_of_error(proposer, p_after, Caption.parse(before), after)
+    return Worth(chance, is_worth_an_offer(before, after, rise, p_before, chance))

@@ -14,9 +14,9 @@ from backend.engine.correction.suggestion import Suggestion, rank_suggestions, w
 from backend.engine.correction.suggestion_chance import (
     ALIKE,
     SuspectsOf,
-    chance_of_error,
+    Worth,
     doubted_words,
-    is_worth_an_offer,
+    worth_of,
 )
 from backend.engine.detection.types import SuspectWord
 from backend.engine.expectation import Expectation
@@ -291,7 +291,7 @@ def with_judgement(
 ) -> NewSuggestion:
     """The stored suggestion for a caption with what the detector says of it now: `p_after`, and the
     words that it doubts, by its `trajectory`."""
-    chance = chance_left(caption, replace(suggestion, p_after=p_after)) or 0.0
+    chance = worth_to(caption, replace(suggestion, p_after=p_after)).chance or 0.0
     doubts = doubted_words(trajectory, chance, suspects_of)
     provenance = {**(suggestion.provenance or {}), _DOUBTS: list(doubts)}
     return NewSuggestion(
@@ -334,58 +334,54 @@ def claim_replaced(suggestion: SuggestionRow) -> tuple[int, int] | None:
     return None if place is None else (int(place[0]), int(place[1]))
 
 
-def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:
+class RankedSuggestion(NamedTuple):
+    """A stored suggestion, and whether it is worth anything."""
+
+    row: SuggestionRow
+    worth: Worth
+
+
+def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[RankedSuggestion]:
     """Suggestions of several proposers from different times, best first, without duplicates.
 
     Once the chance of an error that each leaves is known of all: of those that leave about the
     least, a caption that another pair has, else the one that changes the fewest words; then the
-    others by chance. Those that are not
-    worth an offer (`is_offer`) come last.
+    others by chance. Those that are not worth an offer come last.
     """
     once: dict[str, SuggestionRow] = {}
     for suggestion in suggestions:
         once.setdefault(suggestion.caption, suggestion)
     s_before = suggestions[0].s_before if suggestions else 0.0
+    original = Caption.parse(caption)
     in_rank = rank_suggestions(
-        list(once.values()), Caption.parse(caption), s_before,
+        list(once.values()), original, s_before,
         text_of=lambda suggestion: suggestion.caption, s_of=lambda suggestion: suggestion.s_after,
         preference_of=_preference_of,
     )  # fmt: skip
-    chance = {each.id: chance_left(caption, each) for each in in_rank}
-    if None in chance.values():
-        return in_rank
-    offered = {each.id for each in in_rank if is_offer(caption, each)}
-    by_chance = sorted(in_rank, key=lambda each: (each.id not in offered, chance[each.id] or 0.0))
-    least = chance[by_chance[0].id] if by_chance else None
+    ranking = [RankedSuggestion(row, worth_to(caption, row)) for row in in_rank]
+    if any(each.worth.chance is None for each in ranking):
+        return ranking
+    chance_of = {each.row.id: each.worth.chance or 0.0 for each in ranking}
+    by_chance = sorted(ranking, key=lambda each: (not each.worth.is_offer, chance_of[each.row.id]))
     as_good = [
         each
         for each in by_chance
-        if each.id in offered and (chance[each.id] or 0.0) < (least or 0.0) + ALIKE
+        if each.worth.is_offer and chance_of[each.row.id] < chance_of[by_chance[0].row.id] + ALIKE
     ]
-    original = Caption.parse(caption)
     best = min(
         as_good,
-        key=lambda each: (origin_of(each) is None, words_changed(original, each.caption)),
+        key=lambda each: (origin_of(each.row) is None, words_changed(original, each.row.caption)),
         default=None,
     )
     return sorted(by_chance, key=lambda each: each is not best)
 
 
-def chance_left(caption: str, suggestion: SuggestionRow) -> float | None:
-    """The chance that a correction is wrong (`suggestion_chance`); None: not judged yet."""
-    if suggestion.p_after is None:
-        return None
-    before = Caption.parse(replaced_claim(caption, suggestion))
-    after = replaced_text(caption, suggestion)
-    return chance_of_error(suggestion.proposer, suggestion.p_after, before, after)
-
-
-def is_offer(caption: str, suggestion: SuggestionRow) -> bool:
-    """Whether a correction is shown to anybody; see `is_worth_an_offer`."""
-    return is_worth_an_offer(
-        replaced_claim(caption, suggestion), replaced_text(caption, suggestion),
-        suggestion.s_after - suggestion.s_before, suggestion.p_before,
-        chance_left(caption, suggestion),
+def worth_to(caption: str, suggestion: SuggestionRow) -> Worth:
+    """What the suggestion is worth to a pair with this caption."""
+    return worth_of(
+        suggestion.proposer, replaced_claim(caption, suggestion),
+        replaced_text(caption, suggestion), suggestion.s_after - suggestion.s_before,
+        suggestion.p_before, suggestion.p_after,
     )  # fmt: skip
 
 

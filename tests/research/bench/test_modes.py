@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from typer.testing import CliRunner
 
 from app import app
 from research.bench import card_figures
+
+ROOT = Path(__file__).parents[3]
 
 
 def measured(*arguments: str) -> Any:
@@ -36,6 +39,10 @@ MODES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "suggestions are those of the plain way": (
         "--suggestions 3",
         lambda r: r["same"] == r["pairs"] == 3 and min(r["ours"], r["plain"]) > 0,
+    ),
+    "verdicts against another checkout, here the same": (
+        f"--acts 3 --against {ROOT}",
+        lambda r: r["verdicts"] == 3 and min(r["seconds"], r["seconds_there"]) > 0,
     ),
     "launches of an accelerator": (
         "--launches --pairs 4 blip-itm",
