@@ -23,7 +23,8 @@ subprocess.run(
     check=True, stdout=sys.stderr,
 )
 dataset = get_val_dataset(
-    str(folder), split_part="val", batch_size=None, worker_config=WorkerConfig(rank=0, world_size=1, num_workers=0),
+    str(folder), split_part="val", batch_size=None,
+    worker_config=WorkerConfig(rank=0, world_size=1, num_workers=0),
 )
 pairs = {}
 for sample in dataset:
