@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from megatron.energon import WorkerConfig, get_val_dataset
+from megatron.energon import WorkerConfig, get_loader, get_val_dataset
 
 folder = Path(sys.argv[1])
 energon = Path(sys.executable).parent / "energon"
@@ -23,12 +23,13 @@ subprocess.run(
     check=True, stdout=sys.stderr,
 )
 dataset = get_val_dataset(
-    str(folder), split_part="val", batch_size=None,
+    str(folder), split_part="val", batch_size=2,
     worker_config=WorkerConfig(rank=0, world_size=1, num_workers=0),
 )
 pairs = {}
-for sample in dataset:
-    pairs[sample.caption] = [round(float(level) * 255) for level in sample.image[:, 1, 1]]
+for batch in get_loader(dataset):
+    for caption, image in zip(batch.caption, batch.image):
+        pairs[caption] = [round(float(level) * 255) for level in image[:, 1, 1]]
 print(json.dumps(pairs))
 """
 
