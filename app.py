@@ -57,8 +57,7 @@ from backend.operations.common_options import (
 )
 from backend.operations.registry import OPERATIONS
 from backend.options import CommandLine, Options, Setting
-from backend.settings import load_settings
-from backend.store import shown_database
+from backend.settings import load_settings, shown_database
 from backend.version import VERSION
 
 app = typer.Typer(

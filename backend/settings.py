@@ -319,3 +319,10 @@ def load_settings(
         parse_reading(settings.text)
     settings.exploring  # noqa: B018  (rejects invalid settings now, not mid-run)
     return settings
+
+
+def shown_database(url: str) -> str:
+    """The database's URL without its password."""
+    from sqlalchemy import make_url  # which `--help` does without
+
+    return make_url(url).render_as_string(hide_password=True)

@@ -185,8 +185,3 @@ def open_database(url: str) -> Store:
     if store.dialect == "sqlite":
         refuse_database(Path(str(store.engine.url.database)))
     return Store(store)
-
-
-def shown_database(url: str) -> str:
-    """The database's URL without its password."""
-    return make_url(url).render_as_string(hide_password=True)

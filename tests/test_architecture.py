@@ -52,7 +52,8 @@ ONE_THING_ON_SEVERAL_LEVELS = {
 MOST_NAMES_TWICE = 1
 #: Folders of tests that mirror no source folder: they test several of them.
 TESTS_OF_THE_WHOLE = {
-    "browser", "docs", "engine/scoring/contracts", "faults", "hostile", "packaging",
+    "browser", "crossings", "docs", "engine/scoring/contracts", "faults", "hostile",
+    "packaging",
 }  # fmt: skip
 
 

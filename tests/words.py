@@ -23,6 +23,12 @@ _NAMES = re.compile(
 )
 
 
+#: The papers' own words, which stand beside ours where these are explained.
+_OF_PAPERS = re.compile(
+    r"abstract \(low ICC\)|vague \(abstract\)|TRACED probability of error", re.IGNORECASE
+)
+
+
 def other_words(text: str) -> list[str]:
     """
     >>> other_words("12 were dropped, 3 unsure"), other_words("Abstraction")
@@ -31,7 +37,9 @@ def other_words(text: str) -> list[str]:
     return [
         f"{match[0]!r}: say {word!r}"
         for other, word in INSTEAD.items()
-        for match in re.finditer(rf"(?<![-\w]){other}(?![-\w])", text, flags=re.IGNORECASE)
+        for match in re.finditer(
+            rf"(?<![-\w]){other}(?![-\w])", _OF_PAPERS.sub("", text), flags=re.IGNORECASE
+        )
     ]
 
 

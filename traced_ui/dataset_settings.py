@@ -7,7 +7,7 @@ import gradio as gr
 
 from backend.errors import SettingsError
 from backend.jobs.reports import Deletion
-from backend.store import shown_database
+from backend.settings import shown_database
 from backend.workspace import Workspace
 from traced_ui.jobs import table
 from traced_ui.login import seen_by

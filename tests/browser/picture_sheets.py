@@ -27,7 +27,7 @@ QUIET = """
 .session, .model-card dl, progress, #traced-toast, #traced-jobs-button, .modebar-container,
 td[data-name="1,000 pairs here"], #export-out input, #export-out textarea
   { visibility: hidden !important; }
-#datasets-overview td[data-name=source], #delete-what-goes, [data-suggestion] small
+#datasets-overview td[data-name=source], #delete-what-goes, [data-suggestion] small, .store-place
   { display: none !important; }
 """
 PROBE = """<div style="position:fixed;inset:0 auto auto 0;z-index:9999;padding:4px;width:600px;

@@ -120,8 +120,10 @@ def acts_that_write(page: Page, tagged: int) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
-#: Accepting a suggestion is a verdict like the others.
-NAMED = [name for name in WRITING if name not in ("suggestion", "enrich")]
+#: Accepting a suggestion is a verdict like the others; a swap needs another pair's caption, a
+#: switch a constant part: `tests/features/rows/test_suggesting.py`, `test_constant_parts.py`.
+ELSEWHERE = ("suggestion", "enrich", "swap", "switch-constant")
+NAMED = [name for name in WRITING if name not in ELSEWHERE]
 
 
 @pytest.mark.parametrize("action", NAMED)

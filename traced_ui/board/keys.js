@@ -15,7 +15,7 @@ const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "ste
 const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
 const OPEN = "#traced-queue .more[open], #traced-stage :is(.weak, .columns, li > details)[open]";  // over the pair
-const FIELD = "input:not([type=checkbox], [type=radio], [type=range]), textarea, [contenteditable=true]";
+const FIELD = "input:not([type=checkbox], [type=radio], [type=range]), textarea, [data-bulk-edit] select, [contenteditable=true]";
 const CONTROL = "input, select", CARDS = "#traced-stage .picks";  // other parts of a form; the boxes of cards are the board's own
 const OF_FORMS = ["search", "help"];  // what letters still do while one of them has the focus
 const SEARCH = "#traced-queue .search [data-filter]";

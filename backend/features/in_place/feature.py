@@ -6,4 +6,4 @@ ENTRY_POINTS = {
     "pages": {"in-place": f"{_FEATURE}.page:PAGE"},
 }
 #: Words for it, which stand nowhere in the core.
-NOUNS = ("captiongroup", "apply --undo")
+NOUNS = ("captiongroup",)

@@ -52,7 +52,8 @@ OUTCOMES = {
     "reworded": "are on captions that have changed at home",
     "new picture": "are on pictures that have changed at home",
     "gone": "are on pairs that are no longer at home",
-    "taken back": "were merged and are taken back in the package since: merge --undo, then merge",
+    "taken back": "were merged and are taken back in the package since: undo the merge, then "
+    "merge again",
     "unusable": "cannot be used",
 }
 _WRITTEN = ("merged", "second")
