@@ -203,10 +203,12 @@ def test_an_export_is_the_same_by_every_door(
     workspace.review.decide(pair, 0, "drop")
     outs = [tmp_path / name for name in ("python", "typed", "sent", "page")]
     choice = {"dropped": "tag", "unsure": "leave out"}
-    workspace.jobs.export(1, ExportChoice.parse(choice), outs[0], "csv")
+    # What is sent or entered is downloaded, with its pictures.
+    whole = ExportChoice.parse({**choice, "copy_images": True})
+    workspace.jobs.export(1, whole, outs[0], "csv")
     status, _, err = invoked(
         {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}, "export", "pairs", str(outs[1]),
-        "--format", "csv", "--dropped", "tag", "--unsure", "leave out",
+        "--format", "csv", "--dropped", "tag", "--unsure", "leave out", "--copy-images",
     )  # fmt: skip
     assert status == 0, err
     sent = {"out": str(outs[2]), "format": "csv", "choice": choice}
@@ -214,7 +216,7 @@ def test_an_export_is_the_same_by_every_door(
     entered = dict.fromkeys(Fields._fields) | choice | {
         "abstract": "leave out", "captions": "decided", "unconfirmed": False,
             "keep_pictures_together": False,
-        "wrong_claims": "keep",
+        "wrong_claims": "keep", "wrong": "tag",
     }  # fmt: skip
     request = gr.Request(username=None)
     ExportPage(workspace).begin(1, "csv", str(outs[3]), False, request, *entered.values())
