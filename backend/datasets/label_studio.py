@@ -65,9 +65,9 @@ def captions_of_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     Raises NoPair for a task without a caption."""
     data, identity = dict(values["data"]), values.get("id")
     annotations = [each for each in values["annotations"] if _is_submitted(each)]
-    written = [(each, texts) for each in annotations if (texts := _written_texts(each))]
-    captions = [(each, texts) for each, texts in written if "caption" in texts]
-    others = {name: text for _, texts in written for name, text in texts.items()}
+    answers = [(each, texts) for each in annotations if (texts := _written_texts(each))]
+    captions = [(each, texts) for each, texts in answers if "caption" in texts]
+    others = {name: text for _, texts in answers for name, text in texts.items()}
     others.pop("caption", None)
     if not captions:
         if "caption" not in data:
