@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from backend.datasets import label_studio
+from backend.datasets import data_juicer, label_studio
 from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES
@@ -42,10 +42,6 @@ from backend.datasets.splits import WORDS
 from backend.datasets.text_files import as_utf8
 from backend.datasets.token_texts import join_tokens
 from backend.errors import DatasetFormatError
-from db.texts import is_blank
-
-#: Data-Juicer's special tokens (data_juicer/utils/mm_utils.py: SpecialTokens).
-_DJ_IMAGE, _DJ_END = "<__dj__image>", "<|__dj__eoc|>"
 
 
 def plain_rows(
@@ -70,8 +66,12 @@ def plain_rows(
 def _plain(
     row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
 ) -> Iterator[TableRow]:
-    if _is_data_juicer(values):
-        yield from _data_juicer(row, values)
+    if data_juicer.is_sample(values):
+        for sample_row in data_juicer.rows_of_sample(row, values):
+            if sample_row.values is None:
+                yield sample_row
+            else:
+                yield from _plain(sample_row, sample_row.values, rule, caption_column)
         return
     if _is_label_studio(values):
         for caption_values in label_studio.captions_of_task(values):
@@ -167,42 +167,6 @@ def _fiftyone(values: dict[str, Any]) -> dict[str, Any]:
     return {**own_id, **texts}
 
 
-def _is_data_juicer(values: dict[str, Any]) -> bool:
-    text = values.get("text")
-    return (
-        isinstance(text, str)
-        and isinstance(values.get("images"), list)
-        and (_DJ_IMAGE in text or _DJ_END in text)
-    )
-
-
-def _data_juicer(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
-    """One pair per chunk: the n-th image token in the text refers to the n-th image."""
-    images = [image_path(image) for image in values["images"]]
-    chunks = [chunk for chunk in values["text"].split(_DJ_END) if not is_blank(chunk)]
-    marks = sum(chunk.count(_DJ_IMAGE) for chunk in chunks)
-    if marks != len(images):
-        raise NoPair(
-            f"Its text has {marks} image marks ({_DJ_IMAGE}), but its list has {len(images)} "
-            "images."
-        )
-    rest = {key: value for key, value in values.items() if key not in ("images", "text")}
-    place = 0
-    for number, chunk in enumerate(chunks):
-        count = chunk.count(_DJ_IMAGE)
-        chunk_images, place = images[place : place + count], place + count
-        chunk_values = {**rest, "text": chunk.replace(_DJ_IMAGE, "").strip()}
-        if len(chunks) > 1 and rest.get("id") is not None:
-            chunk_values["id"] = f"{rest['id']}#{number}"
-        if count == 1:
-            yield replace(row, values={**chunk_values, "image": chunk_images[0]})
-        else:
-            yield TableRow(
-                row.number, None,
-                f"Piece {number + 1} of its text shows {count} images; a pair has one.",
-            )  # fmt: skip
-
-
 WHERE = (
     "Supported are: dataset_coco.json and dataset_flickr30k.json of Karpathy's splits "
     "(cs.stanford.edu/people/karpathy/deepimagesent, with the folder of COCO's train2014 and "
@@ -276,7 +240,16 @@ def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
     folder = "data/" if within else ""  # FiftyOne's
     classes = list(file.objects("classes")) if within and "classes" in file.arrays else []
     for number, (name, about) in enumerate(file.members(within), 1):
-        about = _label_texts(about, classes) if within else about
+        if within:
+            about, unknown = _label_texts(about, classes)
+            if unknown:
+                yield TableRow(
+                    number, None,
+                    f"'{trim(name)}' has the label {unknown[0]}, which is the number of no class: "
+                    f"`classes` has {len(classes)}, from 0 on.",
+                )  # fmt: skip
+                if about is None:
+                    continue
         if isinstance(about, str | list):
             yield TableRow(number, {"file_name": folder + name, "caption": about})
         elif isinstance(about, dict):
@@ -289,17 +262,25 @@ def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
             yield TableRow(number, None, f"'{trim(name)}' has no caption.")
 
 
-def _label_texts(label: Any, classes: Sequence[Any]) -> Any:
-    """The text of one of FiftyOne's labels, or those of several: each is a text, the number of a
-    class, or an object with either. What is none of these stays.
+def _label_texts(label: Any, classes: Sequence[Any]) -> tuple[Any, list[int]]:
+    """The text of one of FiftyOne's labels, or those of several, and the numbers of no class.
 
-    >>> _label_texts([0, {"label": "A cat.", "confidence": 0.5}], ["A dog."])
-    ['A dog.', 'A cat.']
+    >>> _label_texts([0, {"label": "A cat."}, 7], ["A dog."])
+    (['A dog.', 'A cat.'], [7])
     """
+    labels = label if isinstance(label, list) else [label]
+    texts = [_label_text(each, classes) for each in labels]
+    unknown = [text for text in texts if isinstance(text, int) and not isinstance(text, bool)]
+    known = Captions(text for text in texts if text not in unknown)
     if isinstance(label, list):
-        return Captions(_label_texts(each, classes) for each in label) or None
+        return known or None, unknown
+    return (known[0] if known else None), unknown
+
+
+def _label_text(label: Any, classes: Sequence[Any]) -> Any:
+    """A label is a text, the number of a class, or an object with either; what is none stays."""
     if isinstance(label, dict) and "label" in label:
-        return _label_texts(label["label"], classes)
+        return _label_text(label["label"], classes)
     is_number = isinstance(label, int) and not isinstance(label, bool)
     return classes[label] if is_number and 0 <= label < len(classes) else label
 

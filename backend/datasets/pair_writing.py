@@ -8,6 +8,7 @@ The pairs that differ least come first.
 import csv
 import json
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -56,18 +57,32 @@ _SCHEMA = pa.schema(
 def write_preference(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `train.parquet`, …: a picture, a question, the better and the worse answer. Returns
     the number of pairs."""
-    count = 0
+    count = longest = 0
     splits = SplitNames()
     for split, pairs in _by_split(rows, splits).items():
         target.files[split] = f"{split}.parquet"
+        longest = max([longest, *(_words_to_tell(pair) for _, pair in pairs)])
         with pq.ParquetWriter(target.part / f"{split}.parquet", _SCHEMA) as writer:
             for first in range(0, len(pairs), _GROUP):
                 group = enumerate(pairs[first : first + _GROUP], count)
                 cells = [_preference(number, row, pair, target) for number, (row, pair) in group]
                 writer.write_table(pa.Table.from_pylist(cells, _SCHEMA))
                 count += len(cells)
+    if longest:
+        target.changes.remarks.append(
+            "TRL's `DPOTrainer` cuts picture, question and answer together at `max_length`, which "
+            "is 1,024 tokens unless you set it; the picture alone can take more. A pair is told "
+            f"apart by its first {longest:,} words or fewer: what is cut before teaches nothing. "
+            "`max_length=None` cuts nothing."
+        )
     splits.report(target.changes, "parquet")
     return count
+
+
+def _words_to_tell(pair: CaptionPair) -> int:
+    """How many words of the two texts have to be read until they differ."""
+    words = zip_longest(pair.chosen.split(), pair.rejected.split())
+    return next((number for number, (one, other) in enumerate(words, 1) if one != other), 0)
 
 
 def _preference(number: int, row: ExportRow, pair: CaptionPair, target: Target) -> dict[str, Any]:

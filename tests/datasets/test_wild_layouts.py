@@ -209,3 +209,13 @@ def test_every_label_of_fiftyone_is_a_caption(
     assert [pair.caption for pair in pairs] == captions
     pictures = {Path(str(pair.image_path)).stem for pair in pairs}
     assert len(reader.problems) == 2 - len(pictures)
+
+
+def test_the_number_of_no_class_of_fiftyone_is_no_caption(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        picture(tmp_path / "data" / f"{name}.png")
+    labels = {"a": [0, 3, {"label": "A cat."}], "b": [{"label": 7}]}
+    write(tmp_path / "labels.json", dump({"classes": ["A dog."], "labels": labels}))
+    pairs, reader = read(tmp_path)
+    assert [pair.caption for pair in pairs] == ["A dog.", "A cat."]
+    assert [problem.row for problem in reader.problems] == [1, 2]

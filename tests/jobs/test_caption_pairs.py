@@ -114,6 +114,9 @@ def test_verdicts_become_preferences(workspace: Workspace, tmp_path: Path) -> No
         "long": ("A dog runs. It rains.", LONG, "shortened", "object action", "curator 3"),
     }  # fmt: skip
     assert [row["words_changed"] for row in rows] == [1, 1, 1, 3]
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert "max_length=None" in card
+    assert "first 5 words" in card  # "A dog runs. A cat", "A dog runs. A fox"
     for row in rows:
         (picture,) = row["images"]
         assert picture.size == (20, 10)
