@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from backend.datasets.card_features import JsonColumns, arrow_features
 from backend.datasets.export_row import FIELDS
 from backend.datasets.json_stream import JsonFile
+from backend.datasets.pair_writing import CONVERSATIONS
 from backend.datasets.text_files import LONGEST_LINE
 
 #: Loaders of other kinds skip folders with such names.
@@ -45,11 +46,23 @@ def write_tables(folder: Path) -> dict[str, list[str]]:
             name = _SHARD.sub("", path.stem) if parent == "." else parent
             tables.setdefault(name, []).append(path.as_posix())
     return {
-        name: shards
-        if all(shard.endswith(".parquet") for shard in shards)
-        else [_write_table(folder, name, shards)]
+        name: shards if _is_described(folder, shards) else [_write_table(folder, name, shards)]
         for name, shards in tables.items()
     }
+
+
+def _is_described(folder: Path, files: Sequence[str]) -> bool:
+    """Whether the files are Parquet already, and none of their texts is within a conversation."""
+    return all(
+        file.endswith(".parquet") and not _conversations(pq.read_schema(folder / file))
+        for file in files
+    )
+
+
+def _conversations(schema: pa.Schema) -> list[str]:
+    """The columns of pairs to learn from that hold turns."""
+    return [name for name in CONVERSATIONS & set(schema.names)
+            if pa.types.is_list(schema.field(name).type)]  # fmt: skip
 
 
 def _write_table(folder: Path, name: str, files: Sequence[str]) -> str:
@@ -128,8 +141,18 @@ def _arrow_rows(file: Path) -> Iterator[Row]:
 
 
 def _parquet_rows(file: Path) -> Iterator[Row]:
-    for batch in pq.ParquetFile(file).iter_batches():
-        yield from batch.to_pylist()
+    """The texts of conversations (pairs to learn from) are columns."""
+    table = pq.ParquetFile(file)
+    names = [name for name in table.schema_arrow.names if name not in ("image", "images")]
+    conversations = _conversations(table.schema_arrow)
+    for batch in table.iter_batches(columns=names):
+        for row in batch.to_pylist():
+            yield row | {name: _text_of(row[name]) for name in conversations}
+
+
+def _text_of(turns: Sequence[Row]) -> str:
+    parts = (part for turn in turns for part in turn["content"])
+    return "\n".join(part["text"] for part in parts if part["text"] is not None)
 
 
 _READERS: dict[str, Callable[[Path], Iterator[Row]]] = {

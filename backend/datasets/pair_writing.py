@@ -34,6 +34,8 @@ _PROMPT = "Describe the image."
 #: Images written at once.
 _GROUP = 100
 
+#: Columns of `preference` whose texts are within turns.
+CONVERSATIONS = frozenset(("prompt", "chosen", "rejected"))
 _PART = pa.struct([("type", pa.string()), ("text", pa.string())])
 _TURN = pa.struct([("role", pa.string()), ("content", pa.list_(_PART))])
 _TEXT = {"dtype": "string", "_type": "Value"}

@@ -470,6 +470,25 @@ def test_croissant_gives_every_text_as_it_was_written(
         assert [row[f"{table.id}/zip"].decode() for row in records] == list(texts)
 
 
+@pytest.mark.parametrize(
+    ("format", "text"), [("preference", "chosen"), ("hard-negatives", "title")]
+)
+def test_croissant_gives_pairs_to_learn_from_as_they_were_written(
+    tmp_path: Path, format: str, text: str
+) -> None:
+    image = picture(tmp_path / "source" / "a.png")
+    texts = {"0025": "NA", "1e3": "1e3", "null": "None", "007": "2020-01-01", "True": "犬 🐕"}
+    every = [ExportRow(id, image, right, right, "train", pairs=(CaptionPair(right, f"not {id}"),))
+             for id, right in texts.items()]  # fmt: skip
+    out = write(tmp_path / "source", tmp_path / "out", format, every)
+    described = mlcroissant.Dataset(jsonld=out / "croissant.json")
+    (table,) = described.metadata.record_sets
+    records = list(described.records(table.id))
+    for column, values in (("id", texts), (text, texts.values())):
+        cells = [row[f"{table.id}/{column}"] for row in records]
+        assert [c.decode() if isinstance(c, bytes) else c for c in cells] == list(values)
+
+
 def check_json(out: Path) -> None:
     """Everything written is valid JSON, without NaN."""
 
