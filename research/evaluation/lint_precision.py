@@ -48,6 +48,11 @@ SPOILS: dict[str, Spoil] = {
         '{"error": {"message": "overloaded", "code": 529}}', "null", "Error: 502 Bad Gateway",
         "<think></think>",
     ),
+    "reasoning": _one_of(
+        "<think>What is it?</think>CAPTION", "Okay, the user wants a caption. CAPTION",
+        "Let me look at the image. CAPTION",
+    ),
+    "answer": _one_of("B", "Yes, CAPTION", "The answer is B.", "3", "How many dogs are there?"),
     "cut ending": _cut,
     "placeholder": _one_of("USER: CAPTION", "CAPTION [NAME]", "<|im_start|>CAPTION", "CAPTION</s>"),
     "characters": _one_of("CAPTION in a cafÃ©", "Itâ€™s CAPTION", "CAPTION \ufffd"),

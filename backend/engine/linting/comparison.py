@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from functools import cached_property
 
+from backend.engine.claims.tags import FEWEST as FEWEST_TAGS
+from backend.engine.claims.tags import is_tag_list
 from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
 
 #: What is compared, with what it means.
@@ -12,6 +14,7 @@ COMPARED = {
     "same caption": "the same caption on five or more pictures",
     "length": "far longer or shorter than the others",
     "language": "in another language than the others",
+    "commas": "tags without the commas between them, where the others are lists with commas",
 }
 #: A caption on so many different pictures says little about any of them.
 MANY_PICTURES = 5
@@ -27,6 +30,15 @@ _SAME_WORDS = 0.6
 #: Those words, and the language, are looked for among the first captions; the words among so many
 #: at their ends.
 _FIRST, _LONGEST_AFFIX = 20_000, 6
+#: Share of the captions that are lists of tags, where lists are what is usual.
+_TAG_LISTS = 0.6
+#: So many words between two commas are no tag, unless they are words of a sentence.
+_TOO_MANY_FOR_A_TAG = 6
+_SEPARATOR = re.compile(r"[,;|\n、，；]")
+_OF_SENTENCES = re.compile(
+    r"\b(?:an?|the|is|are|was|were|and|or|of|in|on|at|to|for|by|from|with|near|that|who)\b|[.!?]",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -39,6 +51,7 @@ class Comparison:
         self._pictures: dict[int, tuple[int, int]] = {}
         self._lengths: Counter[int] = Counter()
         self._languages: Counter[str] = Counter()
+        self._tag_lists = 0
         self._affixes: dict[str, Counter[str]] = {"begin": Counter(), "end": Counter()}
 
     def learn(self, caption: str, picture: str) -> None:
@@ -50,6 +63,8 @@ class Comparison:
         self._lengths[len(words)] += 1
         if self.captions <= _FIRST:
             self._languages[language_of(caption)] += 1
+            if len(_SEPARATOR.findall(caption)) >= FEWEST_TAGS - 1:
+                self._tag_lists += is_tag_list(caption)
             for size in range(1, min(_LONGEST_AFFIX, len(words)) + 1):
                 self._affixes["begin"][" ".join(words[:size])] += 1
                 self._affixes["end"][" ".join(words[-size:])] += 1
@@ -69,6 +84,7 @@ class Comparison:
             "same caption": self._pictures.get(hash(tuple(words)), (0, 0))[0] >= MANY_PICTURES,
             "length": is_far,
             "language": is_foreign,
+            "commas": self._are_tag_lists and _lacks_commas(caption),
         }
         return [name for name, applies in faults.items() if applies]
 
@@ -91,6 +107,11 @@ class Comparison:
         return _quantile(self._lengths, 0.25), _quantile(self._lengths, 0.75)
 
     @cached_property
+    def _are_tag_lists(self) -> bool:
+        first = min(self.captions, _FIRST)
+        return self.captions >= FEWEST and self._tag_lists >= _TAG_LISTS * first
+
+    @cached_property
     def _language(self) -> str:
         """That of most captions whose language can be told; "" if there is none."""
         languages = Counter(self._languages)
@@ -99,6 +120,20 @@ class Comparison:
         name, number = max(languages.items(), key=lambda each: each[1], default=("", 0))
         is_main = self.captions >= FEWEST and number >= _MAIN_LANGUAGE * languages.total()
         return name if is_main else ""
+
+
+def _lacks_commas(caption: str) -> bool:
+    """
+    >>> _lacks_commas("1girl solo long hair blue eyes"), _lacks_commas("1girl, solo, long hair")
+    (True, False)
+    >>> _lacks_commas("1girl, girl standing in field of flowers"), _lacks_commas("A dog runs home.")
+    (False, False)
+    """
+    pieces = _SEPARATOR.split(caption)
+    return any(
+        len(piece.split()) >= _TOO_MANY_FOR_A_TAG and not _OF_SENTENCES.search(piece)
+        for piece in pieces
+    )
 
 
 def _words(caption: str) -> list[str]:

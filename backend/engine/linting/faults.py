@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from backend.datasets.json_captions import has_json
+from backend.engine.linting.chat_answers import (
+    is_no_description,
+    is_reasoning,
+    without_reasoning,
+)
 from backend.engine.linting.token_marks import has_token_marks
 from backend.errors import SettingsError
 
@@ -191,9 +196,22 @@ _ENTITY = re.compile(
 )
 
 
+#: Bold words of Markdown, and line breaks that were written as text.
+_BOLD = re.compile(r"\*\*(?=\w)([^*\n]{1,200}?)\*\*")
+_BREAK = re.compile(r"(?<!\\)(?:\\r)?\\n(?![a-z])|(?<=[.!?])(?:\\r)?\\n")
+
+
+def _has_markup(text: str) -> bool:
+    if ("<" in text and _TAG.search(text)) or ("&" in text and _ENTITY.search(text)):
+        return True
+    if "**" in text and _BOLD.search(text):
+        return True
+    return "\\n" in text and _BREAK.search(text) is not None
+
+
 def _without_markup(text: str) -> str:
-    plain = html.unescape(_TAG.sub(" ", text)).replace("\u00a0", " ")
-    return " ".join(plain.split())
+    plain = _BOLD.sub(r"\1", _BREAK.sub(" ", _TAG.sub(" ", text)))
+    return " ".join(html.unescape(plain).replace("\u00a0", " ").split())
 
 
 # ---------------------------------------------------------------- words of a prompt
@@ -201,6 +219,7 @@ def _without_markup(text: str) -> str:
 #: What a chat model says before a caption, up to the colon.
 _LEAD_IN = re.compile(
     r"^\s*(?:(?:sure|certainly|of course|okay|ok|absolutely)\b[^:\n]{0,80}:|"
+    r"(?:sure|certainly|of course|absolutely)[!.]\s+|"
     r"here(?:'s| is| are)\s+(?:a|an|the|my|your|one)\b"
     r"[^:\n]{0,80}\b(?:caption|description)\b[^:\n]{0,60}:|"
     r"(?:image |photo |picture )?(?:caption|description)\s*:)\s*",
@@ -229,8 +248,9 @@ _has_placeholder = _searches(
     r"\b(?:lorem ipsum|placeholder|todo:|tbd\b)",
     r"\[(?:insert|your|name|caption|description|object|person|location|color)\b[^\]]{0,40}\]",
     r"\{\{?\s*(?:caption|name|object|description|prompt|text)\s*\}?\}",
-    r"^\s*(?:user|assistant|system|human|gpt)\s*:",
-    only_with=("<", "[", "{", "lorem ipsum", "placeholder", "todo:", "tbd", ":"),
+    r"^\s*(?:user|assistant|system|human|gpt)\s*[:\n]",
+    r"\n\s*(?:user|assistant|human|gpt)\s*:",
+    only_with=("<", "[", "{", "lorem ipsum", "placeholder", "todo:", "tbd", ":", "\n"),
 )
 
 
@@ -244,10 +264,17 @@ RULES: dict[str, Rule] = {
             r"^\W*(?:sorry|apologies|unfortunately),? (?:but )?i\b",
             r"\bi (?:can'?t|cannot|can not|am unable to|'?m unable to|am not able to) "
             r"(?:assist|help|see|view|describe|identify|provide|process|analy[sz]e|access|fulfil)",
+            r"\b(?:no|isn'?t an?|don'?t see (?:an?|any)) (?:image|picture|photo)s? "
+            r"(?:(?:was|were|is|are|has been|have been) )?"
+            r"(?:provided|attached|uploaded|given|shared)\b",
+            r"\bplease (?:upload|attach|provide|share) (?:the|an|your|a)\b[^.\n]{0,30}"
+            r"\b(?:image|picture|photo)",
+            r"\bi (?:don'?t|do not) see (?:an?|any) (?:image|picture|photo)",
             r"\bas an? (?:ai|artificial intelligence|language model|large language model)\b",
             only_with=("sorry", "afraid", "unable", "apologies", "unfortunately", "i can",
                        "not able", "as a ai", "as an ai", "artificial intelligence",
-                       "language model"),
+                       "language model", "provided", "attached", "uploaded", "given", "shared",
+                       "please ", "not see", "n't see", "nt see"),
         )),
         Rule("failed answer", "an error message, or an answer without a text", _searches(
             r"^\s*(?:none|null|nan|n/a|undefined|\[object object\]|\{\}|\[\])\s*$",
@@ -260,6 +287,10 @@ RULES: dict[str, Rule] = {
                        "detail", "message", "status", "code", "think>", "exception", "traceback",
                        "rate limit", "bad gateway", "unavailable", "out of memory", "connection"),
         )),
+        Rule("reasoning", "what a language model thinks, instead of a caption or before it",
+             is_reasoning, without_reasoning),
+        Rule("answer", "a question, or the answer to one, instead of a description",
+             is_no_description),
         Rule("cut ending", "the text ends in the middle of a sentence", _is_cut),
         Rule("placeholder", "a placeholder, or the marks of a prompt's roles or of a tokenizer",
              lambda text: has_token_marks(text) or _has_placeholder(text)),
@@ -267,8 +298,8 @@ RULES: dict[str, Rule] = {
              _is_mojibake, _decoded_again),
         Rule("invisible", "characters that show nothing",
              lambda text: bool(_invisible_in(text)), _without_invisible),
-        Rule("markup", "tags or entities of HTML",
-             lambda text: bool(_TAG.search(text) or _ENTITY.search(text)), _without_markup),
+        Rule("markup", "tags or entities of HTML, bold words of Markdown, or \\n written as text",
+             _has_markup, _without_markup),
         Rule("json", "JSON, or the fence of a language model's answer, instead of a caption",
              has_json),
         Rule("camera", "words of a camera or of a file instead of a caption", _searches(
@@ -287,8 +318,13 @@ RULES: dict[str, Rule] = {
             r"(?:caption|description) (?:for|of|that)\b",
             r"\b(?:the|your) caption should\b",
             r"^\s*describe (?:the|this) (?:image|picture|photo)",
-            r"\bi hope this helps\b", r"\blet me know if you\b",
-            only_with=(":", "caption", "description", "describe", "i hope this", "let me know"),
+            r"^\s*(?:sure|certainly|of course|absolutely)[!.]\s+\S",
+            r"\bi hope this helps\b", r"\blet me know if you\b", r"\bfeel free to ask\b",
+            r"\bwould you like me to\b",
+            r"\bis there anything (?:else|specific|in particular) (?:that )?you(?:'d| would)\b",
+            only_with=(":", "caption", "description", "describe", "i hope this", "let me know",
+                       "sure", "certainly", "of course", "absolutely", "feel free", "would you",
+                       "is there any"),
         ), _without_lead_in),
     )
 }  # fmt: skip

@@ -22,6 +22,21 @@ FAULTY = {
         "As an AI language model, I do not describe people.",
         "I am unable to view images.",
         "Unfortunately, I cannot identify people in pictures.",
+        "No image was provided.", "It seems there is no picture attached. Please upload it.",
+        "I don't see an image in your message.",
+    ],
+    "reasoning": [
+        "<think>The picture shows a dog", "<think>A dog?</think>\nA dog runs.",
+        "</think> A dog runs.", "<answer>A dog runs.</answer>",
+        "Okay, the user wants me to describe this image. First, I need to",
+        "Let me look at the image. I see a dog.", "First, I need to analyze the picture.",
+        "Step 1: identify the objects.", "Thought: it may be a dog.",
+    ],
+    "answer": [
+        "B", "(B)", "C.", "C. A dog", "(A) dogs", "B) a red car", "The correct answer is B.",
+        "Answer: two", "Yes", "No.", "Yes, there is a dog in the image.", "3", "12.5%",
+        "[0.12, 0.3, 0.5, 0.9]", "True", "Not visible.", "How many dogs are there?",
+        "What is shown in the image?", "<image>\nWhat is in the picture?", "Is there a dog?",
     ],
     "failed answer": [
         '{"error": {"message": "Rate limit", "code": 429}}',
@@ -41,6 +56,7 @@ FAULTY = {
         "USER: <image> What is this?", "A photo of [NAME] at the beach", "<|im_start|>A dog",
         "A {object} on a table", "Lorem ipsum dolor sit amet", "[INST] describe [/INST] a dog",
         "assistant: A dog runs.", "A dog</s>",
+        "assistant\nA dog runs.", "A dog runs.\n\nHuman: and the cat?",
     ],
     "characters": ["A cafÃ© in Paris", "Itâ€™s a dog", "ein groÃŸer Hund", "A caf\ufffd in Paris"],
     "invisible": [
@@ -48,6 +64,7 @@ FAULTY = {
         "A dog\u202d runs",
     ],
     "markup": ["A dog &amp; a cat", "A dog<br>on a mat", "<b>A dog</b>", "It&#39;s a dog",
+               "**A dog** runs.", "A dog runs.\\n\\nIt rains.",
                '<a href="http://a.example/">A dog</a>'],
     "json": [
         '{"caption": "A dog runs.", "tags": ["dog"]}', '```json\n{"caption": "A dog."}\n```',
@@ -62,6 +79,8 @@ FAULTY = {
         "Here's a detailed description of the picture: A cat sits.",
         "Caption: A dog runs.", "Write a short caption for this image",
         "A dog runs. I hope this helps!", "The caption should be short.",
+        "Sure! A dog running.", "Certainly. A dog runs.",
+        "A dog runs. Is there anything else you would like to know?",
     ],
 }  # fmt: skip
 
@@ -88,6 +107,13 @@ FLAWLESS = [
     "#sunset #beach #love", "A jar labelled J.R.Smith", "node.js logo on a laptop", "He is 5'10\".",
     "Straße – ein Hund", "A dog's bowl (empty)", "A sign: NO ENTRY", "A happy couple…in love.",
     "The word ERROR in red letters", "man, woman, dog & cat", "A board with a + b = c",
+    # No answers, no reasoning.
+    "E. coli under a microscope", "D. Duck in a boat", "A. Lincoln in 1860", "No parking", "2 dogs",
+    "No dogs allowed", "No. 5 bus", "Let me in!", "Let's go to the beach", "I need a holiday",
+    "The user of a wheelchair", "A user wants his phone", "What a day!", "Analysis of a painting",
+    "A true story", "the answer to everything", "Where the wild things are", "5 * 3 ** 2",
+    r"C:\new folder on a screen", "__init__ in a file", "A sure bet", "Certainly the best dog",
+    "A woman asks a man for an image of a dog", "I want to ride my bicycle", "Thoughts of you",
     # As in Flickr8k and Conceptual Captions.
     "A man parasails in the waves ,", "Two girls wearing bikins are standing in the lake ,",
     'A man holds a sign that reads " Ok Ok Ok , I need money "', "a red kitchen from magazine ...",
@@ -125,6 +151,11 @@ def test_what_is_right_is_left_alone(caption: str) -> None:
         ("glued", "A dog runs.The cat sits on a mat.", "A dog runs. The cat sits on a mat."),
         ("prompt", 'Sure, here is a caption: "A dog runs."', "A dog runs."),
         ("prompt", "Caption: A dog runs.", "A dog runs."),
+        ("prompt", "Sure! A dog running.", "A dog running."),
+        ("markup", "**A dog** runs.\\nIt rains.", "A dog runs. It rains."),
+        ("reasoning", "<think>A cat? No.</think>\n\nA dog runs.", "A dog runs."),
+        ("reasoning", "<think>Hm.</think><answer>A dog runs.</answer>", "A dog runs."),
+        ("reasoning", "<think>Hm.</think><answer>A dog runs.", "A dog runs."),
     ],
 )  # fmt: skip
 def test_a_mend_takes_the_fault_away_and_nothing_else(name: str, caption: str, mended: str) -> None:
