@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 from backend.datasets.card_features import JsonColumns, arrow_features
 from backend.datasets.export_row import FIELDS
 from backend.datasets.json_stream import JsonFile
-from backend.datasets.pair_writing import CONVERSATIONS
 from backend.datasets.text_files import LONGEST_LINE
 
 #: Loaders of other kinds skip folders with such names.
@@ -60,9 +59,14 @@ def _is_described(folder: Path, files: Sequence[str]) -> bool:
 
 
 def _conversations(schema: pa.Schema) -> list[str]:
-    """The columns of pairs to learn from that hold turns."""
-    return [name for name in CONVERSATIONS & set(schema.names)
-            if pa.types.is_list(schema.field(name).type)]  # fmt: skip
+    """The columns that hold turns: lists of a role and its content."""
+    return [
+        field.name
+        for field in schema
+        if pa.types.is_list(field.type)
+        and pa.types.is_struct(field.type.value_type)
+        and {"role", "content"} <= {field.name for field in field.type.value_type}
+    ]
 
 
 def _write_table(folder: Path, name: str, files: Sequence[str]) -> str:
@@ -141,7 +145,7 @@ def _arrow_rows(file: Path) -> Iterator[Row]:
 
 
 def _parquet_rows(file: Path) -> Iterator[Row]:
-    """The texts of conversations (pairs to learn from) are columns."""
+    """The texts of conversations are columns."""
     table = pq.ParquetFile(file)
     names = [name for name in table.schema_arrow.names if name not in ("image", "images")]
     conversations = _conversations(table.schema_arrow)

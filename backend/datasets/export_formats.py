@@ -3,10 +3,10 @@ the command line's help, the table in the documentation and the tests of all for
 packages add theirs (`backend.plugins`)."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backend import plugins
 from backend.errors import SettingsError
@@ -16,16 +16,20 @@ if TYPE_CHECKING:  # the command line's help reads this module
 
 #: Writes the rows into the target's folder and returns their number.
 Writer = Callable[[Iterable["ExportRow"], "Target"], int]
+#: From the store, the dataset's id and the choice of an export: by the id of a pair, a function
+#: that makes of people's names in the export what its row is written with (`ExportRow.content`).
+#: Raises ExportError if there is nothing to write.
+Contents = Callable[..., Mapping[int, Callable[[Callable[[str], str]], Any]]]
 
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """`name`: by which it is chosen; `writer`: ours are named as MODULE:FUNCTION, because the
-    command line's help needs no writer; `label`: on the page; `description`: in the documentation,
-    Markdown; `is_resumable`: written in shards, so that an interrupted export is resumed by the
-    next one; `is_for_hub`: it can be loaded from the Hugging Face hub; `reserved`: further names
-    that columns of the source may not have; `compares`: it writes the `pairs` of rows, and no row
-    without one."""
+    """`name`: by which it is chosen; `writer`: a function, or its name as MODULE:FUNCTION, because
+    the command line's help needs no writer; `label`: on the page; `description`: in the
+    documentation, Markdown; `is_resumable`: written in shards, so that an interrupted export is
+    resumed by the next one; `is_for_hub`: it can be loaded from the Hugging Face hub; `reserved`:
+    further names that columns of the source may not have; `contents`: what it writes of each pair
+    beside its row, and no row without (of such a format only)."""
 
     name: str
     writer: str | Writer
@@ -34,14 +38,17 @@ class ExportFormat:
     is_resumable: bool = False
     is_for_hub: bool = False
     reserved: frozenset[str] = frozenset()
-    compares: bool = False
+    contents: str | Contents | None = None
+
+    def contents_of(
+        self, *export: Any
+    ) -> Mapping[int, Callable[[Callable[[str], str]], Any]] | None:
+        """What `contents` returns; None if the format has a row for every pair."""
+        return None if self.contents is None else _resolved(self.contents)(*export)
 
     def write(self, rows: Iterable["ExportRow"], target: "Target") -> int:
         """Write the rows; returns their number. Raises SettingsError for a writer that does not."""
-        writer = self.writer
-        if isinstance(writer, str):
-            writer = resolve_name(f"backend.datasets.{writer}")
-        number = writer(rows, target)
+        number = _resolved(self.writer)(rows, target)
         if not isinstance(number, int):
             raise SettingsError(
                 f"The writer of the format '{self.name}' returns {type(number).__name__}, not the "
@@ -50,19 +57,21 @@ class ExportFormat:
         return number
 
 
-#: What is known of a pair of captions.
-PAIR_COLUMNS = frozenset({"basis", "decided_by", "words_changed", "kinds"})
+def _resolved(function: str | Callable[..., Any]) -> Callable[..., Any]:
+    return resolve_name(function) if isinstance(function, str) else function
+
+
 _OURS = (
     ExportFormat(
         "imagefolder",
-        "folder_writing:write_imagefolder",
+        "backend.datasets.folder_writing:write_imagefolder",
         "Folder of images with metadata.jsonl",
         "copies of the images and `metadata.jsonl`, split by split (default)",
         is_for_hub=True,
     ),
     ExportFormat(
         "sidecar",
-        "folder_writing:write_sidecars",
+        "backend.datasets.folder_writing:write_sidecars",
         "Images with a .txt beside each",
         "a `.txt` with the caption beside each image, as trainers of image models read them; a "
         "copy of the image per pair",
@@ -70,7 +79,7 @@ _OURS = (
     ),
     ExportFormat(
         "coco",
-        "folder_writing:write_coco",
+        "backend.datasets.folder_writing:write_coco",
         "COCO captions (JSON) with images",
         "copies of the images and COCO caption annotations",
         is_for_hub=True,
@@ -78,16 +87,19 @@ _OURS = (
     ),
     ExportFormat(
         "csv",
-        "table_writing:write_csv",
+        "backend.datasets.table_writing:write_csv",
         "CSV with image paths",
         "a table with the paths of the images; formulas are made harmless for spreadsheets",
     ),
     ExportFormat(
-        "jsonl", "table_writing:write_jsonl", "JSONL with image paths", "the same as JSON lines"
+        "jsonl",
+        "backend.datasets.table_writing:write_jsonl",
+        "JSONL with image paths",
+        "the same as JSON lines",
     ),
     ExportFormat(
         "conversations",
-        "conversation_writing:write_conversations",
+        "backend.datasets.conversation_writing:write_conversations",
         "Conversations (JSONL) with image paths",
         "JSON lines with the source's turns, or a question, and the caption as the answer, as "
         "trainers of vision-language models read them (LLaVA)",
@@ -95,18 +107,21 @@ _OURS = (
     ),
     ExportFormat(
         "messages",
-        "conversation_writing:write_messages",
+        "backend.datasets.conversation_writing:write_messages",
         "Messages (JSONL) with image paths",
         "the same with `role` and `content`, and the image in a list (TRL, ms-swift, LlamaFactory, "
         "Unsloth)",
         reserved=frozenset({"images"}),
     ),
     ExportFormat(
-        "parquet", "table_writing:write_parquet", "Parquet with image paths", "the same as Parquet"
+        "parquet",
+        "backend.datasets.table_writing:write_parquet",
+        "Parquet with image paths",
+        "the same as Parquet",
     ),
     ExportFormat(
         "parquet-images",
-        "shard_writing:write_parquet_images",
+        "backend.datasets.shard_writing:write_parquet_images",
         "Parquet with the images",
         "Parquet with the images inside, split by split, in shards",
         is_resumable=True,
@@ -114,7 +129,7 @@ _OURS = (
     ),
     ExportFormat(
         "webdataset",
-        "shard_writing:write_webdataset",
+        "backend.datasets.shard_writing:write_webdataset",
         "WebDataset shards (tar)",
         "tars with the images, split by split, in shards",
         is_resumable=True,
@@ -122,29 +137,10 @@ _OURS = (
     ),
     ExportFormat(
         "huggingface",
-        "shard_writing:write_saved_dataset",
+        "backend.datasets.shard_writing:write_saved_dataset",
         "Hugging Face dataset on disk",
         "the folder that `datasets.load_from_disk` reads, with the images, in shards",
         is_resumable=True,
-    ),
-    ExportFormat(
-        "preference",
-        "pair_writing:write_preference",
-        "Preferences (Parquet with the images)",
-        "a better and a worse caption of each picture, for preference training (TRL: `images`, "
-        "`prompt`, `chosen`, `rejected`), least difference first",
-        is_for_hub=True,
-        reserved=PAIR_COLUMNS | {"images", "prompt", "chosen", "rejected"},
-        compares=True,
-    ),
-    ExportFormat(
-        "hard-negatives",
-        "pair_writing:write_hard_negatives",
-        "Hard negatives (TSV with image paths)",
-        "right captions with wrong ones that differ little, for contrastive training (NegCLIP, "
-        "open_clip), least difference first",
-        reserved=PAIR_COLUMNS | {"title", "neg_caption", "neg_image"},
-        compares=True,
     ),
 )
 #: By name.
@@ -157,7 +153,7 @@ def _join(extension: ExportFormat) -> None:
         raise ValueError(f"There is an export format '{extension.name}' already.")
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", extension.name):
         raise ValueError(f"'{extension.name}' is no name: it takes a-z, 0-9 and hyphens.")
-    if not callable(extension.writer):
+    if not isinstance(extension.writer, str) and not callable(extension.writer):
         raise ValueError("Its writer is no function.")
     EXPORT_FORMATS[extension.name] = extension
 

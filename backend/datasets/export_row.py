@@ -37,34 +37,9 @@ _PREFIX = "source_"
 
 
 @dataclass(frozen=True)
-class CaptionPair:
-    """Two texts about one picture, of which the `chosen` is the better one.
-
-    `basis`: why, one of BASES; `decided_by`: the person, "" if none has looked; `words`: how many
-    words differ; `kinds`: of these words; `claim`: the only claim that differs, as in `chosen` and
-    as in `rejected`; `is_right`: whether all of `chosen` is right, not only better.
-    """
-
-    chosen: str
-    rejected: str
-    basis: str = "corrected"
-    decided_by: str = ""
-    words: int = 1
-    kinds: tuple[str, ...] = ()
-    claim: tuple[str, str] | None = None
-    is_right: bool = True
-
-
-#: A person wrote or accepted `chosen` in place of `rejected`; `chosen` is `rejected` without the
-#: claims that are wrong; a right and a wrong caption of the same picture; a model's suggestion that
-#: nobody has confirmed.
-BASES = ("corrected", "shortened", "same picture", "suggested")
-
-
-@dataclass(frozen=True)
 class ExportRow:
-    """One exported pair. `numbers`: by the names of measures; `pairs`: for the formats that compare
-    captions."""
+    """One exported pair. `numbers`: by the names of measures; `content`: what the
+    format writes beside it (`ExportFormat.contents`)."""
 
     id: str
     image_path: ImageFile
@@ -87,7 +62,7 @@ class ExportRow:
     #: says.
     writer: Writer | None = None
     original_writer: str | None = None
-    pairs: tuple[CaptionPair, ...] = ()
+    content: Any = None
 
 
 @dataclass

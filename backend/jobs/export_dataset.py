@@ -19,7 +19,7 @@ from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_formats import EXPORT_FORMATS
-from backend.datasets.export_row import CaptionPair, ExportRow, new_name
+from backend.datasets.export_row import ExportRow, new_name
 from backend.datasets.images import check_imported
 from backend.datasets.json_writing import correct_json
 from backend.datasets.read_options import is_address
@@ -29,10 +29,9 @@ from backend.engine.constants.part import left_out
 from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs import dataset_versions
-from backend.jobs.caption_pairs import caption_pairs
 from backend.jobs.errors_left import ErrorsLeft, errors_left_by, estimate_left
 from backend.jobs.notices import notices_of, texts_of
-from backend.jobs.provenance import Origins, People
+from backend.jobs.provenance import Origins
 from backend.jobs.reports import (
     ExportChoice,
     ExportCounts,
@@ -347,7 +346,7 @@ def export(
     if the target exists, or if the number of pairs is not the number counted.
     """
     plan = _checked_counts(store, dataset_id, choice, format)
-    comparisons = _compared_pairs(store, dataset_id, choice, format)
+    contents = EXPORT_FORMATS[format].contents_of(store, dataset_id, choice)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = issue_queries.all_issues(session, dataset_id)
@@ -368,7 +367,7 @@ def export(
             image_paths = [
                 pair.image_path
                 for pair, outcome, _ in batch
-                if not outcome.left_out_because and (comparisons is None or pair.id in comparisons)
+                if not outcome.left_out_because and (contents is None or pair.id in contents)
             ]
             images = _open_images(root, image_paths)
             with store.reading() as session:
@@ -378,7 +377,7 @@ def export(
                 proposals = suggestion_queries.accepted_texts(session, ids)
             for pair, outcome, claims in batch:
                 origins.count_pair(pair)
-                if comparisons is not None and pair.id not in comparisons:
+                if contents is not None and pair.id not in contents:
                     tally.add(pair, outcome)
                     continue
                 image = images.get(pair.image_path, "")
@@ -405,8 +404,9 @@ def export(
                     row = replace(
                         _row(pair, outcome, image, *about, lists), writer=writer, split=split
                     )
-                    if comparisons is not None:
-                        row = replace(row, pairs=_name_people(comparisons[pair.id], origins.people))
+                    if contents is not None:
+                        content = contents[pair.id](origins.people.author)
+                        row = replace(row, content=content)
                     yield row
             progress(tally.kept, plan.kept, "Writing")
         if tally.kept + unreadable != plan.kept:
@@ -537,27 +537,6 @@ def _checked_counts(
             "verdicts."
         )
     return counts
-
-
-def _compared_pairs(
-    store: Store, dataset_id: int, choice: ExportChoice, format: str
-) -> dict[int, tuple[CaptionPair, ...]] | None:
-    """What a format that compares captions writes, by pair; None for the others. Raises ExportError
-    if there is nothing to compare."""
-    if not EXPORT_FORMATS[format].compares:
-        return None
-    decisions = decided_pairs(store, dataset_id, choice)
-    pairs = caption_pairs(store, dataset_id, decisions, choice.unconfirmed)
-    if not pairs:
-        raise ExportError(
-            f"The format '{format}' compares a wrong caption with a better one, and no verdict has "
-            "both. Correct captions first, or judge several captions of a picture."
-        )
-    return pairs
-
-
-def _name_people(pairs: Sequence[CaptionPair], people: People) -> tuple[CaptionPair, ...]:
-    return tuple(replace(each, decided_by=people.author(each.decided_by)) for each in pairs)
 
 
 def _row(

@@ -518,8 +518,8 @@ class ExportChoice(Options):
     """In formats with image paths: copy the images too, so that the folder can be moved. Exports
     that are jobs (page, API) always do."""
     unconfirmed: Annotated[bool, switch("unconfirmed")] = False
-    """In formats that compare captions (preference, hard-negatives): also corrections that no
-    person has confirmed, suggested or accepted by a rule."""
+    """In formats that compare captions: also corrections that no person has confirmed, suggested or
+    accepted by a rule."""
 
 
 @dataclass(frozen=True)

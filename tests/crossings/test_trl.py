@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from backend.datasets.export_row import CaptionPair, ExportRow
+from backend.datasets.export_row import ExportRow
+from backend.features.caption_pairs.comparisons import CaptionPair
 from tests.crossings.conftest import Run
 from tests.crossings.test_open_clip_train import drawn_rows
 from tests.datasets.test_export_loaders import write
@@ -90,7 +91,7 @@ def export(tmp_path: Path) -> tuple[Path, list[ExportRow]]:
         text = f"A square is {row.caption.split()[1].rstrip(',')} today"
         other = f"{text.rsplit(maxsplit=2)[0]} purple today"
         rows.append(ExportRow(row.id, row.image_path, text, text, "train",
-                              pairs=(CaptionPair(text, other),)))  # fmt: skip
+                              content=(CaptionPair(text, other),)))  # fmt: skip
     return write(tmp_path / "source", tmp_path / "out", "preference", rows), rows
 
 
@@ -100,7 +101,7 @@ def test_a_step_is_learned_from_each_pair(
     out, rows = export
     step: dict[str, Any] = run_with(PACKAGES, SCRIPT, out, "null")
     assert step["learned"]
-    pairs = {(row.pairs[0].chosen, row.pairs[0].rejected) for row in rows}
+    pairs = {(row.content[0].chosen, row.content[0].rejected) for row in rows}
     assert set(zip(step["chosen"], step["rejected"], strict=True)) == pairs
 
 

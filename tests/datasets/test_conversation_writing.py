@@ -5,10 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.export_row import CaptionPair, ExportRow
+from backend.datasets.export_row import ExportRow
 from backend.datasets.writing import write_dataset
 from tests.datasets.folders import read
 from tests.datasets.test_conversations import DESCRIBE, TURNS, lines, llava, openai
@@ -139,19 +138,3 @@ def test_llava_turns_keep_their_other_fields(tmp_path: Path) -> None:
     turns[1]["loss"] = "1"
     (line,) = export(tmp_path, "conversations", {"conversations": turns})
     assert line["conversations"][1] == {"from": "gpt", "value": RIGHT, "loss": "1"}
-
-
-def test_preferences_ask_the_question_of_the_source(tmp_path: Path) -> None:
-    source = [{"query": "<image>What is shown?", "response": "Red."}, {"caption": "Blue."}]
-    pairs, reader = lines(tmp_path / "source", source)
-    rows = [
-        ExportRow(p.id, p.image_path, p.caption, p.caption, extra=p.extra,
-                  pairs=(CaptionPair(RIGHT, p.caption),))
-        for p in pairs
-    ]  # fmt: skip
-    out = tmp_path / "out"
-    write_dataset(rows, out, format="preference", card="", source_root=reader.root)
-    prompts = pq.read_table(out / "train.parquet").column("prompt").to_pylist()
-    assert [prompt[0]["content"][1]["text"] for prompt in prompts] == [
-        "What is shown?", "Describe the image.",
-    ]  # fmt: skip

@@ -18,8 +18,9 @@ from pycocotools.coco import COCO
 
 from backend.datasets.caption_writers import Writer
 from backend.datasets.card import dataset_card
+from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_images import image_and_ending
-from backend.datasets.export_row import CaptionPair, ExportRow
+from backend.datasets.export_row import ExportRow
 from backend.datasets.images import image_size
 from backend.datasets.reading import SourcePair
 from backend.datasets.writing import FORMATS, write_dataset
@@ -65,6 +66,15 @@ def source(tmp_path: Path) -> Path:
     return root
 
 
+def content_of(text: str, other: str = "") -> Any:
+    """What formats write that have `contents`: those of one feature, where it is there."""
+    try:
+        from backend.features.caption_pairs.comparisons import CaptionPair
+    except ImportError:
+        return None
+    return (CaptionPair(text, other or f"not {text}"),)
+
+
 def rows(source: Path) -> list[ExportRow]:
     files = sorted(p for p in source.rglob("*") if p.is_file())
     splits = ["train", "test", None, "holdout"]
@@ -75,7 +85,7 @@ def rows(source: Path) -> list[ExportRow]:
             verdict="correct" if n % 4 == 0 else None,
             numbers={"s_0": 0.5, "p_error": 0.25 if n % 4 == 0 else None},
             tags=("abstract",) if n % 4 == 0 else (),
-            pairs=(CaptionPair(text, f"not {text}"),),
+            content=content_of(text),
             extra={**ODD, "only_some": n} if n % 4 == 1 else dict(ODD),
         )
         for n, text in enumerate(CAPTIONS)
@@ -102,6 +112,8 @@ def check_pairs(captions: Any, images: Any, wanted: list[ExportRow]) -> None:
     assert [image.size for image in images] == [image_size(row.image_path) for row in wanted]
 
 
+#: Formats with a row for every pair.
+OF_EVERY_PAIR = sorted(name for name, each in EXPORT_FORMATS.items() if each.contents is None)
 #: Where a format has the caption.
 CAPTION_COLUMNS = {"webdataset": "txt", "preference": "chosen", "hard-negatives": "title"}
 #: Formats with one table of all splits, which loaders call by one name.
@@ -141,17 +153,19 @@ def test_a_table_of_one_split_has_its_name(source: Path, tmp_path: Path, format:
     assert set(loaded) == {"test"}
 
 
-@pytest.mark.parametrize("format", ["csv", "jsonl", "conversations", "coco", "hard-negatives"])
+@pytest.mark.parametrize(
+    "format", sorted({"csv", "jsonl", "conversations", "coco", "hard-negatives"} & set(FORMATS))
+)
 def test_columns_that_are_empty_at_first_are_loaded(
     source: Path, tmp_path: Path, format: str
 ) -> None:
     """Loaders infer types from the first ten megabytes. "NA" is a caption."""
     long = "x" * 11_000_000
     first = replace(rows(source)[0], verdict=None, note=None, numbers={}, extra={"late": None},
-                    caption=long, pairs=(CaptionPair(long, "y"),), split="train")  # fmt: skip
+                    caption=long, content=content_of(long, "y"), split="train")  # fmt: skip
     second = replace(first, id="2", verdict="correct", note="Seen.", extra={"late": "x"},
-                     caption="NA", pairs=(CaptionPair("NA", "N/A"),))  # fmt: skip
-    third = replace(second, id="3", caption="null", pairs=(CaptionPair("null", "None"),))
+                     caption="NA", content=content_of("NA", "N/A"))  # fmt: skip
+    third = replace(second, id="3", caption="null", content=content_of("null", "None"))
     out = write(source, tmp_path / "out", format, [first, second, third])
     table = datasets.load_dataset(str(out))["train"]
     column = CAPTION_COLUMNS.get(format, "caption")
@@ -162,7 +176,7 @@ def test_columns_that_are_empty_at_first_are_loaded(
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-@pytest.mark.parametrize("format", sorted(set(FORMATS) - {"preference", "hard-negatives"}))
+@pytest.mark.parametrize("format", OF_EVERY_PAIR)
 def test_what_the_first_pairs_lack_is_loaded(
     source: Path, tmp_path: Path, format: str, is_streamed: bool
 ) -> None:
@@ -448,7 +462,7 @@ def test_every_value_survives_and_the_card_says_what_was_changed(
         assert list(described.records(table.id)), table.id
 
 
-@pytest.mark.parametrize("format", sorted(set(FORMATS) - {"preference", "hard-negatives"}))
+@pytest.mark.parametrize("format", OF_EVERY_PAIR)
 def test_croissant_gives_every_text_as_it_was_written(
     tmp_path: Path, sizes: Sizes, format: str
 ) -> None:
@@ -468,25 +482,6 @@ def test_croissant_gives_every_text_as_it_was_written(
         assert [c.decode() if isinstance(c, bytes) else c for c in cells] == list(values)
     if format in UNPACKED:
         assert [row[f"{table.id}/zip"].decode() for row in records] == list(texts)
-
-
-@pytest.mark.parametrize(
-    ("format", "text"), [("preference", "chosen"), ("hard-negatives", "title")]
-)
-def test_croissant_gives_pairs_to_learn_from_as_they_were_written(
-    tmp_path: Path, format: str, text: str
-) -> None:
-    image = picture(tmp_path / "source" / "a.png")
-    texts = {"0025": "NA", "1e3": "1e3", "null": "None", "007": "2020-01-01", "True": "犬 🐕"}
-    every = [ExportRow(id, image, right, right, "train", pairs=(CaptionPair(right, f"not {id}"),))
-             for id, right in texts.items()]  # fmt: skip
-    out = write(tmp_path / "source", tmp_path / "out", format, every)
-    described = mlcroissant.Dataset(jsonld=out / "croissant.json")
-    (table,) = described.metadata.record_sets
-    records = list(described.records(table.id))
-    for column, values in (("id", texts), (text, texts.values())):
-        cells = [row[f"{table.id}/{column}"] for row in records]
-        assert [c.decode() if isinstance(c, bytes) else c for c in cells] == list(values)
 
 
 def check_json(out: Path) -> None:

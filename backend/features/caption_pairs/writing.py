@@ -19,7 +19,6 @@ from backend.datasets.export_images import SplitNames, image_and_ending
 from backend.datasets.export_row import (
     COLUMNS,
     FIELDS,
-    CaptionPair,
     ExportRow,
     Target,
     arrow_values,
@@ -28,14 +27,13 @@ from backend.datasets.export_row import (
 from backend.datasets.shard_writing import FEATURES, IMAGE
 from backend.datasets.table_writing import ImagePaths, csv_loader
 from backend.errors import ExportError
+from backend.features.caption_pairs.comparisons import CaptionPair
 
 #: The question where the source has none.
 _PROMPT = "Describe the image."
 #: Images written at once.
 _GROUP = 100
 
-#: Columns of `preference` whose texts are within turns.
-CONVERSATIONS = frozenset(("prompt", "chosen", "rejected"))
 _PART = pa.struct([("type", pa.string()), ("text", pa.string())])
 _TURN = pa.struct([("role", pa.string()), ("content", pa.list_(_PART))])
 _TEXT = {"dtype": "string", "_type": "Value"}
@@ -170,7 +168,7 @@ def _by_split(
     """The pairs of each split, those that differ least first, then in the order of the rows."""
     by_split: dict[str, list[tuple[ExportRow, CaptionPair]]] = {}
     for row in rows:
-        if pairs := [(row, pair) for pair in row.pairs if pair.is_right or not only_right]:
+        if pairs := [(row, pair) for pair in row.content if pair.is_right or not only_right]:
             by_split.setdefault(splits.of(row.split), []).extend(pairs)
     for of_split in by_split.values():
         of_split.sort(key=lambda each: each[1].words)

@@ -1,15 +1,18 @@
 """Pairs of captions to learn from: of each caption that was found wrong, a better text about the
 same picture that differs as little as possible."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from backend.datasets.export_row import CaptionPair
 from backend.engine.captions import Caption, changes, lower_words
 from backend.engine.claims.editing import without_all
 from backend.engine.correction.suggestion import words_changed
 from backend.engine.english.word_kinds import WORD_KINDS, kind_of
 from backend.engine.languages.identification import language_in
-from backend.jobs.reports import ExportDecision
+from backend.errors import ExportError
+from backend.jobs.export_dataset import decided_pairs
+from backend.jobs.reports import ExportChoice, ExportDecision
 from backend.jobs.scoring.stored_claims import KnownClaim
 from backend.jobs.scoring.stored_rows import in_order
 from backend.store import Store
@@ -20,6 +23,52 @@ from db.queries.pair_queries import PairRow
 from db.queries.statements import chunks
 
 _AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class CaptionPair:
+    """Two texts about one picture, of which the `chosen` is the better one.
+
+    `basis`: why, one of BASES; `decided_by`: the person, "" if none has looked; `words`: how many
+    words differ; `kinds`: of these words; `claim`: the only claim that differs, as in `chosen` and
+    as in `rejected`; `is_right`: whether all of `chosen` is right, not only better.
+    """
+
+    chosen: str
+    rejected: str
+    basis: str = "corrected"
+    decided_by: str = ""
+    words: int = 1
+    kinds: tuple[str, ...] = ()
+    claim: tuple[str, str] | None = None
+    is_right: bool = True
+
+
+#: A person wrote or accepted `chosen` in place of `rejected`; `chosen` is `rejected` without the
+#: claims that are wrong; a right and a wrong caption of the same picture; a model's suggestion that
+#: nobody has confirmed.
+BASES = ("corrected", "shortened", "same picture", "suggested")
+
+
+def contents(
+    store: Store, dataset_id: int, choice: ExportChoice
+) -> Mapping[int, Callable[[Callable[[str], str]], tuple[CaptionPair, ...]]]:
+    """The comparisons of each exported pair, as soon as people have their names. Raises ExportError
+    if there is nothing to compare."""
+    decisions = decided_pairs(store, dataset_id, choice)
+    pairs = caption_pairs(store, dataset_id, decisions, choice.unconfirmed)
+    if not pairs:
+        raise ExportError(
+            "This format compares a wrong caption with a better one, and no verdict has both. "
+            "Correct captions first, or judge several captions of a picture."
+        )
+    return {pair_id: partial(_with_names, of_pair) for pair_id, of_pair in pairs.items()}
+
+
+def _with_names(
+    pairs: Sequence[CaptionPair], author: Callable[[str], str]
+) -> tuple[CaptionPair, ...]:
+    return tuple(replace(each, decided_by=author(each.decided_by)) for each in pairs)
 
 
 def caption_pairs(
