@@ -2,6 +2,7 @@
 whole question.
 """
 
+import base64
 import hashlib
 import json
 import os
@@ -26,7 +27,8 @@ class Question:
     repetitions of one question, and is sent to servers that support seeds. `longest_answer`: in
     tokens. `schema`: JSON Schema of the answer, for servers that support structured output; the
     prompt describes the same in words. `alternatives`: how many of the likeliest first tokens to
-    report with their log-probabilities; 0: none."""
+    report with their log-probabilities; 0: none. `statement`: the text alone that `user` asks
+    about, for servers that rank texts."""
 
     system: str
     user: str
@@ -36,6 +38,7 @@ class Question:
     image: bytes | None = None
     schema: dict[str, Any] | None = None
     alternatives: int = 0
+    statement: str = ""
 
     @property
     def tokens(self) -> tuple[int, int]:
@@ -82,6 +85,13 @@ def harmless(text: str) -> str:
     return " ".join(text.replace("<", "(").replace(">", ")").split())
 
 
+def picture_part(image: bytes) -> dict[str, Any]:
+    """An encoded picture (JPEG or PNG) as a part of a message's content."""
+    kind = "png" if image.startswith(b"\x89PNG") else "jpeg"
+    address = f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
+    return {"type": "image_url", "image_url": {"url": address}}
+
+
 @dataclass(frozen=True)
 class AnswerCache:
     """`folder`: None disables the cache; `who`: everything that identifies the model."""
@@ -115,7 +125,8 @@ class AnswerCache:
         if self.folder is None:
             return None
         key_fields: dict[str, Any] = {**self.who, **asdict(question)}
-        key_fields.pop("schema")  # implied by the prompt, and not sent to every server
+        for implied in ("schema", "statement"):  # by the prompt, and not sent to every server
+            key_fields.pop(implied)
         if not question.alternatives:  # answers from before questions had them stay valid
             key_fields.pop("alternatives")
         image = key_fields.pop("image")
@@ -144,6 +155,10 @@ class ChatModel(ABC):
             self.spending.add(self.name, answer.tokens_in, answer.tokens_out)
         self.kept.write(question, answer)
         return answer
+
+    def ask_all(self, questions: Sequence[Question]) -> list[Answer]:
+        """The answers to several questions about one picture. Raises as `ask` does."""
+        return [self.ask(question) for question in questions]
 
     @abstractmethod
     def _answer(self, question: Question) -> Answer:

@@ -5,22 +5,27 @@ the options that they support (`_Form`); a rejected option is omitted from then 
 requests before generating an answer, so no question is paid for twice.
 """
 
-import base64
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from backend.engine.language_models import yes_or_no
-from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
-from backend.engine.language_models.completion import NoCompletion, read_completion
+from backend.engine.language_models.chat_model import (
+    Answer,
+    AnswerCache,
+    ChatModel,
+    Question,
+    picture_part,
+)
+from backend.engine.language_models.completion import Completion, NoCompletion, read_completion
+from backend.engine.language_models.decision_servers import MOST, Decisions, Reranking, decisions_of
 from backend.engine.language_models.spending import Spending
-from backend.engine.language_models.yes_or_no import read_decision
 from backend.errors import ModelUnavailable, QuestionRefused, SettingsError, missing_extra
 
+_T = TypeVar("_T")
 #: Environment variable with the API key, if none is given. The key is never written to any file.
 KEY = "OPENAI_API_KEY"
 #: What to do about a server that reports no log-probabilities.
@@ -47,7 +52,8 @@ class ChatEndpoint(ChatModel):
         retries: int = 4,
         spending: Spending | None = None,
     ) -> None:
-        """`base_url`: as documented by the server, usually ending in /v1. `key`: None reads it from
+        """`base_url`: as documented by the server, usually ending in /v1, or in /rerank for a model
+        that ranks texts by a picture. `key`: None reads it from
         the environment, or sends a placeholder to servers that need none. `timeout`: seconds.
         `retries`: after lost connections, time-outs, 429 and 5xx, with exponential backoff that
         respects Retry-After. Raises SettingsError for an invalid address."""
@@ -64,7 +70,7 @@ class ChatEndpoint(ChatModel):
         self.kept = AnswerCache(cache, {"url": base_url, "model": model})
         self._openai = openai
         self._client = openai.OpenAI(
-            base_url=base_url,
+            base_url=base_url.rstrip("/").removesuffix(Reranking.path),
             api_key=key or os.environ.get(KEY) or "none",
             timeout=timeout,
             max_retries=retries,
@@ -78,17 +84,31 @@ class ChatEndpoint(ChatModel):
         names = self._explain_errors(lambda: [model.id for model in self._client.models.list()])
         return [str(name) for name in names]
 
+    def ask_all(self, questions: Sequence[Question]) -> list[Answer]:
+        """In as few requests as the server allows."""
+        if not all(each.alternatives for each in questions) or self._decisions is None:
+            return super().ask_all(questions)
+        answers = {n: kept for n, each in enumerate(questions) if (kept := self.kept.read(each))}
+        self.spending.kept += len(answers)
+        missing = [n for n in range(len(questions)) if n not in answers]
+        for first in range(0, len(missing), MOST):
+            part = missing[first : first + MOST]
+            with self.spending.sending(self.name):
+                completions = self._decide(self._decisions, [questions[n] for n in part])
+                self.spending.add(self.name, sum(each.tokens_in for each in completions), 0)
+            for number, completion in zip(part, completions, strict=True):
+                answers[number] = self._as_answer(questions[number], completion)
+                self.kept.write(questions[number], answers[number])
+        return [answers[number] for number in range(len(questions))]
+
     def _answer(self, question: Question) -> Answer:
-        decides = bool(question.alternatives) and self._decides
-        send, parse = (self._decide, read_decision) if decides else (self._send, read_completion)
-        body = self._explain_errors(lambda: send(question))
-        try:
-            completion = parse(body)
-        except NoCompletion as problem:
-            text = self._not_a_completion(str(problem))
-            if self._has_answered:  # one bad answer says nothing about the next question
-                raise QuestionRefused(text) from problem
-            raise ModelUnavailable(text) from problem
+        if question.alternatives and self._decisions is not None:
+            (completion,) = self._decide(self._decisions, [question])
+        else:
+            completion = self._read(lambda: self._send(question), read_completion)
+        return self._as_answer(question, completion)
+
+    def _as_answer(self, question: Question, completion: Completion) -> Answer:
         if question.alternatives and not completion.likeliest:
             raise ModelUnavailable(
                 f"{self.where} answers without log-probabilities, {_WITHOUT_LOGPROBS}"
@@ -99,26 +119,49 @@ class ChatEndpoint(ChatModel):
             likeliest=completion.likeliest if question.alternatives else (),
         )  # fmt: skip
 
-    @cached_property
-    def _decides(self) -> bool:
-        """Whether the server answers yes or no by a decision: it refuses to be asked what it is
-        only by the method."""
+    def _read(self, send: Callable[[], str], parse: Callable[[str], _T]) -> _T:
+        """What is sent back, read. Raises QuestionRefused or ModelUnavailable."""
+        body = self._explain_errors(send)
         try:
-            self._client.get(yes_or_no.PATH, cast_to=object, options={"max_retries": 0})
+            return parse(body)
+        except NoCompletion as problem:
+            text = self._not_a_completion(str(problem))
+            if self._has_answered:  # one bad answer says nothing about the next question
+                raise QuestionRefused(text) from problem
+            raise ModelUnavailable(text) from problem
+
+    @cached_property
+    def _decisions(self) -> Decisions | None:
+        """How the server decides; None: it generates."""
+        if self.base_url.rstrip("/").endswith(Reranking.path):
+            return Reranking()
+        return decisions_of(self._has)
+
+    def _has(self, path: str) -> bool:
+        """Whether the server refuses to be asked there only by the method."""
+        try:
+            self._client.get(path, cast_to=object, options={"max_retries": 0})
         except self._openai.APIStatusError as problem:
             return bool(problem.status_code == HTTPStatus.METHOD_NOT_ALLOWED)
         except (self._openai.OpenAIError, ValueError, RecursionError):
             pass  # the question itself will say so
         return False
 
-    def _decide(self, question: Question) -> str:
-        """The body of the server's response to a question that is answered by yes or no."""
+    def _decide(self, way: Decisions, questions: Sequence[Question]) -> list[Completion]:
+        """The answers to questions that are answered by yes or no, in one request."""
         import httpx  # comes with openai
 
-        response = self._client.post(
-            yes_or_no.PATH, cast_to=httpx.Response, body=yes_or_no.request_of(self.name, question)
-        )
-        return response.text
+        def send() -> str:
+            *forms, last = way.bodies(self.name, questions)
+            for body in forms:
+                try:
+                    response = self._client.post(way.path, cast_to=httpx.Response, body=body)
+                except (self._openai.BadRequestError, self._openai.UnprocessableEntityError):
+                    continue
+                return str(response.text)
+            return str(self._client.post(way.path, cast_to=httpx.Response, body=last).text)
+
+        return self._read(send, lambda body: way.read(body, len(questions)))
 
     def _send(self, question: Question) -> str:
         """The body of the server's response to the first form of the request that it accepts."""
@@ -262,9 +305,4 @@ def _content(question: Question) -> Any:
     """The text alone, or the picture as a data URL followed by the text."""
     if question.image is None:
         return question.user
-    kind = "png" if question.image.startswith(b"\x89PNG") else "jpeg"
-    address = f"data:image/{kind};base64,{base64.b64encode(question.image).decode()}"
-    return [
-        {"type": "image_url", "image_url": {"url": address}},
-        {"type": "text", "text": question.user},
-    ]
+    return [picture_part(question.image), {"type": "text", "text": question.user}]

@@ -76,7 +76,7 @@ def question_about(image: Image.Image, text: str) -> Question:
     """A question that is answered by yes or no, with the log-probabilities of both."""
     return Question(
         "", f"Does this picture show the following? Answer yes or no.\n{text}", temperature=0.0,
-        longest_answer=1, image=encode(image), alternatives=_ALTERNATIVES,
+        longest_answer=1, image=encode(image), alternatives=_ALTERNATIVES, statement=text,
     )  # fmt: skip
 
 

@@ -24,7 +24,8 @@ class _Options(Options):
 
     second_opinion: Annotated[str | None, CommandLine(metavar="URL")] = None
     """Then ask a vision-language model behind an OpenAI-compatible server, such as
-    http://localhost:8000/v1, whether the pictures of the most suspicious pairs show their captions.
+    http://localhost:8000/v1, or a reranker behind /v1/rerank, whether the pictures of the most
+    suspicious pairs show their captions.
     Pictures and captions are sent to it. Its key: OPENAI_API_KEY."""
     top: Annotated[str | None, CommandLine(metavar="SHARE")] = None
     """With --second-opinion: about which share of the pairs, such as 20%, the most suspicious

@@ -283,11 +283,10 @@ class _Asking:
         image = open_picture(self.root, pair.image_path)
         if isinstance(image, str):
             raise ImageError(image)
-        answers = [
-            (p, claim)
-            for claim in self._claims(pair)
-            if (p := self._p_yes(image, claim.question(pair.caption))) is not None
-        ]
+        claims = self._claims(pair)
+        texts = [claim.question(pair.caption) for claim in claims]
+        asked = zip(self._p_yes(image, texts), claims, strict=True)
+        answers = [(p, claim) for p, claim in asked if p is not None]
         opinion, claim = min(answers, key=lambda answer: answer[0], default=(None, None))
         if opinion is None or claim is None or opinion >= 0.5:  # a deletion explains doubts only
             return ModelAnswerRow(pair.pair_id, opinion)
@@ -297,11 +296,14 @@ class _Asking:
             for start, end, score in (detection.suspects if detection else ())
             if (place := claim.in_question(pair.caption, start, end)) is not None
         ]
-        deletions = []
-        for start, end, text in without_suspects(claim.question(pair.caption), suspects):
-            without = self._p_yes(image, text)
-            if without is not None:
-                deletions.append((*claim.in_caption(pair.caption, start, end), without))
+        rests = list(without_suspects(claim.question(pair.caption), suspects))
+        deletions = [
+            (*claim.in_caption(pair.caption, start, end), without)
+            for (start, end, _), without in zip(
+                rests, self._p_yes(image, [text for *_, text in rests]), strict=True
+            )
+            if without is not None
+        ]
         return ModelAnswerRow(pair.pair_id, opinion, tuple(deletions))
 
     def _claims(self, pair: PairCaption) -> Sequence[Claim]:
@@ -311,8 +313,9 @@ class _Asking:
         claims = [claim for row in rows if says_something(claim := to_claim(row), row.icc)]
         return claims or whole(pair.caption)
 
-    def _p_yes(self, image: Image.Image, caption: str) -> float | None:
-        return p_yes(self.endpoint.ask(question_about(image, caption)).likeliest)
+    def _p_yes(self, image: Image.Image, texts: Sequence[str]) -> list[float | None]:
+        questions = [question_about(image, text) for text in texts]
+        return [p_yes(answer.likeliest) for answer in self.endpoint.ask_all(questions)]
 
 
 def _run(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> RunRow:

@@ -12,8 +12,9 @@ _ALTERNATIVES = 20
 
 def question_about(image: Image.Image, caption: str) -> Question:
     """Whether the picture shows the caption, to be answered by one token."""
-    text = read_prompt().text.replace(CAPTION, one_line(caption[:LONGEST_CAPTION]))
+    statement = one_line(caption[:LONGEST_CAPTION])
+    text = read_prompt().text.replace(CAPTION, statement)
     return Question(
         "", text, temperature=0.0, longest_answer=1, image=encode_picture(image),
-        alternatives=_ALTERNATIVES,
+        alternatives=_ALTERNATIVES, statement=statement,
     )  # fmt: skip

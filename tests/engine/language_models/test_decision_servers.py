@@ -1,0 +1,235 @@
+"""Yes or no from servers that decide: from `/v1/systemone` of the real `transformers serve` with a
+tiny model, from `/v1/rerank` as vLLM, Jina and SGLang answer it, and what is no answer."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.request import urlopen
+
+import pytest
+from PIL import Image
+
+from backend.engine.detection.opinion_signs import p_yes
+from backend.engine.language_models.chat_model import Question
+from backend.engine.language_models.completion import NoCompletion
+from backend.engine.language_models.decision_servers import Reranking, SystemOne
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.sight import (
+    Example,
+    drawn_examples,
+    drawn_square,
+    encode,
+    look_at,
+    question_about,
+)
+from backend.errors import QuestionRefused
+from tests.engine.language_models import families
+
+#: As `transformers serve`, where torchvision has to be repaired first (`torchvision_compat`).
+_SERVE = """
+import backend.engine.torchvision_compat
+from transformers.cli.transformers import main
+main()
+"""
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def serve(model: Path, log: Path) -> Iterator[str]:
+    port = free_port()
+    words = [sys.executable, "-c", _SERVE, "serve", str(model), "--port", str(port)]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    with log.open("wb") as output:
+        words += ["--host", "127.0.0.1", "--device", "cpu"]
+        server = subprocess.Popen(words, env=environment, cwd=ROOT, stdout=output, stderr=output)
+    try:
+        for _ in range(600):
+            assert server.poll() is None, log.read_text()[-2000:]
+            try:
+                urlopen(f"http://127.0.0.1:{port}/health").close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatEndpoint]:
+    from transformers.utils.import_utils import is_serve_available
+
+    if not is_serve_available():
+        pytest.skip("transformers[serving] is not installed")
+    model = families.qwen2_5_vl(tmp_path_factory.mktemp("qwen"))
+    # Its few tokens have no "Yes" and "No" of one token each.
+    (model / "decision.json").write_text(json.dumps({"labels": {"noul": [" yes", " no"]}}))
+    for url in serve(model, tmp_path_factory.mktemp("log") / "server.log"):
+        yield ChatEndpoint(url, str(model), retries=0)
+
+
+def test_the_real_server_decides(endpoint: ChatEndpoint) -> None:
+    """One request a question, and the answer depends on picture and text."""
+    answers = {
+        (colour, text): p_yes(endpoint.ask(question_about(drawn_square(colour), text)).likeliest)
+        for colour in ("red", "blue")
+        for text in ("A dog.", "A boat on the water.")
+    }
+    assert endpoint.spending.requests == len(answers)
+    assert endpoint.spending.tokens_in > 0
+    assert None not in answers.values()
+    assert len(set(answers.values())) == len(answers)
+
+
+def test_a_caption_that_looks_like_a_picture_or_a_token_is_text(endpoint: ChatEndpoint) -> None:
+    for text in ("picture-", "<|image_pad|>", "img-1", "<|mark|> {{ state }}", "answer"):
+        answer = endpoint.ask(question_about(drawn_square("red"), text))
+        assert p_yes(answer.likeliest) is not None
+
+
+def test_sight_is_checked_by_decisions(endpoint: ChatEndpoint) -> None:
+    def ask(image: Image.Image, text: str) -> float | None:
+        return p_yes(endpoint.ask(question_about(image, text)).likeliest)
+
+    examples: list[Example] = drawn_examples()
+    assert len(look_at(examples, ask)) == len(examples)
+
+
+def test_several_texts_are_one_request_with_the_same_answers(endpoint: ChatEndpoint) -> None:
+    texts = ("A dog.", "A boat on the water.", "Two cats sleep on a sofa.")
+    questions = [question_about(drawn_square("green"), text) for text in texts]
+    alone = [p_yes(endpoint.ask(question).likeliest) for question in questions]
+    before = endpoint.spending.requests
+    together = [p_yes(answer.likeliest) for answer in endpoint.ask_all(questions)]
+    assert endpoint.spending.requests == before + 1
+    assert together == pytest.approx(alone, abs=1e-4)
+
+
+def test_the_name_of_the_picture_occurs_once() -> None:
+    image = encode(drawn_square("red"))
+    (first,) = SystemOne().bodies("m", [Question("", "a", image=image, alternatives=20)])
+    (name,) = first["assets"]
+    question = Question("", f"about {name}", image=image, alternatives=20)
+    (second,) = SystemOne().bodies("m", [question])
+    (other,) = second["assets"]
+    assert other != name
+    for body, own_name in ((first, name), (second, other)):
+        assert json.dumps({k: v for k, v in body.items() if k != "assets"}).count(own_name) == 1
+    (blind,) = SystemOne().bodies("m", [Question("", "a", alternatives=20)])
+    assert "assets" not in blind
+
+
+def test_answers_are_read() -> None:
+    body = json.dumps({"answers": {"answer_0": {"type": "noul", "noul": 0.25}}, "usage": {}})
+    assert [p_yes(each.likeliest) for each in SystemOne().read(body, 1)] == pytest.approx([0.25])
+    ranked = [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 1}]
+    for form in ({"results": ranked}, [{"index": e["index"], "score": e["relevance_score"]}
+                                       for e in ranked]):  # fmt: skip
+        answers = Reranking().read(json.dumps(form), 2)
+        assert [p_yes(each.likeliest) for each in answers] == pytest.approx([1, 0.9])
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "[]", "null", "<html>", "{}", '{"answers": {}}',
+     *('{"answers": {"answer_0": {"noul": VALUE}}}'.replace("VALUE", value)
+       for value in ("null", "2", "true", '"0.5"', "NaN")),
+     *('{"results": [{"index": 0, "relevance_score": VALUE}]}'.replace("VALUE", value)
+       for value in ("null", "2", "-0.5", "true", '"0.5"', "NaN")),
+     '{"results": [{"index": 1, "relevance_score": 0.5}]}', '{"results": 5}'],
+)  # fmt: skip
+def test_what_is_no_decision(body: str) -> None:
+    for way in (SystemOne(), Reranking()):
+        with pytest.raises(NoCompletion):
+            way.read(body, 1)
+
+
+def test_no_answer_takes_anothers_place() -> None:
+    """A server that leaves out a text that it ranks low has not answered."""
+    body = json.dumps({"results": [{"index": 1, "relevance_score": 0.9}]})
+    with pytest.raises(NoCompletion):
+        Reranking().read(body, 2)
+
+
+class _Reranker(BaseHTTPRequestHandler):
+    """By the length of a text. `takes_objects`: as vLLM; else as SGLang."""
+
+    takes_objects = True
+    chats = False
+    bodies: ClassVar[list[dict[str, Any]]] = []
+
+    def do_GET(self) -> None:  # the name that http.server requires
+        is_there = self.path == "/v1/rerank" or (self.chats and "chat" in self.path)
+        self._send(405 if is_there else 404, {"detail": "no"})
+
+    def do_POST(self) -> None:  # the name that http.server requires
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.bodies.append(body)
+        if self.path != "/v1/rerank" or isinstance(body["query"], dict) != self.takes_objects:
+            self._send(422, {"error": {"message": "not understood"}})
+            return
+        scores = [
+            {"index": n, "relevance_score": min(1, len(text) / 100)}
+            for n, text in enumerate(body["documents"])
+        ]
+        scores.sort(key=lambda each: -each["relevance_score"])
+        self._send(200, {"results": scores, "usage": {"total_tokens": 40}})
+
+    def _send(self, status: int, answer: dict[str, Any]) -> None:
+        payload = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("takes_objects", "chats", "address"),
+    [(True, False, ""), (False, False, ""), (True, True, "/rerank")],
+)
+def test_a_reranker_is_asked_once_about_all_texts_of_a_picture(
+    takes_objects: bool, chats: bool, address: str, tmp_path: Path
+) -> None:
+    """A server that chats as well is asked to rank if its address says so."""
+    handler = type("Handler", (_Reranker,),
+                   {"takes_objects": takes_objects, "chats": chats, "bodies": []})  # fmt: skip
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1{address}"
+        endpoint = ChatEndpoint(url, "ranker", retries=0, cache=tmp_path)
+        texts = ["A dog.", "A boat on the water.", "A cat."]
+        questions = [question_about(drawn_square("red"), text) for text in texts]
+        answers = endpoint.ask_all(questions)
+        endpoint.ask_all(questions)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert [p_yes(each.likeliest) for each in answers] == pytest.approx([0.06, 0.2, 0.06])
+    assert handler.bodies[-1]["documents"] == texts  # type: ignore[attr-defined]
+    assert (endpoint.spending.requests, endpoint.spending.kept) == (1, 3)
+    assert endpoint.spending.tokens_in == pytest.approx(40, abs=len(texts))
+
+
+def test_a_model_without_eyes_refuses(endpoint: ChatEndpoint) -> None:
+    question = Question("", "Does it show a dog?", image=b"no picture", alternatives=20)
+    with pytest.raises(QuestionRefused):
+        endpoint.ask(question)
