@@ -41,7 +41,7 @@ def backup(store: Store, target: Path) -> Path:
 
 
 def _copy_sqlite(source: Path, part: Path) -> None:
-    reading = sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=10)
+    reading = sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=10)
     writing = sqlite3.connect(part)
     try:
         reading.backup(writing, pages=_PAGES)

@@ -79,6 +79,17 @@ def test_backups_during_writes_are_consistent(sqlite_store: Store, tmp_path: Pat
     assert counted == sorted(counted)
 
 
+def test_a_database_whose_path_has_the_signs_of_an_address_is_copied(tmp_path: Path) -> None:
+    folder = tmp_path / "a#b 100%41"
+    folder.mkdir()
+    store = open_store(f"sqlite:///{folder}/traced.db")
+    backup(store, tmp_path / "copy.db")
+    store.close()
+    copy = sqlite3.connect(tmp_path / "copy.db")
+    assert copy.execute("SELECT count(*) FROM alembic_version").fetchone() == (1,)
+    copy.close()
+
+
 def test_a_damaged_database_is_reported(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/x.db")
     add_dataset(store, 2000)
