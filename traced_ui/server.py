@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import warnings
+from functools import partial
 from types import FrameType
 
 import fastapi
@@ -17,12 +18,14 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from backend.bundled import exit_immediately
+from backend.engine import memory
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
 from backend.workspace import NOBODY, Workspace
-from traced_ui import api, board, header, layout, playground, rooms, transfers
+from traced_ui import board, header, layout, playground, rooms, transfers
 from traced_ui.file_guard import FileGuard
 from traced_ui.headers import CompressionMiddleware, SafeHeaders
 from traced_ui.hosts import BelowPath, EarlierAddresses, HostGuard
+from traced_ui.later import LateApp, QuietMoments
 from traced_ui.layout import STYLES, make_theme
 from traced_ui.login import Guard, LoginRequirement, add_routes, visitor_by
 from traced_ui.problems import explain_malformed
@@ -119,7 +122,7 @@ def create_app(
     board.add_routes(app, visible_workspace)
     header.add_routes(app, visible_workspace, dataset_id)
     transfers.add_routes(app, visible_workspace)
-    app.mount(api.PATH, api.create_api(visible_workspace))
+    app.mount(rooms.API, LateApp(partial(_create_api, visible_workspace)))
     if mcp:
         from traced_ui.mcp_server import create_server  # imports the MCP library only if it is used
 
@@ -158,6 +161,12 @@ def create_app(
     return app
 
 
+def _create_api(workspace: Workspace) -> fastapi.FastAPI:
+    from traced_ui.api import create_api  # describes every operation: half a second
+
+    return create_api(workspace)
+
+
 def _preload(path: str) -> str:
     """The header `Link` of a page: all but Review need the scripts of the bar alone."""
     review = [name for name in board.FILES if name != playground.SCRIPT]
@@ -173,10 +182,15 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then stop within `SECONDS_TO_END`, whatever clients and jobs
     are doing: a job ends at its next step, and the next start resumes it."""
-    app = create_app(workspace, dataset_id, login, mcp)
-    # The first pair on a page should not wait for a model or a library to load.
-    threading.Thread(target=workspace.engine.warm_up, daemon=True).start()
-    threading.Thread(target=workspace.remove_leftovers, daemon=True).start()
+    app = QuietMoments(create_app(workspace, dataset_id, login, mcp))
+    memory.settle()
+
+    def warm_up() -> None:
+        app.wait()  # importing beside a request would slow it down
+        workspace.engine.warm_up()
+
+    for work in (warm_up, workspace.remove_leftovers):
+        threading.Thread(target=work, daemon=True).start()
     server = _Server(
         uvicorn.Config(
             app,
