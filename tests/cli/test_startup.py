@@ -76,6 +76,46 @@ def test_help_imports_nothing_heavy(imported_for_help: dict[str, set[str]]) -> N
             pytest.fail(f"{' '.join(command)} --help imports {library}: {chain}")
 
 
+#: What a start on the scored demo imports until its first answer beyond an empty Gradio app.
+LIBRARIES = {
+    "_argon2_cffi_bindings", "_cffi_backend", "alembic", "argon2", "charset_normalizer", "ijson",
+    "mako", "markdown_it", "mdurl", "numpy", "platformdirs", "pyarrow", "pygments", "regex",
+    "sqlalchemy",
+}  # fmt: skip
+#: Prints the libraries of an empty app, then those that ours imports in addition.
+FIRST_ANSWER = """
+import sys
+import fastapi, gradio
+from starlette.testclient import TestClient
+with gradio.Blocks() as blocks:
+    gradio.Textbox()
+empty = gradio.mount_gradio_app(fastapi.FastAPI(), blocks, "/")
+assert TestClient(empty).get("/").status_code == 200
+before = {name.partition(".")[0] for name in sys.modules}
+
+from backend.cli.output import open_workspace
+from backend.jobs import scored_demo
+from backend.settings import load_settings
+settings = load_settings({"data_directory": sys.argv[1]})
+scored_demo.unpack(settings)
+workspace = open_workspace(settings)
+dataset = workspace.start()
+from traced_ui.server import create_app
+page = TestClient(create_app(workspace, dataset), base_url="http://127.0.0.1").get("/")
+assert page.status_code == 200
+ours = {name.partition(".")[0] for name in sys.modules}
+print(*sorted(ours - before - sys.stdlib_module_names))
+"""
+
+
+def test_a_start_imports_few_libraries(tmp_path: Path) -> None:
+    _, printed, reported = programs.run(["-c", FIRST_ANSWER, str(tmp_path)], os.environ)
+    imported = set(printed.splitlines()[-1].split()) if printed else set()
+    assert "sqlalchemy" in imported, reported
+    ours = {"app", "backend", "db", "traced_curator", "traced_ui"}
+    assert sorted(imported - ours - LIBRARIES) == []
+
+
 def test_pages_are_opened_without_importing_model_libraries() -> None:
     # The pages import the workspace, so one process shows what each imports.
     opened = "".join(

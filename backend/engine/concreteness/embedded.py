@@ -15,7 +15,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
 
 from backend.bundled import MODELS
 from backend.engine.embeddings import embed
@@ -188,6 +187,8 @@ def _word_ratings(captions: Sequence[str], words: Linear) -> Vector:
 
 @cache
 def load() -> Regressions:
+    from safetensors.numpy import load_file  # comes with the packages of models
+
     arrays = {name: value.astype(np.float64) for name, value in load_file(WEIGHTS).items()}
     return Regressions(
         Linear(arrays["words.weights"], float(arrays["words.bias"][0])),
