@@ -11,10 +11,11 @@ import pytest
 from backend.settings import load_settings
 from backend.version import VERSION
 from backend.workspace import Workspace
-from tests.cli.invoking import COMMANDS
+from tests.cli.invoking import COMMANDS, invoked
 from tests.datasets.folders import malformed
 from tests.fixtures import programs
 from tests.tree import chain_to
+from traced_ui import server
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Importing each takes a tenth of a second to several seconds of processor time.
@@ -221,3 +222,24 @@ def test_what_is_written_is_nobody_elses(
     assert not (tmp_path / "state" / "traced.db-wal").exists(), "the database was closed"
     for place in places:
         assert place.stat().st_mode & 0o777 & ~modes[not place.is_dir()] == 0, place
+
+
+def test_the_demo_opens_in_a_place_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = []
+    monkeypatch.setattr(
+        server, "serve",
+        lambda workspace, _, dataset, **__: served.append(
+            (workspace.summary(dataset), workspace.settings)
+        ),
+    )  # fmt: skip
+    theirs = tmp_path / "theirs.db"
+    environment = {
+        "TRACED_DATA_DIRECTORY": str(tmp_path), "TRACED_DATABASE": f"sqlite:///{theirs}",
+    }  # fmt: skip
+    assert invoked(environment, "demo", "--port", "0")[0] == 0
+    ((summary, settings),) = served
+    assert (summary.name, summary.total, summary.scored) == ("demo", 600, 600)
+    assert settings.data_directory == tmp_path / "demo"
+    assert not theirs.exists()

@@ -20,6 +20,7 @@ from backend.bundled import MODELS
 from backend.engine.embeddings import embed
 from backend.engine.english.tagger import tag_words
 from backend.engine.english.word_lists import FUNCTION_WORDS
+from backend.errors import check_model_packages
 
 #: Penn Treebank tags whose share among a caption's words is a feature.
 _TAGS = ("NN", "NNS", "NNP", "VB", "VBG", "VBD", "VBZ", "VBN", "JJ", "IN", "DT", "PRP", "PRP$",
@@ -187,7 +188,8 @@ def _word_ratings(captions: Sequence[str], words: Linear) -> Vector:
 
 @cache
 def load() -> Regressions:
-    from safetensors.numpy import load_file  # comes with the packages of models
+    check_model_packages()
+    from safetensors.numpy import load_file
 
     arrays = {name: value.astype(np.float64) for name, value in load_file(WEIGHTS).items()}
     return Regressions(
