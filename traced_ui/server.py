@@ -16,6 +16,7 @@ import gradio as gr
 import uvicorn
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp
 
 from backend.bundled import exit_immediately
 from backend.engine import memory
@@ -191,7 +192,18 @@ def serve(
 
     for work in (warm_up, workspace.remove_leftovers):
         threading.Thread(target=work, daemon=True).start()
-    server = _Server(
+    server = make_server(app)
+    server.run(sockets=[listening])
+    end(workspace)
+    if server.ended_by == signal.SIGINT:
+        raise KeyboardInterrupt
+    if server.ended_by is not None:
+        exit_immediately()
+
+
+def make_server(app: ASGIApp) -> "Server":
+    """A server of the app, to be run with a listening socket."""
+    return Server(
         uvicorn.Config(
             app,
             log_config=None,  # as the command line has configured it for all
@@ -200,16 +212,15 @@ def serve(
             timeout_keep_alive=KEPT_ALIVE,
         )
     )
-    server.run(sockets=[listening])
+
+
+def end(workspace: Workspace) -> None:
+    """What follows the end of a server: jobs stop, and the store is closed."""
     workspace.jobs.background.stop(SECONDS_TO_END / 4)
     workspace.store.close()
-    if server.ended_by == signal.SIGINT:
-        raise KeyboardInterrupt
-    if server.ended_by is not None:
-        exit_immediately()
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Stops on a signal, but unlike uvicorn's server does not re-raise it afterwards: jobs have to
     end as well."""
 
