@@ -42,9 +42,10 @@ nightly: install-dev system-packages lint types
 	$(BIN)/python -m tests.browser.latency --soak 1000
 	$(MAKE) audit
 
-# Other programs read exports and write imports; gigabytes of packages, below .cache/crossings.
+# Other programs read exports and write imports, and the wheel is installed alone: gigabytes of
+# packages, below .cache.
 weekly: install-dev
-	$(BIN)/python -m pytest -m weekly tests/crossings
+	$(BIN)/python -m pytest -m weekly tests/crossings tests/packaging
 
 coverage: install-dev
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m coverage run -m pytest $(or $(TESTS),--quick)

@@ -6,6 +6,7 @@ that `--json` can be piped. Exit statuses: `backend.errors.EXIT_STATUSES`, shown
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -57,7 +58,7 @@ from backend.operations.common_options import (
 )
 from backend.operations.registry import OPERATIONS
 from backend.options import CommandLine, Options, Setting
-from backend.settings import load_settings, shown_database
+from backend.settings import Settings, load_settings, shown_database
 from backend.version import VERSION
 
 app = typer.Typer(
@@ -154,8 +155,29 @@ class ServeOptions(Options):
     """Also offer the API as MCP tools, at /mcp."""
 
 
-def serve(options: ServeOptions) -> None:
+class DemoOptions(Options):
+    """Open the app on the demo dataset, which is scored and needs no model, in a data folder of its
+    own: nothing to set up, and no other dataset is touched."""
+
+    host: Annotated[str | None, Setting("host")] = None
+    """Address to listen on. Default: 127.0.0.1, this machine."""
+    port: Annotated[int | None, Setting("port")] = None
+    """Port to listen on. Default: 7860."""
+    no_login: Annotated[bool | None, Setting("no_login")] = None
+    """Never ask for a password: anyone who can reach the port can give verdicts."""
+
+
+def demo(options: DemoOptions) -> None:
     settings = load_settings(options.settings())
+    folder = settings.data_directory / "demo"
+    _serve(replace(settings, data_directory=folder, database=None), ServeOptions())
+
+
+def serve(options: ServeOptions) -> None:
+    _serve(load_settings(options.settings()), options)
+
+
+def _serve(settings: Settings, options: ServeOptions) -> None:
     # Imported here: the other commands need no web server.
     from backend.jobs import scored_demo
     from traced_ui.listening import listen
@@ -198,6 +220,7 @@ app.add_typer(dataset_commands.datasets)
 app.add_typer(model_commands.models)
 for name, function in (
     ("serve", serve),
+    ("demo", demo),
     ("import", dataset_commands.import_),
     ("score", score.score),
     *((each.name, command_of(each)) for each in OPERATIONS.values() if each.is_command),

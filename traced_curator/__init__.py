@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backend.workspace import ExportChoice as ExportChoice
     from backend.workspace import QueueFilter as QueueFilter
     from backend.workspace import Workspace as Workspace
+    from traced_ui.notebook_board import review as review
 
 #: Where each name is defined.
 _MODULES = {
@@ -30,6 +31,7 @@ _MODULES = {
     "Settings": "backend.settings",
     "load_settings": "backend.settings",
     "TracedError": "backend.errors",
+    "review": "traced_ui.notebook_board",
 }
 __all__ = list(_MODULES)
 _HOME = Path(__file__).resolve().parents[1]

@@ -61,7 +61,6 @@ from traced_ui.login import curator_of, is_reader, seen_by
 from traced_ui.problems import explain_problems
 from traced_ui.templates import render_page
 
-PATH = "/api/v1"
 MOST = 200
 
 

@@ -1,11 +1,14 @@
 """Shared style of all charts: colours, markers, axes."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradio.components.plot import PlotData
 
 from backend.verdict_texts import UNDECIDED
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 #: Readable on white and near-black, and distinguishable by colour-blind users (also by dash).
 S_COLOUR, C_COLOUR, MARK = "#d9730d", "#3b82c4", "#8a8f98"
@@ -37,6 +40,13 @@ _AXIS: dict[str, Any] = {"gridcolor": "rgba(128,128,128,.18)", "zeroline": False
 
 #: Ticks that are not seen keep the numbers of both axes apart where they meet.
 _APART: dict[str, Any] = {"ticks": "outside", "ticklen": 7, "tickcolor": "rgba(0,0,0,0)"}
+
+
+def new_figure(content: Any = None) -> "Figure":
+    """A figure of Plotly, of these data and layout."""
+    from plotly.graph_objects import Figure  # which few pages need
+
+    return Figure(content)
 
 
 def quiet(figure: Any, title: str, x: str, y: str) -> Any:

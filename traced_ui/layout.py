@@ -67,9 +67,12 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
         header.build(rooms.REVIEW)
         board.build(dataset_id)
         gr.HTML(render("help.html", keys=KEYS), elem_id="traced-keys", padding=False)
-    for page in rooms.PAGES:
-        if page != rooms.REVIEW:
-            with blocks.route(page.title, page.path, show_in_navbar=False):
+        for page in rooms.PAGES:
+            if page != rooms.REVIEW:
+                # What `Blocks.route` does, within one block: at the end of each block Gradio
+                # describes all pages so far and makes a server of them.
+                blocks.pages.append((page.path, page.title, False))
+                blocks.current_page = page.path
                 header.build(page)
                 _build_page(page, blocks, workspace, dataset_id)
     return blocks

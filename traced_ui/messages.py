@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from backend.errors import SettingsError, TracedError, explain
+from backend.errors import SettingsError, TracedError, as_traced, explain
 from traced_ui.templates import part
 
 log = logging.getLogger(f"traced.{__name__}")
@@ -28,6 +28,7 @@ def note(text: str, kind: str = "info") -> Markup:
 
 def explain_on_page(error: BaseException) -> str:
     """One sentence about the error; unexpected errors are logged with their traceback."""
+    error = as_traced(error)
     if isinstance(error, SettingsError):
         # Users of a page have changed no settings: show only the advice, without a prefix.
         return f"{error} {error.remedies.get('page', '')}".rstrip()

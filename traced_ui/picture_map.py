@@ -9,11 +9,10 @@ fetched only for the picture under the mouse.
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from backend.errors import SettingsError
@@ -23,7 +22,7 @@ from backend.review.map_labels import Label, labels_of
 from backend.review.queue_form import as_query, clean_fields
 from backend.review.views import MapView
 from backend.workspace import MOST_COUNTED, Workspace
-from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, map_layout
+from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, map_layout, new_figure
 from traced_ui.highlighting import excerpt
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
@@ -31,6 +30,9 @@ from traced_ui.messages import QUIET, event_value, explain_on_page, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.plane import TITLES, regions_html, thresholds_html
 from traced_ui.templates import count_of, part, render
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
 LAYOUTS = {"alike": ALIKE, "wrong or vague": "icc", "wrong or generic": "specificity"}
@@ -204,7 +206,7 @@ def _line(corners: Any) -> list[tuple[float, float]]:
     return list(zip(numbers[::2], numbers[1::2], strict=False))
 
 
-def map_figure(view: MapView, colour: str, labels: Sequence[Label] = ()) -> go.Figure:
+def map_figure(view: MapView, colour: str, labels: Sequence[Label] = ()) -> "Figure":
     """One point per pair. `colour`: p_error, icc or verdict. Points needing attention are on top.
     `labels`: of regions of the map; those of other layouts are their names."""
     size = 7 if len(view.pairs) < 3000 else 5 if len(view.pairs) < 30_000 else 3
@@ -246,7 +248,7 @@ def map_figure(view: MapView, colour: str, labels: Sequence[Label] = ()) -> go.F
         {"type": "line", "line": {"color": C_COLOUR, "dash": "dash", "width": 1}, **ends}
         for ends in _lines(view.layout)
     ]
-    return go.Figure({"data": data, "layout": layout})
+    return new_figure({"data": data, "layout": layout})
 
 
 def _lines(layout: str) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from backend.errors import (
     TracedError,
     UnsafePath,
     VerdictConflict,
+    as_traced,
 )
 from traced_ui.messages import explain_on_page
 from traced_ui.sessions import mounted_in
@@ -59,6 +60,13 @@ def problem(
 
 def explain_problems(api: fastapi.FastAPI) -> None:
     """Answer every error of the API with problem details."""
+
+    @api.exception_handler(ModuleNotFoundError)
+    def not_installed(request: fastapi.Request, error: ModuleNotFoundError) -> JSONResponse:
+        missing = as_traced(error)
+        if isinstance(missing, TracedError):
+            return ours(request, missing)
+        raise error
 
     @api.exception_handler(TracedError)
     def ours(request: fastapi.Request, error: TracedError) -> JSONResponse:

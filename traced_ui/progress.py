@@ -3,21 +3,23 @@
 import math
 from datetime import date
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
-import plotly.graph_objects as go
 
 from backend.review.charts import MOST_ERRORS
 from backend.review.queue import MIXED_EVERY
 from backend.review.views import ProgressView
 from backend.verdict_texts import word_of
 from backend.workspace import Workspace
-from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet, without_tools
+from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, new_figure, quiet, without_tools
 from traced_ui.login import seen_by
 from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import finish
 from traced_ui.templates import count_of, number, part, render
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 #: Minimum number of days on the axis of the pace chart.
 FEWEST_DAYS = 14
@@ -74,9 +76,9 @@ def expected_html(view: ProgressView) -> str:
     return render("progress/expected.html", view=view)
 
 
-def expected_figure(view: ProgressView) -> go.Figure:
+def expected_figure(view: ProgressView) -> "Figure":
     """Pairs by chance of error, one bar a tenth, stacked by split."""
-    figure = go.Figure()
+    figure = new_figure()
     for index, split in enumerate(view.expected):
         figure.add_bar(
             x=[(tenth + 0.5) / 10 for tenth in range(10)], y=list(split.tenths), width=0.09,
@@ -91,12 +93,12 @@ def expected_figure(view: ProgressView) -> go.Figure:
     return figure
 
 
-def left_figure(view: ProgressView) -> go.Figure | None:
+def left_figure(view: ProgressView) -> "Figure | None":
     """The errors left over the pairs decided, and what is expected among the rest, down to the end
     of the likely ones; None if nobody knows."""
     if not view.left_by_decided:
         return None
-    figure = go.Figure()
+    figure = new_figure()
     decisions, lefts = zip(*view.left_by_decided, strict=True)
     rest = lefts[-1]
     figure.add_scatter(
@@ -114,8 +116,8 @@ def left_figure(view: ProgressView) -> go.Figure | None:
     return quiet(figure, "Errors left", "pairs decided", "errors left, about")
 
 
-def pace_figure(view: ProgressView) -> go.Figure:
-    figure = go.Figure()
+def pace_figure(view: ProgressView) -> "Figure":
+    figure = new_figure()
     for index, author in enumerate(dict.fromkeys(author for author, _, _ in view.pace)):
         days = [(day, count) for name, day, count in view.pace if name == author]
         figure.add_bar(
@@ -135,9 +137,9 @@ def pace_figure(view: ProgressView) -> go.Figure:
     return figure
 
 
-def calibration_figure(view: ProgressView) -> go.Figure:
+def calibration_figure(view: ProgressView) -> "Figure":
     """Reliability diagram: displayed probabilities against human verdicts."""
-    figure = go.Figure()
+    figure = new_figure()
     figure.add_scatter(
         x=[0, 1], y=[0, 1], mode="lines", name="true probabilities",
         line={"color": MARK, "dash": "dot", "width": 1}, hoverinfo="skip",

@@ -21,6 +21,8 @@ _DATASET = Room(
         Page("team", "People"), Page("settings", "Settings"),
     ),
 )  # fmt: skip
+#: Where programs call: no page either.
+API = "/api/v1"
 #: Addresses that are no pages.
 _RESERVED = ("api", "config", "gradio_api", "header", "healthy", "login", "pictures", "playground")
 

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import warnings
+from functools import partial
 from types import FrameType
 
 import fastapi
@@ -15,14 +16,17 @@ import gradio as gr
 import uvicorn
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp
 
 from backend.bundled import exit_immediately
+from backend.engine import memory
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
 from backend.workspace import NOBODY, Workspace
-from traced_ui import api, board, header, layout, playground, rooms, transfers
+from traced_ui import board, header, layout, playground, rooms, transfers
 from traced_ui.file_guard import FileGuard
 from traced_ui.headers import CompressionMiddleware, SafeHeaders
 from traced_ui.hosts import BelowPath, EarlierAddresses, HostGuard
+from traced_ui.later import LateApp, QuietMoments
 from traced_ui.layout import STYLES, make_theme
 from traced_ui.login import Guard, LoginRequirement, add_routes, visitor_by
 from traced_ui.problems import explain_malformed
@@ -119,7 +123,7 @@ def create_app(
     board.add_routes(app, visible_workspace)
     header.add_routes(app, visible_workspace, dataset_id)
     transfers.add_routes(app, visible_workspace)
-    app.mount(api.PATH, api.create_api(visible_workspace))
+    app.mount(rooms.API, LateApp(partial(_create_api, visible_workspace)))
     if mcp:
         from traced_ui.mcp_server import create_server  # imports the MCP library only if it is used
 
@@ -158,6 +162,12 @@ def create_app(
     return app
 
 
+def _create_api(workspace: Workspace) -> fastapi.FastAPI:
+    from traced_ui.api import create_api  # describes every operation: half a second
+
+    return create_api(workspace)
+
+
 def _preload(path: str) -> str:
     """The header `Link` of a page: all but Review need the scripts of the bar alone."""
     review = [name for name in board.FILES if name != playground.SCRIPT]
@@ -173,11 +183,27 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then stop within `SECONDS_TO_END`, whatever clients and jobs
     are doing: a job ends at its next step, and the next start resumes it."""
-    app = create_app(workspace, dataset_id, login, mcp)
-    # The first pair on a page should not wait for a model or a library to load.
-    threading.Thread(target=workspace.engine.warm_up, daemon=True).start()
-    threading.Thread(target=workspace.remove_leftovers, daemon=True).start()
-    server = _Server(
+    app = QuietMoments(create_app(workspace, dataset_id, login, mcp))
+    memory.settle()
+
+    def warm_up() -> None:
+        app.wait()  # importing beside a request would slow it down
+        workspace.engine.warm_up()
+
+    for work in (warm_up, workspace.remove_leftovers):
+        threading.Thread(target=work, daemon=True).start()
+    server = make_server(app)
+    server.run(sockets=[listening])
+    end(workspace)
+    if server.ended_by == signal.SIGINT:
+        raise KeyboardInterrupt
+    if server.ended_by is not None:
+        exit_immediately()
+
+
+def make_server(app: ASGIApp) -> "Server":
+    """A server of the app, to be run with a listening socket."""
+    return Server(
         uvicorn.Config(
             app,
             log_config=None,  # as the command line has configured it for all
@@ -186,16 +212,15 @@ def serve(
             timeout_keep_alive=KEPT_ALIVE,
         )
     )
-    server.run(sockets=[listening])
+
+
+def end(workspace: Workspace) -> None:
+    """What follows the end of a server: jobs stop, and the store is closed."""
     workspace.jobs.background.stop(SECONDS_TO_END / 4)
     workspace.store.close()
-    if server.ended_by == signal.SIGINT:
-        raise KeyboardInterrupt
-    if server.ended_by is not None:
-        exit_immediately()
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Stops on a signal, but unlike uvicorn's server does not re-raise it afterwards: jobs have to
     end as well."""
 

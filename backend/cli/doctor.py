@@ -16,11 +16,13 @@ from backend.engine.model_names import hub_name
 from backend.engine.presets import asked_for_as
 from backend.errors import (
     ModelUnavailable,
+    PackagesMissing,
     PictureUnseen,
     StoreError,
     TracedError,
     UnsafePath,
     explain,
+    missing_packages,
 )
 from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_models import settings_for
@@ -281,6 +283,11 @@ def _check_embedded_models() -> Finding:
 
 def _models(settings: Settings, choices: _ModelChoices, load: bool) -> Iterator[Finding]:
     """The models of this session, and those that datasets remember."""
+    if missing_packages():
+        advice = PackagesMissing.remedies["terminal"]
+        light = "not installed: what was scored elsewhere can be reviewed, nothing can be scored"
+        yield Finding("packages of models", "ok", f"{light}. {advice}")
+        return
     finding = _check_embedded_models()
     yield finding
     if finding.state != "ok":

@@ -29,7 +29,14 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from backend.errors import INTERRUPTED, OutOfMemory, TracedError, explain, is_out_of_memory
+from backend.errors import (
+    INTERRUPTED,
+    OutOfMemory,
+    TracedError,
+    as_traced,
+    explain,
+    is_out_of_memory,
+)
 from backend.progress import Pace
 from backend.settings import Settings, load_settings, log_directory
 from backend.version import VERSION
@@ -248,6 +255,8 @@ def report_errors(as_json: bool) -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
+        if isinstance(missing := as_traced(error), TracedError):
+            fail(missing, missing.exit_status, as_json)
         if is_out_of_memory(error):
             fail(error, OutOfMemory.exit_status, as_json)
         log_unexpected(error)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.errors import ModelUnavailable
+from backend.errors import ModelUnavailable, check_model_packages
 
 if TYPE_CHECKING:
     from backend.engine.sentence_model import SentenceModel
@@ -28,6 +28,7 @@ def embed(captions: Sequence[str], model: str | None = None) -> NDArray[np.float
 
     `model`: another one, by hub name or folder. Raises ModelUnavailable, OutOfMemory.
     """
+    check_model_packages()
     return _load(model or embedded_model()).encode(captions)
 
 

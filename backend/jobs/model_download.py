@@ -22,7 +22,7 @@ from backend.engine.hub_cache import (
 )
 from backend.engine.model_names import hub_name
 from backend.engine.presets import pinned_commit, preset_of
-from backend.errors import ModelUnavailable, NotFound, TracedError
+from backend.errors import ModelUnavailable, NotFound, TracedError, check_model_packages
 from backend.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def download(model: str, progress: Progress = no_progress) -> DownloadReport:
 
     Raises NotFound and ModelUnavailable.
     """
+    check_model_packages()  # gigabytes that nothing here could use
     names = repositories_of(model)
     preset = preset_of(model)
     scorer = preset.scorer.name if preset is not None else model

@@ -27,8 +27,8 @@ from backend.engine.detection.verdict_learning import (
     check_verdicts,
     learn,
 )
-from backend.engine.detection.word_weights import MarkedWords, learn_word_weights
-from backend.errors import NotScored, TrainingError
+from backend.engine.detection.word_weights import LearntWords, MarkedWords, learn_word_weights
+from backend.errors import NotScored, TrainingError, missing_packages
 from backend.jobs.reports import TrainReport
 from backend.jobs.scoring.classifiers import stored_classifier
 from backend.jobs.scoring.dataset_models import scored_by_this_model
@@ -125,7 +125,10 @@ def train_candidate(
         pairs = replace(pairs, opinions=np.zeros_like(pairs.opinions))
     learnt = learn(prior.classifier, in_use, pairs, seed)
     marked_words, at_random = _marked_words(store, run, prior.classifier, decided_ids)
-    words = learn_word_weights(prior.classifier.words, marked_words, at_random)
+    if missing_packages():  # the weights of words are learnt by SciPy
+        words = LearntWords(prior.classifier.words, len(marked_words), is_refused=True)
+    else:
+        words = learn_word_weights(prior.classifier.words, marked_words, at_random)
     learnt = replace(learnt, classifier=replace(learnt.classifier, words=words.weights))
     if OPINION in without:
         learnt = replace(learnt, classifier=replace(learnt.classifier, opinion_weight=0.0))

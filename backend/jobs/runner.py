@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from backend.errors import StoreError, TracedError, explain
+from backend.errors import StoreError, TracedError, as_traced, explain
 from backend.progress import Pace, Progress
 from backend.store import Store
 from db.queries import job_queries
@@ -150,7 +150,8 @@ class JobRunner:
             self._update(job.id, status="done", result=result)
         except Cancelled:
             self._end(job.id, "cancelled", _cancelled_at)
-        except Exception as error:  # a job must never crash the runner
+        except Exception as problem:  # a job must never crash the runner
+            error = as_traced(problem)
             if isinstance(error, TracedError):
                 # Its message, which may quote the dataset, is stored with the job.
                 log.warning("job %s failed: %s", job.id, error.title)

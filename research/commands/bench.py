@@ -58,7 +58,10 @@ class BenchOptions(Options):
     acts: Annotated[int | None, Field(ge=1), CommandLine(metavar="VERDICTS")] = None
     """Measure the processor time of this many verdicts on the review page instead."""
     against: Annotated[Path | None, CommandLine(metavar="FOLDER")] = None
-    """With --acts: another checkout of the program to compare with, in turn."""
+    """With --acts or --start: another checkout of the program to compare with, in turn."""
+    start: bool = False
+    """Measure processor time and memory until the first answer of `serve` instead, beside an empty
+    Gradio app."""
     launches: bool = False
     """Count what an accelerator would have to launch for each stage of scoring instead; no
     accelerator is needed."""
@@ -80,6 +83,7 @@ def _bench(options: BenchOptions) -> None:
     from research.bench.launches import IN_FLIGHT, bench_launches
     from research.bench.load import bench_load
     from research.bench.queue_speed import bench_store
+    from research.bench.start_cost import TURNS, bench_start
     from research.bench.suggestion_speed import bench_suggestions
 
     def store(pairs: int, update: Progress) -> BenchResult:
@@ -96,6 +100,9 @@ def _bench(options: BenchOptions) -> None:
     def acts(verdicts: int, update: Progress) -> BenchResult:
         return bench_acts(verdicts, options.against, update)
 
+    def start(turns: int, update: Progress) -> BenchResult:
+        return bench_start(turns, options.against, update)
+
     to_count = options.pairs or IN_FLIGHT if options.launches else None
     modes: list[tuple[int | None, str, Callable[[int, Progress], BenchResult]]] = [
         (options.store, "Making pairs", store),
@@ -103,6 +110,7 @@ def _bench(options: BenchOptions) -> None:
         (options.ray, "Measuring", lambda pairs, update: bench_cluster(pairs, progress=update)),
         (options.suggestions, "Suggestions", bench_suggestions),
         (options.acts, "Verdicts", acts),
+        (TURNS if options.start else None, "Starting", start),
         (to_count, "Counting", launches),
     ]
     for number, doing, measure in modes:

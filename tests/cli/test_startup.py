@@ -11,10 +11,11 @@ import pytest
 from backend.settings import load_settings
 from backend.version import VERSION
 from backend.workspace import Workspace
-from tests.cli.invoking import COMMANDS
+from tests.cli.invoking import COMMANDS, invoked
 from tests.datasets.folders import malformed
 from tests.fixtures import programs
 from tests.tree import chain_to
+from traced_ui import server
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Importing each takes a tenth of a second to several seconds of processor time.
@@ -74,6 +75,46 @@ def test_help_imports_nothing_heavy(imported_for_help: dict[str, set[str]]) -> N
         for library in sorted(imported & HEAVY):
             chain = " imports ".join(chain_to(library)) or "a library of ours"
             pytest.fail(f"{' '.join(command)} --help imports {library}: {chain}")
+
+
+#: What a start on the scored demo imports until its first answer beyond an empty Gradio app.
+LIBRARIES = {
+    "_argon2_cffi_bindings", "_cffi_backend", "alembic", "argon2", "charset_normalizer", "ijson",
+    "mako", "markdown_it", "mdurl", "numpy", "platformdirs", "pyarrow", "pygments", "regex",
+    "sqlalchemy",
+}  # fmt: skip
+#: Prints the libraries of an empty app, then those that ours imports in addition.
+FIRST_ANSWER = """
+import sys
+import fastapi, gradio
+from starlette.testclient import TestClient
+with gradio.Blocks() as blocks:
+    gradio.Textbox()
+empty = gradio.mount_gradio_app(fastapi.FastAPI(), blocks, "/")
+assert TestClient(empty).get("/").status_code == 200
+before = {name.partition(".")[0] for name in sys.modules}
+
+from backend.cli.output import open_workspace
+from backend.jobs import scored_demo
+from backend.settings import load_settings
+settings = load_settings({"data_directory": sys.argv[1]})
+scored_demo.unpack(settings)
+workspace = open_workspace(settings)
+dataset = workspace.start()
+from traced_ui.server import create_app
+page = TestClient(create_app(workspace, dataset), base_url="http://127.0.0.1").get("/")
+assert page.status_code == 200
+ours = {name.partition(".")[0] for name in sys.modules}
+print(*sorted(ours - before - sys.stdlib_module_names))
+"""
+
+
+def test_a_start_imports_few_libraries(tmp_path: Path) -> None:
+    _, printed, reported = programs.run(["-c", FIRST_ANSWER, str(tmp_path)], os.environ)
+    imported = set(printed.splitlines()[-1].split()) if printed else set()
+    assert "sqlalchemy" in imported, reported
+    ours = {"app", "backend", "db", "traced_curator", "traced_ui"}
+    assert sorted(imported - ours - LIBRARIES) == []
 
 
 def test_pages_are_opened_without_importing_model_libraries() -> None:
@@ -181,3 +222,24 @@ def test_what_is_written_is_nobody_elses(
     assert not (tmp_path / "state" / "traced.db-wal").exists(), "the database was closed"
     for place in places:
         assert place.stat().st_mode & 0o777 & ~modes[not place.is_dir()] == 0, place
+
+
+def test_the_demo_opens_in_a_place_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = []
+    monkeypatch.setattr(
+        server, "serve",
+        lambda workspace, _, dataset, **__: served.append(
+            (workspace.summary(dataset), workspace.settings)
+        ),
+    )  # fmt: skip
+    theirs = tmp_path / "theirs.db"
+    environment = {
+        "TRACED_DATA_DIRECTORY": str(tmp_path), "TRACED_DATABASE": f"sqlite:///{theirs}",
+    }  # fmt: skip
+    assert invoked(environment, "demo", "--port", "0")[0] == 0
+    ((summary, settings),) = served
+    assert (summary.name, summary.total, summary.scored) == ("demo", 600, 600)
+    assert settings.data_directory == tmp_path / "demo"
+    assert not theirs.exists()

@@ -66,8 +66,9 @@ def test_commands_and_options_that_pages_mention_exist() -> None:
 
 
 #: Options of other programs that pages name.
-OTHERS = {"--help", "--pip-args", "--rm", "--times", "--soak", "--pairs", "--no-deps",
-          "--hypothesis-profile", "--durations", "--minutes", "--type", "--retake"}  # fmt: skip
+OTHERS = {"--help", "--from", "--spec", "--pip-args", "--rm", "--times", "--soak", "--pairs",
+          "--no-deps", "--hypothesis-profile", "--durations", "--minutes", "--type",
+          "--retake"}  # fmt: skip
 
 
 def test_options_in_the_text_exist() -> None:

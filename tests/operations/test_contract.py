@@ -19,7 +19,7 @@ from backend.workspace import ExportChoice, Workspace
 from tests.cli.invoking import COMMANDS, invoked
 from tests.datasets.folders import malformed
 from tests.jobs.opening import opened
-from traced_ui import api
+from traced_ui import api, rooms
 from traced_ui.export import ExportPage, Fields
 
 #: Operations with a command of their name; that of a model is in the group `models`.
@@ -83,7 +83,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 @pytest.fixture
 def client(workspace: Workspace) -> TestClient:
     app = fastapi.FastAPI()
-    app.mount(api.PATH, api.create_api(workspace))
+    app.mount(rooms.API, api.create_api(workspace))
     return TestClient(app, base_url="http://127.0.0.1/api/v1/")
 
 

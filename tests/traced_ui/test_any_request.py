@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from backend.workspace import Workspace
 from tests.traced_ui.serving import serving
-from traced_ui import api
+from traced_ui import api, rooms
 from traced_ui.server import create_app
 
 HOSTS = ("127.0.0.1", "localhost.", "[::1]", "LOCALHOST:1", "[::ffff:127.0.0.1]:80")
@@ -72,7 +72,7 @@ def server(served: Workspace) -> Iterator[Served]:
     routes = tuple(
         (method, f"{start}{route.path}")
         for start, app in (
-            ("", create_app(served, 1, login=True)), (api.PATH, api.create_api(served)),
+            ("", create_app(served, 1, login=True)), (rooms.API, api.create_api(served)),
         )
         for route in app.routes
         if isinstance(route, APIRoute) and route.path != "/logout"

@@ -15,7 +15,7 @@ from backend.workspace import Workspace
 from db.models import Pair
 from tests.fixtures.sizes import Sizes
 from tests.review import test_claims
-from traced_ui import api, transfers
+from traced_ui import api, rooms, transfers
 from traced_ui.server import create_app
 
 PASSWORD = "a long password"
@@ -27,7 +27,7 @@ def client(workspace: Workspace) -> TestClient:
     """The API without the pages beside it, which take a second to build."""
     app = fastapi.FastAPI()
     transfers.add_routes(app, workspace)
-    app.mount(api.PATH, api.create_api(workspace))
+    app.mount(rooms.API, api.create_api(workspace))
     return TestClient(app, base_url=START)
 
 
@@ -104,7 +104,7 @@ def test_a_program_judges_claims(tmp_path: Path) -> None:
     workspace = test_claims.with_claims(tmp_path)
     (cat, end), (wonder, _) = test_claims.CAT, test_claims.WONDER
     app = fastapi.FastAPI()
-    app.mount(api.PATH, api.create_api(workspace))
+    app.mount(rooms.API, api.create_api(workspace))
     client = TestClient(app, base_url=START)
 
     def judge(claim: int, judgement: str, etag: str | None) -> Any:

@@ -12,7 +12,7 @@ from backend.jobs.scoring.dataset_constants import (
 )
 from backend.workspace import Workspace
 from tests.traced_ui.pages import Page
-from traced_ui import api
+from traced_ui import api, rooms
 from traced_ui.highlighting import highlighted_caption
 
 TRIGGER = ConstantPart(("ohwx", "<b>"), "begin", 118, 120)
@@ -53,7 +53,7 @@ def test_the_drawer_lists_them_and_switches_each(with_constants: Workspace) -> N
 
 def test_a_program_reads_and_switches_them(with_constants: Workspace) -> None:
     app = fastapi.FastAPI()
-    app.mount(api.PATH, api.create_api(with_constants))
+    app.mount(rooms.API, api.create_api(with_constants))
     client = TestClient(app, base_url="http://127.0.0.1/api/v1/")
     parts = client.get("datasets/1/constants").json()
     assert [(each["text"], each["captions"], each["of"]) for each in parts] == [

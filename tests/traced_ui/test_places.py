@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,59 @@ def test_a_space_starts_only_once_it_is_said_who_may_give_verdicts(tmp_path: Pat
     finally:
         server.kill()
         server.wait()
+
+
+def test_a_container_under_a_path_and_in_a_frame(tmp_path: Path) -> None:
+    """As a Space lays it out: code that cannot be written, `/data`, port and host by variables."""
+    code, data = tmp_path / "code", tmp_path / "data"
+    packed = ["app.py", "assets/demo", "assets/demo-scored.tar.xz", "assets/models/concreteness",
+              "assets/models/scenes-blip-itm", "assets/models/scenes-blip-captioner",
+              "assets/models/scenes-clip", "backend", "db", "traced_curator",
+              "traced_ui"]  # fmt: skip
+    listed = subprocess.run(
+        ["git", "ls-files", *packed], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    for name in filter(lambda name: (ROOT / name).is_file(), listed):
+        (code / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, code / name)
+    for place in (*code.rglob("*"), code):
+        place.chmod(0o555 if place.is_dir() else 0o444)
+    before = sorted(path for path in code.rglob("*"))
+    environment = {
+        **os.environ, **SPACE, "GRADIO_SERVER_PORT": "0", "HF_HUB_OFFLINE": "1",
+        "TRACED_DATA_DIRECTORY": str(data), "TRACED_NO_LOGIN": "1", "TRACED_ROOT_PATH": "/curator",
+        "PYTHONPATH": str(code), "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+    server = programs.start(
+        ["app.py"], environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, folder=code
+    )
+    try:
+        lines = iter(server.stdout or ())
+        (port,) = next(m.groups() for line in lines if (m := re.search(r":(\d+)/", line)))
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}/curator/", timeout=200,
+            headers={"Host": SPACE["SPACE_HOST"], "X-Forwarded-Proto": "https"},
+        ) as client:  # fmt: skip
+            page = client.get("", headers=FRAMED)
+            assert page.status_code == 200
+            assert "https://huggingface.co" in page.headers["content-security-policy"]
+            assert "/curator" in page.text
+            (row,) = client.get("api/v1/datasets/1/queue", params={"limit": 1}).json()["pairs"]
+            assert client.get(f"pictures/{row['id']}").headers["content-type"] == "image/jpeg"
+            verdict = client.put(
+                f"api/v1/pairs/{row['id']}/verdict", json={"verdict": "drop"},
+                headers={"If-Match": row["etag"]},
+            )  # fmt: skip
+            assert verdict.status_code == 200
+        assert (data / "traced.db").is_file()
+        # Gradio writes type stubs beside components where it may.
+        after = sorted(path for path in code.rglob("*") if path.suffix != ".pyi")
+        assert after == before
+    finally:
+        server.kill()
+        server.wait()
+        for place in (code, *code.rglob("*")):
+            place.chmod(0o755)  # so that it can be removed
 
 
 @pytest.mark.nightly

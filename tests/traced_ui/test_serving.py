@@ -84,7 +84,7 @@ _HANGING = """
 import signal, threading
 from traced_ui import server
 server.SECONDS_TO_END = 2.1
-server._Server(server.uvicorn.Config(app=None)).handle_exit(signal.SIGTERM, None)
+server.Server(server.uvicorn.Config(app=None)).handle_exit(signal.SIGTERM, None)
 threading.Event().wait()
 """
 

@@ -12,16 +12,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
 
 from backend.bundled import MODELS
 from backend.engine.embeddings import embed
-from backend.engine.english.whole_import import import_textblob
+from backend.engine.english.tagger import tag_words
 from backend.engine.english.word_lists import FUNCTION_WORDS
+from backend.errors import check_model_packages
 
 #: Penn Treebank tags whose share among a caption's words is a feature.
 _TAGS = ("NN", "NNS", "NNP", "VB", "VBG", "VBD", "VBZ", "VBN", "JJ", "IN", "DT", "PRP", "PRP$",
@@ -82,17 +81,9 @@ def _wording(text: str) -> list[float]:
 
 
 def _tags(text: str) -> list[float]:
-    tags = [tag for _, tag in _tagger().tag(text)]
+    tags = [name for _, name in tag_words(text)]
     counts = Counter(tags)
-    return [counts[tag] / max(1, len(tags)) for tag in _TAGS]
-
-
-@cache
-def _tagger() -> Any:
-    import_textblob()
-    from textblob.taggers import PatternTagger
-
-    return PatternTagger()
+    return [counts[name] / max(1, len(tags)) for name in _TAGS]
 
 
 #: Number of features.
@@ -197,6 +188,9 @@ def _word_ratings(captions: Sequence[str], words: Linear) -> Vector:
 
 @cache
 def load() -> Regressions:
+    check_model_packages()
+    from safetensors.numpy import load_file
+
     arrays = {name: value.astype(np.float64) for name, value in load_file(WEIGHTS).items()}
     return Regressions(
         Linear(arrays["words.weights"], float(arrays["words.bias"][0])),

@@ -12,7 +12,7 @@ from typing import Any
 from backend.engine.captions import Caption
 from backend.engine.concreteness import embedded
 from backend.engine.model_fit import check_tokenizer
-from backend.errors import ModelMismatch
+from backend.errors import ModelMismatch, check_model_packages
 
 _BATCH = 64
 _ADVICE = "Give a directory or hub name such as moranyanuka/icc, or leave it out."
@@ -38,6 +38,7 @@ def score_captions(
 
 
 def _by_model(captions: Sequence[str], name: str, device: str | None) -> list[float]:
+    check_model_packages()
     import torch
 
     model, tokenizer = _load(name, device or "cpu")

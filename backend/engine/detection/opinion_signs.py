@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
+from backend.engine.statistics.minima import least_within
 
 #: Weight of the opinion without verdicts: its spread moves the odds by a factor of e. Not tuned.
 USUAL_WEIGHT = 1.0
@@ -78,7 +79,6 @@ def with_opinions(p_error: FloatArray, signs: FloatArray, weight: float) -> Floa
 def fitted_weight(p_error: FloatArray, signs: FloatArray, labels: NDArray[np.int64]) -> float:
     """The weight between 0 and 3 that best explains verdicts (1 wrong, 0 right), with the usual one
     as prior. All of shape [pairs]."""
-    from scipy.optimize import minimize_scalar
 
     def loss(weight: float) -> float:
         p = np.clip(with_opinions(p_error, signs, weight), _TINY, 1 - _TINY)
@@ -87,8 +87,7 @@ def fitted_weight(p_error: FloatArray, signs: FloatArray, labels: NDArray[np.int
 
     if not signs.any():
         return USUAL_WEIGHT
-    optimum = minimize_scalar(loss, bounds=(0.0, _LARGEST_WEIGHT), method="bounded")
-    return round(float(optimum.x), 4)
+    return round(least_within(loss, 0.0, _LARGEST_WEIGHT), 4)
 
 
 def without_suspects(caption: str, suspects: Sequence[Span]) -> list[tuple[int, int, str]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from backend.engine.detection.families import Labels, Weights
 from backend.engine.detection.features import NAMES, SIGNS, Matrix, has_expectation
+from backend.engine.statistics.distributions import mean_ranks
 
 #: Verdicts from which signs are compared, and of a kind.
 FEWEST, FEWEST_OF_A_KIND = 50, 8
@@ -32,12 +33,10 @@ def auc_interval(suspicion: Weights, is_wrong: NDArray[np.bool_]) -> tuple[float
 
     Both kinds must be among the pairs, at least two of each.
     """
-    from scipy.stats import rankdata
-
     wrong, right = suspicion[is_wrong], suspicion[~is_wrong]
-    ranks = rankdata(np.r_[wrong, right])
-    above_right = (ranks[: len(wrong)] - rankdata(wrong)) / len(right)
-    below_wrong = 1 - (ranks[len(wrong) :] - rankdata(right)) / len(wrong)
+    ranks = mean_ranks(np.r_[wrong, right])
+    above_right = (ranks[: len(wrong)] - mean_ranks(wrong)) / len(right)
+    below_wrong = 1 - (ranks[len(wrong) :] - mean_ranks(right)) / len(wrong)
     auc = float(above_right.mean())
     variance = above_right.var(ddof=1) / len(wrong) + below_wrong.var(ddof=1) / len(right)
     margin = 1.96 * float(variance) ** 0.5

@@ -31,6 +31,7 @@ from backend.engine.detection.features import Matrix
 from backend.engine.detection.opinion_signs import fitted_weight
 from backend.engine.detection.paying_signs import harmful, signs_by_verdicts, signs_in_words
 from backend.engine.detection.verdict_update import Scale, VerdictUpdate, log_odds, probability
+from backend.engine.statistics.minima import least
 from backend.errors import TrainingError
 from backend.learning_texts import FEWEST_FOR_LEVEL
 
@@ -277,23 +278,27 @@ def _fit(
     intercept: float = _INTERCEPT,
 ) -> _Fit:
     """The most likely parameters, with Laplace's approximation of the evidence."""
-    from scipy.optimize import minimize
-
     columns = np.column_stack([np.ones(len(labels)), prior_odds, signs])
     prior_mean = np.r_[0.0, 1.0, np.zeros(signs.shape[1])]
     precisions = np.r_[intercept, _SLOPE, np.full(signs.shape[1], precision)]
 
-    def loss(parameters: Weights) -> tuple[float, Weights]:
-        odds, away = columns @ parameters, parameters - prior_mean
-        value = float((weights * (np.logaddexp(0, odds) - labels * odds)).sum())
-        slope = columns.T @ (weights * (probability(odds) - labels)) + precisions * away
-        return value + 0.5 * float(precisions @ away**2), slope
+    # An infinite precision has no columns: in units of its prior every parameter is of order 1.
+    units = 1 / np.sqrt(precisions)
+    scaled_columns = columns * units
 
-    solution = minimize(loss, prior_mean, jac=True, method="L-BFGS-B")
-    p = probability(columns @ solution.x)
-    scaled_columns = columns * np.sqrt(weights * p * (1 - p))[:, None] / np.sqrt(precisions)
-    _, determinant = np.linalg.slogdet(np.eye(columns.shape[1]) + scaled_columns.T @ scaled_columns)
-    return _Fit(solution.x, -float(solution.fun) - 0.5 * float(determinant))
+    def loss(away: Weights) -> float:
+        odds = columns @ prior_mean + scaled_columns @ away
+        likelihood = float((weights * (np.logaddexp(0, odds) - labels * odds)).sum())
+        return likelihood + 0.5 * float(away @ away)
+
+    def slope_and_curvature(away: Weights) -> tuple[Weights, Matrix]:
+        p = probability(columns @ prior_mean + scaled_columns @ away)
+        curvature = (scaled_columns * (weights * p * (1 - p))[:, None]).T @ scaled_columns
+        return scaled_columns.T @ (weights * (p - labels)) + away, curvature + np.eye(len(away))
+
+    away = least(loss, slope_and_curvature, np.zeros(len(units)))
+    _, determinant = np.linalg.slogdet(slope_and_curvature(away)[1])
+    return _Fit(prior_mean + units * away, -loss(away) - 0.5 * float(determinant))
 
 
 def _open_share(pairs: JudgedPairs) -> Weights:

@@ -115,7 +115,7 @@ class MarkedWords:
 class LearntWords:
     """Word weights after people's marks: `is_better` if these have changed them. `hits_before`,
     `hits_after`: in how many of the `compared` captions, drawn at random and held out, the most
-    suspect word is a marked one."""
+    suspect word is a marked one. `is_refused`: nothing here can learn from marks."""
 
     weights: WordWeights
     captions: int
@@ -123,6 +123,7 @@ class LearntWords:
     compared: int = 0
     hits_before: int = 0
     hits_after: int = 0
+    is_refused: bool = False
 
     def report(self) -> dict[str, Any]:
         return {
@@ -131,6 +132,7 @@ class LearntWords:
             "words_compared": self.compared,
             "words_first_before": self.hits_before,
             "words_first_after": self.hits_after,
+            "words_refused": self.is_refused,
         }
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
-from backend.engine.english.whole_import import import_textblob
+from backend.engine.english.tagger import tag_words
 from backend.engine.english.word_lists import (
     CLOSED_CLASS,
     IN_PLACES,
@@ -168,11 +168,8 @@ def noun_phrases(text: str) -> list[str]:
 
 def _tag(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Each word in lower case, and whether it is a noun."""
-    import_textblob()
-    from textblob.en import tag  # takes 2 s to import, and few captions need it
-
     lower = " ".join(word.lower() for word in words)
-    for word, kind in tag(lower, tokenize=False):
+    for word, kind in tag_words(lower, tokenize=False):
         yield word, kind.startswith("NN") and word.isalpha() and word not in CLOSED_CLASS
 
 

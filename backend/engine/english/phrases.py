@@ -29,7 +29,7 @@ from typing import Literal, get_args
 from backend.engine.captions import Caption
 from backend.engine.english import word_lists
 from backend.engine.english.nouns import form_table, is_plural, singular_of
-from backend.engine.english.whole_import import import_textblob
+from backend.engine.english.tagger import tag_words
 from backend.engine.english.word_kinds import kind_of
 
 Kind = Literal["object", "attribute", "relation"]
@@ -455,10 +455,7 @@ _CLOSED: tuple[tuple[_Label, frozenset[str]], ...] = (
 @lru_cache(maxsize=4096)
 def _tags(words: tuple[str, ...]) -> tuple[str, ...]:
     """TextBlob's tag of each word; all nouns if its tokens do not match the words."""
-    import_textblob()
-    from textblob.en import tag  # takes 2 s to import
-
-    tags = tag(" ".join(words), tokenize=False)
+    tags = tag_words(" ".join(words), tokenize=False)
     if len(tags) != len(words):
         return ("NN",) * len(words)
-    return tuple(str(tag) for _, tag in tags)
+    return tuple(name for _, name in tags)

@@ -36,7 +36,7 @@ from backend.engine.captions import Caption
 from backend.engine.english.articles import article_for, match_case
 from backend.engine.english.nouns import form_table, known_nouns, plural_of, singular_of
 from backend.engine.english.phrases import Phrase
-from backend.engine.english.whole_import import import_textblob
+from backend.engine.english.tagger import lexicon
 from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
 from backend.engine.scoring.protocol import FloatArray, TokenReader, Tokens
 
@@ -47,12 +47,7 @@ SHORTEST_WITHIN = 4
 @cache
 def words() -> frozenset[str]:
     """All words in lower case, about 80,000."""
-    import_textblob()
-    from textblob.en import parser
-
-    lexicon = parser.lexicon
-    _ = "dog" in lexicon  # a first lookup triggers the lazy loading of its file
-    lexicon_words = {str(word).lower() for word in dict.keys(lexicon)}
+    lexicon_words = {word.lower() for word in lexicon()}
     names = Path(__file__).with_name("names.txt").read_text(encoding="utf-8").split()
     nouns = {*known_nouns(), *map(plural_of, known_nouns())}
     return frozenset(lexicon_words | set(names) | nouns | set(form_table()))

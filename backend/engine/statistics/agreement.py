@@ -5,7 +5,7 @@ Cohen's kappa (Cohen 1960) for two people over the pairs that both have judged; 
 agreement and 0 for agreement at chance level.
 """
 
-import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.engine.statistics.distributions import mean_ranks
 from backend.errors import SettingsError
 
 
@@ -23,11 +24,9 @@ def rank_disagreement(scores: Sequence[NDArray[np.float64]]) -> NDArray[np.float
     a cosine and a probability are not comparable; ties get their mean rank. Raises ValueError for
     fewer than two scorers.
     """
-    from scipy.stats import rankdata
-
     if len(scores) < 2:
         raise ValueError("one scorer alone agrees with itself")
-    shares = np.stack([(rankdata(run_scores) - 0.5) / len(run_scores) for run_scores in scores])
+    shares = np.stack([(mean_ranks(run_scores) - 0.5) / len(run_scores) for run_scores in scores])
     ranges: NDArray[np.float64] = np.ptp(shares, axis=0)
     return ranges
 
@@ -69,8 +68,6 @@ def agreement(judgements: Sequence[Mapping[str, str]]) -> Agreement:
 
 
 def _two(first: str, second: str, judgements: Sequence[Mapping[str, str]]) -> TwoPeople:
-    from sklearn.metrics import cohen_kappa_score
-
     both = [
         (judgement[first], judgement[second])
         for judgement in judgements
@@ -79,8 +76,14 @@ def _two(first: str, second: str, judgements: Sequence[Mapping[str, str]]) -> Tw
     same = sum(a == b for a, b in both)
     kappa = None
     if len(both) >= FEWEST and len({verdict for two in both for verdict in two}) > 1:
-        score = float(cohen_kappa_score([a for a, _ in both], [b for _, b in both]))
-        kappa = score if math.isfinite(score) else None
+        verdicts_of_first, verdicts_of_second = (
+            Counter(column) for column in zip(*both, strict=True)
+        )
+        by_chance = (
+            sum(count * verdicts_of_second[verdict] for verdict, count in verdicts_of_first.items())
+            / len(both) ** 2
+        )
+        kappa = (same / len(both) - by_chance) / (1 - by_chance)
     return TwoPeople(first, second, len(both), same, kappa)
 
 

@@ -9,6 +9,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from backend.engine.statistics.distributions import wilson_interval
+
 #: Default target precisions.
 WANTED = (0.8, 0.9, 0.95)
 #: Minimum number of decided pairs above a threshold.
@@ -40,8 +42,6 @@ def thresholds(
     `pairs`: (score, whether the pair is positive, i.e. what a high score predicts) of every
     decided pair.
     """
-    from scipy.stats import binomtest
-
     ranking = sorted(pairs, key=lambda pair: -pair[0])
     total = sum(is_so for _, is_so in ranking)
     thresholds: list[Threshold] = []
@@ -54,13 +54,10 @@ def thresholds(
                 best = (score, hits, count)
         if best is not None:
             score, hits, count = best
-            interval = binomtest(hits, count).proportion_ci(method="wilson")
+            low, high = wilson_interval(hits, count)
             thresholds.append(
-                Threshold(
-                    target, score, hits / count, float(interval.low), float(interval.high), count,
-                    hits / total,
-                )
-            )  # fmt: skip
+                Threshold(target, score, hits / count, low, high, count, hits / total)
+            )
     return thresholds
 
 
@@ -93,11 +90,7 @@ class CalibrationBin:
         >>> tuple(round(end, 2) for end in CalibrationBin(0.7, 0.8, 10).interval)
         (0.49, 0.94)
         """
-        from scipy.stats import binomtest
-
-        test = binomtest(round(self.share_wrong * self.pairs), self.pairs)
-        ends = test.proportion_ci(method="wilson")
-        return float(ends.low), float(ends.high)
+        return wilson_interval(round(self.share_wrong * self.pairs), self.pairs)
 
 
 def precision_of_flagged(verdicts: Sequence[BinaryVerdict]) -> tuple[float | None, int]:

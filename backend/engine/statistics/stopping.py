@@ -13,6 +13,8 @@ with the Clopper-Pearson interval (1934), whose coverage is guaranteed for any s
 
 from dataclasses import dataclass
 
+from backend.engine.statistics.distributions import beta_quantile
+
 #: A smaller sample gives an interval too wide to be useful.
 ENOUGH = 30
 
@@ -80,9 +82,7 @@ def exact_interval(wrong: int, sample: int, confidence: float = 0.95) -> tuple[f
     >>> [round(end, 3) for end in exact_interval(14, 23)]
     [0.385, 0.803]
     """
-    from scipy.stats import beta
-
     tail = (1 - confidence) / 2
-    low = float(beta.ppf(tail, wrong, sample - wrong + 1)) if wrong else 0.0
-    high = float(beta.ppf(1 - tail, wrong + 1, sample - wrong)) if wrong < sample else 1.0
+    low = beta_quantile(tail, wrong, sample - wrong + 1) if wrong else 0.0
+    high = beta_quantile(1 - tail, wrong + 1, sample - wrong) if wrong < sample else 1.0
     return low, high

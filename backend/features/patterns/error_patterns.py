@@ -19,6 +19,11 @@ import numpy as np
 from backend.engine.captions import Caption
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.english.word_lists import FUNCTION_WORDS
+from backend.engine.statistics.distributions import (
+    binomial_tail,
+    false_discovery_rates,
+    hypergeometric_tail,
+)
 from backend.engine.statistics.stopping import exact_interval
 
 Span = tuple[int, int]
@@ -121,8 +126,6 @@ def find_patterns(
     `least`: captions that have a pattern, and that lack it; `rate`: the false discovery rate, the
     expected share of the patterns that are none.
     """
-    from scipy.stats import false_discovery_control
-
     tests: list[_TestedFeature] = []
     for writer in sorted({each.writer for each in captions}):
         rows = [row for row, each in enumerate(captions) if each.writer == writer]
@@ -130,7 +133,7 @@ def find_patterns(
         tests += _test_positions(captions, rows, writer, least)
     if not tests:
         return [], 0
-    q_values = false_discovery_control([each.p for each in tests])
+    q_values = false_discovery_rates([each.p for each in tests])
     clear = [
         (each, float(q))
         for each, q in zip(tests, q_values, strict=True)
@@ -179,9 +182,7 @@ def _fisher(wrong: int, captions: int, wrong_elsewhere: int, others: int) -> flo
     >>> round(_fisher(5, 5, 0, 5), 4)
     0.004
     """
-    from scipy.stats import hypergeom
-
-    return float(hypergeom.sf(wrong - 1, captions + others, wrong + wrong_elsewhere, captions))
+    return hypergeometric_tail(wrong, captions, wrong + wrong_elsewhere, captions + others)
 
 
 def _test_positions(
@@ -189,8 +190,6 @@ def _test_positions(
 ) -> list[_TestedFeature]:
     """Whether the first wrong word of a caption lies in a third more often than words do: one word
     of each caption, because those of one error stand together."""
-    from scipy.stats import binomtest
-
     of_third: list[set[int]] = [set() for _ in THIRDS]
     shares: list[list[float]] = []
     located_rows: set[int] = set()
@@ -213,7 +212,7 @@ def _test_positions(
     return [
         _TestedFeature(
             writer, ("position", name), frozenset(located_rows), frozenset(hits),
-            float(binomtest(len(hits), len(located_rows), float(share), "greater").pvalue),
+            binomial_tail(len(hits), len(located_rows), float(share)),
             float(share),
         )
         for name, hits, share in zip(THIRDS, of_third, expected_shares, strict=True)

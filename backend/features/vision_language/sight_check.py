@@ -19,6 +19,7 @@ from backend.engine.language_models.sight import (
     drawn_examples,
     look_at,
 )
+from backend.engine.statistics.distributions import mean_ranks
 from backend.errors import PictureUnseen
 from backend.features.vision_language.server_question import question_about
 from backend.jobs.scoring.image_batches import open_picture
@@ -114,11 +115,9 @@ def check_course(store: Store, run_id: int, endpoint: ChatEndpoint) -> None:
 
 def _rank_correlation(p: NDArray[np.float64], measure: NDArray[np.float64]) -> float:
     """Spearman's; 0 for a constant, or where a value is missing."""
-    from scipy.stats import rankdata
-
     if len(set(p)) < 2 or len(set(measure)) < 2 or np.isnan(measure).any():
         return 0.0
-    return float(np.corrcoef(rankdata(p), rankdata(measure))[0, 1])
+    return float(np.corrcoef(mean_ranks(p), mean_ranks(measure))[0, 1])
 
 
 def _distrust(pair: PairRow) -> tuple[bool, float, int]:

@@ -18,7 +18,7 @@ from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
 from backend.engine.scoring.cleaning import CLEANED_KINDS, Reading, reading_of
 from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
-from backend.errors import NotScored, StoreError
+from backend.errors import NotScored, StoreError, missing_packages
 from backend.jobs.scoring.stored_rows import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
@@ -258,6 +258,8 @@ def scored_by_this_model(store: Store, engine: Engine, dataset_id: int) -> RunRo
         dataset = dataset_queries.get_dataset(session, dataset_id)
     if run is None:
         raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
+    if missing_packages():
+        return run  # there is no model of this session; what needs one refuses
     info = engine.scorer.info
     if (run.scorer_kind, run.revision) != (info.kind, info.revision):
         raise NotScored(

@@ -44,6 +44,13 @@ MODES: dict[str, tuple[str, Callable[[Any], bool]]] = {
         f"--acts 3 --against {ROOT}",
         lambda r: r["verdicts"] == 3 and min(r["seconds"], r["seconds_there"]) > 0,
     ),
+    "starts beside an empty app": (
+        "--start",
+        lambda r: (
+            r["there"] is None
+            and all(r[app]["seconds"] > 0 and r[app]["bytes"] > 2**20 for app in ("ours", "empty"))
+        ),
+    ),
     "launches of an accelerator": (
         "--launches --pairs 4 blip-itm",
         lambda r: (
