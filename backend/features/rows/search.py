@@ -4,7 +4,7 @@ Rows are compared in stretches of a file, so that memory depends on no file's le
 opened; each caption is encoded once by the scorer's text encoder.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -27,7 +27,7 @@ from backend.features.rows.alignment import (
     measure,
 )
 from backend.features.rows.permutations import order_of
-from backend.features.rows.queries import captions_of
+from backend.features.rows.queries import captions_of, rows_of
 from backend.features.rows.report import Finding, Kind
 from backend.features.rows.row_sequences import NONE, Indices, RowSequence, sequences_of
 from backend.features.rows.swaps import Swap, exchanges_of
@@ -104,8 +104,20 @@ def find_moved(
     vectors = stored_images(store, engine, run).open()
     if not len(vectors.pairs):
         raise NotScored("No picture of this dataset has a vector yet. Score it first.")
+    with store.reading(scanning=True) as session:
+        sequences = list(sequences_of(rows_of(session, dataset_id)))
+    return compare(store, engine, vectors, sequences, progress)
+
+
+def compare(
+    store: Store,
+    engine: Engine,
+    vectors: StoredVectors,
+    sequences: Sequence[RowSequence],
+    progress: Progress = no_progress,
+) -> Search:
+    """Compare the captions of these rows with the vectors of their pictures."""
     search = Search()
-    sequences = list(sequences_of(store, dataset_id))
     total = sum(len(sequence.pairs) for sequence in sequences)
     moves: list[NDArray[np.int64]] = []
     for sequence in sequences:
