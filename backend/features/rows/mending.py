@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from backend.features.rows.queries import CaptionState, count_moved, states_of
 from backend.features.rows.report import Change, Finding, RowsReport
 from backend.features.rows.search import Search, find_moved
-from backend.features.rows.suggesting import remember_better
+from backend.features.rows.suggesting import remember_single_rows
 from backend.jobs.reports import count_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -36,7 +36,7 @@ def look(
 ) -> RowsReport:
     """Find captions of other rows, and remember what was found."""
     search = find_moved(store, engine, dataset_id, progress)
-    remember_better(store, engine, dataset_id, search.better)
+    remember_single_rows(store, engine, dataset_id, search)
     return _plan_and_remember(store, engine, dataset_id, search)
 
 

@@ -7,6 +7,7 @@ opened; each caption is encoded once by the scorer's text encoder.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,12 +57,23 @@ _SAMPLE = 2000
 _EDGE = 5
 
 
+class Elsewhere(NamedTuple):
+    """The caption of `pair` fits the picture of pair `picture`: its likeness to its own picture,
+    and to that one."""
+
+    pair: int
+    picture: int
+    own_likeness: float
+    likeness: float
+
+
 @dataclass
 class Search:
     """`findings`: in the order of the files; `moves`: [captions, 2], the pair whose picture a
     caption belongs to, and the pair that has it; `open_rows`: pairs of a finding that no caption
     was found for; `better`: pairs outside of findings, and the pair whose caption fits their
-    picture better than their own; `set_aside`: (first, last) ids of pairs in findings of rows one
+    picture better than their own; `elsewhere`: pairs whose caption fits the picture of another one
+    better; `set_aside`: (first, last) ids of pairs in findings of rows one
     after the other."""
 
     pairs: int = 0
@@ -71,6 +83,7 @@ class Search:
     moves: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     open_rows: int = 0
     better: list[tuple[int, int]] = field(default_factory=list)
+    elsewhere: list[Elsewhere] = field(default_factory=list)
     set_aside: list[tuple[int, int]] = field(default_factory=list)
 
 
@@ -235,6 +248,10 @@ class _SequenceSearch:
             yield self._of_swap(stretch, swap)
         pairs = self.sequence.pairs[stretch.positions]
         self.search.better += [(int(pairs[to]), int(pairs[of])) for to, of in exchanges.better]
+        self.search.elsewhere += [
+            Elsewhere(int(pairs[row]), int(pairs[other]), own, likeness)
+            for row, other, own, likeness in exchanges.elsewhere
+        ]
 
     def _of_run(self, stretch: _Stretch, run: Run, likenesses: Likenesses) -> Finding:
         if run.offset is not None:
