@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
@@ -27,11 +26,7 @@ from backend.engine.captions import Caption
 from backend.engine.correction.suggestion import words_changed
 from backend.engine.correction.suggestion_chance import (
     ALIKE,
-    KINDS,
-    REPLACED,
-    REPLACES,
-    SLOPE,
-    WORDS,
+    FITS,
     chance_of_error,
     log_odds,
 )
@@ -133,39 +128,25 @@ def draw(training: Path, seed: int, pairs: int, moved: float = 0.0) -> list[Judg
     return judged
 
 
-def signs(suggestions: Sequence[JudgedSuggestion]) -> NDArray[np.float64]:
-    """Shape [suggestions, kinds + 3]: the proposer, the detector's log-odds, and the logarithms of
-    the words and of the replaced words."""
+def signs(suggestions: Sequence[JudgedSuggestion], proposers: Sequence[str]) -> NDArray[np.float64]:
+    """Shape [suggestions, proposers + 3]: the proposer, the detector's log-odds, and the logarithms
+    of the words and of the replaced words."""
     rows = []
     for each in suggestions:
         words = max(1, len(Caption.parse(each.text).words))
         changed_words = max(1, words_changed(Caption.parse(each.caption), each.text))
-        replaced_words = changed_words if each.proposer == REPLACES else 1
-        kinds = [float(each.proposer == kind) for kind in KINDS]
+        replaced_words = changed_words if FITS[each.proposer].replaced else 1
+        kinds = [float(each.proposer == name) for name in proposers]
         rows.append([*kinds, log_odds(each.p_after), log(words), log(replaced_words)])
     return np.array(rows)
 
 
-def fit(suggestions: Sequence[JudgedSuggestion]) -> NDArray[np.float64]:
-    """The constants in the order of `signs`."""
+def fit(suggestions: Sequence[JudgedSuggestion], proposers: Sequence[str]) -> NDArray[np.float64]:
+    """The constants of these proposers, who share all but the first, in the order of `signs`."""
+    sample = [each for each in suggestions if each.proposer in proposers]
     model = LogisticRegression(C=10, fit_intercept=False, max_iter=3000)
-    model.fit(signs(suggestions), [not each.is_true for each in suggestions])
+    model.fit(signs(sample, proposers), [not each.is_true for each in sample])
     return np.asarray(model.coef_[0])
-
-
-def fit_kind(suggestions: Sequence[JudgedSuggestion], kind: str) -> float:
-    """The constant of one kind, with all others as they are."""
-    sample = [each for each in suggestions if each.proposer == kind]
-    of_signs = signs(sample)
-    is_kind = np.array([name == kind for name in KINDS] + [False] * 3)
-    others = of_signs[:, ~is_kind] @ np.array([*[0.0] * (len(KINDS) - 1), SLOPE, WORDS, REPLACED])
-    is_wrong = np.array([not each.is_true for each in sample])
-
-    def loss(constant: float) -> float:
-        odds = others + constant
-        return float((np.logaddexp(0, odds) - is_wrong * odds).sum())
-
-    return float(minimize_scalar(loss, bounds=(-6, 6), method="bounded").x)
 
 
 def print_returned(suggestions: Sequence[JudgedSuggestion], moved_pairs: int) -> None:
@@ -212,11 +193,11 @@ def main() -> None:
                 every += suggestions
         return every
 
-    if args.fit and args.moved:
-        print(f"{ANOTHER_ROW} {fit_kind(suggestions_of(args.fit), ANOTHER_ROW):.2f}")
-    elif args.fit:
-        names = [*KINDS, "slope", "words", "replaced"]
-        constants = fit(suggestions_of(args.fit))
+    if args.fit:
+        writers = [name for name in FITS if name != ANOTHER_ROW]
+        proposers = [ANOTHER_ROW] if args.moved else writers
+        names = [*proposers, "slope", "words", "replaced"]
+        constants = fit(suggestions_of(args.fit), proposers)
         print(*(f"{name} {value:.2f}" for name, value in zip(names, constants, strict=True)))
     if args.seed:
         sample = suggestions_of(args.seed)

@@ -97,7 +97,7 @@ def _suggest(
     if is_divided or row.decision is not None or is_blank(text) or text == row.caption:
         return 0
     suggestions = corrector.judge(context, {text: PROPOSER}, keep=False)
-    notes = [f"the caption of {origin.external_id}"]
+    notes = [f"{origin.external_id}’s caption"]
     rows = [
         to_save(row.pair_id, each, corrector.run.id, {ORIGIN: origin.pair_id, "notes": notes})
         for each in suggestions
