@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from backend.engine import memory
 from backend.engine.duplicate_groups import unit
+from backend.engine.languages.identification import usual_language
+from backend.engine.languages.language import ENGLISH, Language
 from backend.errors import NotScored, SettingsError
 from backend.features.rows import alignment
 from backend.features.rows.alignment import (
@@ -90,12 +92,14 @@ class Search:
 @dataclass(frozen=True)
 class _Stretch:
     """Rows of a file that have a caption and a picture's vector. `positions`: of them in their
-    sequence; both vectors centred, [rows, d]; `problem`: why they tell nothing."""
+    sequence; both vectors centred, [rows, d]; `problem`: why they tell nothing; `language`: of most
+    captions."""
 
     positions: Indices
     captions: Vectors
     pictures: Vectors
     problem: str = ""
+    language: Language = ENGLISH
 
     @property
     def own_likeness(self) -> Values:
@@ -208,7 +212,8 @@ class _SequenceSearch:
         for what, values in (("captions", texts), ("pictures", pictures)):
             if 1 - float((values.mean(0) ** 2).sum()) < _LEAST_VARIATION:
                 problem = f"its {what} are so alike that rows cannot be told apart"
-        return _Stretch(places, centre(texts), centre(pictures), problem)
+        language = usual_language(parts[:_SAMPLE])
+        return _Stretch(places, centre(texts), centre(pictures), problem, language)
 
     def _encode(self, captions: list[str]) -> Vectors:
         with self.engine.lock:
@@ -221,6 +226,9 @@ class _SequenceSearch:
         if not likenesses.can_tell:
             if (finding := self._find_reversed(stretch, likenesses)) is not None:
                 yield finding
+            elif stretch.language != ENGLISH:
+                name = stretch.language.name or stretch.language.code
+                problems[f"its captions in {name} fit no picture; the model may not know it"] = None
             elif (
                 float(own_likeness.mean()) / (likenesses.chance / np.sqrt(len(own_likeness)))
                 < _NO_FIT
