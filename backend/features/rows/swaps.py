@@ -29,7 +29,7 @@ DOUBTFUL = 1.0
 #: Another row's caption is suggested for a picture that it fits at least so well.
 BETTER = -5.0
 #: A caption fits another row's picture better if of all pictures this one has such a share of it.
-#: On drawn scenes .93 of them are described by the caption, with .2 half of the rest (RESULTS.md).
+#: On drawn scenes its caption describes that picture in nine cases of ten (RESULTS.md).
 SHARE_ELSEWHERE = 0.3
 #: Chance is estimated by at least so many rows, if there are.
 FEWEST_COMPARED = 300
