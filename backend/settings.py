@@ -41,7 +41,7 @@ EMBEDDED_SCORER = EMBEDDED
 #: TRACED_* names that are not settings: those of the tests, and an account's password.
 _RESERVED = ("TEST_", "PASSWORD")
 _NUMBERS = {"port", "steps", "top", "candidates", "seed", "lazy"}
-_SWITCHES = {"no_login", "whole_words"}
+_SWITCHES = {"first_look", "no_login", "whole_words"}
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 #: What may stand in a header that names who may frame the server: a scheme, a host and a port.
 _ORIGIN = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
@@ -117,6 +117,7 @@ class Settings:
     allow_host: tuple[str, ...] = ()  #: host names of this server besides loopback names and `host`
     frame: tuple[str, ...] = ()  #: origins whose pages may show this server in a frame
     root_path: str = ""  #: path under which a proxy shows this server, such as /curator
+    first_look: bool = True  #: look at a new dataset's first rows after an import
     no_login: bool = False  #: never ask for a password, whoever can reach the port
     export_root: tuple[str, ...] = ()  #: folders that pages may export to, if login is enabled
     import_root: tuple[str, ...] = ()  #: folders that pages may import from, if login is enabled

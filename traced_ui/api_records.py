@@ -220,6 +220,15 @@ class PictureCaption(Record):
     decision: str | None
 
 
+class BetterPicture(Record):
+    """The pair whose picture a caption fits better than its own."""
+
+    pair: int = Field(validation_alias="pair_id")
+    external_id: str
+    own_likeness: float = Field(description="Cosine of the caption to its own picture.")
+    likeness: float = Field(description="The same to that one.")
+
+
 class Claim(Record):
     """A claim of a caption that has several."""
 
@@ -248,6 +257,7 @@ class Pair(ScoredPair):
     specificity: Specificity | None
     suggestions: list[Suggestion] = Field(validation_alias="helpful_suggestions")
     enrichments: list[Suggestion]
+    better_picture: BetterPicture | None = Field(description="Whose caption it may be.")
     writer: Writer | None = Field(description="Who or what wrote the caption.")
     new_writer: Writer | None = Field(description="The same of what it has become.")
     sampling: str = Field("", description="How it was chosen, for its verdict; see `next`.")

@@ -10,13 +10,16 @@ from markupsafe import Markup
 from backend.datasets.read_options import HIDE, TAKE, TICKS
 from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
+from backend.jobs.notices import notices_of
 from backend.jobs.reports import JobView
+from backend.operations.operation import never
 from backend.operations.registry import OPERATIONS
 from backend.review.views import ClaimsFound
 from backend.workspace import Workspace
 from traced_ui import models_page
 from traced_ui.import_form import FIELDS, import_options
 from traced_ui.jobs import Started, begin, follow, job_html
+from traced_ui.login import seen_by
 from traced_ui.messages import event_value, note
 from traced_ui.model_cards import ModelCards, cards_html, chosen_for, time_of
 from traced_ui.templates import count_of, render
@@ -123,6 +126,21 @@ class DatasetJobs:
         """Download the model of a card."""
         name = models_page.chosen_by(self.workspace, event_value(event, "model", ""), request)
         return follow(self.workspace, self.workspace.jobs.start("download", None, model=name))
+
+    def first_look(self, dataset_id: int | None, request: gr.Request) -> tuple[str, gr.Timer]:
+        """What the jobs that follow an import do, or have found."""
+        if dataset_id is None:
+            return "", gr.Timer(active=False)
+        workspace = seen_by(self.workspace, request)
+        looks = [
+            job
+            for operation in OPERATIONS.values()
+            if operation.follows_import is not never
+            and (job := workspace.jobs.last(operation.name, dataset_id)) is not None
+        ]
+        notices = notices_of(workspace.store, dataset_id)
+        html = render("datasets/first_look.html", looks=looks, job_html=job_html, notices=notices)
+        return html, gr.Timer(active=any(not job.has_ended for job in looks))
 
     def watch(self, job_id: int | None, dataset_id: int | None, model: str | None) -> Update:
         """The state of the job that the page follows. `model`: the one that is chosen."""

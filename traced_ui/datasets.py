@@ -25,7 +25,7 @@ from traced_ui.import_form import (
     UNCAPTIONED,
     element,
 )  # fmt: skip
-from traced_ui.jobs import starting
+from traced_ui.jobs import POLL, starting
 from traced_ui.messages import QUIET, wire
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
@@ -101,6 +101,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         with _step("2 · What was found"), _locked_step() as contents_step:
             contents = gr.HTML(elem_id="dataset-found", padding=False)
             report = gr.HTML(elem_id="import-report", js_on_load=_IN_VIEW)
+            first_look = gr.HTML(elem_id="first-look", padding=False)
+            look_timer = gr.Timer(POLL, active=False)
             problems = gr.HTML(elem_id="problems")
             page = gr.Number(
                 1, label="Page", precision=0, minimum=1, elem_id="problems-page", visible=False
@@ -182,6 +184,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     job_outputs = [importing.reading, report, download, status, timer, dataset, cards]
     tick = wire(jobs.watch, [job_id, dataset, model], [*job_outputs, importing.options], status)
     timer.tick(**tick)
+    looking = {"fn": jobs.first_look, "inputs": [dataset], "outputs": [first_look, look_timer]}
+    look_timer.tick(**looking, **QUIET)
+    gr.on(None, **looking, **QUIET)
+    report.change(**looking, **QUIET)
     outputs = [contents, find, scoring.fields[-1], *locked_steps]
     gr.on(None, open_dataset, [dataset], outputs, **QUIET)
     gr.on(None, left_out, [dataset, page], [problems, page], **QUIET)

@@ -241,10 +241,8 @@ class QueueActions(PageActions):
     def _switch_constant(self, act: PageAction) -> None:
         """Judge a constant part from the next scoring on, or leave it out again."""
         dataset = int(self.state.dataset or 0)
-        parts = self.review.constants(dataset)
-        leave_out = not any(part.is_left_out for part in parts if part.text == act.name)
-        self.review.switch_constant(dataset, act.name, leave_out)
-        effect = "left out" if leave_out else "judged"
+        is_left_out = self.review.toggle_constant(dataset, act.name, self.author, act.request)
+        effect = "left out" if is_left_out else "judged"
         self._say(f"“{act.name}” will be {effect} when the dataset is scored again.", "good")
 
     @on("view")

@@ -65,7 +65,7 @@ class VerdictActions(TagActions):
     @on("swap", writes=True)
     def _swap(self, act: PageAction) -> Parts | None:
         """Give another pair the caption that its own has replaced here."""
-        verdict = self.review.swap(act.target or 0, self.author)
+        verdict = self.review.swap(act.target or 0, self.author, act.request)
         self.state.advance()
         name = self.review.open_pair(verdict.pair_id).external_id[:60]
         report = {"verdict": _now(verdict), "name": name}

@@ -3,6 +3,7 @@ them.
 """
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -27,7 +28,7 @@ from backend.jobs.reports import ExportChoice, ImportReport, count_of
 from backend.operations.common_options import AsJson, Common, Database, Dataset
 from backend.operations.export import EXPORT, ExportOptions
 from backend.operations.import_ import IMPORT, ImportOptions
-from backend.options import CommandLine, switch
+from backend.options import CommandLine, Setting, switch
 from backend.progress import Progress
 from backend.settings import load_settings
 
@@ -148,6 +149,9 @@ class ImportCommand(ImportOptions):
     """No column holds pair ids: they are derived from image and caption."""
     strict: Annotated[bool, switch("strict")] = False
     """Exit with status 3 if any row was left out."""
+    first_look: Annotated[bool | None, switch("first-look"), Setting("first_look")] = None
+    """Afterwards look at the first rows, whether their captions stand beside the right pictures.
+    Default: yes, of a dataset that is not scored; Ctrl-C ends it, and the import stays."""
 
 
 def import_(options: ImportCommand, common: Common) -> None:
@@ -155,7 +159,7 @@ def import_(options: ImportCommand, common: Common) -> None:
         if options.id_column is not None:
             raise SettingsError("Give --id-column or --no-id-column, not both.")
         options = options.model_copy(update={"id_column": ""})
-    workspace = open_workspace(load_settings(common.settings()))
+    workspace = open_workspace(load_settings(common.settings() | options.settings()))
     with progress(IMPORT.title) as advance:
         report = _import(workspace, options, advance)
     asks = (
@@ -189,11 +193,24 @@ def import_(options: ImportCommand, common: Common) -> None:
     rest = report.problems - len(report.first_problems)
     if rest > 0:
         console.print(f"… and {rest} more; *Add data* in the app lists all.")
+    if common.as_json:
+        report = replace(report, first_look=tuple(_look_first(workspace, report.dataset_id)))
     emit(report, common.as_json, report.in_words())
     if refusal:
         say_which_model(refusal, report.name)
+    if not common.as_json:
+        for words in _look_first(workspace, report.dataset_id):
+            results.print(escape(words), soft_wrap=True)
     if (options.strict and report.problems) or report.added + report.already_there == 0:
         raise typer.Exit(3)
+
+
+def _look_first(workspace: "Workspace", dataset_id: int) -> Iterator[str]:
+    """What follows an import, in words."""
+    for operation in workspace.jobs.following_import(dataset_id):
+        with progress(operation.title) as advance:
+            report = workspace.jobs.run(operation.name, dataset_id, advance)
+        yield report.in_words()
 
 
 def _import(workspace: "Workspace", options: ImportOptions, advance: Progress) -> ImportReport:

@@ -71,6 +71,8 @@ class ImportReport:
     hidden: int = 0
     replaced: int = 0
     unproved: int = 0
+    #: What a first look at the dataset says, of the command line: pages run it in the background.
+    first_look: tuple[str, ...] = ()
 
     def in_words(self) -> str:
         text = (

@@ -21,6 +21,10 @@ def prepare_nothing(context: "Context", dataset_id: int, options: Chosen) -> Cho
     return options
 
 
+def never(context: "Context", dataset_id: int) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Operation(Generic[Chosen]):
     """`run`: its work on a dataset (0: none yet); returns a report that pydantic writes as JSON and
@@ -29,7 +33,9 @@ class Operation(Generic[Chosen]):
     `title`: what it does, while it runs; `activity`: the same before the name of the dataset or
     model, where that differs. `button`: starts it under Add data, if it has no form there;
     `advice`: what to do next with its results; None: a page shows none of its words. `after_score`:
-    whether the command `score` runs it afterwards, if an option of its name says so. `prepare`:
+    whether the command `score` runs it afterwards, if an option of its name says so.
+    `follows_import`: whether it is run in the background once this dataset was imported, by the
+    command before it ends, unless the setting `first_look` is off. `prepare`:
     before a job is queued, checks what can be checked by then and completes the options. `uses`:
     names of what it uses alone: models serve one job at a time, and a dataset is ranked by one.
     `is_for_all`: its results are for everybody, so it uses only what everybody may know.
@@ -53,3 +59,4 @@ class Operation(Generic[Chosen]):
     button: str = ""
     advice: str | None = None
     after_score: bool = False
+    follows_import: Callable[["Context", int], bool] = never

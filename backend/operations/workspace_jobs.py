@@ -18,6 +18,8 @@ from backend.jobs.scoring.estimate import Estimate
 from backend.jobs.scoring.workers import Devices
 from backend.operations.context import Context
 from backend.operations.export import STARTER, starter_of
+from backend.operations.import_ import IMPORT
+from backend.operations.operation import Operation
 from backend.operations.registry import OPERATIONS
 from backend.operations.score import EstimateOptions, ScoreOptions, estimate, score
 from backend.progress import Progress, Step, no_progress
@@ -195,6 +197,8 @@ class Jobs(Context):
         def work(progress: Progress) -> dict[str, Any]:
             report = operation.run(jobs, dataset_id or 0, options, progress)
             words = {"in_words": report.in_words()} if hasattr(report, "in_words") else {}
+            if kind == IMPORT.name:
+                self._look_first(report.dataset_id, reader)
             return _figures(report) | words | {STARTER: reader}
 
         return self.background.start(
@@ -205,6 +209,17 @@ class Jobs(Context):
             attempts,
             frozenset(name.format_map(names) for name in operation.uses),
         )
+
+    def _look_first(self, dataset_id: int, reader: str | None) -> None:
+        """Start what follows an import."""
+        for operation in self.following_import(dataset_id):
+            self._start(operation.name, dataset_id, {}, reader=reader)
+
+    def following_import(self, dataset_id: int) -> list[Operation[Any]]:
+        """What is to be run once this dataset was imported."""
+        if not self.settings.first_look:
+            return []
+        return [each for each in OPERATIONS.values() if each.follows_import(self, dataset_id)]
 
     def resume(self) -> list[str]:
         """Resume the jobs interrupted with the previous process, each as a new job; returns one

@@ -37,6 +37,7 @@ from db.queries import (
     dataset_queries,
     detection_queries,
     pair_queries,
+    request_queries,
     run_queries,
     suggestion_queries,
     tag_queries,
@@ -228,6 +229,23 @@ class Review(Queue, Verdicts, NearDuplicates):
         afterwards. Raises NotFound."""
         self._store.write(switch_constant, dataset_id, text, is_left_out)
         return self.constants(dataset_id)
+
+    def toggle_constant(
+        self, dataset_id: int, text: str, author: str, request_id: str | None
+    ) -> bool:
+        """Leave out a constant part that is judged, or judge one that is not; whether it is left
+        out then. Raises NotFound. `request_id`: see `request_queries.once`."""
+        with self._store.writing() as session:
+
+            def toggle() -> bool:
+                models = dataset_queries.get_dataset(session, dataset_id).models
+                choice = choice_in(models)
+                parts = [part for part in constants_in(models) if part.text == text]
+                leave_out = not any(choice.leaves_out(part) for part in parts)
+                switch_constant(session, dataset_id, text, leave_out)
+                return leave_out
+
+            return request_queries.once(session, author, request_id, toggle)
 
     def claim_counts(self, dataset_id: int) -> ClaimCounts:
         """How many captions have several claims, and how many of these are vague."""

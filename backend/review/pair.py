@@ -23,6 +23,7 @@ from backend.jobs.correction_writers import new_writer
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.dataset_models import reading_note
 from backend.jobs.scoring.stored_rows import (
+    better_picture,
     claim_replaced,
     doubts_of,
     in_order,
@@ -32,6 +33,7 @@ from backend.jobs.scoring.stored_rows import (
 )
 from backend.measures import ABSTRACT_THRESHOLD, MEASURES
 from backend.review.views import (
+    BetterPicture,
     ClaimView,
     Likeness,
     PairView,
@@ -119,6 +121,7 @@ def view_of(
         proposal = None
         if pair.corrected_caption is not None:
             proposal = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
+    better = better_picture(rows) if pair.decision is None else None
     trajectory = None
     corrected_text = pair.corrected_caption or edited_texts.get(pair_id)
     claim_views: tuple[ClaimView, ...] = ()
@@ -206,6 +209,7 @@ def view_of(
         selected=selected_index,
         writer=writer_of(pair.extra),
         new_writer=new_writer(pair, corrected_text, proposal) if corrected_text else None,
+        better_picture=None if better is None else BetterPicture(*better),
         constants=_constants(pair.caption, dataset) if claim_views else (),
     )
 

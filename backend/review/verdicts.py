@@ -113,14 +113,19 @@ class Verdicts:
         exchange = self._store.read(_exchange_by, suggestion_id)
         return None if exchange is None else exchange[0]
 
-    def swap(self, suggestion_id: int, author: str | None = None) -> VerdictRow:
+    def swap(
+        self, suggestion_id: int, author: str | None = None, request_id: str | None = None
+    ) -> VerdictRow:
         """Give the pair whose own caption was accepted elsewhere the one that it replaced there.
-        Raises SettingsError if it has a verdict by now, VerdictConflict as `decide` does."""
-        exchange = self._store.read(_exchange_by, suggestion_id)
-        if exchange is None:
-            raise SettingsError("That picture has a verdict by now. Open it to change its caption.")
-        pair, caption = exchange
-        return self.decide(pair.id, pair.verdict_version, "correction", caption, author=author)
+        Raises SettingsError if it has a verdict by now, VerdictConflict as `decide` does.
+        `request_id`: see `request_queries.once`."""
+        who = author or self._settings.author
+        with self._store.writing() as session:
+            pair_id, version = request_queries.once(
+                session, who, request_id, lambda: _swap(session, suggestion_id, who)
+            )
+            acts = verdict_queries.history(session, pair_id)
+            return next(act for act in acts if act.version == version)
 
     def label_claim(
         self,
@@ -391,6 +396,21 @@ def _text_at(session: Session, pair_id: int, version: int) -> str | None:
     if act is not None and act.corrected_caption is not None:
         return act.corrected_caption
     return verdict_queries.edited_texts(session, [pair_id]).get(pair_id)
+
+
+def _swap(session: Session, suggestion_id: int, author: str) -> list[int]:
+    """The id of the pair that got the caption, and the version of its verdict."""
+    exchange = _exchange_by(session, suggestion_id)
+    if exchange is None:
+        raise SettingsError("That picture has a verdict by now. Open it to change its caption.")
+    pair, caption = exchange
+    version = pair.verdict_version
+    verdict = verdict_queries.add_verdict(
+        session, pair.id, version, "correction",
+        corrected_caption=_corrected_caption(session, pair.id, version, caption, None),
+        author=author, settles=_settles(session, pair.id, version, author),
+    )  # fmt: skip
+    return [verdict.pair_id, verdict.version]
 
 
 def _exchange_by(session: Session, suggestion_id: int) -> tuple[PairRow, str] | None:

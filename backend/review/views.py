@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,16 @@ class SuggestionView:
     doubts: tuple[str, ...] = ()
     #: Somebody asked a model for it, and sees the answer whatever the detector says.
     is_asked: bool = False
+
+
+class BetterPicture(NamedTuple):
+    """The pair whose picture a caption fits better, with its likeness to its own picture and to
+    that one, cosines of vectors."""
+
+    pair_id: int
+    external_id: str
+    own_likeness: float
+    likeness: float
 
 
 @dataclass(frozen=True)
@@ -274,6 +284,8 @@ class PairView(MeasuredRecord):
     #: Who or what wrote the caption, and what it has become; None: nobody says, or there is none.
     writer: Writer | None = None
     new_writer: Writer | None = None
+    #: Of a caption that is likely wrong: whose picture it fits better, if one was found.
+    better_picture: BetterPicture | None = None
     #: (start, end, in how many captions) of the constant parts that models did not read.
     constants: tuple[tuple[int, int, str], ...] = ()
 

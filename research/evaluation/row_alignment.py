@@ -41,6 +41,8 @@ _PART = 2000
 #: Rows of a block, where it begins (as a share of the rows), and how many swaps there are, as a
 #: share of the rows.
 BLOCKS, BLOCK_AT, SWAPS = (20, 60, 200), 0.3, 0.05
+#: Rows from one of many blocks to the next; ends that are off by no more are near.
+_BETWEEN, _NEAR = 600, 2
 #: Offsets of a whole file.
 OFFSETS = (1, -1, 3, -17, 50)
 #: Rows of right files in all, per training and share, each file with the rows in another order.
@@ -200,6 +202,45 @@ def exchange_rows(rows: int, rng: np.random.Generator) -> Order:
     return order
 
 
+def scatter_blocks(rows: int, size: int) -> tuple[Order, Order]:
+    """Blocks of one row off throughout the file, and where they begin."""
+    order = np.arange(rows)
+    starts = np.arange(_BETWEEN // 2, rows - size, _BETWEEN)
+    for first in starts:
+        order[first : first + size] = np.roll(order[first : first + size], 1)
+    return order, starts
+
+
+def block_lines(rows: int, seed: int, cache: Path | None, trainings: int) -> Iterator[list[str]]:
+    """Of many short blocks in one file: how many are found, with which share of their rows, and how
+    many of these end within `_NEAR` rows of where they do."""
+    for number, training in enumerate(TRAININGS[:trainings]):
+        drawing = draw(training, rows, seed, cache)
+        for wrong in WRONG:
+            for size in BLOCKS[:2]:
+                order, starts = scatter_blocks(rows, size)
+                outcome = look(drawing, order, wrong, np.random.default_rng(seed))
+                shares, ends = [], []
+                for first in starts.tolist():
+                    runs = [run for run in outcome.runs if run.offset == -1
+                            and run.first < first + size and run.last >= first]  # fmt: skip
+                    # The caption of the first row belongs to the last one.
+                    rows_found = sum(
+                        max(0, min(run.last, first + size - 1) - max(run.first, first + 1) + 1)
+                        for run in runs
+                    )
+                    shares.append(rows_found / (size - 1))
+                    if runs:
+                        ends.append(max(abs(runs[0].first - first - 1),
+                                        abs(runs[-1].last - first - size + 1)))  # fmt: skip
+                yield [
+                    str(number), f"{wrong:.0%}", str(size), f"{len(ends)} of {len(starts)}",
+                    f"{np.mean(shares):.3f}",
+                    f"{np.mean(np.array(ends) <= _NEAR):.2f}" if ends else "–",
+                    f"{max(ends, default=0)}",
+                ]  # fmt: skip
+
+
 def lines(rows: int, seed: int, cache: Path | None, trainings: int) -> Iterator[list[str]]:
     for number, training in enumerate(TRAININGS[:trainings]):
         drawing = draw(training, rows, seed, cache)
@@ -240,7 +281,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--cache", type=Path, help="A folder for the vectors, of these seeds.")
     parser.add_argument("--trainings", type=int, default=3)
+    parser.add_argument("--blocks", action="store_true", help="Many short blocks in a file.")
     options = parser.parse_args()
+    if options.blocks:
+        titles = ("training", "wrong captions", "rows", "found", "share of their rows",
+                  "ends within 2", "farthest")  # fmt: skip
+        found = block_lines(options.rows, options.seed, options.cache, options.trainings)
+        print(table(titles, list(found)))
+        return
     head = ["training", "wrong captions", "rows found, least of five offsets",
             *(f"block of {size}: found, ends off" for size in BLOCKS),
             "swaps found", "precision", "false, right rows", "µs a row"]  # fmt: skip

@@ -19,6 +19,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_versions import KINDS, Difference, DiffReport, SnapshotReport
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.model_manager import ModelView
+from backend.jobs.notices import Sentence
 from backend.jobs.reports import Deletion, ExportCounts, ExportDecision, JobView
 from backend.measures import Measure
 from backend.progress import Step
@@ -27,6 +28,7 @@ from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import Bar, QueueValues
 from backend.review.views import (
     Abstractness,
+    BetterPicture,
     CaptionCheck,
     ClaimView,
     DatasetSummary,
@@ -106,6 +108,11 @@ def job(text: str) -> JobView:
     return JobView(1, text, text, 3, "running", False, 3, 9, step, text, text, 3, {}, NOW, NOW)
 
 
+def first_look(text: str, notices: tuple[Sentence, ...], status: str) -> str:
+    look = replace(job(text), status=status, result={"in_words": text})
+    return render("datasets/first_look.html", looks=[look], job_html=jobs.job_html, notices=notices)
+
+
 def trajectory(text: str) -> Trajectory:
     caption = Caption.parse(text)
     count = len(caption)
@@ -134,6 +141,7 @@ def suggestion(text: str, **changed: Any) -> SuggestionView:
 
 def pair(text: str, **changed: Any) -> PairView:
     pair_view = PairView(
+        better_picture=BetterPicture(9, text, 0.1, 0.6),
         pair_id=7, dataset_id=3, external_id=text, caption=text, split=text, image_name=text,
         image_size=(640, 480), version=2, decision="correction", corrected_caption=f"{text} better",
         numbers={"s_0": 0.3, "gain": 0.2, "p_error": 0.8, "icc": 0.4, "disagreement": 0.5},
@@ -412,6 +420,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "datasets/upload.html": lambda text: render(
         "datasets/upload.html", limit=20.0, fields={"name": "import-name"}
     ),
+    "datasets/first_look.html": lambda text: (
+        first_look(text, (), "done") + first_look(text, (Sentence(text, "rows"),), "running")
+    ),
     "datasets/plan.html": lambda text: render(
         "datasets/plan.html",
         size=models_page.size,
@@ -454,8 +465,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "review/queue.html": queue,
     "review/filters.html": queue,
-    "review/stage.html": lambda text: review_page.stage(
-        pair(text, suggestions=(suggestion(text), suggestion(text, s_after=0.1)))
+    "review/stage.html": lambda text: (
+        review_page.stage(pair(text, suggestions=(suggestion(text), suggestion(text, s_after=0.1))))
+        + review_page.stage(pair(text, decision=None, corrected_caption=None))
     ),
     "review/facts.html": lambda text: review_page.side_panel(pair(text, guidelines="")),
     "review/finish.html": lambda text: review_page.finish(

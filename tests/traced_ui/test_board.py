@@ -8,12 +8,17 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
+from backend.engine.constants.part import ConstantPart
+from backend.jobs.scoring.dataset_constants import ConstantChoice, remember_constants
+from backend.jobs.scoring.stored_rows import ORIGIN
 from backend.review.queue_form import as_query
 from backend.review.views import SuggestionView
 from backend.workspace import QueueFilter, Workspace
 from db.column_types import now
 from db.models import Hold, Pair
+from db.queries import suggestion_queries
 from db.queries.ranking_queries import p_error_of
+from db.queries.suggestion_queries import NewSuggestion
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
 from traced_ui.board import DEPTH, FILES, TEAM_DEPTH, VERSION
@@ -98,7 +103,22 @@ def written(page: Page) -> tuple[Any, ...]:
     return (
         [(view.version, view.decision, view.note, view.corrected_caption) for view in views],
         [view.wrong_words for view in views], review.tags_of(pairs), review.saved_views(1),
+        [(part.text, part.is_left_out) for part in review.constants(1)],
     )  # fmt: skip
+
+
+TRIGGER = ConstantPart(("ohwx",), "begin", 118, 120)
+
+
+def accept_own_caption_of(page: Page, other: int) -> None:
+    """Correct the pair on the page to another one's caption, so that this may get its own."""
+    suggestion = NewSuggestion(
+        page.pair, "another row", page.view(other).caption, 0.1, 0.9, provenance={ORIGIN: other}
+    )
+    page.workspace.store.write(suggestion_queries.save_suggestions, [suggestion])
+    (row,) = page.workspace.review.suggestions(page.pair)
+    page.workspace.review.decide(page.pair, 0, "correction", suggestion_id=row.id)
+    assert row.id == 1
 
 
 def acts_that_write(page: Page, tagged: int) -> dict[str, dict[str, Any]]:
@@ -112,6 +132,7 @@ def acts_that_write(page: Page, tagged: int) -> dict[str, dict[str, Any]]:
         "delete-view": {"name": "mine"}, "save-view": {"name": "new"},
         "correction": {"text": text}, "edit-caption": {"text": text}, "save-note": {"note": "why"},
         "mark-word": {"word": 0}, "many": {"pairs": selected, "decision": "drop"},
+        "swap": {"target": 1}, "switch-constant": {"name": TRIGGER.text},
         "tag-add": {"edit": {"of": f"{pair},{tagged}", "name": "odd"}},
         "tag-remove": {"edit": {"of": str(tagged), "name": "odd"}},
         "tag-rename": {"edit": {"of": str(tagged), "name": "odd", "new": "other"}},
@@ -120,9 +141,8 @@ def acts_that_write(page: Page, tagged: int) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
-#: Accepting a suggestion is a verdict like the others; a swap needs another pair's caption, a
-#: switch a constant part: `tests/features/rows/test_suggesting.py`, `test_constant_parts.py`.
-ELSEWHERE = ("suggestion", "enrich", "swap", "switch-constant")
+#: Accepting a suggestion is a verdict like the others.
+ELSEWHERE = ("suggestion", "enrich")
 NAMED = [name for name in WRITING if name not in ELSEWHERE]
 
 
@@ -134,6 +154,9 @@ def test_an_act_that_a_left_page_sends_twice_is_done_once(page: Page, action: st
     page.press("tag-add", edit={"of": str(tagged), "name": "odd"})
     if action == "redo":
         page.press("undo")
+    if action == "swap":
+        accept_own_caption_of(page, elsewhere)
+    page.workspace.store.write(remember_constants, 1, ConstantChoice(), (TRIGGER,))
     more = acts_that_write(page, tagged).get(action, {})
     act = {**page.seen(page.pair), "action": action, "request": "a" * 32, "dataset": 1, **more}
     nothing, before = written(page), page.state.model_copy(deep=True)

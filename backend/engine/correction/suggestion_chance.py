@@ -8,7 +8,9 @@ were replaced:
 
     kind + slope · log-odds of the detector + words · log(words) + replaced · log(words replaced)
 
-Fitted by logistic regression to three trainings of the embedded models
+The caption of another row was searched for too, but by the vectors alone, and somebody wrote it as
+a whole: the more words of it the picture bears out, the likelier it is right. It has constants of
+its own. Fitted by logistic regression to three trainings of the embedded models
 (`python -m research.evaluation.suggestion_chances`, whose other seeds measure it; RESULTS.md).
 What other proposers write (a vision-language model, a package) was not searched for by this score,
 and keeps the detector's probability.
@@ -28,12 +30,26 @@ from backend.engine.trajectories.trajectory import Trajectory
 #: The suspect words of a trajectory, given its probability of error.
 SuspectsOf = Callable[[Trajectory, float | None], Sequence[SuspectWord]]
 
-#: The proposer that replaces words one by one.
-REPLACES = "guided infill"
-#: By the proposer's name. That of captions of other rows, which are searched for by the score too,
-#: is not fitted but lies between the others of which that is so.
-KINDS = {"guided infill": 0.89, "described anew": -0.07, "trajectory": 1.01, "another row": 0.95}
+#: Of proposers that write captions, which share the other constants.
 SLOPE, WORDS, REPLACED = 1.34, 0.98, 1.20
+
+
+class Fit(NamedTuple):
+    """The constants of a proposer; `replaced`: of the one that replaces words one by one."""
+
+    kind: float
+    slope: float = SLOPE
+    words: float = WORDS
+    replaced: float = 0.0
+
+
+#: By the proposer's name.
+FITS = {
+    "guided infill": Fit(0.89, replaced=REPLACED),
+    "described anew": Fit(-0.07),
+    "trajectory": Fit(1.01),
+    "another row": Fit(3.66, 1.78, -0.75),
+}
 #: Probabilities closer to 0 or 1 than this are not told apart.
 _CLOSEST = 0.005
 #: Most doubted words of a suggestion.
@@ -43,12 +59,13 @@ NAMED = 2
 def chance_of_error(proposer: str, p_after: float, before: Caption, after: str) -> float:
     """Probability that `after`, suggested in place of `before`, is wrong, in [0, 1]; higher is
     worse. `p_after`: the same by the detector, which is the least."""
-    kind = KINDS.get(proposer)
-    if kind is None:
+    fit = FITS.get(proposer)
+    if fit is None:
         return p_after
-    odds = kind + SLOPE * log_odds(p_after) + WORDS * log(max(1, len(Caption.parse(after).words)))
-    if proposer == REPLACES:
-        odds += REPLACED * log(max(1, words_changed(before, after)))
+    words = max(1, len(Caption.parse(after).words))
+    odds = fit.kind + fit.slope * log_odds(p_after) + fit.words * log(words)
+    if fit.replaced:
+        odds += fit.replaced * log(max(1, words_changed(before, after)))
     return max(p_after, 1 / (1 + exp(-odds)))
 
 

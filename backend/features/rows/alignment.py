@@ -53,6 +53,9 @@ _BLOCK = 8192
 _LEAST_WRONG, _MOST_WRONG = 0.05, 0.8
 #: The spread of a match is taken to be at least this share of that of chance.
 _LEAST_SPREAD = 0.5
+#: The mean likeness at an offset is that of so many rows: in a short file, a few rows at a far one
+#: would fit best by chance.
+_FEWEST_MEANT = 20
 #: A match is at least so many spreads above chance, or the vectors tell nothing.
 FEWEST_SPREADS = 1.0
 NOWHERE = len(OFFSETS)
@@ -142,10 +145,11 @@ def band_of(captions: Vectors, pictures: Vectors, offsets: Sequence[int] = OFFSE
     return values
 
 
-def measure(band: Values, offsets: Sequence[int] = OFFSETS) -> Likenesses:
+def measure(band: Values) -> Likenesses:
     """What a file's likenesses [rows, offsets] say; the match is that of the best offset."""
-    means = np.nanmean(band, axis=0)
-    best = int(np.nanargmax(means))
+    counts = (~np.isnan(band)).sum(axis=0)
+    band = band[:, counts >= min(_FEWEST_MEANT, counts.max())]
+    best = int(np.nanmean(band, axis=0).argmax())
     others = np.delete(band, best, axis=1)
     # Of most offsets: several captions of one picture, or similar neighbours, fill a few of them.
     spread = float(np.median(np.nanstd(others, axis=0))) or 1e-9

@@ -2,7 +2,10 @@
 
 _FEATURE = "backend.features.rows"
 ENTRY_POINTS = {
-    "operations": {"rows": f"{_FEATURE}.operation:ROWS"},
+    "operations": {
+        "rows": f"{_FEATURE}.operation:ROWS",
+        "first-look": f"{_FEATURE}.operation:FIRST_LOOK",
+    },
     "notices": {"rows": f"{_FEATURE}.operation:NOTICE"},
     "pages": {"rows": f"{_FEATURE}.page:PAGE"},
 }

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from backend.features.rows.queries import CaptionState, count_moved, states_of
 from backend.features.rows.report import Change, Finding, RowsReport
 from backend.features.rows.search import Search, find_moved
-from backend.features.rows.suggesting import remember_better
+from backend.features.rows.suggesting import remember_single_rows
 from backend.jobs.reports import count_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -36,8 +36,8 @@ def look(
 ) -> RowsReport:
     """Find captions of other rows, and remember what was found."""
     search = find_moved(store, engine, dataset_id, progress)
-    remember_better(store, engine, dataset_id, search.better)
-    return _plan(store, engine, dataset_id, search)
+    remember_single_rows(store, engine, dataset_id, search)
+    return _plan_and_remember(store, engine, dataset_id, search)
 
 
 def mend(
@@ -50,7 +50,7 @@ def mend(
     """Find them, and give each picture its own caption, as corrections by a rule, in one step for
     `curator` to undo. Pictures with a verdict keep theirs."""
     search = find_moved(store, engine, dataset_id, progress)
-    report = _plan(store, engine, dataset_id, search)
+    report = _plan_and_remember(store, engine, dataset_id, search)
     author, batch, moved_count = moved_author(curator), uuid.uuid4().hex, 0
     for start in range(0, len(search.moves), AT_ONCE):
         part = search.moves[start : start + AT_ONCE].tolist()
@@ -80,8 +80,14 @@ def _can_take(target: CaptionState | None, origin: CaptionState | None) -> bool:
     return not is_blank(origin.own_text) and origin.own_text != target.own_text
 
 
-def _plan(store: Store, engine: Engine, dataset_id: int, search: Search) -> RowsReport:
-    """What is found, what of it can be moved, and the first examples; stored as a run."""
+def _plan_and_remember(store: Store, engine: Engine, dataset_id: int, search: Search) -> RowsReport:
+    report = plan(store, dataset_id, search)
+    store.write(remember, engine, report, search.set_aside)
+    return report
+
+
+def plan(store: Store, dataset_id: int, search: Search) -> RowsReport:
+    """What is found, what of it can be moved, and the first examples."""
     count, decided_count = 0, 0
     decided_names: list[str] = []
     examples: list[Change] = []
@@ -98,21 +104,21 @@ def _plan(store: Store, engine: Engine, dataset_id: int, search: Search) -> Rows
                 if len(examples) < _EXAMPLES:
                     before, after = _excerpt(target.own_text), _excerpt(origin.own_text)
                     examples.append(Change(target.external_id, before, after, target.pair_id))
-    report = RowsReport(
+    return RowsReport(
         dataset_id, search.pairs, search.compared, tuple(search.reasons), tuple(search.findings),
         count, 0, decided_count, tuple(decided_names), search.open_rows, tuple(examples),
     )  # fmt: skip
-    store.write(_remember, engine, report, search.set_aside)
-    return report
 
 
 def _excerpt(caption: str) -> str:
     return " ".join(caption[:_SHOWN].split())
 
 
-def _remember(
+def remember(
     session: Session, engine: Engine, report: RowsReport, set_aside: Sequence[tuple[int, int]]
 ) -> None:
+    """Store what was found as a run: the latest is what is known of the dataset. `set_aside`: as
+    of a `Search`."""
     run = run_queries.find_or_start_by(
         session,
         engine.scorer.info,
@@ -121,6 +127,8 @@ def _remember(
         code_version=VERSION,
         parameters={
             "pairs": report.pairs,
+            "compared": report.compared,
+            "is_first_look": report.is_first_look,
             "moves": report.moves,
             "rows": sum(finding.rows for finding in report.findings),
             "number": len(report.findings),
@@ -146,9 +154,31 @@ def sentences(store: Store, dataset_id: int) -> Sequence[str]:
     else:
         others = int(run.parameters["number"]) - 1
         text = largest.what() + f" There are {count_of(others, 'more finding')}." * bool(others)
+    if run.parameters.get("is_first_look"):
+        compared, pairs = run.parameters["compared"], run.parameters["pairs"]
+        return (
+            f"{text} Seen at a first look, at {compared:,} of {count_of(pairs, 'row')}. Mend the "
+            "source and import it again, or score the dataset and move the captions back.",
+        )
     if largest.kind == "unordered":
         return (text,)
     return (f"{text} Move them back before you judge them one by one.",)
+
+
+def latest_report(store: Store, dataset_id: int) -> RowsReport | None:
+    """What the latest look found, without examples; None before the first."""
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, KIND)
+        moved_count = count_moved(session, dataset_id)
+    if run is None:
+        return None
+    values = run.parameters
+    return RowsReport(
+        dataset_id, values["pairs"], values.get("compared", values["pairs"]),
+        tuple(values["reasons"]), tuple(Finding(**finding) for finding in values["findings"]),
+        values["moves"], moved_count, is_dry_run=moved_count < values["moves"],
+        is_first_look=values.get("is_first_look", False),
+    )  # fmt: skip
 
 
 def set_aside(session: Session, dataset_id: int) -> Sequence[tuple[int, int]]:
@@ -165,6 +195,7 @@ def details(store: Store, dataset_id: int) -> dict[str, Any]:
     parameters = run.parameters if run is not None else {}
     return {
         "looked": run is not None,
+        "is_first_look": parameters.get("is_first_look", False),
         "pairs": parameters.get("pairs", 0),
         "rows": parameters.get("rows", 0),
         "moves": parameters.get("moves", 0),

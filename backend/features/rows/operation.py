@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from backend.jobs.notices import Notice
 from backend.operations.operation import Operation
 from backend.options import Options
@@ -46,6 +48,31 @@ def run(
     return report
 
 
+class FirstLookOptions(Options):
+    """Look at the first rows of a dataset before it is scored: whether their captions stand beside
+    the pictures of other rows. An import does it afterwards, unless the setting first_look is off.
+
+    The smallest model on this machine that knows the pictures is used, none is downloaded.
+    """
+
+    rows: int = Field(2000, ge=50, le=20_000)
+    """How many rows."""
+
+
+def look_first(
+    context: "Context", dataset_id: int, options: FirstLookOptions, progress: Progress
+) -> "RowsReport":
+    from backend.features.rows import first_look
+
+    return first_look.look_first(context.store, context.engines, dataset_id, options.rows, progress)
+
+
+def _is_due(context: "Context", dataset_id: int) -> bool:
+    from backend.features.rows import first_look
+
+    return first_look.is_due(context.store, dataset_id)
+
+
 def _sentences(store: "Store", dataset_id: int) -> Sequence[str]:
     from backend.features.rows import mending
 
@@ -86,5 +113,17 @@ ROWS = Operation(
     activity="Looking for captions of other rows in",
     button="Look for captions of other rows",
     advice="The page Rows shows them, and moves them back.",
+)
+FIRST_LOOK = Operation(
+    "first-look",
+    "Looking at the first rows",
+    FirstLookOptions,
+    look_first,
+    uses=("first look at {dataset}",),  # scoring does not wait for it
+    is_private=True,
+    is_command=True,
+    activity="Looking at the first rows of",
+    advice="",
+    follows_import=_is_due,
 )
 NOTICE = Notice(_sentences, "rows", _look, _suggest, _set_aside, _details)

@@ -7,6 +7,7 @@ import gradio as gr
 from markupsafe import Markup
 from pydantic import TypeAdapter
 
+from backend.features.rows.mending import latest_report
 from backend.features.rows.report import RowsReport
 from backend.workspace import Workspace
 from traced_ui.jobs import start_by
@@ -37,7 +38,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         if dataset_id is None:
             return "", "", gr.Button(interactive=False), gr.Button(interactive=False)
         report = last_report(seen_by(workspace, request), dataset_id)
-        can_mend = report is not None and report.is_dry_run and report.moves > 0
+        can_mend = report is not None and report.can_mend
         first, second = ("secondary", "primary") if can_mend else ("primary", "secondary")
         buttons = (
             gr.Button(interactive=True, variant=first),
@@ -52,12 +53,23 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
 
 
 def last_report(workspace: Workspace, dataset_id: int) -> RowsReport | None:
-    """What the newest search reported, as the reader of the workspace may see it."""
-    last = workspace.jobs.last("rows", dataset_id)
-    result = last.result if last is not None and last.status == "done" else {}
-    if "findings" not in result:
-        return None
-    return _REPORT.validate_python({name: result[name] for name in _FIGURES})
+    """What the latest search found; with the examples of a job that has found the same, if the
+    reader of the workspace may see it."""
+    latest = latest_report(workspace.store, dataset_id)
+    for kind in ("rows", "first-look"):
+        job = workspace.jobs.last(kind, dataset_id)
+        if job is not None and job.status == "done" and "findings" in job.result:
+            figures = {name: job.result[name] for name in _FIGURES if name in job.result}
+            report = _REPORT.validate_python(figures)
+            if latest is None or _found_the_same(report, latest):
+                return report
+    return latest
+
+
+def _found_the_same(report: RowsReport, latest: RowsReport) -> bool:
+    """`latest`: the stored one, which does not have all findings if there are very many."""
+    is_same = report.is_first_look == latest.is_first_look
+    return is_same and report.findings[: len(latest.findings)] == latest.findings
 
 
 def report_html(report: RowsReport | None) -> Markup:

@@ -25,6 +25,20 @@ def rows_of(session: Session, dataset_id: int) -> Iterator[tuple[int, str, int |
         yield row[0], row[1], row[2]
 
 
+class FirstRow(NamedTuple):
+    pair_id: int
+    source_file: str
+    source_row: int | None
+    image_path: str
+
+
+def first_rows(session: Session, dataset_id: int, most: int) -> list[FirstRow]:
+    """The first pairs of the source, in import order."""
+    columns = (Pair.id, Pair.source_file, Pair.source_row, Pair.image_path)
+    query = select(*columns).where(in_dataset(dataset_id)).order_by(Pair.id).limit(most)
+    return [FirstRow(*row) for row in session.execute(query)]
+
+
 def captions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
     """The captions that these pairs have now: corrected or edited, or their own."""
     caption = func.coalesce(Pair.corrected_caption, Pair.caption)

@@ -86,7 +86,8 @@ class RowsReport:
     """`compared`: pairs whose captions were compared with the pictures of other rows; `reasons`:
     why others were not; `moves`: captions of which it is known where they belong; `moved`: those
     that were moved now; `left_alone`: pictures that keep theirs because of a verdict, of which
-    `decided` are the first ids; `open_rows`: rows of a finding whose own caption is nowhere."""
+    `decided` are the first ids; `open_rows`: rows of a finding whose own caption is nowhere;
+    `is_first_look`: at the first rows of a dataset that is not scored, by `model`."""
 
     dataset_id: int
     pairs: int
@@ -100,6 +101,14 @@ class RowsReport:
     open_rows: int = 0
     examples: tuple[Change, ...] = ()
     is_dry_run: bool = True
+    is_first_look: bool = False
+    model: str = ""
+
+    @property
+    def can_mend(self) -> bool:
+        """Whether captions can be moved that were not. Of a dataset that is not scored, most rows
+        are not known yet."""
+        return self.is_dry_run and self.moves > 0 and not self.is_first_look
 
     def in_words(self) -> str:
         lines = [finding.in_words() for finding in self.findings[:_LISTED]]
@@ -113,12 +122,15 @@ class RowsReport:
         if self.moves:
             verb = "can be moved" if self.is_dry_run else "were moved"
             count = self.moves if self.is_dry_run else self.moved
-            lines.append(f"{count_of(count, 'caption')} {verb} to the pictures they belong to.")
+            once = ", once the dataset is scored" * self.is_first_look
+            line = f"{count_of(count, 'caption')} {verb} to the pictures they belong to{once}."
+            lines.append(line)
         if self.left_alone:
             names = ", ".join(self.decided)
             lines.append(f"Left alone because of their verdicts: {self.left_alone:,} ({names}).")
         if self.open_rows and self.moves:
             stay = "stays" if self.open_rows == 1 else "stay"
             lines.append(f"{count_of(self.open_rows, 'row')} {stay} open: nothing belongs there.")
-        lines.append(f"{self.compared:,} of {count_of(self.pairs, 'pair')} compared.")
+        by = f" at a first look, by {self.model}" * bool(self.model)
+        lines.append(f"{self.compared:,} of {count_of(self.pairs, 'pair')} compared{by}.")
         return "\n".join(lines)

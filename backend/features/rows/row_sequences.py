@@ -1,6 +1,6 @@
 """The rows of a dataset in the order of their source."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.features.rows.alignment import FEWEST_ROWS
-from backend.features.rows.queries import rows_of
-from backend.store import Store
 
 Indices = NDArray[np.int64]
 #: Instead of a row where there is none.
@@ -49,17 +47,17 @@ class RowSequence:
         return bool(self.file) and is_ascending and numbers[-1] - numbers[0] < 1.5 * len(numbers)
 
 
-def sequences_of(store: Store, dataset_id: int) -> Iterator[RowSequence]:
-    """The dataset's rows by file, each in its own order; short files together, in import order."""
+def sequences_of(rows: Iterable[tuple[int, str, int | None]]) -> Iterator[RowSequence]:
+    """Rows, as (id, file, row) in import order, by file, each in its own order; short files
+    together, in import order."""
     code_of: dict[str, int] = {}
-    with store.reading(scanning=True) as session:
-        table = np.array(
-            [
-                (pair, code_of.setdefault(file, len(code_of)), NONE if row is None else row)
-                for pair, file, row in rows_of(session, dataset_id)
-            ],
-            np.int64,
-        ).reshape(-1, 3)
+    table = np.array(
+        [
+            (pair, code_of.setdefault(file, len(code_of)), NONE if row is None else row)
+            for pair, file, row in rows
+        ],
+        np.int64,
+    ).reshape(-1, 3)
     pairs, codes, numbers = table.T
     counts = np.bincount(codes, minlength=len(code_of))
     for file, code in code_of.items():

@@ -4,15 +4,18 @@ Rows are compared in stretches of a file, so that memory depends on no file's le
 opened; each caption is encoded once by the scorer's text encoder.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine import memory
 from backend.engine.duplicate_groups import unit
+from backend.engine.languages.identification import usual_language
+from backend.engine.languages.language import ENGLISH, Language
 from backend.errors import NotScored, SettingsError
 from backend.features.rows import alignment
 from backend.features.rows.alignment import (
@@ -27,7 +30,7 @@ from backend.features.rows.alignment import (
     measure,
 )
 from backend.features.rows.permutations import order_of
-from backend.features.rows.queries import captions_of
+from backend.features.rows.queries import captions_of, rows_of
 from backend.features.rows.report import Finding, Kind
 from backend.features.rows.row_sequences import NONE, Indices, RowSequence, sequences_of
 from backend.features.rows.swaps import Swap, exchanges_of
@@ -56,12 +59,23 @@ _SAMPLE = 2000
 _EDGE = 5
 
 
+class Elsewhere(NamedTuple):
+    """The caption of `pair` fits the picture of pair `picture`: its likeness to its own picture,
+    and to that one."""
+
+    pair: int
+    picture: int
+    own_likeness: float
+    likeness: float
+
+
 @dataclass
 class Search:
     """`findings`: in the order of the files; `moves`: [captions, 2], the pair whose picture a
     caption belongs to, and the pair that has it; `open_rows`: pairs of a finding that no caption
     was found for; `better`: pairs outside of findings, and the pair whose caption fits their
-    picture better than their own; `set_aside`: (first, last) ids of pairs in findings of rows one
+    picture better than their own; `elsewhere`: pairs whose caption fits the picture of another one
+    better; `set_aside`: (first, last) ids of pairs in findings of rows one
     after the other."""
 
     pairs: int = 0
@@ -71,18 +85,21 @@ class Search:
     moves: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     open_rows: int = 0
     better: list[tuple[int, int]] = field(default_factory=list)
+    elsewhere: list[Elsewhere] = field(default_factory=list)
     set_aside: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class _Stretch:
     """Rows of a file that have a caption and a picture's vector. `positions`: of them in their
-    sequence; both vectors centred, [rows, d]; `problem`: why they tell nothing."""
+    sequence; both vectors centred, [rows, d]; `problem`: why they tell nothing; `language`: of most
+    captions."""
 
     positions: Indices
     captions: Vectors
     pictures: Vectors
     problem: str = ""
+    language: Language = ENGLISH
 
     @property
     def own_likeness(self) -> Values:
@@ -104,8 +121,20 @@ def find_moved(
     vectors = stored_images(store, engine, run).open()
     if not len(vectors.pairs):
         raise NotScored("No picture of this dataset has a vector yet. Score it first.")
+    with store.reading(scanning=True) as session:
+        sequences = list(sequences_of(rows_of(session, dataset_id)))
+    return compare(store, engine, vectors, sequences, progress)
+
+
+def compare(
+    store: Store,
+    engine: Engine,
+    vectors: StoredVectors,
+    sequences: Sequence[RowSequence],
+    progress: Progress = no_progress,
+) -> Search:
+    """Compare the captions of these rows with the vectors of their pictures."""
     search = Search()
-    sequences = list(sequences_of(store, dataset_id))
     total = sum(len(sequence.pairs) for sequence in sequences)
     moves: list[NDArray[np.int64]] = []
     for sequence in sequences:
@@ -183,7 +212,8 @@ class _SequenceSearch:
         for what, values in (("captions", texts), ("pictures", pictures)):
             if 1 - float((values.mean(0) ** 2).sum()) < _LEAST_VARIATION:
                 problem = f"its {what} are so alike that rows cannot be told apart"
-        return _Stretch(places, centre(texts), centre(pictures), problem)
+        language = usual_language(parts[:_SAMPLE])
+        return _Stretch(places, centre(texts), centre(pictures), problem, language)
 
     def _encode(self, captions: list[str]) -> Vectors:
         with self.engine.lock:
@@ -196,6 +226,9 @@ class _SequenceSearch:
         if not likenesses.can_tell:
             if (finding := self._find_reversed(stretch, likenesses)) is not None:
                 yield finding
+            elif stretch.language != ENGLISH:
+                name = stretch.language.name or stretch.language.code
+                problems[f"its captions in {name} fit no picture; the model may not know it"] = None
             elif (
                 float(own_likeness.mean()) / (likenesses.chance / np.sqrt(len(own_likeness)))
                 < _NO_FIT
@@ -223,6 +256,10 @@ class _SequenceSearch:
             yield self._of_swap(stretch, swap)
         pairs = self.sequence.pairs[stretch.positions]
         self.search.better += [(int(pairs[to]), int(pairs[of])) for to, of in exchanges.better]
+        self.search.elsewhere += [
+            Elsewhere(int(pairs[row]), int(pairs[other]), own, likeness)
+            for row, other, own, likeness in exchanges.elsewhere
+        ]
 
     def _of_run(self, stretch: _Stretch, run: Run, likenesses: Likenesses) -> Finding:
         if run.offset is not None:

@@ -7,9 +7,10 @@ import numpy as np
 
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.features.rows.queries import CaptionState, prepared_pairs, states_of
+from backend.features.rows.search import Elsewhere, Search
 from backend.jobs.correct_queue import PairCorrector, pages
 from backend.jobs.scoring.dataset_models import scored_by_this_model
-from backend.jobs.scoring.stored_rows import ORIGIN, to_save
+from backend.jobs.scoring.stored_rows import NAME, ORIGIN, to_save
 from backend.jobs.scoring.suggest import likely_wrong
 from backend.jobs.scoring.vectors import image_file
 from backend.loaded_models import Engine
@@ -17,39 +18,41 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import suggestion_queries
 from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.suggestion_queries import ELSEWHERE, NewSuggestion
 from db.texts import is_blank
 
 #: The name of who suggests them; stored with each, and shown.
 PROPOSER = "another row"
 
 
-def remember_better(
-    store: Store, engine: Engine, dataset_id: int, better: Sequence[tuple[int, int]]
-) -> None:
-    """Keep which captions fit which pictures better, as (pair, pair that has the caption), until
-    the pairs are ranked."""
-    np.save(_file(store, engine, dataset_id), np.array(better, np.int64).reshape(-1, 2))
+def remember_single_rows(store: Store, engine: Engine, dataset_id: int, search: Search) -> None:
+    """Keep which captions fit which pictures better, until the pairs are ranked."""
+    np.savez(
+        _file(store, engine, dataset_id),
+        better=np.array(search.better, np.int64).reshape(-1, 2),
+        elsewhere=np.array(search.elsewhere, np.float64).reshape(-1, 4),
+    )
 
 
 def _file(store: Store, engine: Engine, dataset_id: int) -> Path:
     run = scored_by_this_model(store, engine, dataset_id)
-    return image_file(store, engine, run).with_suffix(".rows.npy")
+    return image_file(store, engine, run).with_suffix(".rows.npz")
 
 
 def suggest_captions(
     store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
 ) -> int:
     """Store for each pair that is likely wrong the caption that fits its picture better, judged
-    like any other suggestion; returns how many."""
+    like any other suggestion, and which picture its own caption fits better; returns how many
+    captions."""
     if not (file := _file(store, engine, dataset_id)).exists():
         return 0
-    likely = set(likely_wrong(store, dataset_id))
-    origins = {to: of for to, of in np.load(file).tolist() if to in likely}
-    if not origins:
-        return 0
     corrector = PairCorrector(store, engine, dataset_id, None, is_prompted=False)
-    prepared = store.read(prepared_pairs, list(origins), corrector.run.id)
-    origins = {to: of for to, of in origins.items() if to in prepared}
+    prepared = store.read(prepared_pairs, likely_wrong(store, dataset_id), corrector.run.id)
+    with np.load(file) as arrays:
+        better, elsewhere = arrays["better"].tolist(), arrays["elsewhere"].tolist()
+    _point_elsewhere(store, corrector.run.id, [row for row in elsewhere if row[0] in prepared])
+    origins = {to: of for to, of in better if to in prepared}
     states = store.read(states_of, sorted({*origins, *origins.values()}))
     count = done = 0
     for rows in pages(store, QueueFilter(dataset_id, among=tuple(origins))) if origins else ():
@@ -60,6 +63,25 @@ def suggest_captions(
             done += 1
             progress(done, len(origins), "Comparing captions of other rows")
     return count
+
+
+def _point_elsewhere(store: Store, run_id: int, rows: Sequence[Sequence[float]]) -> None:
+    """Store which pictures these captions fit better, in place of what was said before."""
+    places = [Elsewhere(int(row[0]), int(row[1]), row[2], row[3]) for row in rows]
+    states = store.read(states_of, sorted({pair for place in places for pair in place[:2]}))
+    store.write(suggestion_queries.forget_kind, run_id, ELSEWHERE)
+    store.write(
+        suggestion_queries.save_suggestions,
+        [
+            NewSuggestion(
+                place.pair, PROPOSER, states[place.pair].caption, place.own_likeness,
+                place.likeness, run_id=run_id, kind=ELSEWHERE,
+                provenance={ORIGIN: place.picture, NAME: states[place.picture].external_id},
+            )
+            for place in places
+            if states[place.pair].corrected_caption is None
+        ],
+    )  # fmt: skip
 
 
 def _suggest(
@@ -75,7 +97,7 @@ def _suggest(
     if is_divided or row.decision is not None or is_blank(text) or text == row.caption:
         return 0
     suggestions = corrector.judge(context, {text: PROPOSER}, keep=False)
-    notes = [f"the caption of {origin.external_id}"]
+    notes = [f"{origin.external_id}’s caption"]
     rows = [
         to_save(row.pair_id, each, corrector.run.id, {ORIGIN: origin.pair_id, "notes": notes})
         for each in suggestions

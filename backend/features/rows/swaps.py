@@ -28,6 +28,9 @@ TEMPERATURE = 0.5
 DOUBTFUL = 1.0
 #: Another row's caption is suggested for a picture that it fits at least so well.
 BETTER = -5.0
+#: A caption fits another row's picture better if of all pictures this one has such a share of it.
+#: On drawn scenes its caption describes that picture in nine cases of ten (RESULTS.md).
+SHARE_ELSEWHERE = 0.3
 #: Chance is estimated by at least so many rows, if there are.
 FEWEST_COMPARED = 300
 #: The share of the swaps that may be chance, and files with any that are, by row.
@@ -53,12 +56,15 @@ class Swap:
 
 @dataclass(frozen=True)
 class Exchanges:
-    """`swaps`: of two rows; `better`: rows whose picture another row's caption fits better than
-    their own, with that row, as (row, row of the caption). Only captions that do not fit their own
-    picture are among them; most of those of rows that are merely wrong are no better themselves."""
+    """`swaps`: of two rows; `elsewhere`: rows whose caption fits the picture of another row better
+    than their own, with that row and both likenesses; `better`: rows whose picture another row's
+    caption fits better than their own, as (row, row of the caption). Only captions that do not fit
+    their own picture are among them; most of those of rows that are merely wrong are no better
+    themselves."""
 
     swaps: list[Swap]
     better: list[tuple[int, int]]
+    elsewhere: list[tuple[int, int, float, float]]
 
 
 def exchanges_of(
@@ -67,12 +73,13 @@ def exchanges_of(
     """Which of `rows` have changed places; each row is in at most one swap. Both: centred vectors
     [rows, d] of a whole file."""
     candidates = np.array(rows, np.int64)
-    if likenesses.can_tell:
-        own_likeness = np.einsum("rd,rd->r", captions[candidates], pictures[candidates])
-        is_doubtful = likenesses.log_likelihoods(own_likeness.astype(np.float64)) < DOUBTFUL
-        candidates = candidates[is_doubtful]
-    if len(candidates) < 2 or not likenesses.can_tell:
-        return Exchanges([], [])
+    if not likenesses.can_tell:
+        return Exchanges([], [], [])
+    own_likeness = np.einsum("rd,rd->r", captions[candidates], pictures[candidates])
+    is_doubtful = likenesses.log_likelihoods(own_likeness.astype(np.float64)) < DOUBTFUL
+    candidates, own_likeness = candidates[is_doubtful], own_likeness[is_doubtful]
+    if not len(candidates):
+        return Exchanges([], [], [])
     others = np.random.default_rng(0).permutation(
         np.setdiff1d(np.arange(len(captions)), candidates)
     )
@@ -87,7 +94,14 @@ def exchanges_of(
         for place, row in enumerate(candidates.tolist())
         if best.fit[place] >= BETTER and row not in swapped_rows
     ]
-    return Exchanges(swaps, better)
+    elsewhere = [
+        (row, int(fits.picture[place]), float(own), float(fits.likeness[place]))
+        for place, (row, own) in enumerate(zip(candidates.tolist(), own_likeness, strict=True))
+        if fits.share[place] >= SHARE_ELSEWHERE
+        and fits.likeness[place] > own
+        and row not in swapped_rows
+    ]
+    return Exchanges(swaps, better, elsewhere)
 
 
 @dataclass(frozen=True)
@@ -130,8 +144,11 @@ class Fits:
         scaled = captions / np.float32(temperature)
         self.tried = tried
         self._captions, self._pictures = scaled[rows], pictures[rows]
-        self._of_caption = _log_sums(self._captions, pictures, rows)
-        self._of_picture = _log_sums(self._pictures, scaled, rows)
+        #: Of each row that was tried: the picture of another row that its caption fits best, its
+        #: share of the softmax, and their likeness.
+        self._of_caption, best, self.picture = _log_sums(self._captions, pictures, rows)
+        self.share, self.likeness = np.exp(best - self._of_caption), best * temperature
+        self._of_picture, _, _ = _log_sums(self._pictures, scaled, rows)
         self._counts = np.zeros(1 + int(-_LEAST / _BIN))
 
     def blocks(self) -> Iterator[tuple[int, NDArray[np.floating], NDArray[np.floating]]]:
@@ -165,16 +182,21 @@ class Fits:
         return self.tried * (self.tried - 1) / 2 * beyond[bins]
 
 
-def _log_sums(vectors: Vectors, others: Vectors, rows: Indices) -> Vectors:
-    """log Σ exp of the products of each vector, that of `rows`, with those of all other rows."""
+def _log_sums(vectors: Vectors, others: Vectors, rows: Indices) -> tuple[Vectors, Vectors, Indices]:
+    """log Σ exp of the products of each vector, that of `rows`, with those of all other rows; the
+    largest product, and the row that it is with."""
     from scipy.special import logsumexp
 
-    sums = np.zeros(len(vectors), np.float32)
+    sums, largest = np.zeros(len(vectors), np.float32), np.zeros(len(vectors), np.float32)
+    best = np.zeros(len(vectors), np.int64)
     for start in range(0, len(vectors), _BLOCK):
         products = vectors[start : start + _BLOCK] @ others.T
         products[np.arange(len(products)), rows[start : start + _BLOCK]] = -np.inf
-        sums[start : start + _BLOCK] = logsumexp(products, axis=1)
-    return sums
+        block = slice(start, start + len(products))
+        sums[block] = logsumexp(products, axis=1)
+        best[block] = products.argmax(axis=1)
+        largest[block] = products[np.arange(len(products)), best[block]]
+    return sums, largest, best
 
 
 def _best_partners(fits: Fits) -> _Best:

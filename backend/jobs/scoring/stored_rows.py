@@ -29,7 +29,7 @@ from db.queries.detection_queries import DetectionRow
 from db.queries.pair_queries import PairRow
 from db.queries.run_queries import RunRow
 from db.queries.statements import chunks
-from db.queries.suggestion_queries import NewSuggestion, SuggestionRow
+from db.queries.suggestion_queries import ELSEWHERE, NewSuggestion, SuggestionRow
 from db.queries.trajectory_queries import ExpectationRow, TrajectoryRow
 
 
@@ -237,6 +237,8 @@ def to_suspects(row: DetectionRow) -> tuple[SuspectWord, ...]:
 _PLACE, _CLAIM, _QUESTION = "place", "claim", "question"
 #: The pair that has a suggested caption as its own.
 ORIGIN = "origin"
+#: What that pair is called.
+NAME = "name"
 #: The key of the words of a suggestion that the model doubts.
 _DOUBTS = "doubts"
 
@@ -305,6 +307,15 @@ def origin_of(suggestion: SuggestionRow) -> int | None:
     """The pair whose own caption it is; None: nobody's."""
     pair_id = (suggestion.provenance or {}).get(ORIGIN)
     return None if pair_id is None else int(pair_id)
+
+
+def better_picture(rows: Sequence[SuggestionRow]) -> tuple[int, str, float, float] | None:
+    """The pair whose picture the caption fits better, its name, and the caption's likeness to its
+    own picture and to that one; None if there is none among a pair's suggestions."""
+    for row in rows:
+        if row.kind == ELSEWHERE and (pair_id := origin_of(row)) is not None:
+            return pair_id, str((row.provenance or {}).get(NAME, "")), row.s_before, row.s_after
+    return None
 
 
 def question_of(suggestion: SuggestionRow) -> str:

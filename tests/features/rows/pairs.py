@@ -56,7 +56,12 @@ class DrawnPairs:
 
 
 def store_pairs(
-    store: Store, folder: Path, drawn: DrawnPairs, without: Sequence[int] = (), file: str = "a.csv"
+    store: Store,
+    folder: Path,
+    drawn: DrawnPairs,
+    without: Sequence[int] = (),
+    file: str = "a.csv",
+    name: str = "drawn",
 ) -> tuple[Any, int, list[int]]:
     """A dataset of these pairs as scoring leaves it; `without`: rows whose picture has no vector.
     Returns the engine, the id of the dataset and those of its pairs."""
@@ -64,7 +69,7 @@ def store_pairs(
         NewPair(f"{row}", f"{row}.png", caption, source_file=file, source_row=row + 1)
         for row, caption in enumerate(drawn.captions)
     ]
-    dataset_id, ids = add_pairs(store.opened, "drawn", rows)
+    dataset_id, ids = add_pairs(store.opened, name, rows)
     run_id = start_run(store.opened, dataset_id)
     info = SimpleNamespace(kind="clip", model="some/model", revision="1", compares_pairs=False)
     engine: Any = SimpleNamespace(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from backend.engine.duplicate_groups import unit
 from backend.errors import NotScored, SettingsError
 from backend.features.rows import search as searching
 from backend.features.rows.report import Finding
@@ -182,6 +183,33 @@ def test_captions_that_the_model_does_not_understand_are_not_moved(
     assert set(kinds(search)) <= {"unordered"}
     assert search.findings or search.reasons
     assert not len(search.moves)
+
+
+def test_captions_in_another_language_are_no_finding(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.captions = [f"Ein Hund auf der Bank und eine Katze {row}" for row in ALL]
+    vectors = drawn.rng.normal(size=(ROWS, WIDTH))
+    drawn.vector_of = dict(zip(drawn.captions, unit(vectors), strict=True))
+    search = found_in(store, tmp_path, drawn)
+    assert (search.findings, search.set_aside, len(search.moves)) == ([], [], 0)
+    assert len(search.reasons) == 1
+
+
+@pytest.mark.parametrize("share", [0, 0.2, 0.5])
+def test_fifty_rows_give_no_finding_by_chance(store: Store, tmp_path: Path, share: float) -> None:
+    for seed in range(20):
+        drawn = DrawnPairs(50, seed)
+        wrong = drawn.rng.choice(50, int(share * 50), replace=False)
+        drawn.make_wrong(wrong.tolist())
+        assert found_in(store, tmp_path / str(seed), drawn, name=str(seed)).findings == []
+
+
+def test_several_captions_a_picture_are_no_finding(store: Store, tmp_path: Path) -> None:
+    pictures = np.repeat(np.random.default_rng(6).normal(size=(ROWS // 5, WIDTH)), 5, axis=0)
+    drawn = DrawnPairs(ROWS, pictures=pictures)
+    drawn.make_wrong(drawn.rng.choice(ROWS, ROWS // 5, replace=False).tolist())
+    search = found_in(store, tmp_path, drawn)
+    assert (search.findings, len(search.moves)) == ([], 0)
 
 
 def test_rows_sorted_apart_from_their_keys_are_in_no_order(store: Store, tmp_path: Path) -> None:

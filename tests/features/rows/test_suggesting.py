@@ -10,6 +10,8 @@ from backend.errors import SettingsError
 from backend.features.rows.suggesting import PROPOSER
 from backend.settings import load_settings
 from backend.workspace import Workspace
+from traced_ui.api_records import Pair
+from traced_ui.review_page import stage
 from traced_ui.templates import render
 
 #: Pairs, and those whose captions are exchanged in a ring.
@@ -40,6 +42,28 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def true_captions() -> list[str]:
     lines = (DEMO / "truth.jsonl").open(encoding="utf-8")
     return [json.loads(line)["original"] for line, _ in zip(lines, range(PAIRS), strict=False)]
+
+
+def test_a_caption_points_to_the_picture_that_it_fits_better(workspace: Workspace) -> None:
+    """First, because what is decided points nowhere."""
+    right = others = 0
+    for place, row in enumerate(RING):
+        view = workspace.review.open_pair(row + 1)
+        if view.better_picture is None:
+            continue
+        is_right = view.better_picture.pair_id == RING[(place + 1) % len(RING)] + 1
+        right, others = right + is_right, others + (not is_right)
+        assert view.better_picture.likeness > view.better_picture.own_likeness
+        assert view.better_picture.external_id
+        html = str(stage(view))
+        assert f'data-action="open" data-target="{view.better_picture.pair_id}"' in html
+        assert f"pictures/{view.better_picture.pair_id}?" in html
+        assert Pair.of(view).better_picture is not None
+    assert right >= 3
+    assert others <= 1
+    # Once more, nothing is said twice, and what no longer holds is not said.
+    workspace.jobs.run("rows", 1)
+    assert workspace.review.open_pair(1).better_picture is None
 
 
 def test_own_captions_are_suggested_and_may_be_swapped(workspace: Workspace) -> None:
