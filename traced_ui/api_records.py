@@ -218,6 +218,7 @@ class PictureCaption(Record):
     corrected_caption: str | None
     p_error: float | None
     decision: str | None
+    caption_field: str | None = Field(description="Which of several kinds of captions it is.")
 
 
 class Claim(Record):
