@@ -516,7 +516,7 @@ def test_the_command_says_which_parts_are_constant(
 
     def score(*_: object, constant_choice: ConstantChoice | None, **__: object) -> ShardsReport:
         choices.append(constant_choice)
-        return ShardsReport(0, 0, 0, 0, (), (), "out")
+        return ShardsReport(0, 0, 0, 0, (), "out")
 
     monkeypatch.setattr(shard_scores, "score_shards", score)
     state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
