@@ -39,7 +39,7 @@ export function light(image, region) {
   stated.className = "stated";
   Object.assign(stated.style, sides(region.stated_box, size));
   seen.append(stated);
-  note(image, `“${region.word}” is expected in the dashed box of the caption.`);
+  note(where, `“${region.word}” is expected in the dashed box of the caption.`);  // above what dims the picture
 }
 
 /** A box of the picture as CSS. */
@@ -53,12 +53,13 @@ export function tell(image, text) {
   note(image, text);
 }
 
-function note(image, text) {
+/** @param {Element} anchor @param {string} text */
+function note(anchor, text) {
   const element = document.createElement("span");
   element.className = "where-note";
   element.role = "status";
   element.textContent = text;
-  image.after(element);
+  anchor.after(element);
 }
 
 /** @param {HTMLImageElement} image */
