@@ -39,6 +39,7 @@ def left_out_of(captions: Sequence[str]) -> set[str]:
         ("This image depicts a scene in which we can see ", "",
          "this image depicts a scene in which we can see"),
         ("", ", 8k, highly detailed, masterpiece", "8k highly detailed masterpiece"),
+        ("", ", shot on Canon, 35mm, bokeh", "shot on canon 35mm bokeh"),
         ("A photo of ", "", "a photo of"),
         ("a photo of sks person ", "", "a photo of sks"),
     ],
