@@ -367,16 +367,7 @@ def regions(
     review = caller.workspace.review
     regions = region_cells(review.regions(pair, span, caller.may_write))
     view = review.open_pair(pair)
-    return [
-        Region.model_validate(
-            {
-                **each,
-                "word": view.caption[each["start"] : each["end"]],
-                "picture_size": view.image_size,
-            }
-        )
-        for each in regions
-    ]
+    return [Region.of(view, each) for each in regions]
 
 
 #: The tools of MCP, in listing order: name, function, and whether it may replace decisions.

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from backend.engine.detection.types import SuspectWord
+from backend.engine.regions.stated_boxes import compare_with_stated
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
 from backend.measures import MEASURES, Measure, filter_names
@@ -167,6 +168,28 @@ class Region(Record):
         description="Its width and height; null: the picture cannot be opened any more."
     )
     weight: float = Field(description="What the word adds to the match of its phrase (log-odds).")
+    stated_box: list[int] | None = Field(
+        description="Where the source states it to be; null: it does not."
+    )
+    is_inside: bool | None = Field(
+        description="Whether `box` is in `stated_box`; null where either is not known."
+    )
+
+    @classmethod
+    def of(cls, view: PairView, cells: Mapping[str, Any]) -> Self:
+        """`cells`: see `word_regions.region_cells`."""
+        word, size = view.caption[cells["start"] : cells["end"]], view.image_size
+        stated, is_inside = (
+            compare_with_stated(word, cells["box"], size, view.stated_boxes)
+            if size is not None
+            else (None, None)
+        )
+        return cls.model_validate(
+            {
+                **cells, "word": word, "picture_size": size, "is_inside": is_inside,
+                "stated_box": stated and [round(edge) for edge in stated],
+            }
+        )  # fmt: skip
 
 
 class Phrase(Record):
@@ -218,6 +241,7 @@ class PictureCaption(Record):
     corrected_caption: str | None
     p_error: float | None
     decision: str | None
+    caption_field: str | None = Field(description="Which of several kinds of captions it is.")
 
 
 class BetterPicture(Record):

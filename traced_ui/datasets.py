@@ -253,6 +253,9 @@ def _import_form(workspace: Workspace) -> ImportForm:
                 _field("subset", "Of a Hugging Face dataset that has several.", "en"),
                 _field("language", "Where captions are in several languages.", "en"),
                 _field("lists", "What a list in the caption column holds.", "tokens"),
+                _field(
+                    "caption_fields", "Where a picture has several: their names, or all.", "all"
+                ),
                 _field("answers", "Of conversations: captions are descriptions, or all.", "all"),
                 _field("question", "Of conversations: its answers are captions.", "Describe"),
             ]

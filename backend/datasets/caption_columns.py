@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from backend.datasets.caption_fields import ALL, FIELD_COLUMN, chosen_cells, chosen_names
 from backend.datasets.caption_lists import form_of, form_of_column
 from backend.datasets.caption_texts import (
     TextList,
@@ -43,7 +44,8 @@ _PER_FORM: dict[ListForm, str] = {
 class CaptionColumn:
     """`form`: what its lists of texts are; `is_stated`: by the user. `path`: of the captions in its
     JSON, () to detect it; `reserved`: names of other columns; `is_exact`: its texts are as this
-    program wrote them; `fields`: how many captions each field of its JSON had so far."""
+    program wrote them; `fields`: how many captions each field of its JSON had so far; `chosen`: the
+    kinds of captions that are read, () for those of the column alone."""
 
     name: str
     language: str | None = None
@@ -54,6 +56,7 @@ class CaptionColumn:
     path: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
     is_exact: bool = False
+    chosen: tuple[str, ...] = ()
     fields: Counter[str] = field(default_factory=Counter)
     #: The lists that were written as text so far, by column.
     written_lists: Counter[str] = field(default_factory=Counter)
@@ -62,7 +65,8 @@ class CaptionColumn:
         """The row with the caption of a JSON object instead of that object, whose other fields
         become columns, as does the text of the JSON. Raises BadCell, which names the column."""
         cell = row.get(self.name)
-        if self.is_exact or cell in (None, "") or (isinstance(cell, dict) and not self.path):
+        is_kept = isinstance(cell, dict) and not self.path and not self.chosen
+        if self.is_exact or cell in (None, "") or is_kept:
             return row
         if self.path and isinstance(cell, list):
             inside = replace(self, path=(self.name, *self.path))
@@ -83,6 +87,8 @@ class CaptionColumn:
         names = {*row, *self.reserved}
         others = {f"{self.name}.{key}" if key in names else key: rest[key] for key in rest}
         source = {JSON_COLUMN: cell} if isinstance(cell, str) else {}
+        if self.chosen:
+            source[FIELD_COLUMN] = name or self.name
         return {**source, **others, **row, self.name: caption}
 
     def _caption_in(self, values: dict[str, Any]) -> tuple[str, Any]:
@@ -117,6 +123,15 @@ class CaptionColumn:
                 f"'{trim(self.name)}' ({count:,})."
             )
         return notes
+
+    def by_field(self, row: Row) -> Iterator[tuple[str, str, int | None]]:
+        """The captions of each kind that was chosen, with its name ("": none was chosen), and their
+        numbers where there may be several. Raises BadCell."""
+        cells = [("", self.name, row.get(self.name))]
+        for kind, column, cell in chosen_cells(row, self.name, self.chosen) or cells:
+            captions, several = replace(self, name=column).captions({column: cell})
+            for number, text in enumerate(captions):
+                yield kind, text, number if several else None
 
     def captions(self, row: Row) -> tuple[list[str], bool]:
         """The captions of a row, and whether it may have several. Raises BadCell, which names the
@@ -184,12 +199,13 @@ def caption_column(
     column = CaptionColumn(
         columns.caption, options.language, options.lists or "captions",
         is_stated=options.lists is not None, path=path, is_exact=exact,
-        reserved=frozenset(filter(None, roles)),
+        reserved=frozenset(filter(None, roles)), chosen=chosen_names(options.caption_fields),
     )  # fmt: skip
     if exact:
         return columns, column
     rows = list(_unpack_rows(rows, column))
     column.fields.clear()
+    _check_chosen(rows, column, file)
     lists = _lists(rows, column)
     form = options.lists or form_of_column(lists, column.name) or forms.get(column.name)
     if form == "tokens" and options.caption_column is None:
@@ -210,6 +226,17 @@ def caption_column(
             + ("." if options.lists else " (if they are something else, state what).")
         )
     return columns, replace(column, form=form)
+
+
+def _check_chosen(rows: Sequence[Row], column: CaptionColumn, file: str) -> None:
+    """Raise DatasetFormatError for a kind of captions that no row has."""
+    names = {name for row in rows for name in (*row, str(row.get(FIELD_COLUMN)))}
+    if missing := [name for name in column.chosen if name not in (ALL, *names)]:
+        headings = ", ".join(f"'{trim(name)}'" for name in sorted(names - {"None"})[:50])
+        raise DatasetFormatError(
+            f"'{file}' has no captions named '{trim(missing[0])}'. There are: {headings}.",
+            **where_to_state("caption_fields"),
+        )
 
 
 def _object_in(cell: Any) -> dict[str, Any] | None:

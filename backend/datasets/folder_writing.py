@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from backend.datasets.caption_fields import ending_of, kind_of
 from backend.datasets.card_features import JsonColumns, arrow_features
 from backend.datasets.containers import ImageFile
 from backend.datasets.export_images import ImageCopies, Plain, SplitNames
@@ -37,8 +38,8 @@ def write_imagefolder(rows: Iterable[ExportRow], target: Target) -> int:
 
 def write_sidecars(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `train/a.jpg` with its caption in `train/a.txt`, as training scripts for image models
-    expect; one copy of the image per pair, unless the source has several captions in one text. The
-    other columns are in `train/metadata.jsonl`."""
+    expect; one copy of the image per pair, unless the source has several captions in one text, or
+    of several kinds (`train/a_tags.txt`). The other columns are in `train/metadata.jsonl`."""
     return _metadata_folders(rows, target, sidecars=True)
 
 
@@ -105,24 +106,29 @@ class _TextsBeside:
         self._part, self._copies = target.part, copies
         self._sources = SourceTexts(target.root)
         self._last: tuple[ImageFile, str] | None = None
-        self._source: SourceText | None = None
+        #: Of the last picture, by the endings of their names.
+        self._texts: dict[str, SourceText | None] = {}
         self._name = ""
 
     def write(self, row: ExportRow, split: str) -> str:
         """The name of the picture's copy."""
-        key, content = (row.image_path, split), None
-        if self._source is not None and self._source.has_lines and key == self._last:
-            content = self._source.replace(row.original_caption, row.caption)
+        key, content, kind = (row.image_path, split), None, kind_of(row.extra)
+        ending = self._sources.ending(row.image_path, row.extra)
+        source = self._texts.get(ending) if key == self._last else None
+        if source is not None and source.is_shared:
+            content = source.replace(row.original_caption, row.caption)
         if content is None:
-            self._name = self._copies.flat(row.image_path, split)
-            self._source = self._sources.beside(row.image_path)
-            if self._source is not None:
-                content = self._source.replace(row.original_caption, row.caption)
+            if key != self._last or not kind or ending in self._texts:
+                self._name, self._texts = self._copies.flat(row.image_path, split), {}
+            source = self._texts[ending] = self._sources.beside(row.image_path, ending)
+            if source is not None:
+                content = source.replace(row.original_caption, row.caption)
         self._last = key
-        text = (self._part / self._name).with_suffix(".txt")
-        if content is not None and self._source is not None and self._source.is_metadata:
-            text.with_suffix(".json").write_bytes(content)
-            content = None
+        picture = self._part / self._name
+        if content is not None and source is not None and source.is_metadata:
+            picture.with_suffix(".json").write_bytes(content)
+            content, ending = None, ending_of(kind)
+        text = picture.with_name(f"{picture.stem}{ending}.txt")
         text.write_bytes(row.caption.encode() if content is None else content)
         return self._name
 

@@ -109,6 +109,7 @@ LABELS = {
     "subset": "Subset",
     "language": "Language of captions",
     "lists": "Lists of captions, tokens or tags",
+    "caption_fields": "Kinds of captions",
     "answers": "Answers",
     "question": "Question",
 }
@@ -202,6 +203,10 @@ class ReadOptions(Options):
     lists: ListForm | None = None
     """What a list of texts in the caption column is: several captions, or the tokens or tags of
     one. Default: detected by the form of all its lists."""
+    caption_fields: str | None = None
+    """Which kinds of captions to take where a picture has several, such as short,tags: columns,
+    fields of captions in JSON, or what texts beside it are called (tags of a_tags.txt); all: every
+    one. Default: one kind; the others are columns."""
     answers: Literal["descriptions", "all"] | None = None
     """Which answers of conversations are captions: those to requests to describe the picture (the
     default), or all."""

@@ -24,6 +24,7 @@ from backend.datasets.annotations import (
     where_to_get,
 )
 from backend.datasets.caption_columns import CaptionColumn, caption_column
+from backend.datasets.caption_fields import FIELD_COLUMN, kind_of
 from backend.datasets.caption_texts import TextReader
 from backend.datasets.caption_writers import Writer, common_writer, writer_in
 from backend.datasets.captions_txt import caption_list_rows, is_caption_list
@@ -431,19 +432,27 @@ class DatasetReader:
         given_id = _of_column(text_of, values, columns.id) if columns.id else ""
         given_id = "" if is_blank(given_id) else given_id
         guess = "" if self.options.id_column is not None else columns.id or ""
-        captions, several = caption_cells.captions(values)
-        for number, text in enumerate(captions):
+        captions = list(caption_cells.by_field(values))
+        own_kind = kind_of(values) or columns.caption
+        taken = {kind for kind, *_ in captions}
+        others = {column: value for column, value in extra.items() if column not in taken}
+        if not taken & {"", own_kind}:
+            others[own_kind] = _of_column(json_value, values, columns.caption)
+        for kind, text, number in captions:
             identity = given_id or derived_id(relative_name(path, self.root), text)
-            if several and given_id:
-                identity = f"{given_id}#{number}"
+            if kind not in ("", own_kind):
+                identity += f"#{kind}"
+            if number is not None and given_id:
+                identity += f"#{number}"
             if self.options.uncaptioned and is_blank(text):
                 text = ""
             elif problem := caption_problem(text) or id_problem(identity):
-                kind = "empty caption" if is_blank(text) else "unusable row"
-                self._report(name, row.number, kind, problem, identity)
+                what = "empty caption" if is_blank(text) else "unusable row"
+                self._report(name, row.number, what, problem, identity)
                 continue
+            own_columns = {**others, FIELD_COLUMN: kind} if kind else extra
             pair = SourcePair(
-                identity, path, text, split[:255] or None, extra, name, row.number or 0
+                identity, path, text, split[:255] or None, own_columns, name, row.number or 0
             )
             is_weak = bool(given_id) and guess.strip().lower() in WEAK_IDS
             yield _Candidate(pair, path_text, guess if is_weak else "", paths)

@@ -24,7 +24,7 @@ from backend.datasets.on_disk import SeenIds
 from backend.datasets.read_options import CAPTIONS, is_hidden
 from backend.datasets.regular_files import read_within
 from backend.datasets.sample_fields import ALL_DETECTED, NAMED_LIKE_CAPTIONS, SampleChoice
-from backend.datasets.sidecars import files_beside, sidecar_row
+from backend.datasets.sidecars import Beside, files_beside, sidecar_row
 from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
 from backend.datasets.tar_samples import (
@@ -291,10 +291,7 @@ def _zip_tables(
             yield TableRow(None, None, str(problem))
 
 
-Beside = dict[str, tuple[list[str], list[str], str]]
-
-
-def _files_beside(members: ZipMembers) -> dict[PurePosixPath, Beside]:
+def _files_beside(members: ZipMembers) -> dict[PurePosixPath, dict[str, Beside]]:
     """By folder, what lies beside each picture (`sidecars.files_beside`); the folders without any
     text or JSON are left out."""
     by_folder: dict[PurePosixPath, set[str]] = {}
@@ -304,7 +301,7 @@ def _files_beside(members: ZipMembers) -> dict[PurePosixPath, Beside]:
     return {
         folder: files
         for folder, files in beside.items()
-        if any(texts or metadata for texts, metadata, _ in files.values())
+        if any(each.texts or each.metadata or each.named for each in files.values())
     }
 
 
@@ -330,22 +327,21 @@ def _zip_sidecars(
     members: ZipMembers,
     path: Path,
     texts: TextReader,
-    beside: dict[PurePosixPath, Beside],
+    beside: dict[PurePosixPath, dict[str, Beside]],
 ) -> Iterator[TableRow]:
     """One row per picture with a text or JSON beside it."""
     number, splits = 0, SplitFolders(beside)
     for folder, files in beside.items():
         within = f"{path.name}{SEPARATOR}{'' if str(folder) == '.' else folder}"
         read_file = partial(_read_member, archive, members, folder)
-        for picture, (captions, metadata, problem) in files.items():
-            if not (captions or metadata or problem):
+        for picture, own_files in files.items():
+            if not any(own_files):
                 continue
             number += 1
-            if problem:
-                yield TableRow(number, None, problem)
+            if own_files.problem:
+                yield TableRow(number, None, own_files.problem)
                 continue
-            names = next(iter(captions), ""), next(iter(metadata), "")
-            row = sidecar_row(number, picture, *names, read_file, texts)
+            row = sidecar_row(number, picture, own_files, read_file, texts)
             yield replace(row, split=splits.of(folder), within=within)
 
 

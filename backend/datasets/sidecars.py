@@ -1,7 +1,8 @@
 """Folders of images with captions in sidecar files, or embedded in the images.
 
-* Sidecars: `a.jpg` with `a.txt` or `a.caption`, as in training datasets, and with `a.json` for the
-  other columns, as in img2dataset's `files` output.
+* Sidecars: `a.jpg` with `a.txt` or `a.caption`, as in training datasets, with `a_tags.txt` and such
+  for captions of other kinds, and with `a.json` for the other columns, as in img2dataset's `files`
+  output.
 * Embedded, in the order of the Metadata Working Group (2.0, section 4.1: Description), the newest
   standard first: XMP `dc:description`, IPTC `Caption/Abstract` (2:120), EXIF `ImageDescription`,
   Windows' `XPComment` and `XPTitle`, and a PNG's `Description` text.
@@ -10,18 +11,19 @@ Subfolders are read too, and those that are named like splits are splits.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from PIL import ExifTags, Image, IptcImagePlugin
 from PIL.ImageFile import ImageFile as OpenedFile
 
+from backend.datasets.caption_fields import FIELD_COLUMN, texts_by_field
 from backend.datasets.caption_texts import TextReader, unreadable_picture
 from backend.datasets.cells import TableRow, json_object, trim
-from backend.datasets.columns import CAPTION_NAMES
+from backend.datasets.columns import CAPTION_NAMES, OBJECT_NAMES, usual_name
 from backend.datasets.containers import ImageFile
 from backend.datasets.conversations import TURN_COLUMNS
 from backend.datasets.export_row import MARK
@@ -123,7 +125,10 @@ _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 
 def has_sidecars(folder: Path) -> bool:
     """Whether the folder contains an image with a sidecar caption."""
-    return any(_captions_of(names) or owners_of(names, (".json",)) for _, names in _folders(folder))
+    return any(
+        _captions_of(names) or owners_of(names, (".json",)) or texts_by_field(names)
+        for _, names in _folders(folder)
+    )
 
 
 def _captions_of(names: Iterable[str]) -> dict[str, list[str]]:
@@ -148,16 +153,16 @@ def sidecar_rows(
     for place, names in _folders(folder):
         split = splits.of(place.relative_to(folder))
         beside = files_beside(names)
-        captions = {text for texts, *_ in beside.values() for text in texts}
-        for picture, (own_captions, own_metadata, problem) in beside.items():
+        captions = {
+            text for files in beside.values() for text in (*files.texts, *files.named.values())
+        }
+        for picture, files in beside.items():
             number += 1
-            if problem:
-                yield TableRow(number, None, problem)
+            if files.problem:
+                yield TableRow(number, None, files.problem)
             else:
-                json_file = own_metadata[0] if own_metadata else ""
-                caption = own_captions[0] if own_captions else ""
                 row = sidecar_row(
-                    number, (place / picture).relative_to(folder).as_posix(), caption, json_file,
+                    number, (place / picture).relative_to(folder).as_posix(), files,
                     partial(_read_beside, folder, place), texts, may_lack_captions, stated,
                 )  # fmt: skip
                 yield replace(row, split=split)
@@ -175,10 +180,20 @@ def sidecar_rows(
             )
 
 
-def files_beside(names: Iterable[str]) -> dict[str, tuple[list[str], list[str], str]]:
-    """Of each picture of a folder, sorted: the texts with its captions, its JSON, and why it is
-    uncertain which of them belong to it; "" if it is not."""
+class Beside(NamedTuple):
+    """What lies beside a picture: the texts with its captions, its JSON, why it is uncertain which
+    of them belong to it, "" if it is not, and the texts of other kinds by their names."""
+
+    texts: list[str]
+    metadata: list[str]
+    problem: str
+    named: Mapping[str, str]
+
+
+def files_beside(names: Iterable[str]) -> dict[str, Beside]:
+    """What lies beside each picture of a folder, sorted."""
     names = list(names)
+    named = texts_by_field(names)
     captions, metadata = _captions_of(names), owners_of(names, (".json",))
     beside: dict[str, tuple[list[str], list[str]]] = {
         name: ([], []) for name in sorted(filter(_is_image, names))
@@ -192,7 +207,7 @@ def files_beside(names: Iterable[str]) -> dict[str, tuple[list[str], list[str], 
     for picture, (texts, own_metadata) in beside.items():
         shared_files = [file for file in (*texts, *own_metadata) if len(owners[file]) > 1]
         problem = _uncertain(picture, (texts, own_metadata), shared_files)
-        files[picture] = (texts, own_metadata, problem)
+        files[picture] = Beside(texts, own_metadata, problem, named.get(picture, {}))
     return files
 
 
@@ -296,17 +311,27 @@ def _read_beside(folder: Path, place: Path, name: str) -> bytes:
 
 
 def sidecar_row(
-    number: int, file_name: str, caption: str, metadata: str, read_file: Callable[[str], bytes],
+    number: int, file_name: str, beside: Beside, read_file: Callable[[str], bytes],
     texts: TextReader, may_lack_captions: bool = False, stated: str = "",
 ) -> TableRow:  # fmt: skip
-    """The row of a picture; `caption` and `metadata`: the names of the files beside it, "" without
-    one, whose content `read_file` returns, or raises OSError or ValueError; `stated`: the column of
-    captions that the user named."""
+    """The row of a picture; `beside`: the files beside it, whose content `read_file` returns, or
+    raises OSError or ValueError; `stated`: the column of captions that the user named."""
     more: dict[str, Any] = {}
+    caption, metadata = next(iter(beside.texts), ""), next(iter(beside.metadata), "")
     file = metadata
     try:
         if metadata:
             more = json_object(texts.decode(read_file(metadata), trim(metadata)))
+        named, field = dict(beside.named), ""
+        if named and not (caption or stated or _has_caption(more)):
+            field = usual_name(named, OBJECT_NAMES) or next(iter(named))
+            caption, more[FIELD_COLUMN] = named.pop(field), field
+        for name, file in named.items():
+            text = texts.captions(read_file(file), trim(file))
+            more = {**more, **({f"json.{name}": more[name]} if name in more else {}), name: text}
+        if named:
+            texts.note(_of_several_kinds(field, named))
+        file = metadata
         if file := caption:
             text = texts.captions(read_file(caption), trim(caption))
             is_of_json = bool(metadata) and stated.lower().startswith("json[")
@@ -330,6 +355,16 @@ def sidecar_row(
             + (f", and '{trim(metadata)}': {no_caption_in(more, 'json')}." if metadata else "."),
         )
     return TableRow(number, {**more, "file_name": file_name})
+
+
+def _of_several_kinds(field: str, others: Iterable[str]) -> str:
+    """That one kind of captions is read, and the others are not."""
+    names = ", ".join(f"'{trim(name, 80)}'" for name in others)
+    what = f"those named '{trim(field, 80)}'" if field else "those of the picture's name alone"
+    return (
+        f"Beside pictures are captions of several kinds: {what} are the captions, {names} columns. "
+        "(To read these as captions too, state their names, or all, as the kinds of captions.)"
+    )
 
 
 def _has_caption(columns: Iterable[str]) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets import export_folder
+from backend.datasets.caption_fields import name_caption
 from backend.datasets.caption_writers import without_writer, writer_of
 from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
@@ -551,6 +552,7 @@ def _row(
     the dataset has such parts."""
     columns, writer = without_writer(pair.extra), writer_of(pair.extra)
     columns = correct_json(columns, pair.caption, outcome.caption)
+    columns = name_caption(columns, outcome.caption)
     extra = {new_name(name, frozenset(lists)): value for name, value in columns.items()}
     # As text: loaders infer no type from lists that are empty in the first rows.
     extra |= {name: json.dumps(list(cells)) for name, cells in lists.items()}

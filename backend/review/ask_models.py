@@ -12,6 +12,7 @@ from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, without_repetitions
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, is_vague
 from backend.engine.concreteness.scoring import Contribution
+from backend.engine.constants.part import ConstantPart, blank_out
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.correction.suggestion_chance import worth_of
@@ -255,10 +256,16 @@ def _helpful_suggestions(
 
 
 def play(
-    store: Store, engine: Engine, image: Image.Image, caption: str, anyway: bool = False
+    store: Store,
+    engine: Engine,
+    image: Image.Image,
+    caption: str,
+    anyway: bool = False,
+    dataset_id: int | None = None,
 ) -> PlaygroundResult:
-    """Analyse one image and one caption; nothing is stored. Raises UnknownPictures for a
-    picture of a kind that the model does not know, unless it is scored `anyway`.
+    """Analyse one image and one caption; nothing is stored. Constant parts of the dataset's
+    captions are not read. Raises UnknownPictures for a picture of a kind that the model does not
+    know, unless it is scored `anyway`.
 
     The probability comes from the classifier of the last dataset scored with the same model;
     without one there is no probability, and `p_note` says so.
@@ -273,14 +280,15 @@ def play(
         if not anyway:
             raise
         is_unfamiliar = True
-    text = caption[:LONGEST_EDIT]
+    text, constants = caption[:LONGEST_EDIT], _constants_of(store, dataset_id)
     with engine.lock:
         state = engine.encode([image])[0]
         classifier_row = _classifier_for_model(store, engine)
         classifier, note = classifier_row if classifier_row is not None else (None, "")
         judgement = _judge_text(
-            engine, image, state, text, engine.claims(text, "auto"), classifier, engine.captioner
-        )
+            engine, image, state, text, engine.claims(text, "auto", constants), classifier,
+            engine.captioner,
+        )  # fmt: skip
         leading = judgement.scored.leading
         trajectory = leading.trajectory
         suspects = suspects_by(classifier, trajectory, leading.p_error)
@@ -297,8 +305,8 @@ def play(
             exploring=steps_needed_by(classifier, engine.exploring),
             classifier_captioner=classifier_captioner(engine, classifier),
         )
-        icc, words = engine.why_abstract(caption)
-        phrases = _phrases(engine, state, text)
+        icc, words = engine.why_abstract(blank_out(caption, constants))
+        phrases = _phrases(engine, state, blank_out(text, constants))
     info = engine.scorer.info
     claims = _claim_views(judgement) if not judgement.scored.is_single else ()
     if is_unfamiliar:  # the chances are no figures
@@ -325,13 +333,25 @@ def play(
 
 
 def look_in(
-    engine: Engine, image: Image.Image, caption: str, spans: Sequence[tuple[int, int]]
+    store: Store,
+    engine: Engine,
+    image: Image.Image,
+    caption: str,
+    spans: Sequence[tuple[int, int]],
+    dataset_id: int | None = None,
 ) -> list[RegionRow]:
-    """Where in an image these words of a caption are, in its characters; nothing is stored. Raises
-    ModelMismatch if the model cannot leave out parts of a picture."""
-    claims = [(claim.start, claim.end) for claim in engine.claims(caption[:LONGEST_EDIT], "auto")]
+    """Where in an image these words of a caption are, in its characters; nothing is stored. The
+    caption is divided as by `play`. Raises ModelMismatch if the model cannot leave out parts of a
+    picture."""
+    constants = _constants_of(store, dataset_id)
+    every = engine.claims(caption[:LONGEST_EDIT], "auto", constants)
+    claims = [(claim.start, claim.end) for claim in every]
     (regions,) = engine.regions([Search(images.to_rgb(image), caption, claims, spans)])
     return [RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
+
+
+def _constants_of(store: Store, dataset_id: int | None) -> tuple[ConstantPart, ...]:
+    return constants_before(store, dataset_id) if dataset_id is not None else ()
 
 
 def _claim_views(text: _JudgedText) -> tuple[ClaimView, ...]:

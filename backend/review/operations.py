@@ -104,7 +104,7 @@ class Review(Queue, Verdicts, NearDuplicates):
         """See `backend.review.ask_models.play`. `model`: as in `--model`; by default the dataset's
         or the session's models."""
         engine = self._engines.of_dataset_or_session(dataset_id, model)
-        return ask_models.play(self._store, engine, image, caption, anyway)
+        return ask_models.play(self._store, engine, image, caption, anyway, dataset_id)
 
     def look_in(
         self,
@@ -116,7 +116,7 @@ class Review(Queue, Verdicts, NearDuplicates):
     ) -> list[RegionRow]:
         """See `backend.review.ask_models.look_in`; `model` as for `playground`."""
         engine = self._engines.of_dataset_or_session(dataset_id, model)
-        return ask_models.look_in(engine, image, caption, spans)
+        return ask_models.look_in(self._store, engine, image, caption, spans, dataset_id)
 
     def tags(self, dataset_id: int) -> dict[str, int]:
         """The tags of a dataset with their numbers of pairs."""

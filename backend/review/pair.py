@@ -17,6 +17,7 @@ from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
+from backend.engine.regions.stated_boxes import stated_boxes
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.correction_writers import new_writer
@@ -210,6 +211,7 @@ def view_of(
         writer=writer_of(pair.extra),
         new_writer=new_writer(pair, corrected_text, proposal) if corrected_text else None,
         better_picture=None if better is None else BetterPicture(*better),
+        stated_boxes=stated_boxes(pair.extra),
         constants=_constants(pair.caption, dataset) if claim_views else (),
     )
 

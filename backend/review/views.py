@@ -16,6 +16,7 @@ from backend.engine.correction.anchoring import UnanchoredWord
 from backend.engine.correction.suggestion import Suggestion, words_changed
 from backend.engine.detection.explanations import Reasons
 from backend.engine.detection.types import SuspectWord
+from backend.engine.regions.stated_boxes import StatedBox
 from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
@@ -286,6 +287,8 @@ class PairView(MeasuredRecord):
     new_writer: Writer | None = None
     #: Of a caption that is likely wrong: whose picture it fits better, if one was found.
     better_picture: BetterPicture | None = None
+    #: Boxes that the source states beside descriptions of parts of the picture.
+    stated_boxes: tuple[StatedBox, ...] = ()
     #: (start, end, in how many captions) of the constant parts that models did not read.
     constants: tuple[tuple[int, int, str], ...] = ()
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Text,
     and_,
     case,
     cast,
@@ -97,7 +98,8 @@ def pair_columns(
     """The columns of pairs with these names, measures among them, and the verdict's as the reader
     sees it. "numbers" stands for all measures."""
     verdict = verdict_seen(session, dataset_id)
-    special = {"pair_id": Pair.id.label("pair_id")}
+    kind = cast(Pair.extra["caption_field"].as_string(), Text)
+    special = {"pair_id": Pair.id.label("pair_id"), "caption_field": kind.label("caption_field")}
     special |= {name: getattr(verdict, name).label(name) for name in VERDICT}
 
     def column(name: str) -> ColumnElement[Any]:

@@ -327,7 +327,8 @@ MOST_CAPTIONS = 50
 
 @dataclass(frozen=True)
 class CaptionRow:
-    """A caption of a picture: its probability of error, and its verdict as the reader sees it."""
+    """A caption of a picture: its probability of error, its verdict as the reader sees it, and its
+    kind where there are several."""
 
     pair_id: int
     caption: str
@@ -335,6 +336,7 @@ class CaptionRow:
     p_error: float | None
     decision: str | None
     enriches: bool
+    caption_field: str | None = None
 
 
 def captions_of_picture(session: Session, dataset_id: int, image_path: str) -> list[CaptionRow]:

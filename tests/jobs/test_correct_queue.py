@@ -323,3 +323,30 @@ def test_no_request_starts_that_could_pass_the_budget(budget: int, opened: OpenW
         report = correct(workspace, at_once=4)
         assert report.requests == len(served.requests) == budget
         assert f"{PAIRS - report.looked_at} pairs left" in report.stopped
+
+
+def test_a_model_never_sees_a_constant_part_and_never_loses_it(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    before, behind = "ohwx style, ", ", 8k, masterpiece"
+    folder = drawn_folder(
+        tmp_path / "pairs", PAIRS, 4,
+        lambda number, text: {"caption": f"{before}{text.removesuffix('.')}{behind}"},
+    )  # fmt: skip
+    with chat_server(rewriting) as served:
+        workspace = open_workspace(detector="nine signs", corrector="vlm", corrector_url=served.url)
+        dataset = workspace.find_or_import(str(folder))
+        parts = ("ohwx style", "8k, masterpiece")
+        workspace.jobs.score(dataset, suggestions=False, constant=parts)
+        report = correct(workspace)
+    assert report.outcomes["offered"]
+    texts = [json.dumps(body) for body in served.requests]
+    assert texts
+    assert not any("ohwx" in text or "masterpiece" in text for text in texts)
+    rows = workspace.review.queue_page(everything()).rows
+    suggestions = [
+        each for row in rows for each in workspace.review.open_pair(row.pair_id).suggestions
+    ]
+    assert suggestions
+    assert all(each.caption.startswith(f"{before}One ") for each in suggestions)
+    assert all(each.caption.endswith(behind) for each in suggestions)

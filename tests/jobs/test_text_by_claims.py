@@ -1,8 +1,13 @@
 """One picture and a text of several claims are tried claim by claim."""
 
+from pathlib import Path
+
+from backend.engine.constants.part import ConstantPart
+from backend.jobs.scoring.dataset_constants import ConstantChoice, remember_constants
 from backend.workspace import Workspace
 from research.scenes.long_captions import paragraphs
 from research.scenes.renderer import render
+from tests.checkpoints import drawn_folder
 
 
 def test_a_paragraph_is_tried_claim_by_claim(workspace: Workspace) -> None:
@@ -31,3 +36,32 @@ def test_a_sentence_is_tried_as_it_stands(workspace: Workspace) -> None:
     result = workspace.review.playground(render(drawn.scene, 96), drawn.text)
     assert (result.claims, result.claim) == ((), None)
     assert result.trajectory.caption.text == drawn.text
+
+
+def test_a_text_is_tried_without_the_constant_parts_of_its_dataset(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(drawn_folder(tmp_path / "pairs", 2)))
+    part = ConstantPart(("ohwx", "style"), "begin", 30, 30)
+    workspace.store.write(remember_constants, dataset, ConstantChoice(), (part,))
+    (drawn,) = paragraphs(1, 42, sentences=(1,), errors=(1,), pronouns=0.0, vague=0.0)
+    picture, before = render(drawn.scene, 96), "Ohwx style, "
+    plain = workspace.review.playground(picture, drawn.text, dataset)
+    result = workspace.review.playground(picture, before + drawn.text, dataset)
+    assert (result.s_0, result.icc) == (plain.s_0, plain.icc)
+    assert [word.start - len(before) for word in result.suspects] == [
+        word.start for word in plain.suspects
+    ]
+    assert result.phrases is not None
+    assert plain.phrases is not None
+    assert [(each.start - len(before), each.pas) for each in result.phrases] == [
+        (each.start, each.pas) for each in plain.phrases
+    ]
+    assert all(each.caption.startswith(before) for each in result.suggestions)
+    start = (before + drawn.text).index(drawn.text.split()[1])
+    span = (start, start + len(drawn.text.split()[1]))
+    (there,) = workspace.review.look_in(picture, before + drawn.text, [span], dataset)
+    moved = (span[0] - len(before), span[1] - len(before))
+    (region,) = workspace.review.look_in(picture, drawn.text, [moved], dataset)
+    assert (there.box, there.weight) == (region.box, region.weight)
+    assert "ohwx" in workspace.review.playground(picture, before + drawn.text).caption.lower()

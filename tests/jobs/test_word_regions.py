@@ -14,6 +14,7 @@ from backend.jobs import export_boxes, export_scores
 from backend.jobs.reports import ExportChoice
 from backend.jobs.word_regions import RegionsReport
 from backend.workspace import QueueFilter, Workspace
+from db.models import Pair
 from db.queries import region_queries
 from tests.checkpoints import drawn_folder
 from tests.fixtures.interrupting import stop_at
@@ -200,3 +201,26 @@ def test_a_picture_that_cannot_be_read_is_counted(workspace: Workspace) -> None:
         assert workspace.jobs.run("regions", 1).unreadable == 1
     finally:
         image.write_bytes(content)
+
+
+def test_programs_are_told_whether_a_word_is_where_the_source_states_it(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair_id = next(pair for pair, spans in top_suspects(workspace).items() if spans)
+    caption = workspace.review.open_pair(pair_id).caption
+    (word, *_) = [word for word in caption.rstrip(".").lower().split() if len(word) > 3]
+    start = caption.lower().index(word)
+    caller = Caller(workspace)
+    (plain,) = regions(caller, pair_id, start, start + len(word))
+    assert (plain.stated_box, plain.is_inside) == (None, None)
+    with workspace.store.writing() as session:
+        pair = session.get_one(Pair, pair_id)
+        element = {"desc": f"A {word}.", "bbox": [0, 0, 1000, 500]}
+        pair.extra = {**pair.extra, "elements": [element]}
+    width, height = plain.picture_size or (0, 0)
+    for box, expected in (((0.0, 0.0, 9.0, 9.0), True), ((width - 9.0, 0.0, width, 9.0), False)):
+        row = region_queries.RegionRow(start, start + len(word), box, 1.0)
+        monkeypatch.setattr(workspace.review, "regions", lambda *_, row=row: (row,))
+        (region,) = regions(caller, pair_id, start, start + len(word))
+        assert region.stated_box == [0, 0, width // 2, height]
+        assert region.is_inside is expected

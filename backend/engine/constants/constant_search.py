@@ -48,10 +48,11 @@ def find_constants(captions: Callable[[], Captions], total: int) -> tuple[Consta
 
 
 def stated_constants(
-    texts: Sequence[str], captions: Callable[[], Captions]
+    texts: Sequence[str], captions: Callable[[], Captions], may_lack: bool = False
 ) -> tuple[ConstantPart, ...]:
     """The parts that a person states, wherever they stand in a caption. Raises SettingsError for a
-    text without words, and for one that stands in no caption as whole words."""
+    text without words, and for one that stands in no caption as whole words, unless captions
+    `may_lack` it: then it is left out."""
     parts = []
     for text in dict.fromkeys(texts):
         if not (words := words_in(text)):
@@ -59,12 +60,12 @@ def stated_constants(
         parts.append(ConstantPart(words, "anywhere", is_stated=True))
     counted_parts = _count(list(dict.fromkeys(parts)), captions()) if parts else []
     for part in counted_parts:
-        if not part.captions:
+        if not part.captions and not may_lack:
             raise SettingsError(
                 f"'{part.text}' stands in none of the {part.of:,} captions as whole words, with "
                 "others beside them. Copy it from a caption."
             )
-    return tuple(counted_parts)
+    return tuple(part for part in counted_parts if part.captions)
 
 
 def _is_english(languages: Counter[str]) -> bool:

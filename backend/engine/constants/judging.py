@@ -38,7 +38,7 @@ _WITH_QUALITY = frozenset(
     "best good high highest low worst normal resolution res detail details highly ultra extremely "
     "intricate hyper realistic realism professional award winning stunning amazing beautiful "
     "gorgeous sharp focus trending on unreal engine octane render rendered wallpaper aesthetic raw "
-    "lens nikon canon fujifilm leica style art in the of by a an".split()
+    "lens shot taken nikon canon fujifilm leica style art in the of by a an".split()
 )
 #: What goes to the noun behind it, but "of" in "a photo of".
 _ARTICLES = frozenset(("a", "an", "the"))

@@ -145,9 +145,9 @@ def _groups(store: Store, dataset_id: int, files: SourceFiles) -> Iterator[Capti
         first = group[0]
         yield CaptionGroup(
             first.file, first.number, split_proof(first.image)[0],
-            tuple(row.external_id for row in group),
+            tuple(row.external_id.removesuffix(f"#{row.kind}") for row in group),
             tuple(
-                CaptionChange(row.caption, new_captions.get(row.pair_id, row.caption))
+                CaptionChange(row.caption, new_captions.get(row.pair_id, row.caption), row.kind)
                 for row in group
             ),
         )  # fmt: skip

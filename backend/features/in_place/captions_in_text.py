@@ -21,10 +21,12 @@ class NotThere(ValueError):
 
 @dataclass(frozen=True)
 class CaptionChange:
-    """A caption as it was imported, and as it is to be."""
+    """A caption as it was imported, and as it is to be. `kind`: the column or field that has it,
+    "": that of the dataset's captions."""
 
     before: str
     after: str
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,14 @@ def _fitting_places(
 ) -> list[Place]:
     """The places with these captions: in the stated field, or in the one named like captions."""
     names = [place.name for place in places]
+    if any(change.kind for change in changes):
+        # Of each kind one; places without a name are those of a text.
+        return [
+            place
+            for change in changes
+            for place in places
+            if place.name in ("", change.kind) and place.value in (change.before, change.after)
+        ]
     column = column or usual_name(names, CAPTION_NAMES) or usual_name(names, OBJECT_NAMES) or ""
     values = {text for change in changes for text in (change.before, change.after)}
     # What is empty says of itself that it is a caption only by its name.
@@ -96,7 +106,8 @@ def _are_in_order(places: list[Place], changes: Sequence[CaptionChange]) -> bool
 
 def _write(text: str, changes: Sequence[CaptionChange], places: list[Place]) -> tuple[str, int]:
     already_there = 0
-    for place, change in reversed(list(zip(places, changes, strict=True))):
+    pairs = zip(places, changes, strict=True)
+    for place, change in sorted(pairs, key=lambda pair: pair[0].start, reverse=True):
         if change.before == change.after:
             continue
         if place.value == change.after:

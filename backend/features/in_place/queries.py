@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from backend.datasets.caption_fields import FIELD_COLUMN
 from db.models import Pair
 from db.queries.statements import in_dataset
 
@@ -19,12 +20,14 @@ class CaptionRow(NamedTuple):
     number: int | None
     image: str
     caption: str
+    kind: str
 
 
 def captions_of_rows(session: Session, dataset_id: int) -> Iterator[CaptionRow]:
     """The pairs of the source in import order. Streamed."""
     columns = (
         Pair.id, Pair.external_id, Pair.source_file, Pair.source_row, Pair.image_path, Pair.caption,
+        func.coalesce(Pair.extra[FIELD_COLUMN].as_string(), ""),
     )  # fmt: skip
     query = (
         select(*columns)

@@ -12,7 +12,7 @@ import math
 import os
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -21,7 +21,7 @@ from backend.datasets.csv_table import csv_rows, split_at_returns
 from backend.datasets.pair_checks import derived_id
 from backend.datasets.read_options import JSON_LINES, TEXT_TABLES, is_hidden, where_to_state
 from backend.datasets.regular_files import open_regular, read_regular
-from backend.datasets.sidecars import MOST_TEXT, files_beside
+from backend.datasets.sidecars import MOST_TEXT, Beside, files_beside
 from backend.datasets.text_files import TextLine, encoding_of
 from backend.errors import DatasetFormatError
 from backend.features.in_place.captions_in_text import (
@@ -110,7 +110,7 @@ class SourceFiles:
     column: str = ""
     encoding: str | None = None
     delimiter: str | None = None
-    _beside: dict[Path, dict[str, tuple[list[str], list[str], str]]] = field(default_factory=dict)
+    _beside: dict[Path, dict[str, Beside]] = field(default_factory=dict)
     _folders: dict[Path, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -127,8 +127,9 @@ class SourceFiles:
         tables: dict[str, dict[int | None, CaptionGroup]] = {}
         for group in groups:
             if self.is_beside(group.file):
-                plan = partial(self._beside_picture, group)
-                yield self._try_to_plan(group.picture, _count([group]), plan)
+                for part in self._by_text(group):
+                    plan = partial(self._beside_picture, part)
+                    yield self._try_to_plan(group.picture, _count([part]), plan)
             else:
                 tables.setdefault(group.file, {})[group.row] = group
         for name, rows in tables.items():
@@ -152,17 +153,38 @@ class SourceFiles:
             reason = getattr(problem, "strerror", None) or str(problem)
         return LeftAlone(name, reason.rstrip("."), captions)
 
-    def _beside_picture(self, group: CaptionGroup) -> FileChange:
+    def _by_text(self, group: CaptionGroup) -> Iterator[CaptionGroup]:
+        """The captions of each text beside a picture that changes: kinds with texts of their own
+        apart."""
+        beside = self._files_beside(group)
+        named = set(beside.named) if beside else set()
+        for kinds in ([], *([kind] for kind in sorted(named))):
+            changes = tuple(
+                change
+                for change in group.changes
+                if change.kind in kinds or not (kinds or change.kind in named)
+            )
+            if any(change.before != change.after for change in changes):
+                yield replace(group, changes=changes)
+
+    def _files_beside(self, group: CaptionGroup) -> Beside | None:
+        """None for a picture that is gone."""
         picture = self.root / group.picture
         if picture.parent not in self._beside:
-            names = [name for name in os.listdir(picture.parent) if not is_hidden(name)]
-            self._beside[picture.parent] = files_beside(names)
-        beside = self._beside[picture.parent].get(picture.name)
+            names = os.listdir(picture.parent) if picture.parent.is_dir() else []
+            self._beside[picture.parent] = files_beside(n for n in names if not is_hidden(n))
+        return self._beside[picture.parent].get(picture.name)
+
+    def _beside_picture(self, group: CaptionGroup) -> FileChange:
+        picture = self.root / group.picture
+        beside = self._files_beside(group)
         if beside is None:
             raise NotThere("there is no such picture any more")
-        texts, metadata, problem = beside
+        texts, metadata, problem, named = beside
         if problem:
             raise NotThere(problem)
+        if own_text := named.get(group.changes[0].kind):
+            texts, metadata = [own_text], []
         if not texts and group.changes[0].before == "" and not metadata:
             path = picture.with_suffix(".txt")
             content = group.changes[0].after.encode()

@@ -21,6 +21,7 @@ from backend.settings import load_settings
 
 if TYPE_CHECKING:
     from backend.features.shards.ray_workers import Cluster
+    from backend.jobs.scoring.dataset_constants import ConstantChoice
     from backend.jobs.scoring.workers import Devices
 
 Command = Callable[[], int | None]
@@ -69,12 +70,24 @@ def _score(command: Command, arguments: Arguments, options: _Score) -> int | Non
 
         engine = engine_without_store(load_settings(settings))
         with progress("Scoring") as update:
-            report = score_shards(engine, source, out, update, machines, score.anyway)
+            report = score_shards(
+                engine, source, out, update, machines, score.anyway,
+                constant_choice=_constant_choice(score),
+            )  # fmt: skip
         emit(report, common.as_json, report.in_words())
         return DatasetFormatError.exit_status if report.failed else None
     if options.engine != "local":
         raise SettingsError("--engine ray scores shards: give --out DESTINATION/.")
     return command()
+
+
+def _constant_choice(options: ScoreCommand) -> "ConstantChoice | None":
+    """None: by default."""
+    if not options.constant and options.constants is None:
+        return None
+    from backend.jobs.scoring.dataset_constants import ConstantChoice
+
+    return ConstantChoice(options.constant, options.constants is not False)
 
 
 def _rank(source: str, out: str, file: Path | None, as_json: bool) -> None:

@@ -43,6 +43,7 @@ from backend.datasets.parquet_groups import read_footer
 from backend.datasets.read_options import TABLES, is_hidden
 from backend.datasets.tables import rows_of
 from backend.datasets.text_files import open_in_folders
+from backend.engine.constants.constant_search import stated_constants
 from backend.engine.trajectories.depth import FIRST_STEP
 from backend.errors import (
     DatasetError,
@@ -57,6 +58,7 @@ from backend.features.shards.shard_leases import Leases
 from backend.jobs.export_scores import RESULT_SCHEMA, result_rows, write_parquet
 from backend.jobs.import_dataset import import_dataset
 from backend.jobs.reports import SHOWN_PROBLEMS
+from backend.jobs.scoring.dataset_constants import CONSTANTS, ConstantChoice
 from backend.jobs.scoring.dataset_models import models_of
 from backend.jobs.scoring.score_dataset import run_key, run_of, score_dataset
 from backend.jobs.scoring.workers import (
@@ -122,7 +124,8 @@ class Detector:
 class Task:
     """What every task of a run needs. `devices`: for the stages inside a shard; `work`: the folder
     for unfinished shards, where a task that was interrupted continues; None: a new one each time,
-    on whatever machine."""
+    on whatever machine; `constant_choice`: which constant parts of captions are left out, None:
+    those that are found in the shard."""
 
     source: str
     out: str
@@ -130,6 +133,7 @@ class Task:
     devices: Devices | None = None
     work: Path | None = None
     detector: Detector | None = None
+    constant_choice: ConstantChoice | None = None
 
     def __call__(self, engine: Engine, shards: Sequence[StoredFile], _: Opened) -> Facts | str:
         """Score one shard and write its results; returns its facts, or why it cannot be read.
@@ -161,13 +165,14 @@ def score_shards(
     devices: Devices | Cluster = AUTOMATIC,
     anyway: bool = False,
     seed: int = 0,
+    constant_choice: ConstantChoice | None = None,
 ) -> ShardsReport:
     """Score every shard of `source` that has no result in `out`; both are folders or addresses.
 
     A shard that cannot be read is left out and reported. `devices`: one shard is one task of these
-    processes or machines; `seed`: of the shard that trains the detector. Raises DatasetNotFound,
-    ExportError, SettingsError for a destination with results of another run, and the errors of
-    `score_dataset`.
+    processes or machines; `seed`: of the shard that trains the detector; `constant_choice`: as of a
+    Task. Raises DatasetNotFound, ExportError, SettingsError for a destination with results of
+    another run or a constant without words, and the errors of `score_dataset`.
     """
     place, results = Location(source), Location(out)
     check_places(place, results)
@@ -187,6 +192,11 @@ def score_shards(
         "claims": division,
     }  # fmt: skip
     models = models_of(engine.settings, FIRST_STEP) | {"claims": division}
+    identity[CONSTANTS] = None
+    if constant_choice is not None:
+        stated_constants(constant_choice.stated, lambda: (), may_lack=True)
+        constant_choice = replace(constant_choice, may_lack=True)
+        identity[CONSTANTS] = models[CONSTANTS] = constant_choice.to_json(())
     if differences := claim(results, RUN, identity, models=models):
         raise SettingsError(
             f"{results} holds the results of another run (other {', '.join(differences)}). Name "
@@ -194,7 +204,7 @@ def score_shards(
         )
     failures: dict[str, str] = {}
     report = LastReport(progress)
-    task = Task(str(source), str(out), anyway)
+    task = Task(str(source), str(out), anyway, constant_choice=constant_choice)
     with (
         Leases(results) as leases,
         _work_folder(engine, results, shards) as work,
@@ -554,7 +564,7 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
             _adopt(store, engine, source_rows.dataset_id, task.detector)
         report = score_dataset(
             store, engine, source_rows.dataset_id, suggestions=False, devices=task.devices,
-            anyway=task.anyway,
+            anyway=task.anyway, constant_choice=task.constant_choice,
         )  # fmt: skip
         detector = task.detector or _detector_of(store, source_rows.dataset_id, shard.name)
         problems = store.read(

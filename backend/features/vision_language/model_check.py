@@ -17,8 +17,10 @@ import numpy as np
 from PIL import Image
 
 from backend.datasets.daemon_pool import DaemonPool
-from backend.engine.claims.claim import Claim, whole
+from backend.engine.claims.claim import Claim
+from backend.engine.claims.finding import find_claims, without_constants
 from backend.engine.claims.scored_caption import says_something
+from backend.engine.constants.part import ConstantPart
 from backend.engine.detection.opinion_signs import (
     WORDS,
     p_yes,
@@ -48,6 +50,7 @@ from backend.features.vision_language.server_question import question_about
 from backend.features.vision_language.sight_check import FEWEST, MOST, check_course
 from backend.jobs.reports import DryRunQuestion, count_of
 from backend.jobs.scoring.classifiers import classifier_in_use
+from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.detect import measure_disagreement, renew_suspects
 from backend.jobs.scoring.image_batches import open_picture
 from backend.jobs.scoring.replace_ranking import use_ranking
@@ -150,12 +153,13 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
 def _first_question(store: Store, dataset_id: int) -> tuple[PairRow, Question]:
     """About the first pair whose picture can be read. Raises ImageError."""
     with store.reading() as session:
-        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        dataset = dataset_queries.get_dataset(session, dataset_id)
         first = pair_queries.pairs_after(session, dataset_id, 0, _TRIED)
     for pair in first:
-        image = open_picture(root, pair.image_path)
+        image = open_picture(Path(dataset.root), pair.image_path)
         if not isinstance(image, str):
-            return pair, question_about(image, pair.caption)
+            text = without_constants(pair.caption, constants_in(dataset.models))
+            return pair, question_about(image, text)
     raise ImageError("None of the first pictures can be read, so the server was not asked.")
 
 
@@ -201,7 +205,7 @@ def ask(
         waiting = signal_queries.unasked_pairs(
             session, dataset_id, run.id, math.ceil(share * total) - earlier
         )
-    asking = _Asking(store, endpoint, Path(dataset.root), run.id)
+    asking = _Asking(store, endpoint, Path(dataset.root), run.id, constants_in(dataset.models))
     with DaemonPool(max(1, at_once)) as pool:
         for first in range(0, len(waiting), _AT_ONCE):
             for answer in pool.map_in_order(asking.answer, waiting[first : first + _AT_ONCE]):
@@ -239,13 +243,15 @@ def discard(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> None:
 
 @dataclass
 class _Asking:
-    """The questions of one job. `answer` runs in many threads, `keep` in one. `error`: the first
-    that ended the job; the questions that are in flight then are answered and kept."""
+    """The questions of one job, none of which has one of the `constants`. `answer` runs in many
+    threads, `keep` in one. `error`: the first that ended the job; the questions that are in flight
+    then are answered and kept."""
 
     store: Store
     endpoint: ChatEndpoint
     root: Path
     run_id: int
+    constants: Sequence[ConstantPart] = ()
     answers: int = 0
     left_out: int = 0
     refused_in_a_row: int = 0
@@ -311,7 +317,7 @@ class _Asking:
         most doubtful of them."""
         rows = self.store.read(claim_queries.claims_of, [pair.pair_id]).get(pair.pair_id, [])
         claims = [claim for row in rows if says_something(claim := to_claim(row), row.icc)]
-        return claims or whole(pair.caption)
+        return claims or find_claims(pair.caption, "whole", constants=self.constants)
 
     def _p_yes(self, image: Image.Image, texts: Sequence[str]) -> list[float | None]:
         questions = [question_about(image, text) for text in texts]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from backend.engine.claims.finding import without_constants
 from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.sight import (
@@ -22,6 +23,7 @@ from backend.engine.language_models.sight import (
 from backend.engine.statistics.distributions import mean_ranks
 from backend.errors import PictureUnseen
 from backend.features.vision_language.server_question import question_about
+from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.image_batches import open_picture
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries, signal_queries
@@ -59,15 +61,16 @@ def examples_of(store: Store, dataset_id: int) -> list[Example]:
     """The most trusted captions, each with the picture that is most unlike its own; none if there
     are no two different pictures."""
     with store.reading() as session:
-        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        dataset = dataset_queries.get_dataset(session, dataset_id)
         pairs = pair_queries.pairs_after(session, dataset_id, 0, _PAIRS)
     texts, pictures = [], list[Image.Image]()
     for pair in sorted(pairs, key=_distrust):
         if len(pictures) == _OPENED:
             break
-        image = open_picture(root, pair.image_path)
-        if pair.caption and pair.caption not in texts and not isinstance(image, str):
-            texts.append(pair.caption)
+        image = open_picture(Path(dataset.root), pair.image_path)
+        text = without_constants(pair.caption, constants_in(dataset.models))
+        if text and text not in texts and not isinstance(image, str):
+            texts.append(text)
             pictures.append(image)
     thumbnails = [_thumbnail(picture) for picture in pictures]
     examples = []

@@ -4,7 +4,7 @@ scored, and remembered with it.
 A dataset that was scored before stays as it is until it is scored again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,18 +19,29 @@ from backend.store import Store
 from db.queries import dataset_queries, pair_queries
 
 #: Among what a dataset remembers; not there where no caption has a constant part.
-_CONSTANTS = "constants"
+CONSTANTS = "constants"
 _AT_ONCE = 5000
 
 
 @dataclass(frozen=True)
 class ConstantChoice:
     """Parts that a person states, whether others are looked for, and the texts of those that are
-    judged nevertheless."""
+    judged nevertheless. `may_lack`: no caption has to have what is stated, which is no part of what
+    is remembered."""
 
     stated: tuple[str, ...] = ()
     are_searched: bool = True
     judged: tuple[str, ...] = ()
+    may_lack: bool = False
+
+    def to_json(self, parts: Iterable[ConstantPart]) -> dict[str, Any]:
+        """What is remembered, with the parts that it yields."""
+        return {
+            "stated": list(self.stated),
+            "are_searched": self.are_searched,
+            "judged": list(self.judged),
+            "parts": [part.to_json() for part in parts],
+        }
 
     def leaves_out(self, part: ConstantPart) -> bool:
         """Whether models will not read a part that was found or stated before."""
@@ -57,7 +68,7 @@ def choose_constants(
     SettingsError for a stated part that stands in no caption."""
     choice = choice or choice_before(store, dataset_id)
     captions = partial(captions_and_writers, store, dataset_id)
-    parts = list(stated_constants(choice.stated, captions))
+    parts = list(stated_constants(choice.stated, captions, choice.may_lack))
     if choice.are_searched:
         stated_words = {part.words for part in parts}
         total = store.read(pair_queries.count_captions, dataset_id)
@@ -77,7 +88,7 @@ def constants_before(store: Store, dataset_id: int) -> tuple[ConstantPart, ...]:
 
 def constants_in(models: Mapping[str, Any]) -> tuple[ConstantPart, ...]:
     """Of what a dataset remembers."""
-    return tuple(map(ConstantPart.from_stored, models.get(_CONSTANTS, {}).get("parts", ())))
+    return tuple(map(ConstantPart.from_stored, models.get(CONSTANTS, {}).get("parts", ())))
 
 
 def choice_before(store: Store, dataset_id: int) -> ConstantChoice:
@@ -86,7 +97,7 @@ def choice_before(store: Store, dataset_id: int) -> ConstantChoice:
 
 def choice_in(models: Mapping[str, Any]) -> ConstantChoice:
     """Of what a dataset remembers."""
-    stored_choice = models.get(_CONSTANTS, {})
+    stored_choice = models.get(CONSTANTS, {})
     return ConstantChoice(
         tuple(stored_choice.get("stated", ())),
         stored_choice.get("are_searched", True),
@@ -110,14 +121,9 @@ def remember_constants(
 ) -> None:
     """For later scoring, for edited captions and for the pages."""
     models = dict(dataset_queries.get_dataset(session, dataset_id).models)
-    models.pop(_CONSTANTS, None)
+    models.pop(CONSTANTS, None)
     if parts or choice != ConstantChoice():
-        models[_CONSTANTS] = {
-            "stated": list(choice.stated),
-            "are_searched": choice.are_searched,
-            "judged": list(choice.judged),
-            "parts": [part.to_json() for part in parts],
-        }
+        models[CONSTANTS] = choice.to_json(parts)
     dataset_queries.remember_models(session, dataset_id, models)
 
 

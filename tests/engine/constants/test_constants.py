@@ -39,6 +39,7 @@ def left_out_of(captions: Sequence[str]) -> set[str]:
         ("This image depicts a scene in which we can see ", "",
          "this image depicts a scene in which we can see"),
         ("", ", 8k, highly detailed, masterpiece", "8k highly detailed masterpiece"),
+        ("", ", shot on Canon, 35mm, bokeh", "shot on canon 35mm bokeh"),
         ("A photo of ", "", "a photo of"),
         ("a photo of sks person ", "", "a photo of sks"),
     ],
@@ -78,6 +79,13 @@ def test_a_few_captions_say_nothing_about_what_is_constant() -> None:
     assert found_in([f"ohwx style, {caption}" for caption in PLAIN[:20]]) == {}
 
 
+def test_a_caption_that_is_nothing_but_a_constant_part_is_judged() -> None:
+    parts = found_in([*(f"ohwx style, {caption}" for caption in PLAIN), *["Ohwx style."] * 10])
+    assert (parts["ohwx style"].captions, parts["ohwx style"].of) == (len(PLAIN), len(PLAIN) + 10)
+    (claim,) = find_claims("Ohwx style.", "auto", None, list(parts.values()))
+    assert claim.of("Ohwx style.") == "Ohwx style."
+
+
 @pytest.mark.parametrize(("share", "is_found"), [(2, True), (3, True), (5, False)])
 def test_the_share_of_captions_decides(share: int, is_found: bool) -> None:
     captions = [
@@ -95,6 +103,9 @@ def test_two_triggers_and_a_trigger_in_the_middle() -> None:
     assert left_out_of(middle) == {"ohwx style"}
     tags = [f"tag{n}, ohwx, smile{n}, long_hair{n}" for n in range(60)]
     assert left_out_of(tags) == {"ohwx"}
+    first = [f"ohwx, tag{n}, smile{n}, long_hair{n}" for n in range(60)]
+    assert left_out_of(first) == {"ohwx"}
+    assert left_out_of([f"solo, {each}" for each in first]) == {"ohwx"}
 
 
 def test_an_opening_in_several_wordings() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from backend.datasets.read_options import ReadOptions
 from backend.errors import DatasetError
 from backend.features.in_place import writing
 from backend.features.in_place.report import ApplyReport
@@ -271,8 +272,6 @@ def test_letters_that_the_encoding_lacks(workspace: Workspace, tmp_path: Path) -
 
 
 def read_options(**options: Any) -> Any:
-    from backend.datasets.read_options import ReadOptions
-
     return ReadOptions(**options)
 
 
@@ -445,3 +444,36 @@ def test_the_command(tmp_path: Path) -> None:
     assert (folder / "a.txt").read_text() == "a cat"
     assert as_json(environment, "apply", "pairs", "--undo")["files"] == 1
     assert (folder / "a.txt").read_text() == "a dog"
+
+
+def test_kinds_of_captions_are_written_where_each_stands(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "photos"
+    picture(folder / "a.png")
+    for name, text in (("a", "A dog.\n"), ("a_tags", "dog, red\r\n"), ("a_short", "Dog.")):
+        write(folder / f"{name}.txt", text)
+    workspace.jobs.import_dataset(folder, options=ReadOptions(caption_fields="all"))
+    changes = {"A dog.": "A cat.", "dog, red": "cat, red"}
+    expected = {"a.txt": b"A cat.\n", "a_tags.txt": b"cat, red\r\n", "a_short.txt": b"Dog."}
+    before = contents(folder)
+    check_round_trip(workspace, folder, changes, before | expected)
+
+
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_kinds_of_captions_in_one_row(workspace: Workspace, tmp_path: Path, has_ids: bool) -> None:
+    folder = tmp_path / "photos"
+    picture(folder / "a.png")
+    text = (
+        'file_name,"wd14_tags",caption,alt_text\r\na.png,"dog, red",A dog.,dog\r\n'
+        'a.png,"fox, red",A fox.,A dog.\r\n'
+    )
+    if has_ids:
+        text = text.replace("file_name,", "id,file_name,").replace("a.png,", "7,a.png,", 1)
+        text = text.replace("\na.png,", "\n8,a.png,")
+    table = write(folder / "metadata.csv", text)
+    workspace.jobs.import_dataset(folder, options=ReadOptions(caption_fields="all"))
+    changes = {"A fox.": "A cat.", "fox, red": "cat, red"}
+    new = text.replace("fox, red", "cat, red").replace("A fox.", "A cat.")
+    before = contents(folder)
+    check_round_trip(workspace, folder, changes, before | {table.name: new.encode()})

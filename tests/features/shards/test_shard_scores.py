@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -31,6 +32,7 @@ from backend.features.shards.shard_scores import Detector
 from backend.jobs.export_scores import score_rows
 from backend.jobs.import_dataset import import_dataset
 from backend.jobs.reports import ExportChoice
+from backend.jobs.scoring.dataset_constants import ConstantChoice
 from backend.jobs.scoring.workers import Devices
 from backend.loaded_models import Engine
 from backend.settings import load_settings
@@ -48,7 +50,8 @@ SHARDS, PAIRS = 3, 16
 HERE = Devices()
 
 
-def write_shards(folder: Path, pairs: int = PAIRS) -> Path:
+def write_shards(folder: Path, pairs: int = PAIRS, before: str = "", without: int = -1) -> Path:
+    """`before`: what stands in front of each caption, but in the shard `without` it."""
     folder.mkdir()
     for number in range(SHARDS):
         members: dict[str, bytes] = {}
@@ -56,7 +59,8 @@ def write_shards(folder: Path, pairs: int = PAIRS) -> Path:
             content = io.BytesIO()
             picture.save(content, "PNG")
             members[f"{number}-{row:04d}.png"] = content.getvalue()
-            members[f"{number}-{row:04d}.txt"] = caption.encode()
+            text = caption if number == without else before + caption
+            members[f"{number}-{row:04d}.txt"] = text.encode()
         make_tar(folder / f"{number:05d}.tar", members)
     return folder
 
@@ -127,6 +131,30 @@ def test_a_shard_has_the_scores_of_a_dataset(
     expected = {r.caption: r.s_0 for r in workspace.review.queue_page(QueueFilter(dataset)).rows}
     in_shard = {row["caption"]: row["s_0"] for row in rows(scored, 2)}
     assert in_shard == pytest.approx(expected, abs=1e-5)
+
+
+def test_constant_parts_are_left_out_of_every_shard_that_has_them(
+    scored: Path, engine: Engine, tmp_path: Path
+) -> None:
+    source = write_shards(tmp_path / "source", before="ohwx style, ", without=1)
+    out = tmp_path / "out"
+    choice = ConstantChoice(("Ohwx style,",), are_searched=False)
+    shard_scores.score_shards(engine, source, out, devices=HERE, constant_choice=choice)
+    for number in range(SHARDS):
+        table, plain = rows(out, number), rows(scored, number)
+        before = "" if number == 1 else "ohwx style, "
+        assert [row["caption"] for row in table] == [f"{before}{row['caption']}" for row in plain]
+        assert [row["s_0"] for row in table] == [row["s_0"] for row in plain]
+        suspects = pa.array([row["suspects"] for row in table]).flatten()
+        assert min(pc.struct_field(suspects, "start").to_pylist()) >= len(before)
+    with pytest.raises(SettingsError):
+        shard_scores.score_shards(engine, source, out, devices=HERE)
+    blank = ConstantChoice((" , ",))
+    with pytest.raises(SettingsError):
+        shard_scores.score_shards(
+            engine, source, tmp_path / "other", devices=HERE, constant_choice=blank
+        )
+    assert not (tmp_path / "other").exists()
 
 
 def test_the_same_command_has_nothing_left_to_do_and_others_are_refused(
@@ -470,6 +498,30 @@ def test_no_store_is_needed(source: Path, scored: Path, tmp_path: Path) -> None:
         command = ("score", str(source), "--out", f"{out}/", "--devices", "cpu")
         assert as_json(environment, *command)["pairs"] == SHARDS * PAIRS
         assert not (state / "traced.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), None),
+        (("--constant", "ohwx"), ConstantChoice(("ohwx",))),
+        (("--no-constants",), ConstantChoice(are_searched=False)),
+    ],
+)
+def test_the_command_says_which_parts_are_constant(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...],
+    expected: ConstantChoice | None,
+) -> None:  # fmt: skip
+    choices: list[ConstantChoice | None] = []
+
+    def score(*_: object, constant_choice: ConstantChoice | None, **__: object) -> ShardsReport:
+        choices.append(constant_choice)
+        return ShardsReport(0, 0, 0, 0, (), "out")
+
+    monkeypatch.setattr(shard_scores, "score_shards", score)
+    state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    as_json(state, "score", str(source), "--out", f"{tmp_path / 'out'}/", *options)
+    assert choices == [expected]
 
 
 def test_an_interrupted_run_continues(

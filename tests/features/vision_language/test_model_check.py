@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from sqlalchemy import update
 
 from backend.datasets.cells import split_proof
 from backend.engine.detection.localisation import VISIBLE
@@ -28,6 +29,7 @@ from backend.features.vision_language import model_check
 from backend.features.vision_language.model_check import open_server
 from backend.options import parse_share
 from backend.workspace import Workspace
+from db.models import Claim
 from db.queries import pair_queries, signal_queries
 from db.queries.pair_queries import PairRow
 from research.chat_server import Respond, RunningServer, chat_server
@@ -390,3 +392,22 @@ def test_the_command_tells_the_cost_before_it_scores(scored: Path, tmp_path: Pat
     status, _, err = invoked(environment, *score, "--top", "20%")
     assert status == SettingsError.exit_status
     assert "--second-opinion" in err
+
+
+def test_no_question_holds_a_constant_part(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
+    folder = drawn_folder(
+        tmp_path / "pairs", PAIRS, 6, lambda number, text: {"caption": f"ohwx style, {text}"}
+    )
+    workspace = open_workspace(detector="nine signs")
+    dataset = workspace.find_or_import(str(folder))
+    workspace.jobs.score(dataset, suggestions=False, constant=("ohwx style",))
+    with chat_server(lambda body: (200, NO)) as served:
+        report = ask(workspace, served)
+        with workspace.store.writing() as session:  # no claim says anything that can be wrong
+            session.execute(update(Claim).values(icc=0.0))
+        model_check.discard(workspace.store, dataset, open_server(served.url, None))
+        again = ask(workspace, served)
+    assert (report.doubts, again.doubts) == (PAIRS, PAIRS)
+    questions = {caption_of(body) for body in served.requests}
+    assert questions >= {caption for _, caption in drawn_pairs(PAIRS, seed=6)}
+    assert not any("ohwx" in question.lower() for question in questions)

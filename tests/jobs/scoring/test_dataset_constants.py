@@ -51,8 +51,8 @@ def test_the_scores_are_those_of_the_captions_without_their_trigger(
     expected = scores(workspace, plain, tmp_path / "plain.jsonl")
     actual = scores(workspace, with_trigger, tmp_path / "trigger.jsonl")
     assert [row["s_0"] for row in actual] == pytest.approx([row["s_0"] for row in expected])
-    for row in actual:
-        assert row["caption"].startswith(BEFORE)
+    for row, without in zip(actual, expected, strict=True):
+        assert row["caption"] == BEFORE + without["caption"]
         assert all(start >= len(BEFORE) for start, _, _ in row["suspects"])
     with workspace.store.reading() as session:
         pairs = list(pair_queries.iterate_pairs(session, with_trigger))

@@ -1,0 +1,141 @@
+"""Captions of several kinds of one picture (short, long, tags), each under a name of its own: a
+column, a field of JSON, or what the name of a text beside a picture ends with (`tags` of
+a_tags.txt).
+
+Which of them a caption is is kept among the source's other columns, so that queues, tables and
+exports treat it as they treat each of these.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from backend.datasets.columns import OBJECT_NAMES, usual_name
+from backend.datasets.read_options import CAPTIONS, PICTURES
+
+#: The column with the name of the field that a caption was read from.
+FIELD_COLUMN = "caption_field"
+#: Instead of names: every field that is named like a caption.
+ALL = "all"
+#: The kind of a text that has the name of its picture.
+PLAIN = "caption"
+#: Parts of names by which a column holds captions ("blip_caption"), and by which it says something
+#: about them ("caption_id").
+_CAPTIONS = frozenset(
+    ("caption", "captions", "recaption", "text", "description", "tags", "alt", "prose")
+)
+_ABOUT = frozenset(
+    ("id", "ids", "kind", "field", "json", "writer", "model", "original", "own", "length", "score",
+     "prompt", "date", "lang", "language", "source", "url", "path", "count", "hash")
+)  # fmt: skip
+_PARTS = re.compile(r"[^\W_]+")
+#: What stands between a picture's name and the kind in the name of a text.
+_MARKS = "_-."
+#: The share of a folder's pictures beside which a kind of an unknown name stands.
+_USUAL = 0.5
+
+
+def is_caption_name(name: str) -> bool:
+    """Whether a column is named like captions.
+
+    >>> [is_caption_name(name) for name in ("short", "blip_caption", "caption_id", "width")]
+    [True, True, False, False]
+    """
+    parts = set(_PARTS.findall(name.lower()))
+    return name.strip().lower() in OBJECT_NAMES or bool(parts & _CAPTIONS and not parts & _ABOUT)
+
+
+def chosen_names(text: str | None) -> tuple[str, ...]:
+    """The names that a person chose; () for none.
+
+    >>> chosen_names(" tags,short "), chosen_names(None)
+    (('tags', 'short'), ())
+    """
+    return tuple(dict.fromkeys(name for part in (text or "").split(",") if (name := part.strip())))
+
+
+def chosen_cells(
+    row: Mapping[str, Any], column: str, chosen: tuple[str, ...]
+) -> list[tuple[str, str, Any]]:
+    """The name, the column and the cell of each field of a row that was chosen, that of its column
+    of captions first; those without content are left out, unless all of them are."""
+    if not chosen:
+        return []
+    own = str(row.get(FIELD_COLUMN) or column)
+    names = list(row) if chosen == (ALL,) else chosen
+    cells = [(own, column, row.get(column))] if own in chosen or chosen == (ALL,) else []
+    for name in names:
+        if name not in (own, column) and (chosen != (ALL,) or is_caption_name(name)):
+            # The name of a known field says how a list in it is read.
+            known = "tags" if _PARTS.findall(name.lower())[-1:] == ["tags"] else name
+            cell = row.get(name)
+            is_known = usual_name([known], OBJECT_NAMES) and isinstance(cell, list)
+            cells.append((name, name, {known: cell} if is_known else cell))
+    filled = [cell for cell in cells if not _is_empty(row.get(cell[1]))]
+    return filled or cells[:1]
+
+
+def _is_empty(cell: Any) -> bool:
+    return cell in (None, [], {}) or (isinstance(cell, str) and not cell.strip())
+
+
+def kind_of(columns: Mapping[str, Any]) -> str:
+    """The kind of caption that the columns of a pair name; "" for none."""
+    name = columns.get(FIELD_COLUMN)
+    return name if isinstance(name, str) else ""
+
+
+def name_caption(columns: Mapping[str, Any], caption: str) -> Mapping[str, Any]:
+    """The columns of an exported pair, with its caption under its own name as well."""
+    kind = kind_of(columns)
+    return columns if kind in ("", PLAIN) else {**columns, kind: caption}
+
+
+def ending_of(kind: str) -> str:
+    """What the name of a text beside a picture ends with, where the source has none.
+
+    >>> ending_of("short caption"), ending_of("caption")
+    ('_short_caption', '')
+    """
+    return "" if kind in ("", PLAIN) else "_" + re.sub(r"[^\w-]+", "_", kind)
+
+
+def texts_by_field(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Of the pictures of a folder, the texts of other kinds beside them: those whose names are a
+    picture's, a mark, and a kind that is named like a caption or stands beside most pictures.
+
+    >>> texts_by_field(["a.jpg", "a.txt", "a_tags.txt"])
+    {'a.jpg': {'tags': 'a_tags.txt'}}
+    """
+    names = sorted(names)
+    pictures: dict[str, list[str]] = {}
+    for name in names:
+        if name.lower().endswith(PICTURES):
+            pictures.setdefault(PurePosixPath(name).stem, []).append(name)
+    found = [
+        (*pictures[stem], field, name)
+        for name in names
+        if name.lower().endswith(CAPTIONS) and (owner := _owner(PurePosixPath(name).stem, pictures))
+        for stem, field in [owner]
+        if len(pictures[stem]) == 1
+    ]
+    numbers = Counter(field for _, field, _ in found)
+    by_picture: dict[str, dict[str, str]] = {}
+    for picture, field, name in found:
+        is_usual = numbers[field] > 1 and numbers[field] >= _USUAL * len(pictures)
+        if is_usual or is_caption_name(field):
+            by_picture.setdefault(picture, {}).setdefault(field, name)
+    return by_picture
+
+
+def _owner(stem: str, pictures: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The longest name of a picture that this one begins with, and the kind behind it."""
+    if stem in pictures:
+        return None
+    for end in reversed(range(1, len(stem))):
+        if stem[end] in _MARKS and stem[:end] in pictures:
+            field = stem[end + 1 :]
+            return (stem[:end], field) if any(map(str.isalpha, field)) else None
+    return None

@@ -1,0 +1,241 @@
+"""Captions of several kinds of a picture: one or all are read, each under its own name, and an
+export has them under these names again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.datasets.caption_fields import FIELD_COLUMN, is_caption_name, texts_by_field
+from backend.datasets.export_row import ExportRow
+from backend.datasets.json_captions import JSON_COLUMN
+from backend.datasets.reading import SourcePair
+from backend.datasets.writing import write_dataset
+from backend.errors import DatasetFormatError
+from tests.datasets.folders import (
+    csv_file,
+    encoded,
+    json_lines,
+    picture,
+    read,
+    write,
+    zip_bytes,
+)
+
+TAGS, DESCRIPTION = "dog, red", "A red dog on grass."
+
+
+def beside(folder: Path, *endings: str, names: tuple[str, ...] = ("a", "b")) -> Path:
+    """Pictures with a text of each ending beside them, `.txt` or `_tags.txt`."""
+    for number, name in enumerate(names):
+        picture(folder / f"{name}.png", (8, 8 + number))
+        for ending in endings:
+            text = TAGS if "tag" in ending else DESCRIPTION if len(ending) > 5 else "A dog."
+            write(folder / f"{name}{ending}", f"{text} {name}")
+    return folder
+
+
+def by_field(pairs: list[SourcePair]) -> dict[str, list[str]]:
+    fields: dict[str, list[str]] = {}
+    for pair in pairs:
+        fields.setdefault(pair.extra.get(FIELD_COLUMN, ""), []).append(pair.caption)
+    return fields
+
+
+@pytest.mark.parametrize("mark", ["_", "-", "."])
+def test_texts_of_several_names_beside_a_picture(tmp_path: Path, mark: str) -> None:
+    source = beside(tmp_path, ".txt", f"{mark}tags.txt", f"{mark}description.txt")
+    pairs, reader = read(source)
+    assert by_field(pairs) == {"": ["A dog. a", "A dog. b"]}
+    assert pairs[0].extra["tags"] == f"{TAGS} a"
+    assert reader.problems == []
+    assert any("tags" in note for note in reader.notes)
+    pairs, reader = read(source, caption_fields="all")
+    assert by_field(pairs) == {
+        "caption": ["A dog. a", "A dog. b"],
+        "tags": [f"{TAGS} a", f"{TAGS} b"],
+        "description": [f"{DESCRIPTION} a", f"{DESCRIPTION} b"],
+    }
+    assert reader.problems == []
+    assert len({pair.id for pair in pairs}) == 6
+    assert all(pair.extra == {FIELD_COLUMN: pair.extra[FIELD_COLUMN]} for pair in pairs)
+
+
+def test_without_a_plain_text_the_most_usual_one_is_the_caption(tmp_path: Path) -> None:
+    source = beside(tmp_path, "_tags.txt", "_description.txt")
+    pairs, reader = read(source)
+    assert by_field(pairs) == {"description": [f"{DESCRIPTION} a", f"{DESCRIPTION} b"]}
+    assert pairs[1].extra["tags"] == f"{TAGS} b"
+    assert reader.problems == []
+    pairs, _ = read(source, caption_fields="tags")
+    assert by_field(pairs) == {"tags": [f"{TAGS} a", f"{TAGS} b"]}
+    assert pairs[0].extra["description"] == f"{DESCRIPTION} a"
+
+
+def test_what_belongs_to_another_picture_is_no_kind_of_this_one(tmp_path: Path) -> None:
+    names = ["a.png", "a_tags.png", "a.txt", "a_tags.txt", "a_b.txt", "a_2.txt"]
+    assert texts_by_field(names) == {}
+    assert texts_by_field(["a.png", "a_b.png", "a_b_tags.txt"]) == {
+        "a_b.png": {"tags": "a_b_tags.txt"}
+    }
+    several = ["a.png", "b.png", "a_florence.txt", "b_florence.txt", "a_x.txt"]
+    assert texts_by_field(several) == {
+        "a.png": {"florence": "a_florence.txt"}, "b.png": {"florence": "b_florence.txt"}
+    }  # fmt: skip
+    assert texts_by_field(["a.png", "a.jpg", "a_tags.txt"]) == {}
+    source = beside(tmp_path, ".txt", "_2.txt")
+    pairs, reader = read(source, caption_fields="all")
+    assert [pair.caption for pair in pairs] == ["A dog. a", "A dog. b"]
+    assert len(reader.problems) == 2
+
+
+def test_some_pictures_have_fewer_kinds(tmp_path: Path) -> None:
+    beside(tmp_path, ".txt", "_tags.txt")
+    (tmp_path / "b_tags.txt").unlink()
+    write(tmp_path / "a.txt", " \n")
+    picture(tmp_path / "c.png", (9, 9))
+    pairs, reader = read(tmp_path, caption_fields="all")
+    assert by_field(pairs) == {"tags": [f"{TAGS} a"], "caption": ["A dog. b"]}
+    assert [problem.row for problem in reader.problems] == [3]
+
+
+ROWS: list[dict[str, Any]] = [
+    {"file_name": "a.png", "id": "1", "caption": "A dog.", "blip_caption": "A red dog.",
+     "wd14_tags": "dog, red", "alt_text": "", "width": "8", "artist": "Ann"},
+    {"file_name": "a.png", "id": "2", "caption": "A cat.", "blip_caption": "A red cat.",
+     "wd14_tags": "cat", "alt_text": "IMG 7", "width": "8", "artist": "Bo"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_columns_of_a_table(tmp_path: Path, form: str) -> None:
+    picture(tmp_path / "a.png")
+    path = tmp_path / f"rows.{form}"
+    csv_file(path, ROWS) if form == "csv" else write(path, json_lines(ROWS))
+    pairs, reader = read(path, caption_fields="all")
+    assert by_field(pairs) == {
+        "caption": ["A dog.", "A cat."], "blip_caption": ["A red dog.", "A red cat."],
+        "wd14_tags": ["dog, red", "cat"], "alt_text": ["IMG 7"],
+    }  # fmt: skip
+    assert [pair.id for pair in pairs][:3] == ["1", "1#blip_caption", "1#wd14_tags"]
+    rest = {"width": "8", "artist": "Ann", "alt_text": ""}
+    assert pairs[0].extra == {FIELD_COLUMN: "caption", **rest}
+    assert reader.problems == []
+    pairs, _ = read(path, caption_fields="wd14_tags, caption")
+    assert set(by_field(pairs)) == {"wd14_tags", "caption"}
+    assert pairs[0].extra["blip_caption"] == "A red dog."
+    with pytest.raises(DatasetFormatError) as raised:
+        read(path, caption_fields="caption,booru")
+    assert "booru" in str(raised.value)
+    assert "wd14_tags" in str(raised.value)
+
+
+def test_fields_of_json(tmp_path: Path) -> None:
+    value = {"short": "A dog.", "long": "A red dog runs.", "tags": ["dog", "red"], "n": 3}
+    picture(tmp_path / "a.png")
+    row = {"file_name": "a.png", "caption": json.dumps(value), "id": "7"}
+    path = write(tmp_path / "rows.jsonl", json_lines([row]))
+    pairs, _ = read(path, caption_fields="all")
+    assert by_field(pairs) == {
+        "long": ["A red dog runs."], "short": ["A dog."], "tags": ["dog, red"]
+    }  # fmt: skip
+    assert {pair.extra[JSON_COLUMN] for pair in pairs} == {row["caption"]}
+    assert {pair.extra["n"] for pair in pairs} == {3}
+    assert by_field(read(path, caption_fields="short")[0]) == {"short": ["A dog."]}
+
+
+def test_a_list_and_a_text_that_two_kinds_share(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    row = {"file_name": "a.png", "caption": "A dog.", "tags": ["dog", "red"], "short": "A dog."}
+    pairs, reader = read(write(tmp_path / "r.jsonl", json_lines([row])), caption_fields="all")
+    assert by_field(pairs) == {"caption": ["A dog."], "tags": ["dog, red"], "short": ["A dog."]}
+    assert reader.problems == []
+
+
+def test_texts_in_a_zip(tmp_path: Path) -> None:
+    members = {"a.png": encoded(), "a_tags.txt": TAGS, "a_description.txt": DESCRIPTION}
+    path = write(tmp_path / "0.zip", zip_bytes(members))
+    assert by_field(read(path)[0]) == {"description": [DESCRIPTION]}
+    pairs, _ = read(path, caption_fields="all")
+    assert by_field(pairs) == {"description": [DESCRIPTION], "tags": [TAGS]}
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("caption", True), ("blip-caption", True), ("Short Caption", True), ("tags", True),
+     ("recaption_qwen", True), ("caption_kind", False), ("caption_id", False), ("width", False),
+     ("original_caption", False), ("own_tags", False), (FIELD_COLUMN, False)],
+)  # fmt: skip
+def test_names_of_captions(name: str, wanted: bool) -> None:
+    assert is_caption_name(name) is wanted
+
+
+def exported(pairs: list[SourcePair], source: Path, out: Path, format: str) -> Path:
+    """An export in which "red" is edited."""
+    rows = [
+        ExportRow(
+            pair.id, pair.image_path, pair.caption.replace("red", "tan"), pair.caption, pair.split,
+            extra=pair.extra,
+        )
+        for pair in pairs
+    ]  # fmt: skip
+    write_dataset(rows, out, format=format, card="", source_root=source)
+    return out
+
+
+def test_texts_beside_pictures_are_written_under_their_names(tmp_path: Path) -> None:
+    source = beside(tmp_path / "source", ".txt", "_tags.txt", "-description.txt")
+    write(source / "a_tags.txt", b"\xef\xbb\xbfdog, red\r\n")
+    pairs, _ = read(source, caption_fields="all")
+    out = exported(pairs, source, tmp_path / "out", "sidecar")
+    texts = {path.name: path.read_bytes() for path in out.rglob("*.txt")}
+    assert texts == {
+        "a.txt": b"A dog. a", "b.txt": b"A dog. b",
+        "a_tags.txt": b"\xef\xbb\xbfdog, tan\r\n", "b_tags.txt": b"dog, tan b",
+        "a-description.txt": b"A tan dog on grass. a",
+        "b-description.txt": b"A tan dog on grass. b",
+    }  # fmt: skip
+    assert len(list(out.rglob("*.png"))) == 2
+    again, reader = read(out)
+    assert by_field(again) == by_field(
+        [SourcePair(p.id, p.image_path, p.caption.replace("red", "tan"), None, p.extra, "", 0)
+         for p in pairs]
+    )  # fmt: skip
+    assert reader.problems == []
+
+
+def test_kinds_from_columns_are_written_beside_one_picture(tmp_path: Path) -> None:
+    picture(tmp_path / "source" / "a.png")
+    path = csv_file(tmp_path / "source" / "rows.csv", ROWS[:1])
+    pairs, _ = read(path, caption_fields="all")
+    out = exported(pairs, tmp_path / "source", tmp_path / "out", "sidecar")
+    assert {each.name: each.read_text() for each in out.rglob("*.txt")} == {
+        "a.txt": "A dog.", "a_blip_caption.txt": "A tan dog.", "a_wd14_tags.txt": "dog, tan"
+    }  # fmt: skip
+    assert len(list(out.rglob("*.png"))) == 1
+
+
+def test_kinds_from_one_json_stay_in_it(tmp_path: Path) -> None:
+    text = '{"n": 1.0,  "long": "A red dog runs.", "tags": ["dog",  "red"]}\n'
+    picture(tmp_path / "source" / "a.png")
+    write(tmp_path / "source" / "a.txt", text)
+    pairs, _ = read(tmp_path / "source", caption_fields="all")
+    assert len(pairs) == 2
+    out = exported(pairs, tmp_path / "source", tmp_path / "out", "sidecar")
+    texts = {each.name: each.read_text() for each in out.rglob("*.txt")}
+    assert texts == {"a.txt": text.replace("red", "tan")}
+
+
+def test_kinds_from_json_beside_a_picture_stay_in_it(tmp_path: Path) -> None:
+    text = '{"n": 1.0,  "long": "A red dog runs.", "tags": ["dog",  "red"]}\n'
+    picture(tmp_path / "source" / "a.png")
+    write(tmp_path / "source" / "a.json", text)
+    pairs, _ = read(tmp_path / "source", caption_fields="all")
+    assert by_field(pairs) == {"long": ["A red dog runs."], "tags": ["dog, red"]}
+    out = exported(pairs, tmp_path / "source", tmp_path / "out", "sidecar")
+    texts = {each.name: each.read_text() for each in out.glob("train/a*.*[nt]")}
+    assert texts == {
+        "a.json": text.replace("red", "tan"), "a_long.txt": "A tan dog runs.",
+        "a_tags.txt": "dog, tan",
+    }  # fmt: skip
