@@ -39,7 +39,9 @@ def test_what_other_kinds_say_stands_beside_a_caption(workspace: Workspace, data
     assert [word.word for word in short.contradictions] == ["blue"]
 
 
-@pytest.mark.parametrize("format", [n for n, each in EXPORT_FORMATS.items() if not each.compares])
+@pytest.mark.parametrize(
+    "format", [name for name, each in EXPORT_FORMATS.items() if each.contents is None]
+)
 def test_every_format_has_each_under_its_own_name(
     workspace: Workspace, dataset: int, tmp_path: Path, format: str
 ) -> None:
