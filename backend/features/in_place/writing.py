@@ -59,6 +59,8 @@ def alone(folder: Path) -> Iterator[Path]:
             "Another run is writing into this source. Wait until it ends."
         ) from problem
     finally:
+        # Closing alone would leave it locked by a child that is just being forked elsewhere.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
         if not any(copies.iterdir()):
             copies.rmdir()
