@@ -43,7 +43,6 @@ def is_whole(day: dict[str, Any]) -> None:
     assert {kind: job["status"] for kind, job in day["jobs"].items()} == {
         "train": "done", "score": "failed", "map": "failed", "export": "done",
     }  # fmt: skip
-
     for refused in (day["jobs"]["score"]["message"], day["jobs"]["map"]["message"], day["try"]):
         assert PackagesMissing.title in refused
         assert "pip install" in refused
