@@ -58,6 +58,9 @@ class Fields(NamedTuple):
     unsure: Any
     unconfirmed: Any
     keep_pictures_together: Any
+    shares: Any
+    split_seed: Any
+    together: Any
     captions: Any
     use_stages: Any
     align: Any
@@ -160,6 +163,23 @@ def _more_fields() -> dict[str, Any]:
     fields["unconfirmed"] = field(ExportChoice, "unconfirmed")
     fields["keep_pictures_together"] = field(
         ExportChoice, "keep_pictures_together", elem_id="export-together"
+    )
+    fields["shares"] = gr.Dropdown(
+        [("as in the source", ""), "80/10/10", "90/5/5", "90/10"], value="", label="Splits",
+        info="Or type shares for training, validation and test.", allow_custom_value=True,
+        elem_id="export-shares",
+    )  # fmt: skip
+    with gr.Group(visible=False, elem_id="export-new-splits") as drawn:
+        fields["split_seed"] = gr.Number(
+            0, label="Seed of the draw", precision=0, minimum=0, elem_id="export-split-seed"
+        )
+        fields["together"] = gr.Textbox(
+            label="In one split, beside pairs of one picture", elem_id="export-split-together",
+            placeholder="duplicates, scene",
+            info="Near duplicates, or columns whose equal values stay together.",
+        )  # fmt: skip
+    fields["shares"].change(
+        lambda shares: gr.update(visible=bool(shares)), [fields["shares"]], [drawn], **QUIET
     )
     fields["filter"] = gr.Textbox(
         label="Only pairs of this filter", elem_id="export-queue",
@@ -315,8 +335,16 @@ class ExportPage:
                 "least_phrases": fields.least, "tag": fields.tag,
                 "split": self.workspace.review.split_for(dataset_id, None),
             }  # fmt: skip
+        new_splits = None
+        if fields.shares:
+            together = [name.strip() for name in (fields.together or "").split(",")]
+            new_splits = {
+                "shares": fields.shares.strip(), "seed": int(fields.split_seed or 0),
+                "together": [name for name in together if name],
+            }  # fmt: skip
         return ExportChoice.parse(
             {
+                "new_splits": new_splits,
                 "drop_above": fields.threshold if fields.use_threshold else None,
                 "drop_claims_above": (
                     fields.threshold if fields.use_threshold and fields.by_claim else None

@@ -186,7 +186,10 @@ def _first_bound(field: FieldInfo, *names: str) -> float | None:
 
 
 def _model_in(field: FieldInfo) -> type[Options] | None:
-    """The model that is the field's type, or its type if it is not None."""
+    """The model that is the field's type, or its type if it is not None; None for a field that is
+    not typed."""
+    if not _how(field).is_typed:
+        return None
     for kind in (field.annotation, *get_args(field.annotation)):
         if _is_model(kind):
             return kind

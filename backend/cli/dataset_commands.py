@@ -3,7 +3,7 @@ them.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -24,7 +24,14 @@ from backend.cli.output import (
 )
 from backend.datasets.read_options import is_address
 from backend.errors import SettingsError
-from backend.jobs.reports import ExportChoice, ImportReport, count_of
+from backend.jobs.reports import (
+    ExportChoice,
+    ImportReport,
+    NewSplits,
+    TwoStage,
+    count_of,
+    is_shares,
+)
 from backend.operations.common_options import AsJson, Common, Database, Dataset
 from backend.operations.export import EXPORT, ExportOptions
 from backend.operations.import_ import IMPORT, ImportOptions
@@ -222,7 +229,12 @@ def _import(workspace: "Workspace", options: ImportOptions, advance: Progress) -
 
 class ExportCommand(ExportOptions):
     split: list[str] | None = None
-    """Only pairs of this split; may be given several times. '' for pairs without one."""
+    """Only pairs of this split; may be given several times. '' for pairs without one. Or shares,
+    such as 80/10/10: new splits for training, validation and test, drawn by --seed."""
+    together: list[str] | None = None
+    """With shares in --split: what is in one split, beside pairs of one picture: 'duplicates', or a
+    column of the source, whose equal values stay together. May be given several times, or with
+    commas between."""
     ids: Annotated[Path | None, CommandLine(metavar="FILE")] = None
     """Only the pairs whose ids are in this file, one id per line."""
     select: Literal["leave out", "tag"] = "leave out"
@@ -276,20 +288,47 @@ def export_choice(workspace: "Workspace", dataset_id: int, options: ExportComman
     from backend.review.pair_selection import read_ids
 
     ids = read_ids(options.ids) if options.ids is not None else None
-    only = workspace.review.select_pairs(
-        dataset_id, options.queue, options.view, options.split or (), ids
-    )
+    shares = [each for each in options.split or () if is_shares(each)]
+    old_splits = tuple(each for each in options.split or () if each not in shares)
+    only = workspace.review.select_pairs(dataset_id, options.queue, options.view, old_splits, ids)
     stages, marks = options.choice.two_stage, options.select == "tag"
     given_fields = stages.model_fields_set if stages is not None else set()
+    new_splits = _new_splits(shares, options, stages)
+    if shares and given_fields <= {"seed"}:
+        stages, given_fields = None, set()
     if (given_fields or marks) and not given_fields & {"align", "keep"}:
         raise SettingsError(
             "--by, --least-phrases, --seed, --scores and --select go with --align or --keep."
         )
     if stages is not None:
         # The given splits contain the training pairs; the default is that of select.
-        splits = tuple(options.split or ()) or workspace.review.split_for(dataset_id, None)
+        splits = old_splits or workspace.review.split_for(dataset_id, None)
         stages = stages.model_copy(update={"split": splits, "tag": marks})
-    return options.choice.model_copy(update={"only": only, "two_stage": stages})
+    return options.choice.model_copy(
+        update={"only": only, "two_stage": stages, "new_splits": new_splits}
+    )
+
+
+def _new_splits(
+    shares: Sequence[str], options: ExportCommand, stages: TwoStage | None
+) -> NewSplits | None:
+    if not shares:
+        if options.together:
+            raise SettingsError("--together goes with shares in --split, such as 80/10/10.")
+        return None
+    if len(shares) > 1 or options.choice.keep_pictures_together:
+        raise SettingsError(
+            "New splits are one set of shares, such as --split 80/10/10; the pairs of a picture "
+            "are together in them without --keep-pictures-together."
+        )
+    together = [name.strip() for each in options.together or () for name in each.split(",")]
+    return NewSplits.parse(
+        {
+            "shares": shares[0],
+            "seed": stages.seed if stages is not None else 0,
+            "together": tuple(name for name in together if name),
+        }
+    )
 
 
 def _confirm_push(hub: "HubDataset", pairs: int, yes: bool) -> None:

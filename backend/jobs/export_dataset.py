@@ -4,7 +4,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -31,6 +31,7 @@ from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs import dataset_versions
 from backend.jobs.errors_left import ErrorsLeft, errors_left_by, estimate_left
+from backend.jobs.new_splits import NewExportSplits, groups
 from backend.jobs.notices import notices_of, texts_of
 from backend.jobs.provenance import Origins
 from backend.jobs.reports import (
@@ -289,16 +290,29 @@ def errors_left_in(
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     """A preview of an export; writes nothing, and opens no picture."""
     tally = _Tally()
-    with export_splits(store, dataset_id, choice.keep_pictures_together) as splits:
+    with _splits(store, dataset_id, choice) as splits:
         for pair, outcome, _ in decided_pairs(store, dataset_id, choice):
             tally.add(pair, outcome)
             if not outcome.left_out_because:
-                tally.by_split[splits.add(pair.image_path, pair.split) or ""] += 1
+                tally.by_split[splits.add(pair) or ""] += 1
         counts = tally.counts(splits)
     if choice.drop_above is None and choice.drop_claims_above is None:
         return counts
     active = store.read(classifier_queries.active, dataset_id)
     return replace(counts, level_note=level_caveat(active.report if active else {}))
+
+
+@contextmanager
+def _splits(
+    store: Store, dataset_id: int, choice: ExportChoice
+) -> Iterator[ExportSplits | NewExportSplits]:
+    """The splits of what is written: the source's, or new ones."""
+    if (new := choice.new_splits) is None:
+        with export_splits(store, dataset_id, choice.keep_pictures_together) as splits:
+            yield splits
+        return
+    kept = (pair for pair, _ in remaining(store, dataset_id, choice))
+    yield NewExportSplits(new, groups(store, dataset_id, new.together), kept)
 
 
 def remaining(
@@ -357,7 +371,7 @@ def export(
     root = Path(dataset.root)
     tally, origins = _Tally(), Origins(dataset, choice.name_people)
     stack = ExitStack()
-    splits = stack.enter_context(export_splits(store, dataset_id, choice.keep_pictures_together))
+    splits = stack.enter_context(_splits(store, dataset_id, choice))
     unreadable = 0
     first: list[ProblemRow] = []
 
@@ -400,7 +414,7 @@ def export(
                         lists[REGIONS] = region_cells(regions.get(pair.id, ()))
                     proposal = (outcome.proposer, outcome.caption) if outcome.proposer else None
                     writer = origins.writer(pair, outcome, proposal or proposals.get(pair.id))
-                    split = splits.add(pair.image_path, pair.split)
+                    split = splits.add(pair)
                     tally.by_split[split or ""] += 1
                     row = replace(
                         _row(pair, outcome, image, *about, lists), writer=writer, split=split
@@ -611,7 +625,7 @@ class _Tally:
         self.called_wrong += "wrong" in outcome.tags
         self.likely_wrong += pair.judgement is None and (pair.p_error or 0.0) > LIKELY_WRONG
 
-    def counts(self, splits: ExportSplits) -> ExportCounts:
+    def counts(self, splits: ExportSplits | NewExportSplits) -> ExportCounts:
         values: dict[str, Any] = dict(vars(self))
         values |= {name: dict(values[name]) for name in _COUNTERS}
         return ExportCounts(
@@ -753,6 +767,7 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
             if choice.keep_pictures_together
             else {}
         ),
+        **({"Splits": choice.new_splits.in_words()} if choice.new_splits else {}),
         "Only decided pairs": "yes" if choice.decided_only else "no",
         **(
             {"Corrections that no person has confirmed": "compared too"}

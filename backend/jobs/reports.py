@@ -1,11 +1,12 @@
 """Options that several jobs read, and the reports of jobs: plain frozen records."""
 
+import re
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from backend.engine.language_models.spending import Forecast
 from backend.engine.trajectories.depth import ALL
@@ -476,6 +477,56 @@ class SelectionReport:
         return lines
 
 
+#: What is together in a new split: pairs of one picture, always; pictures that are near duplicates.
+PICTURE, DUPLICATES = "picture", "duplicates"
+
+
+class NewSplits(Options):
+    """Splits that an export makes, in place of the source's."""
+
+    shares: str
+    """Shares of training, validation and test, or of training and test: '80/10/10', '90/10'."""
+    seed: int = Field(0, ge=0)
+    """Of the draw."""
+    together: tuple[str, ...] = (PICTURE,)
+    """What is in one split: 'picture', always; 'duplicates'; pairs with the same value in a column
+    of the source, by its name."""
+
+    @field_validator("shares")
+    @classmethod
+    def _are_shares(cls, value: str) -> str:
+        if not is_shares(value) or not all(map(int, value.split("/"))):
+            raise ValueError(
+                f"'{value[:40]}' are no shares: name two or three whole numbers, such as 80/10/10 "
+                "for training, validation and test."
+            )
+        return value
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        return tuple(map(int, self.shares.split("/")))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("train", "test") if len(self.parts) == 2 else ("train", "validation", "test")
+
+    def in_words(self) -> str:
+        together = ", ".join(dict.fromkeys((PICTURE, *self.together)))
+        return (
+            f"made anew, {self.shares} ({', '.join(self.names)}), seed {self.seed}; in one split: "
+            f"{together}"
+        )
+
+
+def is_shares(text: str) -> bool:
+    """Whether a text is meant as shares of splits, not as the name of one.
+
+    >>> is_shares("80/10/10"), is_shares("train"), is_shares("2014")
+    (True, False, False)
+    """
+    return re.fullmatch(r"\d{1,9}(/\d{1,9}){1,2}", text) is not None
+
+
 class ExportChoice(Options):
     """What an export keeps. Every field is one choice of the curator; a verdict overrides the
     threshold and the selection."""
@@ -516,6 +567,8 @@ class ExportChoice(Options):
     keep_pictures_together: Annotated[bool, switch("keep-pictures-together")] = False
     """Move all pairs of a picture to one split, where it is in several: test, else validation, else
     another, so that no model is tested on a picture that it has seen."""
+    new_splits: Annotated[NewSplits | None, NOT_TYPED] = None
+    """Splits that are made, in place of the source's. None: those of the source."""
     copy_images: Annotated[bool, switch("copy-images")] = False
     """In formats with image paths: copy the images too, so that the folder can be moved. Exports
     that are jobs (page, API) always do."""

@@ -12,6 +12,7 @@ from backend.datasets.on_disk import Names, SplitsByPicture
 from backend.datasets.splits import WORDS
 from backend.store import Store
 from db.queries import split_queries
+from db.queries.pair_queries import PairRow
 
 #: Which split all pairs of a picture move to: the one that is tested on, so that no test pair is
 #: lost and training sees none of its pictures.
@@ -74,9 +75,9 @@ class ExportSplits:
         self._several, self._target = several, target
         self.moved = 0
 
-    def add(self, image_path: str, split: str | None) -> str | None:
+    def add(self, pair: PairRow) -> str | None:
         """The split of a pair that is written."""
-        key = picture_key(image_path)
+        key, split = picture_key(pair.image_path), pair.split
         if self._several is not None:
             self._several.add(key, split or UNNAMED)
         if self._target is None:

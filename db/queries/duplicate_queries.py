@@ -89,6 +89,14 @@ def group_ids(
     return list(session.execute(query).scalars())
 
 
+def groups_by_pair(session: Session, dataset_id: int) -> dict[int, int]:
+    """The group of each pair that is in one, by the pair's id."""
+    query = select(NearDuplicate.pair_id, NearDuplicate.group_id).join(
+        Pair, Pair.id == NearDuplicate.pair_id
+    )
+    return dict(row.tuple() for row in session.execute(query.where(in_dataset(dataset_id))))
+
+
 def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
     """All pairs of these groups: group by group, each group's first picture first, then by
     similarity; pairs of one picture together."""

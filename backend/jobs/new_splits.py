@@ -1,0 +1,95 @@
+"""New splits of what an export writes: by shares, drawn from a seed, and so that what belongs
+together is in one.
+
+A group of pairs has a number that follows from the seed and the group alone. The pairs that are
+written, in the order of these numbers, are divided by the shares; a group is never cut. The same
+pairs, seed and shares give the same splits, in whatever order the pairs come.
+"""
+
+import hashlib
+from array import array
+from collections.abc import Callable, Iterable
+
+from backend.datasets.cells import picture_key
+from backend.errors import SettingsError
+from backend.jobs.reports import DUPLICATES, PICTURE, NewSplits
+from backend.store import Store
+from db.queries import duplicate_queries, pair_queries
+from db.queries.pair_queries import PairRow
+
+Group = Callable[[PairRow], str]
+
+
+class NewExportSplits:
+    """The new splits of the pairs that an export writes."""
+
+    #: Nothing is in several splits, and the source's splits do not matter.
+    shared = moved = 0
+
+    def __init__(self, splits: NewSplits, group_of: Group, pairs: Iterable[PairRow]) -> None:
+        """`pairs`: those that are written."""
+        self._names, self._seed, self._group_of = splits.names, splits.seed, group_of
+        numbers = sorted(array("Q", (self._number(pair) for pair in pairs)))
+        self._ends = []
+        share = 0.0
+        for each in splits.parts[:-1]:
+            share += each / sum(splits.parts)
+            count = round(share * len(numbers))
+            self._ends.append(numbers[count - 1] if count else -1)
+
+    def add(self, pair: PairRow) -> str | None:
+        """The split of a pair that is written."""
+        number = self._number(pair)
+        places = (place for place, end in enumerate(self._ends) if number <= end)
+        return self._names[next(places, len(self._ends))]
+
+    def _number(self, pair: PairRow) -> int:
+        key = f"{self._seed}\0{self._group_of(pair)}".encode("utf-8", "surrogatepass")
+        return int.from_bytes(hashlib.sha256(key).digest()[:8])
+
+
+def groups(store: Store, dataset_id: int, together: Iterable[str]) -> Group:
+    """What a pair belongs to: its picture, or the first, by name, of all pictures that it hangs
+    together with by near duplicates and by equal values in columns. Of all pairs of the dataset, so
+    that what an export leaves out joins no others. Raises SettingsError for a column that no pair
+    has, and for near duplicates that nobody has looked for."""
+    criteria = [name for name in dict.fromkeys(together) if name != PICTURE]
+    if not criteria:
+        return lambda pair: picture_key(pair.image_path)
+    components = _Components()
+    first_with: dict[tuple[str, str], str] = {}
+    with store.reading(scanning=True) as session:
+        group_ids = duplicate_queries.groups_by_pair(session, dataset_id)
+        for pair in pair_queries.iterate_pairs(session, dataset_id):
+            picture = picture_key(pair.image_path)
+            for name in criteria:
+                value = group_ids.get(pair.id) if name == DUPLICATES else pair.extra.get(name)
+                if value is not None and value != "":
+                    components.join(picture, first_with.setdefault((name, str(value)), picture))
+    if missing := set(criteria) - {name for name, _ in first_with}:
+        name = sorted(missing)[0]
+        raise SettingsError(
+            "No near duplicates are known: run `duplicates` first, or leave them out of --together."
+            if name == DUPLICATES
+            else f"--together: no pair has a column '{name[:80]}'."
+        )
+    return lambda pair: components.first(picture_key(pair.image_path))
+
+
+class _Components:
+    """Names that hang together; each set is known by its first name in alphabetical order."""
+
+    def __init__(self) -> None:
+        self._towards: dict[str, str] = {}
+
+    def first(self, name: str) -> str:
+        root = name
+        while (towards := self._towards.get(root, root)) != root:
+            root = towards
+        while name != root:  # shorten the way for later
+            self._towards[name], name = root, self._towards[name]
+        return root
+
+    def join(self, one: str, other: str) -> None:
+        roots = sorted((self.first(one), self.first(other)))
+        self._towards[roots[1]] = roots[0]
