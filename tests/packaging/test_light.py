@@ -9,10 +9,13 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page, expect, sync_playwright
 
 from backend.errors import (
     MODEL_PACKAGES,
@@ -22,6 +25,8 @@ from backend.errors import (
     explain,
     not_loaded,
 )
+from tests.browser.conftest import FLAGS, PATIENCE, chromium, go_to
+from tests.browser.test_main_job import press
 from tests.fixtures import programs
 from tests.packaging.light_journey import VERDICTS
 from tests.packaging.test_locks import requirements
@@ -133,6 +138,32 @@ def test_the_wheel_in_an_environment_without_models(wheel: Path, tmp_path: Path)
 
 
 @pytest.mark.weekly
+@pytest.mark.browser
+@pytest.mark.timeout(1200)
+def test_the_wheel_without_models_in_a_browser(wheel: Path, tmp_path: Path) -> None:
+    """Review by keys, learn, export, and what needs a model."""
+    program = str(new_environment("browser", str(wheel)) / "traced-curator")
+    out = tmp_path / "clean"
+    with demo_of([program], tmp_path) as address, opened_page(address) as page:
+        page.wait_for_selector("#traced-stage [data-pair]")
+        for key in "adad":
+            press(page, key)
+        page.keyboard.press("z")
+        expect(page.locator("#traced-toast")).to_contain_text("Undone")
+        go_to(page, "retrain")
+        page.locator("#train-start").click()
+        expect(page.locator("#train-status")).to_contain_text("Trained")
+        go_to(page, "export")
+        page.locator("#export-out textarea, #export-out input").fill(str(out))
+        page.locator("#export-start").click()
+        expect(page.locator("#export-status")).to_contain_text("pairs written to")
+        go_to(page, "datasets")
+        page.locator("#score-start").click()
+        expect(page.locator("#job-status")).to_contain_text("pip install")
+    assert (out / "README.md").is_file()
+
+
+@pytest.mark.weekly
 @pytest.mark.timeout(1200)
 def test_one_line_opens_the_demo(wheel: Path, tmp_path: Path) -> None:
     tools = new_environment("tools", "uv", "pipx")
@@ -140,24 +171,48 @@ def test_one_line_opens_the_demo(wheel: Path, tmp_path: Path) -> None:
         "uvx": ["uvx", "--from", str(wheel)],
         "pipx": ["pipx", "run", "--spec", str(wheel)],
     }
-    for name, (tool, *words) in lines.items():
-        data, said = tmp_path / name, tmp_path / f"{name}.txt"
-        environment = {
-            **os.environ, "TRACED_DATA_DIRECTORY": str(data), "PIPX_HOME": str(tmp_path / "pipx"),
-        }  # fmt: skip
-        with said.open("w") as output:
-            program = subprocess.Popen(
-                [str(tools / tool), *words, "traced-curator", "demo", "--port", "0"],
-                cwd=tmp_path, env=environment, stderr=output, start_new_session=True,
-            )  # fmt: skip
-        try:
-            address = None
-            while address is None and program.poll() is None:
-                time.sleep(0.2)
-                address = re.search(r"http://[\d.:]+/", said.read_text())
-            assert address is not None, said.read_text()
-            with urllib.request.urlopen(f"{address[0]}api/v1/datasets", timeout=60) as answer:
-                assert [each["name"] for each in json.load(answer)] == ["demo"]
-        finally:
-            os.killpg(program.pid, signal.SIGTERM)
-            program.wait()
+    for tool, *words in lines.values():
+        place = tmp_path / tool
+        place.mkdir()
+        line = [str(tools / tool), *words, "traced-curator"]
+        with (
+            demo_of(line, place) as address,
+            urllib.request.urlopen(f"{address}api/v1/datasets", timeout=60) as answer,
+        ):
+            assert [each["name"] for each in json.load(answer)] == ["demo"]
+
+
+@contextmanager
+def demo_of(command: list[str], folder: Path) -> Iterator[str]:
+    """The address of the demo that this command opens, until the block ends."""
+    said = folder / "said.txt"
+    environment = {
+        **os.environ, "TRACED_DATA_DIRECTORY": str(folder / "data"),
+        "PIPX_HOME": str(folder / "pipx"), "PYTHONPATH": "",
+    }  # fmt: skip
+    with said.open("w") as output:
+        program = subprocess.Popen(
+            [*command, "demo", "--port", "0"], cwd=folder, env=environment, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        address = None
+        while address is None and program.poll() is None:
+            time.sleep(0.2)
+            address = re.search(r"http://[\d.:]+/", said.read_text())
+        assert address is not None, said.read_text()
+        yield address[0]
+    finally:
+        os.killpg(program.pid, signal.SIGTERM)
+        program.wait()
+
+
+@contextmanager
+def opened_page(address: str) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        yield page
+        browser.close()

@@ -92,6 +92,7 @@ def test_only_evaluation_reads_the_truth() -> None:
         "research/commands/draw.py",
         "research/evaluation/drawn_dataset.py",
         "research/evaluation/demo_report.py",
+        "research/evaluation/suggestion_chances.py",
         "research/evaluation/__init__.py",
     }  # fmt: skip
     assert MODELS.is_dir()
