@@ -67,11 +67,11 @@ class ConstantPart:
         >>> ConstantPart(("ohwx",), "begin", 118, 120).in_words()
         '“ohwx” in 118 of 120 captions: not judged.'
         >>> ConstantPart(("dog",), "anywhere", 118, 120, is_stated=True).in_words()
-        '“dog” in 118 of 120 captions: not judged, as stated; errors in what it names are not found.'
+        '“dog” in 118 of 120 captions: not judged, as stated: errors in what it names are missed.'
         """
         effect = "not judged" if self.is_left_out else "judged"
         if self.is_left_out and self.is_stated:
-            effect += ", as stated; errors in what it names are not found"
+            effect += ", as stated: errors in what it names are missed"
         if not self.is_left_out and not self.is_stated:
             effect += ", for it may name something visible"
         return f"“{self.text}” {self.count}: {effect}."
