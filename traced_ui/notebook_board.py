@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
 from backend.datasets.read_options import ReadOptions
 from backend.errors import DatasetFormatError, TracedError, missing_packages
@@ -27,6 +26,7 @@ from backend.workspace import Workspace
 from traced_ui.listening import listen
 from traced_ui.notebook import NotebookDataset
 from traced_ui.server import create_app, end, make_server
+from traced_ui.templates import render
 
 #: Column of a frame's file with the number of each row.
 _ROW = "row_of_frame"
@@ -193,9 +193,5 @@ class Board:
 
     def _repr_html_(self) -> str:
         """The page, where the setting `frame` names the notebook's; a link to it elsewhere."""
-        link = Markup('<a href="{0}" target="_blank">{0}</a>').format(self.url)
-        if not self.dataset.workspace.settings.frame:
-            return link
-        return link + Markup('<iframe src="{}" width="100%" height="{}"></iframe>').format(
-            self.url, _HEIGHT
-        )
+        is_framed = self.dataset.workspace.settings.frame
+        return render("notebook_board.html", url=self.url, height=_HEIGHT if is_framed else None)

@@ -285,6 +285,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         + highlighted_caption(text, suspects(text), claims=(claim(text),), selected_claim=0)
     ),
     "difference.html": lambda text: difference(f"a {text} b", f"{text} c"),
+    "notebook_board.html": lambda text: render("notebook_board.html", url=text, height=9),
     "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
     "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
