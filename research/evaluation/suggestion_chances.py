@@ -197,7 +197,9 @@ def main() -> None:
         writers = [name for name in FITS if name != ANOTHER_ROW]
         proposers = [ANOTHER_ROW] if args.moved else writers
         names = [*proposers, "slope", "words", "replaced"]
-        constants = fit(suggestions_of(args.fit), proposers)
+        # Of a pair alone nobody can tell whether its caption was moved: as if none was.
+        sample = [each for each in suggestions_of(args.fit) if not each.is_moved]
+        constants = fit(sample, proposers)
         print(*(f"{name} {value:.2f}" for name, value in zip(names, constants, strict=True)))
     if args.seed:
         sample = suggestions_of(args.seed)
