@@ -97,10 +97,12 @@ def test_a_pair_is_read_by_nine_statements_that_are_not_built_again(
         scored.review.open_pair(2)
     assert len(queries(statements)) <= 9, "\n".join(queries(statements))
     assert not compared
-    scored.review.queue_page(QueueFilter(1, "decided"))
+    # Of filters that no other test of this process has combined.
+    queue = QueueFilter(1, "decided", suspect_kind="count", noted=True, tag="two", picture="dark")
+    scored.review.queue_page(queue)
     assert compared, "a queue that nobody has opened is built"
     compared.clear()
-    scored.review.queue_page(QueueFilter(1, "decided"))
+    scored.review.queue_page(queue)
     assert not compared
 
 
