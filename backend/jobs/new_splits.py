@@ -69,9 +69,9 @@ def groups(store: Store, dataset_id: int, together: Iterable[str]) -> Group:
     if missing := set(criteria) - {name for name, _ in first_with}:
         name = sorted(missing)[0]
         raise SettingsError(
-            "No near duplicates are known: run `duplicates` first, or leave them out of --together."
+            "No near duplicates are known. Look for them first (`duplicates`), or do without."
             if name == DUPLICATES
-            else f"--together: no pair has a column '{name[:80]}'."
+            else f"No pair has a column '{name[:80]}', whose values would stay together."
         )
     return lambda pair: components.first(picture_key(pair.image_path))
 

@@ -146,8 +146,8 @@ def test_the_wheel_without_models_in_a_browser(wheel: Path, tmp_path: Path) -> N
     out = tmp_path / "clean"
     with demo_of([program], tmp_path) as address, opened_page(address) as page:
         page.wait_for_selector("#traced-stage [data-pair]")
-        for key in "adad":
-            press(page, key)
+        for number in range(VERDICTS + 1):
+            press(page, "ad"[number % 2])
         page.keyboard.press("z")
         expect(page.locator("#traced-toast")).to_contain_text("Undone")
         go_to(page, "retrain")
