@@ -484,11 +484,11 @@ PICTURE, DUPLICATES = "picture", "duplicates"
 class NewSplits(Options):
     """Splits that an export makes, in place of the source's."""
 
-    shares: str
+    shares: Annotated[str, NOT_TYPED]
     """Shares of training, validation and test, or of training and test: '80/10/10', '90/10'."""
-    seed: int = Field(0, ge=0)
+    seed: Annotated[int, NOT_TYPED] = Field(0, ge=0)
     """Of the draw."""
-    together: tuple[str, ...] = (PICTURE,)
+    together: Annotated[tuple[str, ...], NOT_TYPED] = (PICTURE,)
     """What is in one split: 'picture', always; 'duplicates'; pairs with the same value in a column
     of the source, by its name."""
 
