@@ -13,13 +13,13 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor  # noqa: TID251  (see `write`)
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.regular_files import flush, open_within, replacement
 from backend.errors import DatasetError
 from backend.features.in_place.report import LeftAlone
@@ -85,7 +85,8 @@ def write(
     earlier = {entry.file: entry for entry in _entries(run)}
     written_files: list[FileChange] = []
     left_alone: list[LeftAlone] = []
-    with DaemonPool(_WRITERS) as pool:
+    # Waits for what is being written, also after an error: the next run must find it written.
+    with ThreadPoolExecutor(_WRITERS) as pool:
         for start in range(0, len(changes), _AT_ONCE):
             batch = _copy_all(run, changes[start : start + _AT_ONCE], earlier, left_alone)
             for change, reason in zip(batch, pool.map(_replace, batch), strict=True):
