@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 import gradio as gr
 from markupsafe import Markup
 
+from backend.datasets.caption_fields import chosen_names
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
 from backend.jobs.export_dataset import LIKELY_WRONG
@@ -337,10 +338,9 @@ class ExportPage:
             }  # fmt: skip
         new_splits = None
         if fields.shares:
-            together = [name.strip() for name in (fields.together or "").split(",")]
             new_splits = {
                 "shares": fields.shares.strip(), "seed": int(fields.split_seed or 0),
-                "together": [name for name in together if name],
+                "together": chosen_names(fields.together),
             }  # fmt: skip
         return ExportChoice.parse(
             {

@@ -22,6 +22,7 @@ from backend.cli.output import (
     results,
     say_which_model,
 )
+from backend.datasets.caption_fields import chosen_names
 from backend.datasets.read_options import is_address
 from backend.errors import SettingsError
 from backend.jobs.reports import (
@@ -321,12 +322,11 @@ def _new_splits(
             "New splits are one set of shares, such as --split 80/10/10; the pairs of a picture "
             "are together in them without --keep-pictures-together."
         )
-    together = [name.strip() for each in options.together or () for name in each.split(",")]
     return NewSplits.parse(
         {
             "shares": shares[0],
             "seed": stages.seed if stages is not None else 0,
-            "together": tuple(name for name in together if name),
+            "together": chosen_names(",".join(options.together or ())),
         }
     )
 

@@ -271,10 +271,10 @@ def _label_texts(label: Any, classes: Sequence[Any]) -> tuple[Any, list[int]]:
     labels = label if isinstance(label, list) else [label]
     texts = [_label_text(each, classes) for each in labels]
     unknown = [text for text in texts if isinstance(text, int) and not isinstance(text, bool)]
-    known = Captions(text for text in texts if text not in unknown)
+    captions = Captions(text for text in texts if text not in unknown)
     if isinstance(label, list):
-        return known or None, unknown
-    return (known[0] if known else None), unknown
+        return captions or None, unknown
+    return (captions[0] if captions else None), unknown
 
 
 def _label_text(label: Any, classes: Sequence[Any]) -> Any:

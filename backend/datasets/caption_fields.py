@@ -48,7 +48,7 @@ def is_caption_name(name: str) -> bool:
 
 
 def chosen_names(text: str | None) -> tuple[str, ...]:
-    """The names that a person chose; () for none.
+    """The names that a person chose, with commas between; () for none.
 
     >>> chosen_names(" tags,short "), chosen_names(None)
     (('tags', 'short'), ())
@@ -69,10 +69,10 @@ def chosen_cells(
     for name in names:
         if name not in (own, column) and (chosen != (ALL,) or is_caption_name(name)):
             # The name of a known field says how a list in it is read.
-            known = "tags" if _PARTS.findall(name.lower())[-1:] == ["tags"] else name
+            field = "tags" if _PARTS.findall(name.lower())[-1:] == ["tags"] else name
             cell = row.get(name)
-            is_known = usual_name([known], OBJECT_NAMES) and isinstance(cell, list)
-            cells.append((name, name, {known: cell} if is_known else cell))
+            is_known = usual_name([field], OBJECT_NAMES) and isinstance(cell, list)
+            cells.append((name, name, {field: cell} if is_known else cell))
     filled = [cell for cell in cells if not _is_empty(row.get(cell[1]))]
     return filled or cells[:1]
 
@@ -114,16 +114,16 @@ def texts_by_field(names: Iterable[str]) -> dict[str, dict[str, str]]:
     for name in names:
         if name.lower().endswith(PICTURES):
             pictures.setdefault(PurePosixPath(name).stem, []).append(name)
-    found = [
+    texts = [
         (*pictures[stem], field, name)
         for name in names
         if name.lower().endswith(CAPTIONS) and (owner := _owner(PurePosixPath(name).stem, pictures))
         for stem, field in [owner]
         if len(pictures[stem]) == 1
     ]
-    numbers = Counter(field for _, field, _ in found)
+    numbers = Counter(field for _, field, _ in texts)
     by_picture: dict[str, dict[str, str]] = {}
-    for picture, field, name in found:
+    for picture, field, name in texts:
         is_usual = numbers[field] > 1 and numbers[field] >= _USUAL * len(pictures)
         if is_usual or is_caption_name(field):
             by_picture.setdefault(picture, {}).setdefault(field, name)

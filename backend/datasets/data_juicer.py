@@ -32,9 +32,9 @@ def rows_of_sample(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
     """A row with `image` and `text` for each chunk: the n-th mark in the text is the n-th image. A
     sample with turns is one row with `images` and `conversations`, as LLaVA has them."""
     images = [image_path(image) for image in values["images"]]
-    text = values["text"] if _IMAGE in values["text"] else values["text"].replace(
-        _LLAVA_IMAGE, _IMAGE
-    )  # fmt: skip
+    text = values["text"]
+    if _IMAGE not in text:
+        text = text.replace(_LLAVA_IMAGE, _IMAGE)
     marks = text.count(_IMAGE)
     if marks != len(images):
         raise NoPair(

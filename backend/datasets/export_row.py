@@ -38,8 +38,8 @@ _PREFIX = "source_"
 
 @dataclass(frozen=True)
 class ExportRow:
-    """One exported pair. `numbers`: by the names of measures; `content`: what the
-    format writes beside it (`ExportFormat.contents`)."""
+    """One exported pair. `numbers`: by the names of measures; `content`: what the format writes
+    beside it (`ExportFormat.contents`)."""
 
     id: str
     image_path: ImageFile

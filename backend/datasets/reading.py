@@ -434,9 +434,9 @@ class DatasetReader:
         guess = "" if self.options.id_column is not None else columns.id or ""
         captions = list(caption_cells.by_field(values))
         own_kind = kind_of(values) or columns.caption
-        taken = {kind for kind, *_ in captions}
-        others = {column: value for column, value in extra.items() if column not in taken}
-        if not taken & {"", own_kind}:
+        kinds = {kind for kind, *_ in captions}
+        others = {column: value for column, value in extra.items() if column not in kinds}
+        if not kinds & {"", own_kind}:
             others[own_kind] = _of_column(json_value, values, columns.caption)
         for kind, text, number in captions:
             identity = given_id or derived_id(relative_name(path, self.root), text)

@@ -311,8 +311,8 @@ def _splits(
         with export_splits(store, dataset_id, choice.keep_pictures_together) as splits:
             yield splits
         return
-    kept = (pair for pair, _ in remaining(store, dataset_id, choice))
-    yield NewExportSplits(new, groups(store, dataset_id, new.together), kept)
+    pairs = (pair for pair, _ in remaining(store, dataset_id, choice))
+    yield NewExportSplits(new, groups(store, dataset_id, new.together), pairs)
 
 
 def remaining(

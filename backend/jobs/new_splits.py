@@ -7,8 +7,10 @@ pairs, seed and shares give the same splits, in whatever order the pairs come.
 """
 
 import hashlib
-from array import array
 from collections.abc import Callable, Iterable
+from itertools import accumulate
+
+import numpy as np
 
 from backend.datasets.cells import picture_key
 from backend.errors import SettingsError
@@ -29,13 +31,10 @@ class NewExportSplits:
     def __init__(self, splits: NewSplits, group_of: Group, pairs: Iterable[PairRow]) -> None:
         """`pairs`: those that are written."""
         self._names, self._seed, self._group_of = splits.names, splits.seed, group_of
-        numbers = sorted(array("Q", (self._number(pair) for pair in pairs)))
-        self._ends = []
-        share = 0.0
-        for each in splits.parts[:-1]:
-            share += each / sum(splits.parts)
-            count = round(share * len(numbers))
-            self._ends.append(numbers[count - 1] if count else -1)
+        numbers = np.sort(np.fromiter(map(self._number, pairs), np.uint64))
+        *ends, total = accumulate(splits.parts)
+        counts = [round(len(numbers) * end / total) for end in ends]
+        self._ends = [int(numbers[count - 1]) if count else -1 for count in counts]
 
     def add(self, pair: PairRow) -> str | None:
         """The split of a pair that is written."""

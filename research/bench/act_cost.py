@@ -14,10 +14,11 @@ from statistics import median
 
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
+from research.bench.checkouts import HERE, checkouts
 
 _PAIRS, _TURNS = 400, 3
 #: Of this checkout, run in each; it draws pages, which research does not import.
-_DRIVER = Path(__file__).parents[2] / "tests" / "traced_ui" / "act_driver.py"
+_DRIVER = HERE / "tests" / "traced_ui" / "act_driver.py"
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,13 @@ def bench_acts(
     verdicts: int, against: Path | None = None, progress: Progress = no_progress
 ) -> ActCost:
     """`against`: another checkout of the program. Raises SettingsError if it is none."""
-    if against is not None and not (against / "traced_ui" / "board.py").is_file():
-        raise SettingsError(f"{against} is no checkout: it has no traced_ui/board.py.")
-    checkouts = [Path(__file__).parents[2], *([] if against is None else [against.resolve()])]
-    times: dict[Path, list[float]] = {checkout: [] for checkout in checkouts}
+    homes = checkouts(against)
+    times: dict[Path, list[float]] = {home: [] for home in homes}
     for turn in range(_TURNS):
-        for number, checkout in enumerate(checkouts):
-            progress(turn * len(checkouts) + number, _TURNS * len(checkouts), "")
-            times[checkout].append(_median_time(checkout, verdicts))
-    seconds, *seconds_there = (median(times[checkout]) for checkout in checkouts)
+        for number, home in enumerate(homes):
+            progress(turn * len(homes) + number, _TURNS * len(homes), "")
+            times[home].append(_median_time(home, verdicts))
+    seconds, *seconds_there = (median(times[home]) for home in homes)
     return ActCost(verdicts, seconds, None if against is None else str(against), *seconds_there)
 
 

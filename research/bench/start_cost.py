@@ -21,12 +21,12 @@ import psutil
 
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
+from research.bench.checkouts import HERE, checkouts
 
 #: Starts of each, and seconds in which one has to answer.
 TURNS, _PATIENCE = 3, 300
-_HERE = Path(__file__).parents[2]
 #: It needs Gradio, which research does not import.
-_EMPTY_APP = _HERE / "tests" / "traced_ui" / "empty_app.py"
+_EMPTY_APP = HERE / "tests" / "traced_ui" / "empty_app.py"
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,11 @@ def bench_start(
 ) -> StartCost:
     """`turns`: starts of each. `against`: another checkout. Raises SettingsError if it is none or
     one does not start."""
-    if against is not None and not (against / "traced_ui" / "server.py").is_file():
-        raise SettingsError(f"{against} is no checkout: it has no traced_ui/server.py.")
-    checkouts = [_HERE, *([] if against is None else [against.resolve()])]
+    homes = checkouts(against)
     with tempfile.TemporaryDirectory() as folder:
-        commands = [[str(_EMPTY_APP)], *(["app.py", "serve", "--port"] for _ in checkouts)]
-        places = [(_HERE, folder)]
-        places += [(home, f"{folder}/{number}") for number, home in enumerate(checkouts)]
+        commands = [[str(_EMPTY_APP)], *(["app.py", "serve", "--port"] for _ in homes)]
+        places = [(HERE, folder)]
+        places += [(home, f"{folder}/{number}") for number, home in enumerate(homes)]
         starts: list[list[Start]] = [[] for _ in commands]
         for turn in range(turns + 1):
             for number, (command, (home, data)) in enumerate(zip(commands, places, strict=True)):
@@ -107,9 +105,9 @@ def _start(command: list[str], home: Path, environment: Mapping[str, str]) -> St
             if process.poll() is not None or time.monotonic() > until:
                 raise SettingsError(f"{home} does not start.")
             time.sleep(0.02)
-        seen = psutil.Process(process.pid)
-        spent = seen.cpu_times()
-        return Start(spent.user + spent.system, seen.memory_info().rss)
+        server = psutil.Process(process.pid)
+        times = server.cpu_times()
+        return Start(times.user + times.system, server.memory_info().rss)
 
 
 @contextmanager

@@ -102,17 +102,6 @@ def test_what_models_need_is_apart_and_requirements_have_everything() -> None:
     assert "gradio" in review
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=ROOT, check=True,
-    )  # fmt: skip
-    (built,) = folder.glob("*.whl")
-    return built
-
-
 def new_environment(name: str, *packages: str) -> Path:
     """The `bin` of an empty environment in which these were installed from the package index."""
     home = ENVIRONMENTS / name

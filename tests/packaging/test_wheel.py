@@ -24,24 +24,6 @@ pytest.importorskip("hatchling")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from the source distribution, as installers do."""
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(folder)],
-        cwd=ROOT, check=True,
-    )  # fmt: skip
-    (source,) = folder.glob("*.tar.gz")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
-         "--wheel-dir", str(folder), str(source)],
-        check=True,
-    )  # fmt: skip
-    (built,) = folder.glob("*.whl")
-    return built
-
-
-@pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` of an environment with the wheel and without the source tree."""
     home = tmp_path_factory.mktemp("installed")

@@ -26,9 +26,9 @@ def tag_words(text: str, tokenize: bool = True) -> list[tuple[str, str]]:
 
 def lexicon() -> frozenset[str]:
     """The words that the tagger knows."""
-    known = _english().parser.lexicon
-    _ = "dog" in known  # a first lookup triggers the lazy loading of its file
-    return frozenset(map(str, dict.keys(known)))
+    words = _english().parser.lexicon
+    _ = "dog" in words  # a first lookup triggers the lazy loading of its file
+    return frozenset(map(str, dict.keys(words)))
 
 
 def _english() -> Any:

@@ -42,15 +42,15 @@ def least_within(function: Callable[[float], float], low: float, high: float) ->
     >>> round(least_within(lambda x: (x - 0.3) ** 2, 0.0, 1.0), 6)
     0.3
     """
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    values = function(left), function(right)
+    first, second = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    values = function(first), function(second)
     while high - low > 1e-9:
         if values[0] <= values[1]:
-            high, right = right, left
-            left = high - _GOLDEN * (high - low)
-            values = function(left), values[0]
+            high, second = second, first
+            first = high - _GOLDEN * (high - low)
+            values = function(first), values[0]
         else:
-            low, left = left, right
-            right = low + _GOLDEN * (high - low)
-            values = values[1], function(right)
+            low, first = first, second
+            second = low + _GOLDEN * (high - low)
+            values = values[1], function(second)
     return (low + high) / 2

@@ -120,9 +120,9 @@ def _encode(
         progress(done, len(rows), "Looking at the first rows")
         if vectors is not None:
             place_of = {name: place for place, name in enumerate(states)}
-            seen = [row for row in batch if row.image_path in place_of]
-            pairs += [row.pair_id for row in seen]
-            parts.append(vectors[[place_of[row.image_path] for row in seen]])
+            encoded_rows = [row for row in batch if row.image_path in place_of]
+            pairs += [row.pair_id for row in encoded_rows]
+            parts.append(vectors[[place_of[row.image_path] for row in encoded_rows]])
         elif states:
             break
         if time.monotonic() - began > _LONGEST:

@@ -291,8 +291,8 @@ class _Asking:
             raise ImageError(image)
         claims = self._claims(pair)
         texts = [claim.question(pair.caption) for claim in claims]
-        asked = zip(self._p_yes(image, texts), claims, strict=True)
-        answers = [(p, claim) for p, claim in asked if p is not None]
+        both = zip(self._p_yes(image, texts), claims, strict=True)
+        answers = [(p, claim) for p, claim in both if p is not None]
         opinion, claim = min(answers, key=lambda answer: answer[0], default=(None, None))
         if opinion is None or claim is None or opinion >= 0.5:  # a deletion explains doubts only
             return ModelAnswerRow(pair.pair_id, opinion)
