@@ -38,7 +38,7 @@ def test_everything_that_speaks_of_the_dataset_says_it(
     notices.look(store, engine, dataset_id, no_progress)
     (notice,) = notices.notices_of(store, dataset_id)
     assert notice.page == "rows"
-    assert lint_captions.lint(store, dataset_id, None).notices == (notice.text,)
+    assert lint_captions.lint(store, dataset_id, None).notices == (notice.in_words,)
     view = progress_of(store, dataset_id)
     assert view.notices == (notice,)
     for html in (cards_html(view), expected_html(view)):
