@@ -21,9 +21,10 @@ The result of a shard has `id`, `caption`, `split`, `model`; `p_error`, `s_0`, `
 `claims` as above; `picture`: where the pair's picture is, relative to the shard's folder (see
 `containers`); `trajectory`: the first step, and the captioner's expectations if there are any;
 `set_aside`: whether its caption is not judged by itself, since the shard as a whole has a fault
-(`notices`); and every feature that a detector of first steps reads. Of a caption of several claims both are those of
-the claim that is most likely wrong, and `claim_trajectories` has the trajectory of each claim, null
-for one that repeats another; of any other caption `claims` and `claim_trajectories` are empty.
+(`notices`); and every feature that a detector of first steps reads. Of a caption of several claims
+both are those of the claim that is most likely wrong, and `claim_trajectories` has the trajectory
+of each claim, null for one that repeats another; of any other caption `claims` and
+`claim_trajectories` are empty.
 """
 
 import csv

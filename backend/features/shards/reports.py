@@ -45,8 +45,8 @@ class ShardsReport:
         return [
             *self.faults[:_LISTED],
             *([f"… and {count_of(more, 'shard')} more."] if more > 0 else []),
-            f"{count_of(self.set_aside, 'pair')} of these shards are left out where pairs are drawn "
-            "or selected, until the source is mended.",
+            f"{count_of(self.set_aside, 'pair')} of these shards are left out where pairs are "
+            "drawn or selected, until the source is mended.",
         ]
 
 

@@ -594,8 +594,8 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts |
         aside = sum(last - first + 1 for first, last in spans)
         if task.detector is None and aside > _MOST_SET_ASIDE * report.pairs and not task.anyway:
             return (
-                f"{shard.name}: {' '.join(faults)} A detector would learn from wrong examples. Mend "
-                "the source, or score it anyway."
+                f"{shard.name}: {' '.join(faults)} A detector would learn from wrong examples. "
+                "Mend the source, or score it anyway."
             )
         problems = store.read(
             dataset_queries.list_problems, source_rows.dataset_id, limit=SHOWN_PROBLEMS
