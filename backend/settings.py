@@ -301,6 +301,11 @@ def load_settings(
     if "data_directory" in values:
         values["data_directory"] = typed_path(values["data_directory"])
     settings = replace(Settings(data_directory=default_data_directory()), **values, origins=origins)
+    if settings.database is None and "?" in str(settings.data_directory):
+        raise SettingsError(
+            f"The data folder {settings.data_directory} has a question mark in its path, which the "
+            "address of a database cannot have. Choose another folder."
+        )
     settings = settings.with_model(settings.model)
     mode_named(settings.corrector_mode)
     parse_prices(settings.prices)

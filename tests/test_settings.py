@@ -37,6 +37,7 @@ def test_options_override_the_environment_and_the_defaults() -> None:
         ({"TRACED_PRICES": "=1/2"}, "prices"),
         ({"TRACED_PRICES": "a=1/nan"}, "prices"),
         ({"TRACED_PRICES": "a=-1/2"}, "prices"),
+        ({"TRACED_DATA_DIRECTORY": "/data/what?"}, "/data/what"),
     ],
 )
 def test_invalid_values_are_refused_by_name(environment: dict[str, str], message: str) -> None:

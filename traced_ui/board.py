@@ -188,7 +188,7 @@ def prefetch(page: OpenPage, have: dict[int, str], is_leaving: bool = False) -> 
             page.toast += note(OPEN_ELSEWHERE)
         rows = tuple(row for row in rows if row.pair_id in held_pairs)
     scoring = functools.cache(page.workspace.jobs.last_scoring)
-    pairs = {}
+    pairs, order = {}, []
     with page.workspace.store.snapshot():
         for row in rows:
             is_sampled = row.pair_id in sample
@@ -196,9 +196,13 @@ def prefetch(page: OpenPage, have: dict[int, str], is_leaving: bool = False) -> 
             if row.p_error is None and (job := scoring(filter.dataset_id)) is not None:
                 mark += f" {job.status}"
             if have.get(row.pair_id) != mark:
-                parts = drawn_pair(page.review.open_pair(row.pair_id), scoring, is_sampled)
+                view = page.review.open_pair(row.pair_id)
+                if view.version != row.verdict_version:
+                    continue  # somebody else has just decided it
+                parts = drawn_pair(view, scoring, is_sampled)
                 pairs[str(row.pair_id)] = {"mark": mark, "sampled": is_sampled, **parts}
-    return {"order": [row.pair_id for row in rows], "drawn": pairs, "more": has_more}
+            order.append(row.pair_id)
+    return {"order": order, "drawn": pairs, "more": has_more}
 
 
 def importing(script: str) -> str:

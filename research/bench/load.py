@@ -1,19 +1,23 @@
 """Load test of a real server: `python app.py bench --curators 32 --verdicts 20000`
 
-Many simulated curators log in and, in a loop, get a pair and give a verdict: as fast as the server
-responds, or with a pause before each verdict, as a person would need to look. Finally the store is
+Many simulated curators log in and, in a loop, get a pair and give a verdict: over the API, or by
+what the review page sends; as fast as the server responds, or with a pause before each verdict, as
+a person would need to look. Finally the store is
 checked: every confirmed verdict must be stored exactly once under its curator's name, and no pair
 may have verdicts of two curators. Several servers may share the database.
 """
 
+import html
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -23,6 +27,7 @@ from typing import IO, Any
 
 import httpx
 import numpy as np
+import psutil
 
 from backend.bundled import IS_CHECKOUT
 from backend.errors import TracedError
@@ -37,6 +42,8 @@ _DECISIONS = ("correct", "drop", "unsure", "abstract")
 #: A refusal usually means that another curator was faster. This many in a row have another cause.
 _REFUSED_IN_A_ROW = 20
 _DATASET = "generated"
+#: Pairs beyond the verdicts for each curator, who holds some until the end.
+_EACH_HOLDS = 20
 #: The command line, which is inside a package in an installed wheel.
 _APP = Path(__file__).resolve().parents[2] / (
     "app.py" if IS_CHECKOUT else "traced_curator/command_line.py"
@@ -57,13 +64,14 @@ class Latency:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """`lost`: confirmed verdicts that are not in the store; `doubled`: pairs with more than one
-    verdict; `conflicts`: verdicts refused because another curator was faster; `pause`: in seconds;
-    `memory`: of all servers, in MiB, after a tenth, a third, and two thirds of the time, and at the
-    end."""
+    """`processes`: of each server, that answer the review page; `lost`: confirmed verdicts that are
+    not in the store; `doubled`: pairs with more than one verdict; `conflicts`: verdicts refused
+    because another curator was faster; `pause`: in seconds; `memory`: of all servers with their
+    processes, in MiB, after a tenth, a third, and two thirds of the time, and at the end."""
 
     curators: int
     servers: int
+    processes: int
     pause: float
     confirmed: int
     lost: int
@@ -75,8 +83,8 @@ class LoadReport:
 
     def table(self) -> str:
         lines = [
-            f"{self.curators} curators, {self.servers} servers, a pause of {self.pause:g} s before "
-            "each verdict",
+            f"{self.curators} curators, {self.servers} servers of {self.processes} processes, a "
+            f"pause of {self.pause:g} s before each verdict",
             f"{self.confirmed:,} verdicts confirmed in "
             f"{self.seconds:.0f} s ({self.confirmed / self.seconds:.0f} a second): {self.lost} "
             f"lost, {self.doubled} doubled, {self.conflicts} conflicts",
@@ -102,7 +110,7 @@ class _Tally:
     wanted: int
     confirmed: dict[int, str] = field(default_factory=dict)
     conflicts: int = 0
-    waited: dict[str, list[float]] = field(default_factory=lambda: {"next pair": [], "verdict": []})
+    waited: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     memory: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -122,36 +130,45 @@ def bench_load(
     progress: Progress = no_progress,
     servers: int = 1,
     pause: float = 0.0,
+    processes: int = 1,
+    on_page: bool = False,
 ) -> LoadReport:
     """Generate a store (in a temporary folder, or at `url`), serve it, and simulate the curators.
 
     `servers`: server processes that share the database; each curator uses one of them.
     `pause`: mean seconds that a curator looks at a pair, sampled uniformly from 0 to twice that.
+    `processes`: of each server, that answer the review page. `on_page`: curators send what the
+    review page sends.
     """
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings({"data_directory": folder, "database": url}))
         try:
             dataset_id = generate(
-                workspace.store, verdicts + 2 * curators, _DATASET, progress=progress
+                workspace.store, verdicts + _EACH_HOLDS * curators, _DATASET, progress=progress
             )
             names = [f"Curator {number + 1}" for number in range(curators)]
             for name in names:
                 workspace.accounts.add(name, _PASSWORD)
             tally = _Tally(verdicts)
+            command = (*_SERVE, "--processes", str(processes))
+            curate = _curate_on_page if on_page else _curate
             with ExitStack() as stack:
                 running = [
-                    stack.enter_context(serve(folder, url, number)) for number in range(servers)
+                    stack.enter_context(serve(folder, url, number, command))
+                    for number in range(servers)
                 ]
                 start = time.monotonic()
                 with ThreadPoolExecutor(curators) as pool:
                     work = [
-                        pool.submit(_curate, running[number % servers][0], name, tally, pause)
+                        pool.submit(curate, running[number % servers][0], name, tally, pause)
                         for number, name in enumerate(names)
                     ]
                     try:
                         while not all(task.done() for task in work):
                             progress(len(tally.confirmed), verdicts, "Verdicts")
-                            tally.memory.append(sum(memory_of(server.pid) for _, server in running))
+                            tally.memory.append(
+                                sum(memory_of_all(server.pid) for _, server in running)
+                            )
                             time.sleep(0.5)
                     except BaseException:
                         tally.stop()  # else the pool would wait for all verdicts
@@ -159,7 +176,9 @@ def bench_load(
                 for task in work:
                     task.result()
                 seconds = time.monotonic() - start
-            return _report(workspace, dataset_id, curators, servers, pause, tally, seconds)
+            return _report(
+                workspace, dataset_id, curators, servers, processes, pause, tally, seconds
+            )
         finally:
             workspace.store.close()
 
@@ -169,6 +188,7 @@ def _report(
     dataset_id: int,
     curators: int,
     servers: int,
+    processes: int,
     pause: float,
     tally: _Tally,
     seconds: float,
@@ -185,6 +205,7 @@ def _report(
     return LoadReport(
         curators=curators,
         servers=servers,
+        processes=processes,
         pause=pause,
         confirmed=len(tally.confirmed),
         lost=sum(authors.get(pair) != name for pair, name in tally.confirmed.items()),
@@ -250,11 +271,17 @@ def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> No
     raise TracedError(f"The server did not start: {log.read_text(errors='replace')[-500:]}")
 
 
-def _curate(address: str, name: str, tally: _Tally, pause: float) -> None:
-    rng = random.Random(name)
+@contextmanager
+def _logged_in(address: str, name: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=address, timeout=120) as client:
         answer = client.post("/login", data={"username": name, "password": _PASSWORD})
         answer.raise_for_status()
+        yield client
+
+
+def _curate(address: str, name: str, tally: _Tally, pause: float) -> None:
+    rng = random.Random(name)
+    with _logged_in(address, name) as client:
         refusals = 0
         while not tally.is_done():
             pair_start = time.monotonic()
@@ -282,6 +309,86 @@ def _curate(address: str, name: str, tally: _Tally, pause: float) -> None:
                 tally.waited["verdict"].append(verdict_end - verdict_start)
 
 
+class _ReviewPage:
+    """What the browser does: it has the next pairs, and shows one as soon as the one before has its
+    verdict. `pair`: the one that is shown."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+        self._state: dict[str, Any] = {}
+        #: By pair: what the server calls the version that is drawn here, its place on the page as
+        #: HTML, and whether it was drawn at random.
+        self._drawn: dict[int, tuple[str, str, bool]] = {}
+        self._ahead: list[int] = []
+        self._act({"action": "visit", "dataset": 1, "address": {}})
+
+    @property
+    def pair(self) -> int:
+        return int(self._state["pair"])
+
+    def decide(self, action: str) -> bool:
+        """Give a verdict and show the next pair; whether the verdict was saved."""
+        state, pair = self._state, self.pair
+        verdict = {"action": action, "author": state["author"], **_seen(self._drawn[pair][1])}
+        if not self._ahead:  # others were faster
+            return pair in self._act(verdict)["saved"]
+        state["visited"] = [*state["visited"], pair][-100:]
+        state["pair"] = self._ahead[0]
+        if self._drawn[self.pair][2]:
+            state["sampled"] = [*state["sampled"], self.pair][-100:]
+        have = {number: self._drawn[number][0] for number in self._ahead}
+        answer = self._post(verdicts=[verdict], have=have)
+        self._ahead = self._take(answer)
+        return pair in answer["saved"]
+
+    def _act(self, act: dict[str, Any]) -> Any:
+        """Do what the server has to answer before another pair is shown."""
+        answer = self._post(acts=[act])
+        parts = answer["parts"]
+        if "stage" not in parts:  # refused: the page stays as it is, and is drawn anew
+            parts = self._post(redraw=True)["parts"]
+        self._drawn[self.pair] = ("", parts["stage"], False)
+        self._ahead = self._take(self._post())
+        return answer
+
+    def _post(self, **content: Any) -> Any:
+        answer = self._client.post("/review/acts", json={"state": self._state, **content})
+        answer.raise_for_status()
+        self._state = answer.json()["state"]
+        return answer.json()
+
+    def _take(self, answer: Any) -> list[int]:
+        for pair, each in answer["ahead"]["drawn"].items():
+            self._drawn[int(pair)] = (each["mark"], each["stage"], each["sampled"])
+        return list(answer["ahead"]["order"])
+
+
+def _seen(stage: str) -> dict[str, Any]:
+    """How a verdict names the pair of this HTML."""
+    start = stage[stage.index('<div class="stage"') :].partition(">")[0]
+    values = {key: html.unescape(text) for key, text in re.findall(r'data-(\w+)="(.*?)"', start)}
+    return {
+        "pair": int(values["pair"]), "version": int(values["version"]),
+        "fingerprint": values["fingerprint"], "name": values["name"],
+    }  # fmt: skip
+
+
+def _curate_on_page(address: str, name: str, tally: _Tally, pause: float) -> None:
+    rng = random.Random(name)
+    with _logged_in(address, name) as client:
+        page = _ReviewPage(client)
+        while not tally.is_done():
+            time.sleep(rng.uniform(0, 2 * pause))
+            pair, start = page.pair, time.monotonic()
+            is_saved = page.decide(rng.choice(("correct", "drop")))
+            end = time.monotonic()
+            with tally.lock:
+                tally.waited["verdict and board"].append(end - start)
+                tally.conflicts += not is_saved
+                if is_saved:
+                    tally.confirmed[pair] = name
+
+
 class Refused(Exception):
     """The server responded with an error."""
 
@@ -293,6 +400,12 @@ def call(client: httpx.Client, method: str, path: str, etag: str = "", **body: A
         raise Refused(f"{path}: {answer.text}")
     answer.raise_for_status()
     return answer.json()
+
+
+def memory_of_all(process: int) -> float:
+    """Resident memory of a process and of those it started, in MiB."""
+    children = psutil.Process(process).children(recursive=True)
+    return sum(memory_of(each) for each in (process, *(child.pid for child in children)))
 
 
 def memory_of(process: int) -> float:

@@ -71,6 +71,10 @@ class BenchOptions(Options):
     """With --curators: servers sharing one database."""
     pause: float = Field(0.0, ge=0)
     """With --curators: seconds each curator spends on a pair."""
+    processes: int = Field(1, ge=1)
+    """With --curators: processes of each server that answer the review page."""
+    page: bool = False
+    """With --curators: by what the review page sends, not over the API."""
     db: Database = None
     device: Device = None
     precision: Precision = None
@@ -91,8 +95,9 @@ def _bench(options: BenchOptions) -> None:
 
     def load(curators: int, update: Progress) -> BenchResult:
         return bench_load(
-            curators, options.verdicts, options.db, update, options.servers, options.pause
-        )
+            curators, options.verdicts, options.db, update, options.servers, options.pause,
+            options.processes, options.page,
+        )  # fmt: skip
 
     def launches(pairs: int, update: Progress) -> BenchResult:
         return bench_launches(pairs, options.models, update)

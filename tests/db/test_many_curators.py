@@ -24,6 +24,14 @@ def test_no_verdict_is_lost_and_no_pair_is_judged_twice(url: str, servers: int) 
     assert {latency.question for latency in report.latencies} == {"next pair", "verdict"}
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("processes", [1, 2])
+def test_nothing_is_lost_by_what_the_page_sends(url: str, processes: int) -> None:
+    report = bench_load(6, VERDICTS, url, processes=processes, on_page=True)
+    assert report.confirmed >= VERDICTS
+    assert (report.lost, report.doubled) == (0, 0)
+
+
 def test_concurrent_curators_get_different_pairs(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 40)
     curators = [f"curator {number}" for number in range(12)]

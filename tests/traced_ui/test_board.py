@@ -311,6 +311,24 @@ def test_a_pair_that_a_colleague_has_taken_meanwhile_is_reported(workspace: Work
     assert order[0] not in back["ahead"]["order"]
 
 
+def test_a_pair_that_somebody_decides_while_it_is_listed_is_not_prefetched(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, ben = Page(workspace, curator="Ada"), Page(workspace, curator="Ben")
+    hold_each = workspace.accounts.hold_each
+    decided = []
+
+    def decide_one(pairs: list[int], *rest: Any) -> list[int]:
+        if not decided:
+            decided.append(pairs[-1])
+            ben.post(ben.verdict(pairs[-1], "drop"))
+        return hold_each(pairs, *rest)
+
+    monkeypatch.setattr(type(workspace.accounts), "hold_each", lambda _, *rest: decide_one(*rest))
+    order = ada.post()["ahead"]["order"]
+    assert decided[0] not in order
+
+
 def test_a_page_that_waits_for_scores_opens_the_queue_once_there_are_some(
     workspace: Workspace,
 ) -> None:
