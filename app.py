@@ -31,7 +31,6 @@ from backend.cli import (
     model_commands,
     picture_commands,
     score,
-    snapshot_commands,
     tag,
 )
 from backend.cli.commands import CommandVariant, as_command, command_of
@@ -230,7 +229,6 @@ for name, function in (
     ("duplicates", picture_commands.duplicates),
     ("train", score.train),
     ("check", check_command.check),
-    ("restore", snapshot_commands.restore),
     ("select", tag.select),
     ("export", dataset_commands.export),
     ("progress", score.progress_),

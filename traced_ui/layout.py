@@ -21,7 +21,6 @@ from traced_ui import (
     progress,
     retrain,
     rooms,
-    snapshots_page,
     team,
 )
 from traced_ui.keyboard import KEYS
@@ -46,7 +45,6 @@ _PAGES: dict[str, Build] = {
     "progress": progress.build,
     "retrain": retrain.build,
     "export": export.build,
-    "snapshots": snapshots_page.build,
     "datasets": datasets.build,
     "guidelines": guidelines_page.build,
     "models": lambda workspace, _: models_page.build(workspace),

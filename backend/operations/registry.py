@@ -20,13 +20,12 @@ from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE
 from backend.operations.score import ESTIMATE, SCORE
 from backend.operations.select import SELECT
-from backend.operations.snapshot import DIFF, RESTORE, SNAPSHOT
 
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
         IMPORT, LINT, SCORE, ESTIMATE, MEASURE, DUPLICATES, MAP, REGIONS, TRAIN, ADOPT,
-        CORRECT, SELECT, EXPORT, CHECK, SNAPSHOT, DIFF, RESTORE, RULE, DOWNLOAD, PROBE,
+        CORRECT, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )
 }  # fmt: skip

@@ -7,7 +7,7 @@ from backend.options import ARGUMENT, CommandLine, Options
 from backend.progress import Progress
 
 if TYPE_CHECKING:
-    from backend.jobs.dataset_versions import DiffReport, RestoreReport, SnapshotReport
+    from backend.features.snapshots.comparing import DiffReport, RestoreReport, SnapshotReport
     from backend.operations.context import Context
 
 
@@ -28,12 +28,10 @@ class SnapshotOptions(Options):
 def take(
     context: "Context", dataset_id: int, options: SnapshotOptions, progress: Progress
 ) -> "SnapshotReport":
-    from backend.jobs import dataset_versions
+    from backend.features.snapshots import comparing
 
     author = context.reader or context.settings.author
-    return dataset_versions.snapshot(
-        context.store, dataset_id, options.name, author, options.delete
-    )
+    return comparing.snapshot(context.store, dataset_id, options.name, author, options.delete)
 
 
 class DiffOptions(Options):
@@ -49,9 +47,9 @@ class DiffOptions(Options):
 def compare(
     context: "Context", dataset_id: int, options: DiffOptions, progress: Progress
 ) -> "DiffReport":
-    from backend.jobs import dataset_versions
+    from backend.features.snapshots import comparing
 
-    return dataset_versions.diff(context.store, dataset_id, options.before, options.after, progress)
+    return comparing.diff(context.store, dataset_id, options.before, options.after, progress)
 
 
 class RestoreOptions(Options):
@@ -72,11 +70,11 @@ def bring_back(
     context: "Context", dataset_id: int, options: RestoreOptions, progress: Progress
 ) -> "RestoreReport":
     """Raises SettingsError for a curator who may not settle what others have decided."""
-    from backend.jobs import dataset_versions
+    from backend.features.snapshots import comparing
 
     context.check_may_settle("Only an adjudicator may restore a snapshot: it changes all verdicts.")
     author = context.reader or context.settings.author
-    return dataset_versions.restore(
+    return comparing.restore(
         context.store, dataset_id, options.name, author, options.dry_run, progress
     )
 

@@ -2,9 +2,9 @@
 
 from backend.cli.output import emit, open_dataset, progress
 from backend.errors import SettingsError
+from backend.features.snapshots.operation import RestoreOptions
 from backend.jobs.reports import count_of
 from backend.operations.common_options import Author, Common, Dataset
-from backend.operations.snapshot import RestoreOptions
 
 
 class RestoreCommand(RestoreOptions):
@@ -29,3 +29,6 @@ def restore(dataset: Dataset, options: RestoreCommand, common: Common) -> None:
     with progress("Restoring") as update:
         report = workspace.jobs.run("restore", dataset_id, update, **values)
     emit(report, common.as_json, report.in_words())
+
+
+COMMANDS = {"restore": restore}

@@ -1,13 +1,14 @@
 """Snapshots: take one, compare two of them or one with the dataset as it is now, bring one back."""
 
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from pydantic import TypeAdapter
 
 from backend.errors import SettingsError
-from backend.jobs.dataset_versions import KINDS, DiffReport, SnapshotReport
-from backend.operations.snapshot import SnapshotOptions
+from backend.features.snapshots.comparing import KINDS, DiffReport, SnapshotReport
+from backend.features.snapshots.operation import SnapshotOptions
 from backend.review.verdicts import RESTORE
 from backend.verdict_texts import UNDECIDED, word_of
 from backend.workspace import Workspace
@@ -18,8 +19,10 @@ from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, note, wire
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
-from traced_ui.templates import count_of, part, render
+from traced_ui.pages import AddedPage, Page
+from traced_ui.templates import count_of, part, renderer_of
 
+render_in = renderer_of(Path(__file__).with_name("templates"))
 _REPORT = TypeAdapter(DiffReport)
 #: Jobs among which the newest comparison is looked for: those of others are private.
 _RECENT = 50
@@ -128,7 +131,7 @@ def _compare(workspace: Workspace) -> Any:
 
 def listing_html(report: SnapshotReport) -> str:
     """The snapshots of a dataset, newest first; before the first one, what they are for."""
-    return render("snapshots/list.html", snapshots=report.snapshots[::-1])
+    return render_in("snapshots.html", snapshots=report.snapshots[::-1])
 
 
 def comparison_html(workspace: Workspace, dataset_id: int) -> str:
@@ -143,8 +146,8 @@ def comparison_html(workspace: Workspace, dataset_id: int) -> str:
     if job is None:
         return ""
     report = _REPORT.validate_python(job.result)
-    return render(
-        "snapshots/diff.html", report=report, kinds=KINDS, compared_at=job.updated_at,
+    return render_in(
+        "snapshots_diff.html", report=report, kinds=KINDS, compared_at=job.updated_at,
         dataset_id=dataset_id, difference=difference, word_of=_word_of,
     )  # fmt: skip
 
@@ -152,3 +155,8 @@ def comparison_html(workspace: Workspace, dataset_id: int) -> str:
 def _word_of(verdict: str) -> str:
     """A verdict of a comparison; "": none."""
     return word_of(verdict) if verdict else UNDECIDED
+
+
+PAGE = AddedPage(
+    Page("snapshots", "Snapshots"), "Export", build, Path(__file__).with_name("snapshots.css")
+)

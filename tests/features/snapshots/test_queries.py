@@ -2,10 +2,11 @@
 
 import pytest
 
+from backend.features.snapshots import queries as snapshots
 from db import Store
 from db.authors import RESTORE
 from db.errors import AlreadyExists, MissingRow
-from db.queries import dataset_queries, snapshots, verdict_queries
+from db.queries import dataset_queries, verdict_queries
 from db.queries import opinion_queries as opinions
 from db.queries.pair_queries import NewPair
 from db.queries.verdict_queries import Rewrite

@@ -11,9 +11,10 @@ from sqlalchemy import and_, delete, false, func, insert, literal, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from backend.features.snapshots.tables import Snapshot, SnapshotPair
 from db.column_types import now
 from db.errors import AlreadyExists, MissingRow
-from db.models import Pair, Snapshot, SnapshotPair, Verdict
+from db.models import Pair, Verdict
 from db.queries.blind_review import may_know
 from db.queries.claim_labels import LabelRecords
 from db.queries.pair_queries import totals

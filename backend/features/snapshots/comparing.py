@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from sqlalchemy.orm import Session
 
 from backend.engine.captions import Caption, align
+from backend.features.snapshots import queries
+from backend.features.snapshots.queries import SnapshotRow, StateRow
 from backend.jobs.reports import count_of
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.decisions import judgement
-from db.queries import snapshots, verdict_queries
-from db.queries.snapshots import SnapshotRow, StateRow
+from db.queries import verdict_queries
 
 #: Pairs that are read together, and changes of which each kind is listed at most.
 _AT_ONCE, SHOWN = 5000, 20
@@ -125,13 +126,13 @@ def snapshot(
     """Store the present state under this name, or `delete` that snapshot; "": neither. Raises
     SettingsError for a name that is taken, NotFound for one to delete that does not exist."""
     if not name and not delete:
-        return SnapshotReport("", tuple(store.read(snapshots.list_snapshots, dataset_id)))
+        return SnapshotReport("", tuple(store.read(queries.list_snapshots, dataset_id)))
     with store.writing(large=True) as session:
         if delete:
-            snapshots.forget(session, snapshots.find(session, dataset_id, name).id)
+            queries.forget(session, queries.find(session, dataset_id, name).id)
         else:
-            snapshots.take(session, dataset_id, name, author)
-        return SnapshotReport(name, tuple(snapshots.list_snapshots(session, dataset_id)), delete)
+            queries.take(session, dataset_id, name, author)
+        return SnapshotReport(name, tuple(queries.list_snapshots(session, dataset_id)), delete)
 
 
 def diff(
@@ -139,8 +140,8 @@ def diff(
 ) -> DiffReport:
     """Compare the snapshot `before` with the snapshot `after`; "": with the dataset as it is now.
     Raises NotFound for a snapshot that does not exist."""
-    first = store.read(snapshots.find, dataset_id, before)
-    second = store.read(snapshots.find, dataset_id, after) if after else None
+    first = store.read(queries.find, dataset_id, before)
+    second = store.read(queries.find, dataset_id, after) if after else None
     tally, sizes = _Tally(), [0, 0]
     for old, new in _side_by_side(store, dataset_id, first, second):
         sizes[0] += old is not None
@@ -153,7 +154,7 @@ def diff(
 
 def nearest(store: Store, dataset_id: int) -> str:
     """In words, how the dataset as it is now differs from its newest snapshot; "" without one."""
-    rows = store.read(snapshots.list_snapshots, dataset_id)
+    rows = store.read(queries.list_snapshots, dataset_id)
     if not rows:
         return ""
     report = diff(store, dataset_id, rows[-1].name)
@@ -191,7 +192,7 @@ def restore(
     """Put the verdicts and the texts of a snapshot in effect again, as acts that `author` undoes at
     once. Captions of the source and splits are the source's own, and stay as they are; so do pairs
     that have come since."""
-    snapshot = store.read(snapshots.find, dataset_id, name)
+    snapshot = store.read(queries.find, dataset_id, name)
     batch, restored_count, reworded_count, gone_count = uuid.uuid4().hex, 0, 0, 0
     versions: dict[int, int] = {}
 
@@ -275,7 +276,7 @@ def _side_by_side(
 
 def _states(store: Store, dataset_id: int, snapshot_id: int | None) -> Iterator[StateRow]:
     def query(session: Session, after: int) -> list[StateRow]:
-        return snapshots.states_after(session, dataset_id, snapshot_id, after, _AT_ONCE)
+        return queries.states_after(session, dataset_id, snapshot_id, after, _AT_ONCE)
 
     for batch in store.batches(query):
         yield from batch

@@ -9,12 +9,12 @@ from urllib.parse import parse_qs
 import pytest
 
 from backend.errors import NotFound, SettingsError
+from backend.features.snapshots.page import comparison_html
 from backend.workspace import Workspace
 from db.authors import RESTORE
 from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder
 from tests.jobs.opening import opened
-from traced_ui.snapshots_page import comparison_html
 
 ROWS = [
     {"file_name": "a.png", "id": "one", "caption": "A red dog.", "split": "train"},
