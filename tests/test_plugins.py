@@ -118,10 +118,13 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
     assert answers["captions"] == list(words)
     assert "- Licence: CC0-1.0\n" in answers["card"]
     assert "CC0-1.0" in answers["file"]
+    assert answers["mended"] == [f"{text}." for text in words]
+    assert "British English" in answers["part"]
     assert answers["licences"] == ["CC0-1.0"] * len(words)
     states = {name: state for name, (state, _) in answers["doctor"].items()}
     assert states == {
         "brightness": "ok", "antonyms": "ok", "captions": "ok", "licences": "ok",
+        "full-stop": "ok", "house-rules": "ok",
         "licence-of-export": "ok",
         **dict.fromkeys((name for name, *_ in WRONG_SHAPES), "warning"),
     }  # fmt: skip
@@ -153,8 +156,13 @@ from pathlib import Path
 import app
 from PIL import Image
 from backend.engine.correction import judge, proposers
+import gradio as gr
 from backend.cli.doctor import examine
+from backend.engine.bulk_edit import BulkEdit
 from backend.engine.scoring.loading import load_scorer
+from backend.review.caption_edits import edit_captions
+from traced_ui.page_dataset import PageDataset
+from traced_ui.pages import build_parts
 from traced_curator import ExportChoice, Workspace, load_settings
 good = tuple(each for each in proposers.PROPOSERS if each.name != "listing")
 judge.PROPOSERS = good
@@ -164,6 +172,10 @@ out = Path(sys.argv[2]).parent.parent / "out"
 report = workspace.jobs.export(1, ExportChoice(), str(out), "captions", licence="CC0-1.0")
 workspace.jobs.export(1, ExportChoice(), f"{out}-jsonl", "jsonl")
 best = workspace.review.suggest(2)[0]
+everything = workspace.review.filter_of(1, {"review": "all", "order": "position"})
+mended = edit_captions(workspace.store, everything, BulkEdit(mend="full-stop"))
+with gr.Blocks() as blocks:
+    build_parts("import", workspace, PageDataset("1"), gr.HTML())
 
 def problem(use):
     try:
@@ -190,6 +202,8 @@ found = [f for f in examine(workspace.settings).findings if "plug-in" in f.what]
 print(json.dumps({
     "best": f"{best.caption} by {best.proposer}", "used": used,
     "captions": (out / "captions.txt").read_text().splitlines(),
+    "mended": [each.after for each in mended.examples],
+    "part": " ".join(str(b.value) for b in blocks.blocks.values() if isinstance(b, gr.Markdown)),
     "card": report.card, "file": (out / "LICENCE-CC0-1.0.txt").read_text(),
     "licences": [json.loads(line)["licence"] for line in open(f"{out}-jsonl/data.jsonl")],
     "doctor": {f.what.split("'")[1]: (f.state, f.message) for f in found},

@@ -10,7 +10,6 @@ from backend.operations.compute_measure import MEASURE
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
-from backend.operations.lint import LINT
 from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
@@ -24,7 +23,7 @@ from backend.operations.select import SELECT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, LINT, SCORE, ESTIMATE, MEASURE, DUPLICATES, MAP, REGIONS, TRAIN, ADOPT,
+        IMPORT, SCORE, ESTIMATE, MEASURE, DUPLICATES, MAP, REGIONS, TRAIN, ADOPT,
         CORRECT, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )

@@ -57,7 +57,6 @@ from db.queries.opinion_queries import DisputedPair, OpinionRow
 from db.queries.pair_queries import CaptionRow
 from traced_ui import (
     accounts_form,
-    caption_faults,
     dataset_settings,
     header,
     jobs,
@@ -323,24 +322,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "guidelines_preview.html", text=text, example=text
     ),
     "labels.html": lambda text: render("labels.html", lines=[text]),
-    "datasets/faults.html": lambda text: render(
-        "datasets/faults.html",
-        looked_at=9,
-        shared=[("end", text)],
-        faults=[
-            {
-                "name": text,
-                "about": text,
-                "pairs": 2,
-                "can_be_mended": True,
-                "address": f"?tag={text}",
-                "examples": [text],
-            }
-        ],
-    ),
-    "datasets/mend.html": lambda text: caption_faults.mend_html(
-        EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)), False
-    ),
     "review/bulk_edit.html": lambda text: review_page.bulk_edit(
         {"find": text, "replace": text, "prefix": text, "suffix": text},
         EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)),

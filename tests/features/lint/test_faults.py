@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.engine.linting.faults import RULES, faults_of
+from backend.features.lint.faults import RULES, faults_of
 
 FAULTY = {
     "loop": [

@@ -6,8 +6,8 @@ from functools import partial
 
 from backend.engine.constants.constant_search import find_constants
 from backend.engine.constants.part import ConstantPart
-from backend.engine.linting.comparison import COMPARED, Comparison
-from backend.engine.linting.faults import RULES, faults_of
+from backend.features.lint.comparison import COMPARED, Comparison
+from backend.features.lint.faults import RULES, faults_of
 from backend.jobs.notices import notices_of, texts_of
 from backend.jobs.scoring.dataset_constants import captions_and_writers
 from backend.jobs.shared_pictures import pairs_of_shared_pictures

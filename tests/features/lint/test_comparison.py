@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.engine.linting.comparison import Comparison
+from backend.features.lint.comparison import Comparison
 
 TAGS = "1girl, solo, long hair, {} eyes, smile, standing, outdoors"
 PROSE = "A girl with {} eyes stands in a garden."

@@ -7,7 +7,7 @@ from backend.options import Options, switch
 from backend.progress import Progress
 
 if TYPE_CHECKING:
-    from backend.jobs.lint_captions import LintReport
+    from backend.features.lint.linting import LintReport
     from backend.operations.context import Context
 
 
@@ -30,9 +30,9 @@ class LintOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: LintOptions, progress: Progress
 ) -> "LintReport":
-    from backend.jobs import lint_captions
+    from backend.features.lint import linting
 
-    return lint_captions.lint(
+    return linting.lint(
         context.store, dataset_id, context.settings.author if options.tag else None, progress
     )
 

@@ -1,13 +1,14 @@
 """Faults of captions that no model is needed for, on Add data: found after an import, counted with
 examples and a queue each, and mended where that is safe."""
 
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from backend.engine.bulk_edit import BulkEdit
-from backend.engine.linting.faults import RULES
-from backend.jobs.lint_captions import FAULTS, PREFIX
+from backend.features.lint.faults import RULES
+from backend.features.lint.linting import FAULTS, PREFIX
 from backend.review.caption_edits import edit_captions
 from backend.review.queue_form import as_query
 from backend.review.views import EditView
@@ -18,8 +19,10 @@ from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
-from traced_ui.templates import count_of, render
+from traced_ui.pages import PagePart
+from traced_ui.templates import count_of, renderer_of
 
+render_in = renderer_of(Path(__file__).with_name("templates"))
 #: Captions that are shown of each fault, and the longest part of them.
 _EXAMPLES, _SHOWN = 3, 200
 
@@ -88,7 +91,7 @@ def build(workspace: Workspace, dataset: PageDataset, import_report: gr.HTML) ->
 def mend_html(done: EditView, is_applied: bool) -> str:
     """What a mend would change, or has changed."""
     changes = [difference(example.before, example.after) for example in done.examples]
-    return render("datasets/mend.html", done=done, applied=is_applied, changes=changes)
+    return render_in("lint_mend.html", done=done, applied=is_applied, changes=changes)
 
 
 def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:
@@ -114,8 +117,8 @@ def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:
         mendable += [name] if can_be_mended else []
     last = workspace.jobs.last("lint", dataset_id)
     result = last.result if last is not None and last.status == "done" else {}
-    html = render(
-        "datasets/faults.html", faults=faults, looked_at=result.get("pairs"),
+    html = render_in(
+        "lint_faults.html", faults=faults, looked_at=result.get("pairs"),
         shared=result.get("shared_words", []),
     )  # fmt: skip
     return html, mendable
@@ -124,3 +127,6 @@ def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:
 def _queue(name: str) -> dict[str, str]:
     """The fields of the queue of a fault's pairs."""
     return {"tag": f"{PREFIX}{name}", "review": "all", "order": "position"}
+
+
+PART = PagePart("import", build)

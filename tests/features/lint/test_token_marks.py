@@ -2,8 +2,8 @@
 
 import pytest
 
-from backend.engine.linting.faults import faults_of
-from backend.engine.linting.token_marks import has_token_marks
+from backend.features.lint.faults import faults_of
+from backend.features.lint.token_marks import has_token_marks
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 """Rules about one caption. Each has examples of what it finds and of what it must leave alone in
-`tests/engine/linting/test_faults.py`; a rule that finds what is right costs more than it is worth.
+`tests/features/lint/test_faults.py`; a rule that finds what is right costs more than it is worth.
 """
 
 import html
@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from backend.datasets.json_captions import has_json
-from backend.engine.linting.chat_answers import (
+from backend.features.lint.chat_answers import (
     is_no_description,
     is_reasoning,
     without_reasoning,
 )
-from backend.engine.linting.token_marks import has_token_marks
-from backend.errors import SettingsError
+from backend.features.lint.token_marks import has_token_marks
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,15 @@ class Rule:
     about: str
     finds: Callable[[str], bool]
     mend: Callable[[str], str] | None = None
+
+    def without(self, text: str) -> str:
+        """The caption without this fault; as it is if it has not the fault, or if only a person
+        can tell.
+
+        >>> RULES["markup"].without("A dog &amp; a cat<br>on a mat")
+        'A dog & a cat on a mat'
+        """
+        return self.mend(text) if self.mend is not None and self.finds(text) else text
 
 
 def _searches(*patterns: str, only_with: tuple[str, ...] = ()) -> Callable[[str], bool]:
@@ -339,17 +347,7 @@ def faults_of(caption: str) -> list[str]:
     return [rule.name for rule in RULES.values() if rule.finds(caption)]
 
 
-def mend(name: str, caption: str) -> str:
-    """The caption without the fault of this name; as it is for a name of "", and if it has not
-    the fault. Raises SettingsError for a fault that cannot be mended.
-
-    >>> mend("markup", "A dog &amp; a cat<br>on a mat")
-    'A dog & a cat on a mat'
-    """
-    if not name:
-        return caption
-    rule = RULES.get(name)
-    if rule is None or rule.mend is None:
-        names = ", ".join(rule.name for rule in RULES.values() if rule.mend is not None)
-        raise SettingsError(f"'{name}' cannot be mended; these can: {names}.")
-    return rule.mend(caption) if rule.finds(caption) else caption
+#: Those that need nobody's look, by name.
+MENDS: dict[str, Callable[[str], str]] = {
+    rule.name: rule.without for rule in RULES.values() if rule.mend is not None
+}

@@ -7,9 +7,11 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from backend.features.lint import part
+from backend.review.views import EditedCaption, EditView
 from backend.workspace import Workspace
-from tests.operations.test_lint import FAULTY, written
-from traced_ui import caption_faults
+from tests.features.lint.test_lint import FAULTY, written
+from tests.hostile.markup import check_escaping
 from traced_ui.page_dataset import PageDataset
 
 NOBODY: Any = SimpleNamespace(username=None)
@@ -22,14 +24,14 @@ def dataset(workspace: Workspace, tmp_path: Path) -> int:
 
 def handlers_of(workspace: Workspace, dataset: int) -> dict[str, Any]:
     with gr.Blocks() as blocks:
-        caption_faults.build(workspace, PageDataset(str(dataset)), gr.HTML())
+        part.build(workspace, PageDataset(str(dataset)), gr.HTML())
     return {event.name: event.fn for event in blocks.fns.values()}
 
 
 def test_an_import_is_followed_by_a_check(workspace: Workspace, dataset: int) -> None:
     with gr.Blocks() as blocks:
         report = gr.HTML()
-        caption_faults.build(workspace, PageDataset(str(dataset)), report)
+        part.build(workspace, PageDataset(str(dataset)), report)
     follows = [event.fn for event in blocks.fns.values() if (report._id, "change") in event.targets]
     (start,) = follows
     job = start(NOBODY, dataset)[0]
@@ -77,3 +79,21 @@ def test_a_mend_is_previewed_applied_and_undone(workspace: Workspace, dataset: i
     assert not handlers["draw"](dataset, NOBODY)[3].visible
     assert text() == "A dog &amp; a cat"
     assert "cannot be mended" in handlers["preview"](dataset, "refusal", NOBODY)
+
+
+def faults_html(text: str) -> str:
+    fault = {
+        "name": text, "about": text, "pairs": 2, "can_be_mended": True, "address": f"?tag={text}",
+        "examples": [text],
+    }  # fmt: skip
+    return part.render_in("lint_faults.html", looked_at=9, shared=[("end", text)], faults=[fault])
+
+
+def mend_html(text: str) -> str:
+    example = EditedCaption(7, text, text, f"{text} b")
+    return part.mend_html(EditView(3, 9, 1, 2, 3, 4, 0, (example,)), False)
+
+
+def test_hostile_text_is_escaped() -> None:
+    check_escaping("lint_faults.html", faults_html)
+    check_escaping("lint_mend.html", mend_html)

@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from backend.jobs.lint_captions import LintReport
+from backend import plugins
+from backend.features.lint.linting import LintReport
+from backend.jobs.notices import Notice
+from backend.plugins import Plugin
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
 from tests.jobs.opening import opened
+from tests.jobs.test_shared_pictures import ROWS as SPLIT_ROWS
+from tests.jobs.test_shared_pictures import written as with_splits
 
 THINGS = ("dog", "cat", "horse", "bus", "boat", "tree", "lamp", "house", "kite", "bear")
 FAULTY = {
@@ -91,3 +96,23 @@ def test_words_that_all_captions_share_are_reported(tmp_path: Path) -> None:
     report = workspace.jobs.run("lint", 1, tag=False)
     assert ("begin", "a photo in sks style a") in report.shared_words
     assert workspace.review.tags(1) == {}
+
+
+def test_pictures_in_several_splits_are_tagged(tmp_path: Path) -> None:
+    workspace = opened(tmp_path / "leaking_state")
+    workspace.jobs.import_dataset(with_splits(tmp_path / "leaking", SPLIT_ROWS))
+    report = workspace.jobs.run("lint", 1)
+    (fault,) = [fault for fault in report.faults if fault.name == "several splits"]
+    assert fault.pairs == 7
+    queue = workspace.review.filter_of(1, {"tag": fault.tag, "review": "all"})
+    captions = {row.caption for row in workspace.review.queue_page(queue).rows}
+    assert captions == {c for picture, _, c in SPLIT_ROWS if picture not in ("green", "yellow")}
+
+
+def test_what_is_to_be_known_of_the_dataset_is_said(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notice = Notice(lambda store, dataset_id: ["Half of the captions moved."])
+    loaded = (Plugin("notices", "halves", "", notice),)
+    monkeypatch.setattr(plugins, "_LOADED", plugins._LOADED | {"notices": loaded})
+    assert workspace.jobs.run("lint", 1).notices == ("Half of the captions moved.",)
