@@ -17,6 +17,7 @@ os.environ.pop("MPLBACKEND", None)
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import typer
+from pydantic import Field
 from rich.markup import escape
 
 from backend import plugins
@@ -152,6 +153,9 @@ class ServeOptions(Options):
     Default: 'exports' in the data folder."""
     mcp: bool = False
     """Also offer the API as MCP tools, at /mcp."""
+    processes: int = Field(1, ge=1, le=64)
+    """How many processes answer the review page, each with models of its own once it needs them. 1:
+    the one that serves; more: so many beside it, for teams."""
 
 
 class DemoOptions(Options):
@@ -209,7 +213,12 @@ def _serve(settings: Settings, options: ServeOptions) -> None:
     from traced_ui.server import serve as serve_app
 
     serve_app(
-        workspace, listening, start_dataset, login=None if may_begin else login, mcp=options.mcp
+        workspace,
+        listening,
+        start_dataset,
+        login=None if may_begin else login,
+        mcp=options.mcp,
+        processes=options.processes,
     )
 
 

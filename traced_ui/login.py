@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.accounts.team_accounts import LOGIN_HOLDS, NOTICED_WITHIN, Team
 from backend.accounts.throttle import Throttle, known_device, network_of, new_device
-from backend.workspace import Workspace
+from backend.workspace import NOBODY, Workspace
 from traced_ui.problems import problem
 from traced_ui.templates import render_page
 
@@ -69,6 +69,13 @@ def reader_of(request: gr.Request | HTTPConnection | None) -> str | None:
     if isinstance(request, HTTPConnection):
         return curator_of(request)
     return (request.username or None) if request is not None else None
+
+
+def require_login(workspace: Workspace, visible: Workspace) -> None:
+    """From now on people log in. `visible`: what pages hold of the workspace; where they do not say
+    who asks, they show what everybody may see."""
+    workspace.confine()
+    visible.become(workspace.seen_by(NOBODY))
 
 
 class LoginRequirement:

@@ -21,14 +21,15 @@ from starlette.types import ASGIApp
 from backend.bundled import exit_immediately
 from backend.engine import memory
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
-from backend.workspace import NOBODY, Workspace
+from backend.workspace import Workspace
 from traced_ui import board, header, layout, playground, rooms, transfers
+from traced_ui.board_processes import BoardProcesses
 from traced_ui.file_guard import FileGuard
 from traced_ui.headers import CompressionMiddleware, SafeHeaders
 from traced_ui.hosts import BelowPath, EarlierAddresses, HostGuard
 from traced_ui.later import LateApp, QuietMoments
 from traced_ui.layout import STYLES, make_theme
-from traced_ui.login import Guard, LoginRequirement, add_routes, visitor_by
+from traced_ui.login import Guard, LoginRequirement, add_routes, require_login, visitor_by
 from traced_ui.problems import explain_malformed
 from traced_ui.sessions import keep_light, mounted_in
 
@@ -48,11 +49,12 @@ def create_app(
     dataset_id: int | None = None,
     login: bool | None = False,
     mcp: bool = False,
+    processes: BoardProcesses | None = None,
 ) -> fastapi.FastAPI:
     """The app with its routes. From disk it serves only pictures of pairs and exports, by id.
 
     `login`: require an account; None: from the moment on when there is one. `mcp`: also offer the
-    API as MCP tools.
+    API as MCP tools. `processes`: those that answer the review page, None: this one.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # Gradio aggregates all events after each one, for a page that is not served here.
@@ -87,12 +89,7 @@ def create_app(
     requirement = None
     if login is not False:
         visible_workspace = copy.copy(workspace)
-
-        def begin_login() -> None:
-            workspace.confine()
-            # Where a page does not say who asks, it shows what everybody may see.
-            visible_workspace.become(workspace.seen_by(NOBODY))
-
+        begin_login = partial(require_login, workspace, visible_workspace)
         requirement = LoginRequirement(workspace.accounts, begin_login)
         if login:
             requirement.start()
@@ -120,7 +117,14 @@ def create_app(
             log.warning("not healthy: %s", explain(problem))
             return JSONResponse({"detail": "The database cannot be reached."}, 503)
 
-    board.add_routes(app, visible_workspace)
+    answer_elsewhere = None
+    if processes is not None:
+
+        def answer_elsewhere(post: board.Post, curator: str | None) -> bytes:
+            takes_login = requirement is not None and requirement.applies()
+            return processes.answer(post, curator, takes_login)
+
+    board.add_routes(app, visible_workspace, answer_elsewhere)
     header.add_routes(app, visible_workspace, dataset_id)
     transfers.add_routes(app, visible_workspace)
     app.mount(rooms.API, LateApp(partial(_create_api, visible_workspace)))
@@ -180,10 +184,13 @@ def serve(
     dataset_id: int | None = None,
     login: bool | None = False,
     mcp: bool = False,
+    processes: int = 1,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then stop within `SECONDS_TO_END`, whatever clients and jobs
-    are doing: a job ends at its next step, and the next start resumes it."""
-    app = QuietMoments(create_app(workspace, dataset_id, login, mcp))
+    are doing: a job ends at its next step, and the next start resumes it. `processes`: how many
+    answer the review page; 1: this one alone, else so many beside this one."""
+    answering = BoardProcesses(workspace.settings, processes) if processes > 1 else None
+    app = QuietMoments(create_app(workspace, dataset_id, login, mcp, answering))
     memory.settle()
 
     def warm_up() -> None:
@@ -194,6 +201,8 @@ def serve(
         threading.Thread(target=work, daemon=True).start()
     server = make_server(app)
     server.run(sockets=[listening])
+    if answering is not None:
+        answering.end()
     end(workspace)
     if server.ended_by == signal.SIGINT:
         raise KeyboardInterrupt

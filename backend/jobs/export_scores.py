@@ -19,10 +19,12 @@ not judged because they are constant, `constants` (a list of [start, end]). Unkn
 
 The result of a shard has `id`, `caption`, `split`, `model`; `p_error`, `s_0`, `icc`, `suspects`,
 `claims` as above; `picture`: where the pair's picture is, relative to the shard's folder (see
-`containers`); `trajectory`: the first step, and the captioner's expectations if there are any; and
-every feature that a detector of first steps reads. Of a caption of several claims both are those of
-the claim that is most likely wrong, and `claim_trajectories` has the trajectory of each claim, null
-for one that repeats another; of any other caption `claims` and `claim_trajectories` are empty.
+`containers`); `trajectory`: the first step, and the captioner's expectations if there are any;
+`set_aside`: whether its caption is not judged by itself, since the shard as a whole has a fault
+(`notices`); and every feature that a detector of first steps reads. Of a caption of several claims
+both are those of the claim that is most likely wrong, and `claim_trajectories` has the trajectory
+of each claim, null for one that repeats another; of any other caption `claims` and
+`claim_trajectories` are empty.
 """
 
 import csv
@@ -49,6 +51,7 @@ from backend.engine.english.phrases import KINDS
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
+from backend.jobs.notices import set_aside
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.stored_claims import CLAIMS, claim_names, known_claims
 from backend.jobs.scoring.stored_rows import latest_batches
@@ -322,7 +325,7 @@ RESULT_SCHEMA = pa.schema(
         ("id", pa.string()), ("caption", pa.string()), ("split", pa.string()),
         ("p_error", pa.float32()), ("s_0", pa.float32()), ("icc", pa.float32()),
         (_SUSPECTS, pa.list_(_SUSPECT)), (CLAIMS, _CLAIMS),
-        ("model", pa.dictionary(pa.int32(), pa.string())),
+        ("model", pa.dictionary(pa.int32(), pa.string())), ("set_aside", pa.bool_()),
         ("picture", pa.string()), ("trajectory", _TRAJECTORY),
         ("claim_trajectories", _CLAIM_TRAJECTORIES),
         *((name, pa.float32()) for name in NAMES if name != "s_0"),
@@ -332,6 +335,7 @@ RESULT_SCHEMA = pa.schema(
 
 def result_rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str, Any]]:
     """The scored pairs of a dataset in order of import, as dictionaries of the columns."""
+    spans = store.read(set_aside, dataset_id)
     for batch, captions in latest_batches(store, dataset_id):
         trajectories = [caption.leading.trajectory for caption in captions]
         ids = [pair.id for pair in batch]
@@ -346,6 +350,7 @@ def result_rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str,
             yield feature_cells(values) | {
                 "id": pair.external_id, "caption": pair.caption, "split": pair.split,
                 "p_error": pair.p_error, "s_0": pair.s_0, "icc": pair.icc, "model": model,
+                "set_aside": any(first <= pair.id <= last for first, last in spans),
                 "suspects": suspect_cells(detections.get(pair.id)),
                 CLAIMS: [claim.cells() for claim in of_pair],
                 "picture": pair.image_path, "trajectory": _trajectory_cells(trajectory),

@@ -3,7 +3,7 @@ and packages say it (`notices` in docs/extending.md); pages and commands show it
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from backend import plugins
@@ -20,6 +20,19 @@ log = logging.getLogger(f"traced.{__name__}")
 
 
 @dataclass(frozen=True)
+class Sentence:
+    """`text`: what is so; `advice`: what to do about it; `page`: as of a `Notice`."""
+
+    text: str
+    advice: str = ""
+    page: str = ""
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.text} {self.advice}".rstrip()
+
+
+@dataclass(frozen=True)
 class Notice:
     """`sentences`: what there is to say of a dataset now, quickly: it is asked at every act on the
     review page. `page`: the address of the page that says more, "" if none does. `look`: what looks
@@ -28,7 +41,7 @@ class Notice:
     that is mended, as (first, last) of their ids: no detector learns from them, and no estimate
     counts them. `details`: what the API tells of it, at the page's address."""
 
-    sentences: "Callable[[Store, int], Sequence[str]]"
+    sentences: "Callable[[Store, int], Sequence[Sentence]]"
     page: str = ""
     look: "Callable[[Store, Engine, int, Progress], object] | None" = None
     finish: "Callable[[Store, Engine, int, Progress], object] | None" = None
@@ -36,20 +49,12 @@ class Notice:
     details: "Callable[[Store, int], Mapping[str, Any]] | None" = None
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """`page`: as of a `Notice`."""
-
-    text: str
-    page: str = ""
-
-
 def notices_of(store: "Store", dataset_id: int) -> tuple[Sentence, ...]:
     """What there is to say of the dataset."""
     return tuple(
-        Sentence(text, notice.page)
+        replace(sentence, page=notice.page)
         for notice in plugins.load("notices", Notice)
-        for text in notice.sentences(store, dataset_id)
+        for sentence in notice.sentences(store, dataset_id)
     )
 
 
@@ -101,4 +106,4 @@ def details_of(store: "Store", dataset_id: int, page: str) -> "Mapping[str, Any]
 
 def texts_of(notices: Sequence[Sentence]) -> tuple[str, ...]:
     """Their sentences alone."""
-    return tuple(notice.text for notice in notices)
+    return tuple(notice.in_words for notice in notices)

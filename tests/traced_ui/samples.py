@@ -381,7 +381,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "datasets/upload.html", limit=20.0, fields={"name": "import-name"}
     ),
     "datasets/first_look.html": lambda text: (
-        first_look(text, (), "done") + first_look(text, (Sentence(text, "rows"),), "running")
+        first_look(text, (), "done") + first_look(text, (Sentence(text, text, "rows"),), "running")
     ),
     "datasets/plan.html": lambda text: render(
         "datasets/plan.html",

@@ -11,6 +11,7 @@ from backend.features.rows.queries import CaptionState, count_moved, states_of
 from backend.features.rows.report import Change, Finding, RowsReport
 from backend.features.rows.search import Search, find_moved
 from backend.features.rows.suggesting import remember_single_rows
+from backend.jobs.notices import Sentence
 from backend.jobs.reports import count_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -140,8 +141,8 @@ def remember(
     run_queries.finish_run(session, run.id)
 
 
-def sentences(store: Store, dataset_id: int) -> Sequence[str]:
-    """What the latest look found, in one sentence; none if little was found, or it is mended."""
+def sentences(store: Store, dataset_id: int) -> Sequence[Sentence]:
+    """What the latest look found; nothing if that is little, or mended."""
     with store.reading() as session:
         run = _open_look(session, dataset_id)
     if run is None:
@@ -156,13 +157,14 @@ def sentences(store: Store, dataset_id: int) -> Sequence[str]:
         text = largest.what() + f" There are {count_of(others, 'more finding')}." * bool(others)
     if run.parameters.get("is_first_look"):
         compared, pairs = run.parameters["compared"], run.parameters["pairs"]
-        return (
-            f"{text} Seen at a first look, at {compared:,} of {count_of(pairs, 'row')}. Mend the "
-            "source and import it again, or score the dataset and move the captions back.",
+        text += f" Seen at a first look, at {compared:,} of {count_of(pairs, 'row')}."
+        advice = (
+            "Mend the source and import it again, or score the dataset and move the captions back."
         )
+        return (Sentence(text, advice),)
     if largest.kind == "unordered":
-        return (text,)
-    return (f"{text} Move them back before you judge them one by one.",)
+        return (Sentence(text),)
+    return (Sentence(text, "Move them back before you judge them one by one."),)
 
 
 def latest_report(store: Store, dataset_id: int) -> RowsReport | None:

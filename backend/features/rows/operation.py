@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from backend.features.rows.report import RowsReport
+    from backend.jobs.notices import Sentence
     from backend.loaded_models import Engine
     from backend.operations.context import Context
     from backend.store import Store
@@ -73,7 +74,7 @@ def _is_due(context: "Context", dataset_id: int) -> bool:
     return first_look.is_due(context.store, dataset_id)
 
 
-def _sentences(store: "Store", dataset_id: int) -> Sequence[str]:
+def _sentences(store: "Store", dataset_id: int) -> "Sequence[Sentence]":
     from backend.features.rows import mending
 
     return mending.sentences(store, dataset_id)

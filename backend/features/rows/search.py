@@ -73,10 +73,10 @@ class Elsewhere(NamedTuple):
 class Search:
     """`findings`: in the order of the files; `moves`: [captions, 2], the pair whose picture a
     caption belongs to, and the pair that has it; `open_rows`: pairs of a finding that no caption
-    was found for; `better`: pairs outside of findings, and the pair whose caption fits their
-    picture better than their own; `elsewhere`: pairs whose caption fits the picture of another one
-    better; `set_aside`: (first, last) ids of pairs in findings of rows one
-    after the other."""
+    was found for; `better`: of each stretch [pairs, 2], pairs outside of findings and the pair
+    whose caption fits their picture better than their own; `elsewhere`: of each stretch [pairs, 4],
+    pairs whose caption fits the picture of another one better (`Elsewhere`); `set_aside`: (first,
+    last) ids of pairs in findings of rows one after the other. Arrays: there may be millions."""
 
     pairs: int = 0
     compared: int = 0
@@ -84,8 +84,8 @@ class Search:
     reasons: list[str] = field(default_factory=list)
     moves: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     open_rows: int = 0
-    better: list[tuple[int, int]] = field(default_factory=list)
-    elsewhere: list[Elsewhere] = field(default_factory=list)
+    better: list[Indices] = field(default_factory=list)
+    elsewhere: list[Values] = field(default_factory=list)
     set_aside: list[tuple[int, int]] = field(default_factory=list)
 
 
@@ -255,11 +255,10 @@ class _SequenceSearch:
         for swap in exchanges.swaps:
             yield self._of_swap(stretch, swap)
         pairs = self.sequence.pairs[stretch.positions]
-        self.search.better += [(int(pairs[to]), int(pairs[of])) for to, of in exchanges.better]
-        self.search.elsewhere += [
-            Elsewhere(int(pairs[row]), int(pairs[other]), own, likeness)
-            for row, other, own, likeness in exchanges.elsewhere
-        ]
+        self.search.better.append(pairs[exchanges.better])
+        elsewhere = exchanges.elsewhere
+        elsewhere[:, :2] = pairs[elsewhere[:, :2].astype(np.int64)]
+        self.search.elsewhere.append(elsewhere)
 
     def _of_run(self, stretch: _Stretch, run: Run, likenesses: Likenesses) -> Finding:
         if run.offset is not None:

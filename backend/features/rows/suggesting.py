@@ -29,8 +29,8 @@ def remember_single_rows(store: Store, engine: Engine, dataset_id: int, search: 
     """Keep which captions fit which pictures better, until the pairs are ranked."""
     np.savez(
         _file(store, engine, dataset_id),
-        better=np.array(search.better, np.int64).reshape(-1, 2),
-        elsewhere=np.array(search.elsewhere, np.float64).reshape(-1, 4),
+        better=np.concatenate([np.zeros((0, 2), np.int64), *search.better]),
+        elsewhere=np.concatenate([np.zeros((0, 4)), *search.elsewhere]),
     )
 
 
@@ -50,9 +50,12 @@ def suggest_captions(
     corrector = PairCorrector(store, engine, dataset_id, None, is_prompted=False)
     prepared = store.read(prepared_pairs, likely_wrong(store, dataset_id), corrector.run.id)
     with np.load(file) as arrays:
-        better, elsewhere = arrays["better"].tolist(), arrays["elsewhere"].tolist()
-    _point_elsewhere(store, corrector.run.id, [row for row in elsewhere if row[0] in prepared])
-    origins = {to: of for to, of in better if to in prepared}
+        better, elsewhere = (
+            rows[np.isin(rows[:, 0], list(prepared))].tolist()
+            for rows in (arrays["better"], arrays["elsewhere"])
+        )
+    _point_elsewhere(store, corrector.run.id, elsewhere)
+    origins = dict(better)
     states = store.read(states_of, sorted({*origins, *origins.values()}))
     count = done = 0
     for rows in pages(store, QueueFilter(dataset_id, among=tuple(origins))) if origins else ():

@@ -56,15 +56,15 @@ class Swap:
 
 @dataclass(frozen=True)
 class Exchanges:
-    """`swaps`: of two rows; `elsewhere`: rows whose caption fits the picture of another row better
-    than their own, with that row and both likenesses; `better`: rows whose picture another row's
-    caption fits better than their own, as (row, row of the caption). Only captions that do not fit
-    their own picture are among them; most of those of rows that are merely wrong are no better
-    themselves."""
+    """`swaps`: of two rows; `better` [n, 2]: rows whose picture another row's caption fits better
+    than their own, and the row of the caption; `elsewhere` [n, 4]: rows whose caption fits the
+    picture of another row better, that row, and the likeness of the caption to its own picture and
+    to that one. Only captions that do not fit their own picture are among them; most of those of
+    rows that are merely wrong are no better themselves."""
 
     swaps: list[Swap]
-    better: list[tuple[int, int]]
-    elsewhere: list[tuple[int, int, float, float]]
+    better: Indices
+    elsewhere: Values
 
 
 def exchanges_of(
@@ -74,12 +74,12 @@ def exchanges_of(
     [rows, d] of a whole file."""
     candidates = np.array(rows, np.int64)
     if not likenesses.can_tell:
-        return Exchanges([], [], [])
+        return _no_exchanges()
     own_likeness = np.einsum("rd,rd->r", captions[candidates], pictures[candidates])
     is_doubtful = likenesses.log_likelihoods(own_likeness.astype(np.float64)) < DOUBTFUL
     candidates, own_likeness = candidates[is_doubtful], own_likeness[is_doubtful]
     if not len(candidates):
-        return Exchanges([], [], [])
+        return _no_exchanges()
     others = np.random.default_rng(0).permutation(
         np.setdiff1d(np.arange(len(captions)), candidates)
     )
@@ -88,20 +88,17 @@ def exchanges_of(
     fits = Fits(captions, pictures, compared, len(candidates), temperature)
     best = _best_partners(fits)
     swaps = _swaps_among(fits, best, candidates, len(captions))
-    swapped_rows = {row for swap in swaps for row in (swap.first, swap.second)}
-    better = [
-        (row, int(candidates[best.caption[place]]))
-        for place, row in enumerate(candidates.tolist())
-        if best.fit[place] >= BETTER and row not in swapped_rows
-    ]
-    elsewhere = [
-        (row, int(fits.picture[place]), float(own), float(fits.likeness[place]))
-        for place, (row, own) in enumerate(zip(candidates.tolist(), own_likeness, strict=True))
-        if fits.share[place] >= SHARE_ELSEWHERE
-        and fits.likeness[place] > own
-        and row not in swapped_rows
-    ]
-    return Exchanges(swaps, better, elsewhere)
+    is_swapped = np.isin(candidates, [(swap.first, swap.second) for swap in swaps])
+    is_better = (best.fit >= BETTER) & ~is_swapped
+    better = np.stack([candidates, candidates[best.caption]], axis=1)[is_better]
+    own, there, share = own_likeness, fits.likeness[: fits.tried], fits.share[: fits.tried]
+    is_elsewhere = (share >= SHARE_ELSEWHERE) & (there > own) & ~is_swapped
+    columns = [candidates, fits.picture[: fits.tried], own, there]
+    return Exchanges(swaps, better, np.stack(columns, axis=1).astype(np.float64)[is_elsewhere])
+
+
+def _no_exchanges() -> Exchanges:
+    return Exchanges([], np.zeros((0, 2), np.int64), np.zeros((0, 4)))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ from backend.errors import (
 from backend.features.shards.reports import DrawReport
 from backend.features.shards.shard_scores import (
     RUN_KEY,
+    SET_ASIDE,
     detector_in,
+    read_result,
     result_of,
     run_in,
     scored_shards,
@@ -110,7 +112,7 @@ def import_drawn(
     name = (name or (results.name if draw.share is None else f"{results.name}-sample")).strip()
     pictures = _Pictures(source, shards, settings, str(results))
     dataset_id = _dataset(store, name, str(results), pictures.root, draw)
-    table, pairs = _draw(results, list(shards), draw, progress)
+    table, pairs, set_aside = _draw(results, list(shards), draw, progress)
     rows = table.to_pylist()
     if not rows:
         raise SettingsError(f"None of the {pairs:,} pairs in {results} is drawn.")
@@ -137,7 +139,7 @@ def import_drawn(
     adopt(store, classifier_id, progress)
     return DrawReport(
         target.dataset_id, name, pairs, len(new) - len(problems), len(present), len(problems),
-        tuple(problems[:SHOWN_PROBLEMS]),
+        tuple(problems[:SHOWN_PROBLEMS]), set_aside,
     )  # fmt: skip
 
 
@@ -162,19 +164,22 @@ def _dataset(store: Store, name: str, source: str, root: Path, draw: Draw) -> in
 
 def _draw(
     results: Location, shards: Sequence[str], draw: Draw, progress: Progress
-) -> tuple[pa.Table, int]:
-    """The drawn rows with the column `shard`, and the number of all. Memory holds the drawn ones
-    and one shard."""
+) -> tuple[pa.Table, int, int]:
+    """The drawn rows with the column `shard`, the number of all, and how many of them are set
+    aside. Memory holds the drawn ones and one shard."""
     files = {file.name: file for file in results.files()}
     parts: list[pa.Table] = []
-    pairs = row_count = 0
+    pairs = row_count = aside = 0
     for number, shard in enumerate(shards, 1):
         with TemporaryDirectory() as folder:
             path = results.copy(files[result_of(shard)], Path(folder))
             if not set(IMPORTED) <= set(pq.read_schema(path).names):
                 raise SettingsError(f"{results} was written by an earlier version. Score it again.")
-            table = pq.read_table(path, columns=list(IMPORTED), partitioning=None)
-        pairs += table.num_rows
+            table = read_result(path, IMPORTED)
+        row_count_before = table.num_rows
+        pairs += row_count_before
+        table = table.filter(pc.invert(table[SET_ASIDE])).drop_columns(SET_ASIDE)
+        aside += row_count_before - table.num_rows
         if draw.share is not None:
             numbers = random.Random(shard)
             table = table.filter([numbers.random() < draw.share for _ in range(table.num_rows)])
@@ -191,7 +196,8 @@ def _draw(
         if row_count > MOST and draw.top is None:
             raise SettingsError(f"More than {MOST:,} pairs would be imported. Draw fewer.")
         progress(number, len(shards), f"Reading {shard}")
-    return pa.concat_tables(parts) if draw.top is None else _top(parts, draw.top), pairs
+    table = pa.concat_tables(parts) if draw.top is None else _top(parts, draw.top)
+    return table, pairs, aside
 
 
 def _top(parts: Sequence[pa.Table], number: int) -> pa.Table:

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from backend.jobs.reports import count_of
 from db.queries.dataset_queries import ProblemRow
 
+#: Faults of shards that the words list.
+_LISTED = 20
+
 
 @dataclass(frozen=True)
 class ShardsReport:
     """Scores in files: all `shards` of a source, those scored by this command, and their pairs.
     `left_out`: rows and pictures that cannot be used; `failed`: shards, each with the reason;
-    `stale`: files with the results of shards that are gone or cannot be read any more."""
+    `stale`: files with the results of shards that are gone or cannot be read any more; `set_aside`:
+    pairs whose captions are not judged one by one, because of the `faults` of shards as a whole."""
 
     shards: int
     scored_now: int
@@ -19,6 +23,8 @@ class ShardsReport:
     failed: tuple[str, ...]
     out: str
     stale: tuple[str, ...] = ()
+    set_aside: int = 0
+    faults: tuple[str, ...] = ()
     learnt: str = ""  #: what their detector has learnt from verdicts, in words
 
     def in_words(self) -> str:
@@ -28,14 +34,27 @@ class ShardsReport:
             *([f"{count_of(len(self.failed), 'shard')} failed:"] if self.failed else []),
             *(f"  {failure}" for failure in self.failed),
             *(f"Set aside, as its shard is gone or broken: {name}" for name in self.stale),
+            *self._fault_lines(),
         ]
         return "\n".join(lines)
+
+    def _fault_lines(self) -> list[str]:
+        if not self.faults:
+            return []
+        more = len(self.faults) - _LISTED
+        return [
+            *self.faults[:_LISTED],
+            *([f"… and {count_of(more, 'shard')} more."] if more > 0 else []),
+            f"{count_of(self.set_aside, 'pair')} of these shards are left out where pairs are "
+            "drawn or selected, until the source is mended.",
+        ]
 
 
 @dataclass(frozen=True)
 class DrawReport:
     """Pairs drawn from the results of shards: `pairs` in all of them, `added` to the dataset now,
-    `already_there`, and `problems` left out for their pictures."""
+    `already_there`, and `problems` left out for their pictures; `set_aside`: pairs that are not
+    drawn, because their shard as a whole has a fault."""
 
     dataset_id: int
     name: str
@@ -44,11 +63,13 @@ class DrawReport:
     already_there: int
     problems: int
     first_problems: tuple[ProblemRow, ...] = ()
+    set_aside: int = 0
 
     def in_words(self) -> str:
+        aside = f" {_set_aside_in_words(self.set_aside)}" * bool(self.set_aside)
         return (
             f"Dataset '{self.name}': {self.added} of {self.pairs:,} pairs added with their scores, "
-            f"{self.already_there} were there already, {self.problems} left out."
+            f"{self.already_there} were there already, {self.problems} left out.{aside}"
         )
 
 
@@ -56,7 +77,8 @@ class DrawReport:
 class ShardSelection:
     """Shards written without what was left out, `written_now` of them by this command, which
     `kept` pairs, `corrected` among them, and `left_out` others; `decided` of them by the
-    `decisions` of a list."""
+    `decisions` of a list; `set_aside`: those left out because their shard as a whole has a
+    fault."""
 
     shards: int
     written_now: int
@@ -66,6 +88,7 @@ class ShardSelection:
     decided: int
     decisions: int
     out: str
+    set_aside: int = 0
     level_note: str = ""  #: why the threshold cannot be trusted; "" if it can, or without one
 
     def in_words(self) -> str:
@@ -73,4 +96,11 @@ class ShardSelection:
             f"{self.written_now} of {self.shards} shards written to {self.out} now: {self.kept:,} "
             f"pairs stay ({self.corrected:,} corrected), {self.left_out:,} are left out; "
             f"{self.decided:,} of {self.decisions:,} decisions used."
+            + f" {_set_aside_in_words(self.set_aside)}"
+            * bool(self.set_aside)
         )
+
+
+def _set_aside_in_words(count: int) -> str:
+    verb = "is" if count == 1 else "are"
+    return f"{count_of(count, 'pair')} {verb} set aside: their shards have faults as a whole."

@@ -12,8 +12,6 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from backend.datasets.cells import trim
 from backend.datasets.export_row import Changes, ExportRow, exportable
 from backend.datasets.locations import Location, StoredFile
@@ -23,9 +21,11 @@ from backend.errors import SettingsError
 from backend.features.shards.decisions import Decision, Decisions
 from backend.features.shards.reports import ShardSelection
 from backend.features.shards.shard_scores import (
+    SET_ASIDE,
     check_places,
     claim,
     detector_in,
+    read_result,
     result_of,
     run_in,
     scored_shards,
@@ -46,8 +46,8 @@ def select_shards(
     progress: Progress = no_progress,
 ) -> ShardSelection:
     """Write the shards behind `results` to `out`; both are folders or addresses. Pairs without a
-    decision stay unless their probability of error is above `drop_above`; pairs without a score
-    leave.
+    decision stay unless their probability of error is above `drop_above` or they are set aside;
+    pairs without a score leave.
 
     Raises SettingsError for results or a destination that do not fit, and for decisions on shards
     that there are not; DatasetFormatError if the source changed.
@@ -85,7 +85,7 @@ def select_shards(
     level_note = "" if drop_above is None else level_caveat(detector_in(scores).report)
     return ShardSelection(
         len(shards), counts["shards"], counts["kept"], counts["corrected"], counts["left out"],
-        counts["decided"], len(decisions), str(target), level_note,
+        counts["decided"], len(decisions), str(target), counts[SET_ASIDE], level_note,
     )  # fmt: skip
 
 
@@ -102,15 +102,17 @@ def _write(
     counts: Counter[str] = Counter()
     rows: list[ExportRow] = []
     with tempfile.TemporaryDirectory(prefix="traced-shard-") as folder:
-        columns = ["id", "p_error", "s_0", "icc"]
-        table = pq.read_table(scores.copy(result, Path(folder)), columns=columns, partitioning=None)
+        columns = ("id", "p_error", "s_0", "icc")
+        table = read_result(scores.copy(result, Path(folder)), columns)
         scores_of = {row.pop("id"): row for row in table.to_pylist()}
         for pair in read_dataset(source.copy(shard, Path(folder)), image_check="exists"):
             numbers = scores_of.get(pair.id)
             decision = decisions.get((shard.name, pair.id)) or decisions.get(("", pair.id))
             counts["decided"] += decision is not None
             if decision is None and numbers is not None:
-                decision = Decision(drop_above is None or (numbers["p_error"] or 0) <= drop_above)
+                is_kept = drop_above is None or (numbers["p_error"] or 0) <= drop_above
+                decision = Decision(is_kept and not numbers[SET_ASIDE])
+                counts[SET_ASIDE] += numbers[SET_ASIDE]
             if numbers is None or decision is None or not decision.keep:
                 counts["left out"] += 1
                 continue
@@ -129,6 +131,7 @@ def _write(
 
 def _row(pair: SourcePair, caption: str, numbers: dict[str, Any]) -> ExportRow:
     kind = "human" if caption == pair.caption else "corrected"
+    numbers = {name: value for name, value in numbers.items() if name != SET_ASIDE}
     row = ExportRow(
         pair.id, pair.image_path, caption, pair.caption, pair.split, extra=pair.extra,
         caption_kind=kind, numbers=numbers,

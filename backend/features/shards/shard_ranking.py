@@ -109,7 +109,7 @@ def rank_shards(
         facts[name] = _rank(results, result, facts[name], classifier, detector.digest)
         progress(number, len(remaining), f"Ranked {name}")
     write_manifest(results, facts, failures_in(results))
-    report = report_of(results, list(facts.values()), len(facts), len(remaining))
+    report = report_of(results, facts, len(facts), len(remaining))
     return replace(report, learnt=learnt_in_words(detector.report))
 
 

@@ -57,6 +57,7 @@ from backend.features.shards.reports import ShardsReport
 from backend.features.shards.shard_leases import Leases
 from backend.jobs.export_scores import RESULT_SCHEMA, result_rows, write_parquet
 from backend.jobs.import_dataset import import_dataset
+from backend.jobs.notices import notices_of, set_aside
 from backend.jobs.reports import SHOWN_PROBLEMS
 from backend.jobs.scoring.dataset_constants import CONSTANTS, ConstantChoice
 from backend.jobs.scoring.dataset_models import models_of
@@ -86,10 +87,14 @@ RUN_KEY = ("scorer_kind", "model", "revision", "explorer", "parameters")
 _DRAWN = 8
 #: The manifest is written again when so many shards are done, or this share of all.
 _AT_LEAST, _SHARE = 20, 0.01
+#: The column of a result that says which pairs are set aside (`export_scores`).
+SET_ASIDE = "set_aside"
 #: The ending of results whose shard is gone or has changed.
 STALE = ".stale"
 #: Seconds between looks at what other commands have scored.
 _POLL = 2.0
+#: No detector is trained on a shard of whose pairs more than this share are set aside.
+_MOST_SET_ASIDE = 0.5
 #: Shards, or columns, that are named in a message.
 _NAMED = 3
 #: Tables whose columns are the same in every row, and how many are looked at at once.
@@ -243,7 +248,7 @@ def score_shards(
                 time.sleep(_POLL)
         if has_changed:
             _write_in_turn(results, facts, failures, leases)
-    every = [facts[shard.name] for shard in shards if is_done(shard, facts)]
+    every = {shard.name: facts[shard.name] for shard in shards if is_done(shard, facts)}
     return report_of(results, every, len(shards), scored_count, failures)
 
 
@@ -286,17 +291,23 @@ def _set_aside(
 
 def report_of(
     out: Location,
-    facts: Sequence[Facts],
+    facts: Mapping[str, Facts],
     shards: int,
     scored_now: int,
     failures: Mapping[str, str] | None = None,
 ) -> ShardsReport:
-    """`facts`: of the shards with a result; `failures`: why others have none, by name."""
+    """`facts`: of the shards with a result, by name; `failures`: why others have none."""
     return ShardsReport(
         shards=shards,
         scored_now=scored_now,
-        pairs=sum(fact["pairs"] for fact in facts),
-        left_out=sum(fact["left_out"] for fact in facts),
+        pairs=sum(fact["pairs"] for fact in facts.values()),
+        left_out=sum(fact["left_out"] for fact in facts.values()),
+        set_aside=sum(fact.get("set_aside", 0) for fact in facts.values()),
+        faults=tuple(
+            f"{name}: {text}"
+            for name, fact in sorted(facts.items())
+            for text in fact.get("faults", ())
+        ),
         failed=tuple(f"{name}: {why}" for name, why in sorted((failures or {}).items())),
         stale=tuple(file.name for file in out.files() if file.name.endswith(STALE)),
         out=str(out),
@@ -444,6 +455,16 @@ def result_of(shard: str) -> str:
     return f"{shard}.parquet"
 
 
+def read_result(file: Path, columns: Iterable[str]) -> pa.Table:
+    """Columns of a result, and whether each pair is set aside; of an earlier version's, none is."""
+    has_column = SET_ASIDE in pq.read_schema(file).names
+    names = [*columns, *([SET_ASIDE] if has_column else [])]
+    table = pq.read_table(file, columns=names, partitioning=None)
+    if has_column:
+        return table
+    return table.append_column(SET_ASIDE, pa.array([False] * table.num_rows))
+
+
 def is_done(shard: StoredFile, facts: Mapping[str, Facts]) -> bool:
     return shard.name in facts and facts[shard.name]["version"] == shard.version
 
@@ -549,12 +570,13 @@ def _first_detector(
             if not isinstance(outcome, str):
                 break
         else:
-            raise DatasetError(f"No shard drawn for the detector can be read. {outcome}")
+            raise DatasetError(f"No shard drawn for the detector can train one. {outcome}")
     leases.give_back(DETECTOR)
     return detector_in(out)
 
 
-def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
+def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts | str:
+    """A shard's facts; or why it cannot train the detector, as most of its pairs are set aside."""
     out = Location(task.out)
     path = _copy(Location(task.source), shard, work / "source")
     store = open_database(f"sqlite:///{work / 'traced.db'}")
@@ -567,6 +589,14 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
             anyway=task.anyway, constant_choice=task.constant_choice,
         )  # fmt: skip
         detector = task.detector or _detector_of(store, source_rows.dataset_id, shard.name)
+        faults = [notice.text for notice in notices_of(store, source_rows.dataset_id)]
+        spans = store.read(set_aside, source_rows.dataset_id)
+        aside = sum(last - first + 1 for first, last in spans)
+        if task.detector is None and aside > _MOST_SET_ASIDE * report.pairs and not task.anyway:
+            return (
+                f"{shard.name}: {' '.join(faults)} A detector would learn from wrong examples. "
+                "Mend the source, or score it anyway."
+            )
         problems = store.read(
             dataset_queries.list_problems, source_rows.dataset_id, limit=SHOWN_PROBLEMS
         )
@@ -574,6 +604,7 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
             "version": shard.version, "detector": detector.digest, "pairs": report.pairs,
             "left_out": source_rows.problems + report.unreadable + report.unknown,
             "problems": [asdict(problem) for problem in problems],
+            "set_aside": aside, "faults": faults,
         }  # fmt: skip
         facts = json.loads(json.dumps(facts, default=str))
         schema = RESULT_SCHEMA.with_metadata({FACTS: json.dumps(facts)})

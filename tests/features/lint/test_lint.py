@@ -8,7 +8,7 @@ from PIL import Image
 
 from backend import plugins
 from backend.features.lint.linting import LintReport
-from backend.jobs.notices import Notice
+from backend.jobs.notices import Notice, Sentence
 from backend.plugins import Plugin
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
@@ -112,7 +112,7 @@ def test_pictures_in_several_splits_are_tagged(tmp_path: Path) -> None:
 def test_what_is_to_be_known_of_the_dataset_is_said(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    notice = Notice(lambda store, dataset_id: ["Half of the captions moved."])
+    notice = Notice(lambda store, dataset_id: [Sentence("Half of the captions moved.")])
     loaded = (Plugin("notices", "halves", "", notice),)
     monkeypatch.setattr(plugins, "_LOADED", plugins._LOADED | {"notices": loaded})
     assert workspace.jobs.run("lint", 1).notices == ("Half of the captions moved.",)

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,12 +50,22 @@ SHARDS, PAIRS = 3, 16
 HERE = Devices()
 
 
-def write_shards(folder: Path, pairs: int = PAIRS, before: str = "", without: int = -1) -> Path:
-    """`before`: what stands in front of each caption, but in the shard `without` it."""
+def write_shards(
+    folder: Path,
+    pairs: int = PAIRS,
+    before: str = "",
+    without: int = -1,
+    shifted: Sequence[int] = (),
+) -> Path:
+    """`before`: what stands in front of each caption, but in the shard `without` it; `shifted`:
+    shards whose captions are one row off."""
     folder.mkdir()
     for number in range(SHARDS):
         members: dict[str, bytes] = {}
-        for row, (picture, caption) in enumerate(drawn_pairs(pairs, seed=number)):
+        drawn = drawn_pairs(pairs, seed=number)
+        for row, (picture, caption) in enumerate(drawn):
+            if number in shifted:
+                caption = drawn[row - 1][1]
             content = io.BytesIO()
             picture.save(content, "PNG")
             members[f"{number}-{row:04d}.png"] = content.getvalue()

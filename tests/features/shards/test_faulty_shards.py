@@ -1,0 +1,71 @@
+"""A shard that has a fault as a whole is named, teaches no detector and is left out."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from backend.datasets.locations import Location
+from backend.errors import DatasetError
+from backend.features.shards import shard_scores
+from backend.features.shards.decisions import Decision
+from backend.features.shards.import_drawn import Draw, import_drawn
+from backend.features.shards.reports import ShardsReport
+from backend.features.shards.select_shards import select_shards
+from backend.features.shards.shard_ranking import rank_shards
+from backend.loaded_models import Engine
+from tests.features.shards.test_shard_scores import HERE, SHARDS, engine, write_shards
+from tests.jobs.opening import OpenWorkspace
+
+__all__ = ["engine"]  # fixture
+PAIRS = 60
+FAULTY = "00001.tar"
+
+
+def score(engine: Engine, source: Path, out: Path, anyway: bool = False) -> ShardsReport:
+    return shard_scores.score_shards(engine, source, out, devices=HERE, anyway=anyway)
+
+
+def test_a_shard_whose_captions_are_one_row_off(
+    engine: Engine, tmp_path: Path, open_workspace: OpenWorkspace
+) -> None:
+    source, out = write_shards(tmp_path / "source", PAIRS, shifted=[1]), tmp_path / "out"
+    report = score(engine, source, out)
+    (fault,) = report.faults
+    assert fault.startswith(FAULTY)
+    assert report.set_aside == PAIRS
+    assert fault in report.in_words()
+    assert score(engine, source, out).faults == report.faults, "nothing is left to do"
+    assert shard_scores.detector_in(Location(str(out))).report["shard"] != FAULTY
+
+    workspace = open_workspace()
+    draw = Draw(top=SHARDS * PAIRS)
+    drawn = import_drawn(workspace.store, str(out), draw, workspace.settings, "drawn")
+    assert (drawn.added, drawn.set_aside) == ((SHARDS - 1) * PAIRS, PAIRS)
+
+    pair = pq.read_table(out / f"{FAULTY}.parquet").to_pylist()[3]["id"]
+    decisions = {("", pair): Decision(True)}
+    selection = select_shards(str(out), str(tmp_path / "selected"), decisions)
+    assert (selection.kept, selection.set_aside) == ((SHARDS - 1) * PAIRS + 1, PAIRS - 1)
+
+    file = tmp_path / "detector"
+    shutil.copy(out / "detector", file)
+    assert rank_shards(source, out, file).faults == report.faults
+
+
+def test_results_of_an_earlier_version_set_nothing_aside(tmp_path: Path) -> None:
+    file = tmp_path / "result.parquet"
+    pq.write_table(pa.table({"id": ["a", "b"]}), file)
+    assert shard_scores.read_result(file, ["id"])["set_aside"].to_pylist() == [False, False]
+
+
+def test_no_detector_is_trained_where_most_captions_are_set_aside(
+    engine: Engine, tmp_path: Path
+) -> None:
+    source = write_shards(tmp_path / "source", PAIRS, shifted=range(SHARDS))
+    with pytest.raises(DatasetError, match=r"0000\d\.tar"):
+        score(engine, source, tmp_path / "out")
+    report = score(engine, source, tmp_path / "out", anyway=True)
+    assert (report.pairs, report.set_aside) == (SHARDS * PAIRS, SHARDS * PAIRS)
