@@ -233,7 +233,6 @@ for name, function in (
     ("score", score.score),
     *((each.name, command_of(each)) for each in OPERATIONS.values() if each.is_command),
     ("edit", edit.edit),
-    ("label", tag.label),
     ("tag", tag.tag),
     ("duplicates", picture_commands.duplicates),
     ("train", score.train),

@@ -57,8 +57,9 @@ class AddedPage:
     styles: Path | None = None
 
 
-#: Where parts can be: on Add data, below what an import has found.
-PLACES = ("import",)
+#: Where parts can be: on Add data, below what an import has found; at the end of Learn from my
+#: verdicts.
+PLACES = ("import", "learn")
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ class PagePart:
     """What a feature or a package puts into a place of one of our pages.
 
     `place`: one of `PLACES`; `build(workspace, dataset, above)`: builds its components, and draws
-    them; `above`: the component of the page that it belongs to, such as an import's report.
+    them; `above`: the component of the page that it belongs to: an import's report, or what was
+    learnt.
     """
 
     place: str

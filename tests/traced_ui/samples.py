@@ -321,7 +321,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "guidelines_preview.html": lambda text: render(
         "guidelines_preview.html", text=text, example=text
     ),
-    "labels.html": lambda text: render("labels.html", lines=[text]),
     "review/bulk_edit.html": lambda text: review_page.bulk_edit(
         {"find": text, "replace": text, "prefix": text, "suffix": text},
         EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)),

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from backend.review.labels import LabelReport, apply_labels
+from backend.features.label_files.giving import LabelReport, apply_labels
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
-from tests.review.test_labels import decisions, table
+from tests.features.label_files.test_labels import decisions, table
 from tests.traced_ui.conftest import workspace_in
 
 COLOURS = ("red", "blue", "green", "pink", "grey", "tan")

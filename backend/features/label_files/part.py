@@ -5,19 +5,21 @@ from pathlib import Path
 
 import gradio as gr
 
-from backend.review.labels import apply_labels, report_lines, undo_labels
+from backend.features.label_files.giving import apply_labels, report_lines, undo_labels
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.login import seen_by
 from traced_ui.messages import note, wire
 from traced_ui.page_dataset import PageDataset
-from traced_ui.templates import count_of, render
+from traced_ui.pages import PagePart
+from traced_ui.templates import count_of, renderer_of
 
+render_in = renderer_of(Path(__file__).with_name("templates"))
 #: The file that the labels seem to come from; it is their author.
 _NAME = "pasted by {}"
 
 
-def build(workspace: Workspace, dataset: PageDataset) -> None:
+def build(workspace: Workspace, dataset: PageDataset, learnt: gr.HTML) -> None:
     """Build this part of the page that trains the detector; called inside it."""
     with gr.Accordion("Labels that were given elsewhere", open=False, elem_id="labels"):
         text = gr.Textbox(
@@ -49,7 +51,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             report = apply_labels(
                 store, chosen_id, path, preview=preview, name=file, at_random=at_random
             )
-        return render("labels.html", lines=report_lines(report))
+        return render_in("label_files.html", lines=report_lines(report))
 
     def preview_labels(
         dataset_id: int | None, labels: str, at_random: bool, request: gr.Request
@@ -87,3 +89,6 @@ def ending_of(text: str) -> str:
 
 def _file(workspace: Workspace, request: gr.Request) -> str:
     return _NAME.format(request.username or workspace.settings.author)
+
+
+PART = PagePart("learn", build)

@@ -13,9 +13,9 @@ from pathlib import Path
 from backend.datasets.cells import BadCell, split_proof
 from backend.datasets.containers import member_name
 from backend.datasets.foreign_names import ForeignNames, NamesByFolder
-from backend.datasets.label_file import Label, labels_of
 from backend.datasets.label_studio import EMPTY, SKIPPED
 from backend.errors import DatasetFormatError, SettingsError
+from backend.features.label_files.label_file import Label, labels_of
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
 from db.authors import label_author

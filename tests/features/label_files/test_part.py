@@ -6,15 +6,16 @@ from typing import Any
 
 import gradio as gr
 
+from backend.features.label_files import part
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import dogs
-from traced_ui import labels_form
+from tests.hostile.markup import check_escaping
 from traced_ui.page_dataset import PageDataset
 
 
 def handlers_of(workspace: Workspace, dataset: int) -> dict[str, Any]:
     with gr.Blocks() as blocks:
-        labels_form.build(workspace, PageDataset(str(dataset)))
+        part.build(workspace, PageDataset(str(dataset)), gr.HTML())
     return {event.name: event.fn for event in blocks.fns.values()}
 
 
@@ -62,3 +63,9 @@ def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
     first, second, third = (workspace.review.open_pair(number) for number in ids)
     assert (first.decision, first.corrected_caption) == ("correction", "A small horse")
     assert (second.decision, third.decision) == ("drop", None)
+
+
+def test_hostile_text_is_escaped() -> None:
+    check_escaping(
+        "label_files.html", lambda text: part.render_in("label_files.html", lines=[text])
+    )

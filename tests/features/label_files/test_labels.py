@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError
+from backend.features.label_files.giving import apply_labels, undo_labels
 from backend.jobs.reports import ExportChoice
 from backend.review.charts import progress_of
-from backend.review.labels import apply_labels, undo_labels
 from backend.workspace import QueueFilter, Workspace
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder
