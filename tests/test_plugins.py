@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from backend import features, plugins
+from backend.cli import doctor
 from tests.datasets.folders import picture, write
 from tests.docs.pages import fences
 
@@ -316,3 +317,8 @@ def test_half_a_feature_is_named_and_what_is_there_is_used(folder_of_features: P
     assert set(faulty) == {("notices", "b"), ("notices", "c"), ("", "torn_whole")}
     assert "half_gone.b" in faulty["notices", "b"]
     assert "torn" in faulty["notices", "c"]
+    found = {each.what: (each.state, bool(each.advice)) for each in doctor._plugins()}
+    assert found == {
+        f"feature '{name}": ("warning", True)
+        for name in ("b' (notices)", "c' (notices)", "torn_whole'")
+    }
