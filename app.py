@@ -32,7 +32,6 @@ from backend.cli import (
     model_commands,
     picture_commands,
     score,
-    snapshot_commands,
     tag,
 )
 from backend.cli.commands import CommandVariant, as_command, command_of
@@ -234,12 +233,10 @@ for name, function in (
     ("score", score.score),
     *((each.name, command_of(each)) for each in OPERATIONS.values() if each.is_command),
     ("edit", edit.edit),
-    ("label", tag.label),
     ("tag", tag.tag),
     ("duplicates", picture_commands.duplicates),
     ("train", score.train),
     ("check", check_command.check),
-    ("restore", snapshot_commands.restore),
     ("select", tag.select),
     ("export", dataset_commands.export),
     ("progress", score.progress_),

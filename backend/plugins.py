@@ -2,7 +2,7 @@
 
 Each group holds objects of one type. One that cannot be imported or is of another type is named in
 the log and by `doctor`, and left out. Our own features and the commands of `research` come in by
-this door.
+this door, and half a feature is named in the same way.
 """
 
 import logging
@@ -19,7 +19,8 @@ from backend.bundled import IS_CHECKOUT
 GROUPS = (
     "scorers", "embedding_scores", "captioners", "chat_models", "measures", "readers", "proposers",
     "formats", "operations", "pages", "criteria", "commands", "command_variants", "score_steps",
-    "notices",
+    "notices", "tables", "export_steps",
+    "mends", "parts",
 )  # fmt: skip
 _PREFIX = "traced_curator."
 #: The folder of the features, each with a `feature.py` that names what it adds.
@@ -34,7 +35,8 @@ log = logging.getLogger(f"traced.{__name__}")
 
 @dataclass(frozen=True)
 class Plugin:
-    """`package`: that installed it, "" if it is ours; `problem`: why it is left out."""
+    """`package`: that installed it, "" if it is ours; `problem`: why it is left out. `group` "": a
+    feature of ours as a whole."""
 
     group: str
     name: str
@@ -70,17 +72,44 @@ def load_plugins() -> list[Plugin]:
     return [plugin for group in _LOADED.values() for plugin in group if plugin.package]
 
 
-@cache
+def faulty_features() -> list[Plugin]:
+    """What is wrong with our features: a part that cannot be imported, as far as it was asked for,
+    or that is not there, as in a folder that was half deleted."""
+    faulty = {(plugin.group, plugin.name): plugin for plugin in _features()[1]}
+    for entry in _of_features():
+        if not (FEATURES.parents[1] / f"{entry.module.replace('.', '/')}.py").is_file():
+            group = entry.group.removeprefix(_PREFIX)
+            problem = f"There is no {entry.module}: the folder is incomplete."
+            faulty[group, entry.name] = Plugin(group, entry.name, "", problem=problem)
+    for plugin in (plugin for group in _LOADED.values() for plugin in group):
+        if plugin.problem and not plugin.package:
+            faulty.setdefault((plugin.group, plugin.name), plugin)
+    return list(faulty.values())
+
+
 def _of_features() -> tuple[EntryPoint, ...]:
     """What the features that are there add."""
-    return tuple(
-        EntryPoint(name, value, _PREFIX + group)
-        for feature in sorted(path.parent.name for path in FEATURES.glob("*/feature.py"))
-        for group, entries in import_module(
-            f"backend.features.{feature}.feature"
-        ).ENTRY_POINTS.items()
-        for name, value in entries.items()
-    )
+    return _features()[0]
+
+
+@cache
+def _features() -> tuple[tuple[EntryPoint, ...], tuple[Plugin, ...]]:
+    """What the features that are there add, and those that cannot say it."""
+    entries: list[EntryPoint] = []
+    faulty: list[Plugin] = []
+    for feature in sorted(path.parent.name for path in FEATURES.glob("*/feature.py")):
+        try:
+            groups = import_module(f"backend.features.{feature}.feature").ENTRY_POINTS
+            entries += [
+                EntryPoint(name, value, _PREFIX + group)
+                for group, values in groups.items()
+                for name, value in values.items()
+            ]
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            faulty.append(Plugin("", feature, "", problem=problem))
+            log.warning("the feature '%s' is left out: %s", feature, problem)
+    return tuple(entries), tuple(faulty)
 
 
 def _import(group: str, entry: EntryPoint, kind: type[T], join: Callable[[T], None]) -> Plugin:
@@ -95,8 +124,6 @@ def _import(group: str, entry: EntryPoint, kind: type[T], join: Callable[[T], No
             problem = f"It is a {type(value).__name__}, not a {kind.__name__}."
             plugin = replace(plugin, problem=problem)
     except Exception as error:  # of whatever its author wrote
-        if entry in _of_features():
-            raise
         plugin = replace(plugin, problem=f"{type(error).__name__}: {error}")
     if plugin.problem:
         log.warning(

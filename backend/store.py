@@ -4,6 +4,7 @@
 errors of `backend.errors`, so that pages and commands have to handle only one hierarchy.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,17 +13,22 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from sqlalchemy import MetaData
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 import db
+from backend import plugins
 from backend.datasets.regular_files import refuse_database
 from backend.errors import NotFound, SettingsError, StoreError, TracedError, VerdictConflict
 from db import errors as db_errors
+from db import feature_tables
 from db.backup import backup
 from db.queries import setting_queries
 from db.queries.blind_review import set_reader
+
+log = logging.getLogger(f"traced.{__name__}")
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")
@@ -47,7 +53,7 @@ class _Snapshot(NamedTuple):
         return store.opened is self.opened and store.reader == self.reader
 
 
-_SNAPSHOT: ContextVar[_Snapshot | None] = ContextVar("snapshot", default=None)
+_SNAPSHOT: ContextVar[_Snapshot | None] = ContextVar("shared session", default=None)
 
 
 @contextmanager
@@ -168,6 +174,11 @@ class Store:
         self._store.close()
 
 
+def tables_of_features() -> tuple[MetaData, ...]:
+    """The tables that features and other packages add."""
+    return plugins.load("tables", MetaData, feature_tables.joining())
+
+
 def is_missing(url: str) -> bool:
     """Whether the URL names a SQLite file that does not exist: opening it would create it."""
     try:
@@ -179,9 +190,15 @@ def is_missing(url: str) -> bool:
 
 
 def open_database(url: str) -> Store:
-    """Open, create or upgrade the database at `url`. Raises StoreError, which says what to do."""
+    """Open, create or upgrade the database at `url`, with the tables of features. Raises
+    StoreError, which says what to do."""
     with translate_errors():
         store = db.open_store(url)
+        for tables in tables_of_features():
+            try:
+                feature_tables.create_missing(store, tables)
+            except SQLAlchemyError as problem:  # of whatever its author declared
+                log.warning("tables of a feature cannot be created: %s", problem)
     if store.dialect == "sqlite":
         refuse_database(Path(str(store.engine.url.database)))
     return Store(store)

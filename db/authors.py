@@ -12,7 +12,7 @@ QUEUE = RULE + "one verdict for a queue, by "
 #: Captions that a rule moved to the pictures of other rows.
 MOVED = RULE + "caption of another row, by "
 
-#: Pairs whose verdicts of a snapshot were put in effect again.
+#: Pairs whose earlier verdicts were put in effect again.
 RESTORE = RULE + "restored by "
 
 #: Prefix of the author of labels that were read from a file, followed by its name. People gave
@@ -44,7 +44,7 @@ def moved_author(name: str) -> str:
 
 
 def restore_author(name: str) -> str:
-    """The author of the acts by which `name` restores a snapshot."""
+    """The author of the acts by which `name` puts earlier verdicts in effect again."""
     return RESTORE + name
 
 
@@ -55,7 +55,7 @@ def label_author(file: str) -> str:
 
 def authors_of(name: str) -> tuple[str, ...]:
     """All authors of the acts of one person: their verdicts, edits, kept duplicates, rules, moved
-    captions and restored snapshots."""
+    captions and verdicts brought back."""
     return (name, *(prefix + name for prefix in _OF_PEOPLE))
 
 

@@ -574,7 +574,7 @@ class Verdict(Base):
     claim_labels: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     #: Where the claim starts that the act is about; NULL: it is about the caption.
     claim: Mapped[int | None] = mapped_column(Integer)
-    #: The version whose state a snapshot's restoring brings back (0: undecided); NULL: another act.
+    #: The earlier version whose state this act brings back (0: undecided); NULL: another act.
     restores: Mapped[int | None] = mapped_column(Integer)
     #: Of an undo or a redo that may be requested twice: the id that its page has given it.
     request_id: Mapped[str | None] = mapped_column(String(32))
@@ -700,33 +700,6 @@ class PageRequest(Base):
     #: As `request_queries.once` stores it; NULL: an edit that committed before it could tell.
     outcome: Mapped[Any] = mapped_column(JSON(none_as_null=True), nullable=True)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-
-
-class Snapshot(Base):
-    """A named state of a dataset; no picture is copied."""
-
-    __tablename__ = "snapshots"
-    __table_args__ = (UniqueConstraint("dataset_id", "name"),)
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
-    name: Mapped[str] = mapped_column(String(255))
-    author: Mapped[str] = mapped_column(String(255))
-    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-    pairs: Mapped[int] = mapped_column(Integer)
-
-
-class SnapshotPair(Base):
-    """A pair as it was in a snapshot: what the source said, and the act in effect (0: none), which
-    the history keeps. Pairs that were hidden then have no row."""
-
-    __tablename__ = "snapshot_pairs"
-
-    snapshot_id: Mapped[int] = mapped_column(ForeignKey("snapshots.id"), primary_key=True)
-    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True, index=True)
-    caption: Mapped[str] = mapped_column(Text)
-    split: Mapped[str | None] = mapped_column(String(255))
-    standing_version: Mapped[int] = mapped_column(Integer)
 
 
 class View(Base):

@@ -6,12 +6,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from backend import plugins
+from backend import features, plugins
+from backend.cli import doctor
 from tests.datasets.folders import picture, write
 from tests.docs.pages import fences
 
@@ -115,9 +117,16 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
     answers = json.loads(done.stdout.splitlines()[-1])
     assert answers["best"] == "a bright room by antonyms"
     assert answers["captions"] == list(words)
+    assert "- Licence: CC0-1.0\n" in answers["card"]
+    assert "CC0-1.0" in answers["file"]
+    assert answers["mended"] == [f"{text}." for text in words]
+    assert "British English" in answers["part"]
+    assert answers["licences"] == ["CC0-1.0"] * len(words)
     states = {name: state for name, (state, _) in answers["doctor"].items()}
     assert states == {
-        "brightness": "ok", "antonyms": "ok", "captions": "ok",
+        "brightness": "ok", "antonyms": "ok", "captions": "ok", "licences": "ok",
+        "full-stop": "ok", "house-rules": "ok",
+        "licence-of-export": "ok",
         **dict.fromkeys((name for name, *_ in WRONG_SHAPES), "warning"),
     }  # fmt: skip
     for name, *_ in WRONG_SHAPES:
@@ -148,16 +157,26 @@ from pathlib import Path
 import app
 from PIL import Image
 from backend.engine.correction import judge, proposers
+import gradio as gr
 from backend.cli.doctor import examine
+from backend.engine.bulk_edit import BulkEdit
 from backend.engine.scoring.loading import load_scorer
+from backend.review.caption_edits import edit_captions
+from traced_ui.page_dataset import PageDataset
+from traced_ui.pages import build_parts
 from traced_curator import ExportChoice, Workspace, load_settings
 good = tuple(each for each in proposers.PROPOSERS if each.name != "listing")
 judge.PROPOSERS = good
 app.app(sys.argv[1:], standalone_mode=False)
 workspace = Workspace(load_settings())
 out = Path(sys.argv[2]).parent.parent / "out"
-workspace.jobs.export(1, ExportChoice(), str(out), "captions")
+report = workspace.jobs.export(1, ExportChoice(), str(out), "captions", licence="CC0-1.0")
+workspace.jobs.export(1, ExportChoice(), f"{out}-jsonl", "jsonl")
 best = workspace.review.suggest(2)[0]
+everything = workspace.review.filter_of(1, {"review": "all", "order": "position"})
+mended = edit_captions(workspace.store, everything, BulkEdit(mend="full-stop"))
+with gr.Blocks() as blocks:
+    build_parts("import", workspace, PageDataset("1"), gr.HTML())
 
 def problem(use):
     try:
@@ -184,6 +203,10 @@ found = [f for f in examine(workspace.settings).findings if "plug-in" in f.what]
 print(json.dumps({
     "best": f"{best.caption} by {best.proposer}", "used": used,
     "captions": (out / "captions.txt").read_text().splitlines(),
+    "mended": [each.after for each in mended.examples],
+    "part": " ".join(str(b.value) for b in blocks.blocks.values() if isinstance(b, gr.Markdown)),
+    "card": report.card, "file": (out / "LICENCE-CC0-1.0.txt").read_text(),
+    "licences": [json.loads(line)["licence"] for line in open(f"{out}-jsonl/data.jsonl")],
     "doctor": {f.what.split("'")[1]: (f.state, f.message) for f in found},
 }))
 workspace.store.close()
@@ -255,3 +278,47 @@ def test_the_package_says_which_folder_shadows_its_own(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "ImportError" in done.stderr
     assert str(tmp_path / "backend") in done.stderr
+
+
+@pytest.fixture
+def folder_of_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Features lie here as well; `doctor` knows of none that is ours."""
+    folder = tmp_path / "backend" / "features"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(plugins, "FEATURES", folder)
+    monkeypatch.setattr(plugins, "_LOADED", {})
+    monkeypatch.setattr(features, "__path__", [*features.__path__, str(folder)])
+    plugins._features.cache_clear()
+    yield folder
+    monkeypatch.undo()
+    plugins._features.cache_clear()
+
+
+def test_every_part_of_our_features_is_there() -> None:
+    assert plugins._features()[1] == ()
+    assert plugins.faulty_features() == []
+    for entry in plugins._of_features():
+        assert entry.load() is not None, entry
+
+
+def test_half_a_feature_is_named_and_what_is_there_is_used(folder_of_features: Path) -> None:
+    text = "ENTRY_POINTS = {'notices': {name: f'backend.features.%s.{name}:IT' for name in %r}}\n"
+    for name, parts in (("half_gone", "ab"), ("torn_part", "ac")):
+        (folder_of_features / name).mkdir()
+        (folder_of_features / name / "feature.py").write_text(text % (name, parts))
+        (folder_of_features / name / "a.py").write_text("IT = 1\n")
+    (folder_of_features / "torn_part" / "c.py").write_text("raise OSError('torn')\n")
+    (folder_of_features / "torn_whole").mkdir()
+    (folder_of_features / "torn_whole" / "feature.py").write_text("ENTRY_POINTS = {\n")
+    (folder_of_features / "only_rests").mkdir()
+    (folder_of_features / "only_rests" / "a.py").write_text("IT = 1\n")
+    assert plugins.load("notices", int) == (1, 1)
+    faulty = {(p.group, p.name): p.problem for p in plugins.faulty_features()}
+    assert set(faulty) == {("notices", "b"), ("notices", "c"), ("", "torn_whole")}
+    assert "half_gone.b" in faulty["notices", "b"]
+    assert "torn" in faulty["notices", "c"]
+    found = {each.what: (each.state, bool(each.advice)) for each in doctor._plugins()}
+    assert found == {
+        f"feature '{name}": ("warning", True)
+        for name in ("b' (notices)", "c' (notices)", "torn_whole'")
+    }

@@ -11,7 +11,7 @@ from backend.engine.trajectories.depth import FIRST_STEP_ABOVE
 from backend.jobs.measure_captions import computed_measures
 from backend.operations.registry import OPERATIONS
 from backend.workspace import Workspace
-from traced_ui import caption_faults, models_page
+from traced_ui import models_page
 from traced_ui.dataset_jobs import DatasetJobs, claims_message
 from traced_ui.import_form import (
     FIELDS,
@@ -28,6 +28,7 @@ from traced_ui.import_form import (
 from traced_ui.jobs import POLL, starting
 from traced_ui.messages import QUIET, wire
 from traced_ui.page_dataset import PageDataset
+from traced_ui.pages import build_parts
 from traced_ui.templates import part, render
 
 PAGE = 50
@@ -107,7 +108,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             page = gr.Number(
                 1, label="Page", precision=0, minimum=1, elem_id="problems-page", visible=False
             )
-            caption_faults.build(workspace, dataset, report)
+            build_parts("import", workspace, dataset, report)
         with _step("3 · Which model"), _locked_step() as model_step:
             cards = gr.HTML(
                 part("plain", _BEING_TESTED), elem_id="model-cards",

@@ -1,6 +1,5 @@
 """The pages, each with the bar at its top, and how they look."""
 
-import logging
 from pathlib import Path
 
 import gradio as gr
@@ -21,15 +20,12 @@ from traced_ui import (
     progress,
     retrain,
     rooms,
-    snapshots_page,
     team,
 )
 from traced_ui.keyboard import KEYS
-from traced_ui.messages import QUIET, explain_on_page, note
-from traced_ui.pages import Build
+from traced_ui.messages import QUIET
+from traced_ui.pages import Build, build_or_say
 from traced_ui.templates import render
-
-log = logging.getLogger(f"traced.{__name__}")
 
 #: All pages, the bar at the top and what lies over the pages, and the review page.
 STYLES = [
@@ -46,7 +42,6 @@ _PAGES: dict[str, Build] = {
     "progress": progress.build,
     "retrain": retrain.build,
     "export": export.build,
-    "snapshots": snapshots_page.build,
     "datasets": datasets.build,
     "guidelines": guidelines_page.build,
     "models": lambda workspace, _: models_page.build(workspace),
@@ -90,14 +85,10 @@ def _build_page(
         return next((id for id in (requested_id, dataset_id, *ids[:1]) if id in ids), None)
 
     with gr.Column(elem_id="traced-content"):
-        try:
+        if page.name in rooms.ADDED:
+            redraw = build_or_say("page", lambda: _PAGES[page.name](workspace, dataset))
+        else:
             redraw = _PAGES[page.name](workspace, dataset)
-        except Exception as problem:
-            if page.name not in rooms.ADDED:
-                raise
-            log.exception("the page %s cannot be built", page.name)
-            redraw = None
-            gr.HTML(note(f"This page cannot be shown. {explain_on_page(problem)}", "error"))
     opening = opening.then(open_or_first, [dataset], [dataset], **QUIET)
     if redraw:
         opening.then(*redraw, **QUIET)

@@ -1,12 +1,19 @@
 """What a page of the program is, for its own pages and those that features and packages add."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import gradio as gr
+
+from backend import plugins
 from backend.workspace import Workspace
+from traced_ui.messages import explain_on_page, note
 from traced_ui.page_dataset import PageDataset
+
+log = logging.getLogger(f"traced.{__name__}")
 
 #: Builds the components of a page, and returns what draws it when it is opened: (function, inputs,
 #: outputs), or None if it draws itself.
@@ -48,3 +55,43 @@ class AddedPage:
     room: str
     build: Build
     styles: Path | None = None
+
+
+#: Where parts can be: on Add data, below what an import has found; at the end of Learn from my
+#: verdicts.
+PLACES = ("import", "learn")
+
+
+@dataclass(frozen=True)
+class PagePart:
+    """What a feature or a package puts into a place of one of our pages.
+
+    `place`: one of `PLACES`; `build(workspace, dataset, above)`: builds its components, and draws
+    them; `above`: the component of the page that it belongs to: an import's report, or what was
+    learnt.
+    """
+
+    place: str
+    build: Callable[[Workspace, PageDataset, gr.HTML], None]
+
+    def __post_init__(self) -> None:
+        if self.place not in PLACES:
+            raise ValueError(f"There is no place '{self.place}': {', '.join(PLACES)}.")
+
+
+def build_parts(place: str, workspace: Workspace, dataset: PageDataset, above: gr.HTML) -> None:
+    """Build the parts of a place; one that cannot be built says so there."""
+    for part in plugins.load("parts", PagePart):
+        if part.place == place:
+            build_or_say("part", lambda build=part.build: build(workspace, dataset, above))
+
+
+def build_or_say(what: str, build: Callable[[], Any]) -> Any:
+    """What `build` returns; if it fails, its error stands in its place, and None is returned.
+    `what`: a page or a part."""
+    try:
+        return build()
+    except Exception as problem:  # of whatever its author wrote
+        log.exception("an added %s cannot be built", what)
+        gr.HTML(note(f"This {what} cannot be shown. {explain_on_page(problem)}", "error"))
+        return None

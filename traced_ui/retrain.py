@@ -10,10 +10,10 @@ from backend.errors import SettingsError
 from backend.jobs.retrain import verdicts_missing
 from backend.learning_texts import learnt_in_words
 from backend.workspace import ClassifierRow, Workspace
-from traced_ui import labels_form
 from traced_ui.jobs import IDLE, Started, begin, follow, job_html, starting, table
 from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
+from traced_ui.pages import build_parts
 from traced_ui.templates import part, render
 
 _FIGURES = {
@@ -65,7 +65,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         )
         without = gr.Button("Learn without what misleads", visible=False, elem_id="train-without")
         missing = gr.HTML(elem_id="train-missing", elem_classes="decision-missing", padding=False)
-    # Verdicts that are given in another window, or as labels below, enable the button.
+    # Verdicts that are given in another window, or by what is below, enable the button.
     waiting = gr.Timer(IDLE, active=False)
     job_id = gr.State(None)
     status = gr.HTML(elem_id="train-status")
@@ -73,7 +73,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     with gr.Accordion("Use an earlier error finder", open=False), gr.Row():
         classifier = gr.Dropdown([], label="Error finder", elem_id="classifier", scale=3)
         use = gr.Button("Use this one", elem_id="adopt-chosen", scale=1)
-    labels_form.build(workspace, dataset)
+    build_parts("learn", workspace, dataset, comparison)
 
     def show(dataset_id: int | None) -> tuple[Any, ...]:
         classifiers = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []

@@ -11,7 +11,7 @@ _OURS = (
     Room("Review", (REVIEW,)),
     Room("Explore", (Page("map", "Map"), Page("duplicates", "Duplicates"))),
     Room("Improve", (Page("progress", "Progress"), Page("retrain", "Learn from my verdicts"))),
-    Room("Export", (Page("export", "Export"), Page("snapshots", "Snapshots"))),
+    Room("Export", (Page("export", "Export"),)),
 )
 #: In the corner: what concerns the dataset as a whole.
 _DATASET = Room(

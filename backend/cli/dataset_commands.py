@@ -25,6 +25,7 @@ from backend.cli.output import (
 from backend.datasets.caption_fields import chosen_names
 from backend.datasets.read_options import is_address
 from backend.errors import SettingsError
+from backend.jobs.export_steps import options_of
 from backend.jobs.reports import (
     ExportChoice,
     ImportReport,
@@ -270,7 +271,7 @@ def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:
     with progress(EXPORT.title) as update:
         report = workspace.jobs.export(
             dataset_id, choice, options.out, options.format, options.overwrite, update,
-            options.snapshot,
+            **options_of(options),
         )  # fmt: skip
     words = report.in_words()
     if hub is not None:

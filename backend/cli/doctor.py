@@ -29,8 +29,9 @@ from backend.jobs.scoring.dataset_models import settings_for
 from backend.jobs.scoring.known_pictures import UNKNOWN
 from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
-from backend.store import Store, is_missing, open_database
+from backend.store import Store, is_missing, open_database, tables_of_features
 from db.backup import check
+from db.feature_tables import missing_columns, unknown_tables
 from db.queries import curator_queries, dataset_queries, job_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow
 
@@ -176,6 +177,9 @@ def _privacy(settings: Settings) -> Finding:
 
 
 def _plugins() -> Iterator[Finding]:
+    for plugin in plugins.faulty_features():
+        what = f"feature '{plugin.name}'" + (f" ({plugin.group})" if plugin.group else "")
+        yield Finding(what, "warning", plugin.problem, "Restore its folder, or remove it whole.")
     if not plugins.are_offered():
         return
     # Imported here: they are slow, and few people have plug-ins.
@@ -226,6 +230,7 @@ def _database(store: Store) -> Iterator[Finding]:
         waiting = len(job_queries.running_jobs(session))
     for dataset in datasets:
         yield _dataset(store, dataset)
+    yield from _tables(store)
     if waiting:
         yield Finding(
             "jobs", "warning", f"{waiting} jobs were not finished",
@@ -233,6 +238,24 @@ def _database(store: Store) -> Iterator[Finding]:
             "the same command.",
         )  # fmt: skip
     yield Finding("accounts", "ok", f"{accounts} may log in" if accounts else "none: no login")
+
+
+def _tables(store: Store) -> Iterator[Finding]:
+    """Tables that features have added, where something is to be said of them."""
+    known = tables_of_features()
+    with store.reading() as session:
+        for name in unknown_tables(session, known):
+            yield Finding(
+                f"table {name}", "ok",
+                "of a feature that is not there: its rows are kept, and in use once it is back",
+            )  # fmt: skip
+        for tables in known:
+            if columns := missing_columns(session, tables):
+                yield Finding(
+                    f"table {columns[0].partition('.')[0]}", "warning",
+                    f"not as its feature needs it: {', '.join(columns)} missing",
+                    "Another version of the feature made it: use that one.",
+                )  # fmt: skip
 
 
 def _dataset(store: Store, dataset: DatasetRow) -> Finding:

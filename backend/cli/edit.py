@@ -45,8 +45,8 @@ class EditCommand(Options):
     """Take out sentences and tags that describe nothing visible, of scored captions that have
     others."""
     mend: str = ""
-    """Mend a fault that `lint` finds, by its name: loop, characters, invisible, markup, glued or
-    prompt."""
+    """Mend a fault of captions by its name, such as loop or markup; an unknown name lists those
+    that can be mended."""
     queue: str = ""
     """Only these pairs, as in a queue's address after the ?: 'text=colour&review=all'. Default: the
     whole dataset."""

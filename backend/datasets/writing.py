@@ -69,12 +69,16 @@ def write_dataset(
     try:
         part.mkdir(parents=True, exist_ok=True)
         export_folder.mark(part)
-        for name, text in (files or {}).items():
-            (part / name).write_text(text, encoding="utf-8")
         target = Target(part, out, root, copy_images)
         reserved_names = RESERVED | EXPORT_FORMATS[format].reserved
         clean = (exportable(row, target.changes, reserved_names) for row in rows)
+        for name in files or {}:  # of an export that is resumed
+            (part / name).unlink(missing_ok=True)
         number = EXPORT_FORMATS[format].write(clean, target)
+        for name, text in (files or {}).items():
+            if (part / name).exists() or name in ("README.md", croissant.NAME):
+                raise ExportError(f"'{name}' cannot be added: it is a file of the export itself.")
+            (part / name).write_text(text, encoding="utf-8")
         whole = card if isinstance(card, str) else card()
         for name in ("README.md", croissant.NAME):  # left by an export interrupted from here on
             (part / name).unlink(missing_ok=True)

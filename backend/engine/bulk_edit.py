@@ -41,7 +41,7 @@ class BulkEdit:
     suffix: str = ""
     #: Before that, claims that describe nothing visible are taken out of captions that have others.
     remove_vague: bool = False
-    #: Before all else, the fault of this name is mended (`linting.faults`).
+    #: Before all else, the fault of this name is mended, of those that features can mend.
     mend: str = ""
 
     @property

@@ -29,7 +29,7 @@ from backend.engine.claims.editing import without_all
 from backend.engine.constants.part import left_out
 from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
-from backend.jobs import dataset_versions
+from backend.jobs import export_steps
 from backend.jobs.errors_left import ErrorsLeft, errors_left_by, estimate_left
 from backend.jobs.new_splits import NewExportSplits, groups
 from backend.jobs.notices import notices_of, texts_of
@@ -252,8 +252,6 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
         facts["Constant parts, not judged"] = "; ".join(f"“{p.text}” {p.count}" for p in parts)
     if classifier is not None:
         facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"
-    if state := dataset_versions.nearest(store, dataset_id):
-        facts["Snapshot"] = state
     return facts
 
 
@@ -368,6 +366,8 @@ def export(
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
         run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
     _check_images(store, out)
+    added_lines = export_steps.card_lines(store, dataset_id)
+    added_files = export_steps.files_of(store, dataset_id)
     root = Path(dataset.root)
     tally, origins = _Tally(), Origins(dataset, choice.name_people)
     stack = ExitStack()
@@ -390,6 +390,7 @@ def export(
                 own_tags = tag_queries.of_pairs(session, ids)
                 regions = region_queries.of_run(session, run.id, ids) if run is not None else {}
                 proposals = suggestion_queries.accepted_texts(session, ids)
+                added = export_steps.columns_of(session, ids)
             for pair, outcome, claims in batch:
                 origins.count_pair(pair)
                 if contents is not None and pair.id not in contents:
@@ -417,7 +418,9 @@ def export(
                     split = splits.add(pair)
                     tally.by_split[split or ""] += 1
                     row = replace(
-                        _row(pair, outcome, image, *about, lists), writer=writer, split=split
+                        _row(pair, outcome, image, *about, lists, added[pair.id]),
+                        writer=writer,
+                        split=split,
                     )
                     if contents is not None:
                         content = contents[pair.id](origins.people.author)
@@ -453,7 +456,8 @@ def export(
             created_at=datetime.now(UTC),
             version=VERSION,
             facts={
-                **facts, **origins.in_words(), **wrong_left(), **_choice_in_words(choice),
+                **facts, **added_lines, **origins.in_words(), **wrong_left(),
+                **_choice_in_words(choice),
                 **_caveat_in_words(plan), **_splits_in_words(tally.counts(splits)),
             },
             counts=tally.counts(splits),
@@ -462,7 +466,7 @@ def export(
     def about() -> dict[str, Any]:
         """For programs, by the names of Croissant and its vocabulary for annotations."""
         counts = tally.counts(splits)
-        lines = {**facts, **origins.in_words(), **wrong_left()}
+        lines = {**facts, **added_lines, **origins.in_words(), **wrong_left()}
         tools = ("Model", "Explorer", "Detector")
         return {
             "name": dataset.name,
@@ -474,7 +478,7 @@ def export(
                 f"{key}: {value}" for key, value in _choice_in_words(choice).items()
             ],
             "rai:dataAnnotationProtocol": [
-                f"{key}: {lines[key]}" for key in ("Verdicts by", "Snapshot") if key in lines
+                f"{key}: {lines[key]}" for key in ("Verdicts by", *added_lines) if key in lines
             ],
             "rai:machineAnnotationTools": [f"{key}: {lines[key]}" for key in tools if key in lines],
             "rai:dataAnnotationAnalysis": [
@@ -488,7 +492,7 @@ def export(
     with stack:
         pairs_written = write_dataset(
             rows(), out, format=format, card=card, overwrite=overwrite, source_root=root,
-            about=about, copy_images=choice.copy_images,
+            files=added_files, about=about, copy_images=choice.copy_images,
         )  # fmt: skip
         counts = tally.counts(splits)
     progress(pairs_written, plan.kept, "Written")
@@ -561,15 +565,17 @@ def _row(
     issues: Sequence[str],
     own_tags: Sequence[str],
     lists: Mapping[str, Sequence[Mapping[str, Any]]],
+    added: Mapping[str, Any],
 ) -> ExportRow:
     """`issues`: of the pair's picture; `lists`: columns of parts of the caption, if any caption of
-    the dataset has such parts."""
+    the dataset has such parts; `added`: further columns, of features."""
     columns, writer = without_writer(pair.extra), writer_of(pair.extra)
     columns = correct_json(columns, pair.caption, outcome.caption)
     columns = name_caption(columns, outcome.caption)
-    extra = {new_name(name, frozenset(lists)): value for name, value in columns.items()}
+    ours = frozenset((*lists, *added))
+    extra = {new_name(name, ours): value for name, value in columns.items()}
     # As text: loaders infer no type from lists that are empty in the first rows.
-    extra |= {name: json.dumps(list(cells)) for name, cells in lists.items()}
+    extra |= {name: json.dumps(list(cells)) for name, cells in lists.items()} | dict(added)
     return ExportRow(
         id=pair.external_id,
         image_path=image,

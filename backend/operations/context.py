@@ -4,14 +4,15 @@ from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from backend.accounts.team_accounts import Team
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
 from backend.errors import SettingsError, TracedError
 from backend.jobs import (
-    dataset_versions,
     export_dataset,
+    export_steps,
     import_dataset,
     own_captions,
     retrain,
@@ -148,13 +149,12 @@ class Context:
         format: str = "imagefolder",
         overwrite: bool = False,
         progress: Progress = no_progress,
-        snapshot: str = "",
+        **options: Any,
     ) -> ExportReport:
         """See `backend.jobs.export_dataset.export`; to an address, its `export_to_address`.
-        `snapshot`: the name under which the state that is exported is stored; "": it is not."""
-        if snapshot:
-            author = self.reader or self.settings.author
-            dataset_versions.snapshot(self.store, dataset_id, snapshot, author)
+        `options`: those of `export_steps`."""
+        author = self.reader or self.settings.author
+        export_steps.begin(self.store, dataset_id, author, options)
         facts = export_dataset.facts(self.store, dataset_id)
         write = partial(
             export_dataset.export, self.store, dataset_id, choice, format=format, facts=facts,

@@ -12,6 +12,7 @@ from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import is_address
 from backend.datasets.regular_files import typed_path
 from backend.errors import UnsafePath
+from backend.jobs.export_steps import options_of, steps
 from backend.jobs.reports import ExportChoice, ExportReport
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options, switch
@@ -32,9 +33,7 @@ def _is_format(name: str) -> str:
     return name
 
 
-class ExportOptions(Options):
-    """Write the cleaned dataset, corrections applied, with a card that says what was removed."""
-
+class _OwnOptions(Options):
     out: Annotated[str, CommandLine(is_argument=True, is_required=True)] = ""
     """Output folder, or an address such as s3://BUCKET/FOLDER; it must not exist yet."""
     format: Annotated[str, AfterValidator(_is_format)] = Field(
@@ -47,10 +46,16 @@ class ExportOptions(Options):
     """Only the pairs of a saved view, by name."""
     choice: ExportChoice = ExportChoice()
     """What is kept."""
-    snapshot: str = ""
-    """Also store the state that is exported as a snapshot of this name; the card names it."""
     overwrite: Annotated[bool, switch("overwrite")] = False
     """Replace an earlier export; other files in its folder are kept."""
+
+
+#: The options that features and other packages add.
+_ADDED = tuple(step.options for step in steps(taken=tuple(_OwnOptions.model_fields)))
+
+
+class ExportOptions(*_ADDED, _OwnOptions):  # pyrefly: ignore[invalid-inheritance]
+    """Write the cleaned dataset, corrections applied, with a card that says what was removed."""
 
 
 def prepare(context: "Context", dataset_id: int, options: ExportOptions) -> ExportOptions:
@@ -80,7 +85,7 @@ def run(
         choice = choice.model_copy(update={"only": only})
     return context.export(
         dataset_id, choice, options.out, options.format, options.overwrite, progress,
-        options.snapshot,
+        **options_of(options),
     )  # fmt: skip
 
 

@@ -2,16 +2,17 @@
 exported with.
 """
 
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from sqlalchemy.orm import Session
 
+from backend import plugins
 from backend.engine.bulk_edit import BulkEdit, apply_edit
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.editing import without_all
 from backend.engine.claims.scored_caption import is_vague
-from backend.engine.linting.faults import mend
 from backend.errors import SettingsError
 from backend.jobs.scoring.stored_rows import to_claim
 from backend.progress import Progress, no_progress
@@ -52,6 +53,7 @@ def edit_captions(
     which their next undo reverts. Raises SettingsError for an edit that is invalid, and for one
     that takes more than `seconds` (default: MOST_SECONDS) for all captions together; nothing is
     written then. `request_id`: see `request_queries.once`."""
+    mend = _mend_of(edit.mend)
     limit, duration = MOST_SECONDS if seconds is None else seconds, 0.0
     dataset_id = filter.dataset_id
     looked_at = unchanged_count = left_alone = refused_count = 0
@@ -67,7 +69,7 @@ def edit_captions(
         before = [row.corrected_caption or row.caption for row in rows]
         began = monotonic()
         plain = [
-            without_all(row.caption, vague.get(row.pair_id, ()), mend(edit.mend, text))
+            without_all(row.caption, vague.get(row.pair_id, ()), mend(text))
             for row, text in zip(rows, before, strict=True)
         ]
         try:
@@ -106,6 +108,31 @@ def edit_captions(
         dataset_id, looked_at, changed_count, unchanged_count, left_alone, refused_count,
         passed_over, tuple(examples),
     )  # fmt: skip
+
+
+def _mend_of(name: str) -> Callable[[str], str]:
+    """What mends the fault of this name; of "", what leaves captions as they are. Raises
+    SettingsError for one that nothing mends."""
+    if not name:
+        return str
+    mends = ChainMap(*plugins.load("mends", dict))
+    if name not in mends:
+        names = ", ".join(mends) or "none"
+        raise SettingsError(f"'{name}' cannot be mended; these can: {names}.")
+
+    def mend(text: str) -> str:
+        try:
+            mended: object = mends[name](text)
+            if not isinstance(mended, str):
+                raise TypeError(f"it gives a {type(mended).__name__}")
+            return mended
+        except Exception as error:  # of whatever its author wrote
+            raise SettingsError(
+                f"'{name}' cannot mend “{text[:60]}”: {type(error).__name__}: {error}. Nothing was "
+                "changed."
+            ) from error
+
+    return mend
 
 
 def _vague_claims(session: Session, rows: Sequence[QueueRow]) -> dict[int, list[Claim]]:

@@ -298,9 +298,9 @@ class Verdicts:
     def undo_edit(
         self, dataset_id: int, author: str | None = None, kind: str = EDIT
     ) -> VerdictRow | None:
-        """Undo the author's newest bulk edit, or with the kind RESTORE their newest restoring of a
-        snapshot, whatever they have decided since; later verdicts on its pairs are kept. None if
-        there is none."""
+        """Undo the author's newest bulk edit, or with the kind RESTORE the newest act that brought
+        earlier verdicts back, whatever they have decided since; later verdicts on its pairs are
+        kept. None if there is none."""
         who = author or self._settings.author
         return in_parts(
             self._store,

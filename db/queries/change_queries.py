@@ -15,7 +15,7 @@ from db.queries.suggestion_queries import OUTDATED
 from db.queries.verdict_queries import reopen
 
 #: What people did; it stays with the pair whatever the source does.
-_HISTORY = {"verdicts", "opinions", "holds", "pair_tags", "snapshot_pairs"}
+_HISTORY = {"verdicts", "opinions", "holds", "pair_tags"}
 #: What was measured on the picture alone; a new caption leaves it valid.
 _OF_PICTURE = {"picture_signals", "picture_issues", "near_duplicates", "map_places"}
 #: What was computed from picture and caption, with its value before that.
@@ -95,7 +95,7 @@ def revise_pairs(session: Session, revisions: Sequence[Revision]) -> None:
     )
     replaced_ids = [revision.pair_id for revision in revisions if revision.picture == "other"]
     reopen(session, replaced_ids)
-    _forget(session, replaced_ids, {"verdicts", "holds", "snapshot_pairs"})
+    _forget(session, replaced_ids, {"verdicts", "holds"})
     for part in chunks(replaced_ids, _AT_ONCE):  # those left: verdicts refer to them
         session.execute(
             update(Suggestion).where(Suggestion.pair_id.in_(part)).values(kind=OUTDATED)

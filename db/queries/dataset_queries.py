@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from db.errors import AlreadyExists, MissingRow
+from db.feature_tables import added_tables
 from db.models import Base, Dataset, ImportProblem, Pair, Verdict
 from db.queries.blind_review import built_once, pair_columns
 from db.queries.pair_queries import PAIR_FIELDS, PairRow
@@ -186,7 +187,7 @@ def delete_dataset(session: Session, dataset_id: int) -> None:
     get_dataset(session, dataset_id)
     pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
     # Read from the schema, dependents first, so that no table can be forgotten.
-    for table in reversed(Base.metadata.sorted_tables):
+    for table in (*added_tables(session), *reversed(Base.metadata.sorted_tables)):
         if "pair_id" in table.c:
             session.execute(delete(table).where(table.c.pair_id.in_(pairs)))
         elif "dataset_id" in table.c:

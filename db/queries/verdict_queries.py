@@ -116,7 +116,7 @@ class VerdictEvent:
     #: about the caption.
     claim_labels: LabelRecords = None
     claim: int | None = None
-    #: The version whose state a restored snapshot brings back (0: undecided).
+    #: The earlier version whose state this act brings back (0: undecided).
     restores: int | None = None
     #: Of an undo or a redo that may be requested twice: the id that its page has given it.
     request_id: str | None = None
@@ -1009,8 +1009,8 @@ def _states(session: Session, pair_ids: Sequence[int]) -> dict[tuple[int, int], 
 def _decider(
     states: Mapping[tuple[int, int], VerdictRow], act: VerdictRow | None
 ) -> tuple[str | None, datetime | None]:
-    """Who took the decision that an act left in effect, and when. Bulk edits and restored snapshots
-    decide nothing, nor do labels of claims that leave the decision as it was."""
+    """Who took the decision that an act left in effect, and when. Bulk edits and verdicts that were
+    brought back decide nothing, nor do labels of claims that leave the decision as it was."""
     while act is not None:
         before = states.get((act.pair_id, act.before))
         was_decided = before is not None and act.decision == before.decision

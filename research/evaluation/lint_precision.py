@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from backend.engine.linting.comparison import MANY_PICTURES, Comparison
-from backend.engine.linting.faults import faults_of
+from backend.features.lint.comparison import MANY_PICTURES, Comparison
+from backend.features.lint.faults import faults_of
 
 Spoil = Callable[[str, random.Random], str]
 

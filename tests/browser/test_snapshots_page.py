@@ -9,8 +9,9 @@ from playwright.sync_api import BrowserContext, expect
 
 from tests.browser.conftest import Site, go_to, new_page, served
 from tests.browser.test_team import log_in
+from tests.fixtures.features import needs
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, needs("snapshots")]
 
 
 @pytest.fixture(scope="module")

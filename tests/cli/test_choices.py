@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.datasets.label_file import read_scores
 from backend.datasets.regular_files import typed_path
+from backend.datasets.score_file import read_scores
 from backend.datasets.writing import write_dataset
 from backend.errors import SettingsError
 from backend.settings import load_settings

@@ -24,12 +24,16 @@ from db.upgrade import head_revision, parse_url
 from tests.db.building import add_dataset, decide, decisions, rows_of
 from tests.fixtures import programs
 
+#: Tables and indexes that migrations made before their feature was a folder, which declares them.
+OF_FEATURES = ("snapshots", "snapshot_pairs", "ix_snapshot_pairs_pair_id")
+
 
 def test_migrations_lead_exactly_to_the_models(url: str) -> None:
     store = open_store(url)
     with store.engine.connect() as connection:
         # The caption search has additional objects on either database.
         other = {"sqlite": {*TABLES, "ix_pairs_caption_trigrams"}}.get(store.dialect, set())
+        other |= set(OF_FEATURES)
         opts = {"compare_type": True, "include_object": lambda _, name, *__: name not in other}
         context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, Base.metadata) == []
@@ -65,7 +69,10 @@ def test_migrations_give_the_same_statements_as_the_models(tmp_path: Path) -> No
     engine = create_engine(f"sqlite:///{tmp_path}/models.db")
     Base.metadata.create_all(engine)
     engine.dispose()
-    assert schema_of(tmp_path / "migrated.db") == schema_of(tmp_path / "models.db")
+    migrated = schema_of(tmp_path / "migrated.db")
+    assert set(OF_FEATURES) <= set(migrated)
+    rest = {name: clauses for name, clauses in migrated.items() if name not in OF_FEATURES}
+    assert rest == schema_of(tmp_path / "models.db")
 
 
 def test_opening_again_changes_nothing(url: str) -> None:

@@ -1,4 +1,4 @@
-"""Pictures with captions in several splits: told at import, by `lint` and `check`, counted on the
+"""Pictures with captions in several splits: told at import and by `check`, counted on the
 card of an export, and kept in one split if that is asked for."""
 
 import json
@@ -65,15 +65,6 @@ def test_the_import_says_so(tmp_path: Path) -> None:
     apart = workspace.jobs.import_dataset(written(tmp_path / "apart", ROWS[5:9]))
     assert apart.notes == ()
     workspace.store.close()
-
-
-def test_lint_tags_the_pairs(workspace: Workspace) -> None:
-    report = workspace.jobs.run("lint", 1)
-    (fault,) = [fault for fault in report.faults if fault.name == "several splits"]
-    assert fault.pairs == 7
-    queue = workspace.review.filter_of(1, {"tag": fault.tag, "review": "all"})
-    captions = {row.caption for row in workspace.review.queue_page(queue).rows}
-    assert captions == {c for picture, _, c in ROWS if picture not in ("green", "yellow")}
 
 
 def test_check_counts_them_and_fails_if_asked(workspace: Workspace, tmp_path: Path) -> None:

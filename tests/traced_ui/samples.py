@@ -16,7 +16,6 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.presets import recommend
 from backend.engine.statistics.agreement import Agreement, TwoPeople
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.dataset_versions import KINDS, Difference, DiffReport, SnapshotReport
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.model_manager import ModelView
 from backend.jobs.notices import Sentence
@@ -56,10 +55,8 @@ from backend.workspace import ClassifierRow, ReviewCounts
 from db.queries.duplicate_queries import MemberRow
 from db.queries.opinion_queries import DisputedPair, OpinionRow
 from db.queries.pair_queries import CaptionRow
-from db.queries.snapshots import SnapshotRow
 from traced_ui import (
     accounts_form,
-    caption_faults,
     dataset_settings,
     header,
     jobs,
@@ -74,7 +71,6 @@ from traced_ui import (
     retrain,
     review_page,
     rooms,
-    snapshots_page,
     team,
 )  # fmt: skip
 from traced_ui.differences import difference
@@ -324,44 +320,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "guidelines_intro.html": lambda text: render("guidelines_intro.html"),
     "guidelines_preview.html": lambda text: render(
         "guidelines_preview.html", text=text, example=text
-    ),
-    "snapshots/list.html": lambda text: snapshots_page.listing_html(
-        SnapshotReport("", (SnapshotRow(1, 3, text, text, NOW, 9),))
-    ),
-    "snapshots/diff.html": lambda text: render(
-        "snapshots/diff.html",
-        report=DiffReport(
-            text,
-            text,
-            9,
-            9,
-            dict.fromkeys(KINDS, 30),
-            {kind: [Difference(7, text, f"a {text}", f"{text} b")] for kind in KINDS},
-        ),
-        kinds=KINDS,
-        compared_at=NOW,
-        dataset_id=3,
-        difference=difference,
-        word_of=str,
-    ),
-    "labels.html": lambda text: render("labels.html", lines=[text]),
-    "datasets/faults.html": lambda text: render(
-        "datasets/faults.html",
-        looked_at=9,
-        shared=[("end", text)],
-        faults=[
-            {
-                "name": text,
-                "about": text,
-                "pairs": 2,
-                "can_be_mended": True,
-                "address": f"?tag={text}",
-                "examples": [text],
-            }
-        ],
-    ),
-    "datasets/mend.html": lambda text: caption_faults.mend_html(
-        EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)), False
     ),
     "review/bulk_edit.html": lambda text: review_page.bulk_edit(
         {"find": text, "replace": text, "prefix": text, "suffix": text},

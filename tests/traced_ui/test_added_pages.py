@@ -19,7 +19,9 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[AddedPage]]:
     """Pages that `rooms` finds when it is loaded anew."""
     pages: list[AddedPage] = []
 
-    def load(group: str, kind: type, join: object) -> tuple[AddedPage, ...]:
+    def load(group: str, kind: type, join: object = None) -> tuple[AddedPage, ...]:
+        if group != "pages":
+            return ()
         joined = []
         for page in pages:
             try:

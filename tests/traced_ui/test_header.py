@@ -74,7 +74,7 @@ def test_the_bar_names_the_datasets_and_chooses_the_one_of_the_address(
 def test_a_job_is_cancelled_by_its_button_or_the_reason_is_said(
     client: TestClient, workspace: Workspace
 ) -> None:
-    workspace.jobs.start("lint", 1)
+    workspace.jobs.start("check", 1, at_most="90%")
     assert workspace.jobs.background.wait(200)
     (job,) = workspace.jobs.recent()
     shown = client.get("/header").json()

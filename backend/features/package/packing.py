@@ -28,6 +28,8 @@ from backend.features.package.manifest import (
     Manifest,
 )
 from backend.jobs.reports import count_of
+from backend.operations.registry import OPERATIONS
+from backend.operations.workspace_jobs import Jobs
 from backend.progress import Progress, no_progress
 from backend.review.queue import is_plain
 from backend.store import Store
@@ -36,7 +38,7 @@ from db import open_store
 from db.authors import is_reserved
 from db.column_types import now
 from db.decisions import AT_RANDOM
-from db.queries import dataset_queries, setting_queries, snapshots
+from db.queries import dataset_queries, setting_queries
 from db.queries.blind_review import NOBODY, shared_pairs
 from db.queries.statements import chunks
 from db.session import Store as Database
@@ -101,9 +103,9 @@ def share_out(
 
 
 def pack(
-    store: Store, contents: Contents, target: Path, progress: Progress = no_progress
+    workspace: "Workspace", contents: Contents, target: Path, progress: Progress = no_progress
 ) -> PackReport:
-    """Write the package to `target`, a new file, which appears when it is complete. `store`: as
+    """Write the package to `target`, a new file, which appears when it is complete. `workspace`: as
     whoever reviews may read it. Raises SettingsError, and ExportError if it cannot be written."""
     if target.exists() or target.is_symlink():
         raise SettingsError(f"{target} exists already. Give the name of a new file.")
@@ -116,7 +118,7 @@ def pack(
         prefix = f".{target.name}.part-"
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=prefix) as folder:
             part = Path(folder) / "package"
-            report = _write(store, contents, part, Path(folder) / DATABASE, progress)
+            report = _write(workspace, contents, part, Path(folder) / DATABASE, progress)
             flush(part)
             size = part.stat().st_size
             part.rename(target)
@@ -129,16 +131,16 @@ def pack(
 
 
 def _write(
-    store: Store, contents: Contents, part: Path, database: Path, progress: Progress
+    workspace: "Workspace", contents: Contents, part: Path, database: Path, progress: Progress
 ) -> PackReport:
-    pair_ids = sorted(contents.pair_ids)
+    store, pair_ids = workspace.store, sorted(contents.pair_ids)
     with zipfile.ZipFile(part, "x", zipfile.ZIP_STORED) as archive:
         pictures = _Pictures(store, contents, archive)
         addresses = store.read(queries.pictures_of, pair_ids)
         for number, address in enumerate(addresses):
             pictures.add(address)
             progress(number + 1, len(addresses), "Packing pictures")
-        manifest = _write_database(store, contents, pair_ids, database, pictures.address_of)
+        manifest = _write_database(workspace, contents, pair_ids, database, pictures.address_of)
         archive.write(database, DATABASE, zipfile.ZIP_DEFLATED, compresslevel=1)
         with database.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -188,40 +190,47 @@ class _Pictures:
 
 
 def _write_database(
-    store: Store,
+    workspace: "Workspace",
     contents: Contents,
     pair_ids: Sequence[int],
     database: Path,
     address_of: dict[str, str],
 ) -> Manifest:
     """The database of the package; its manifest, which has no digest of it yet."""
+    store = workspace.store
     home_identity = store.identity
-    with (
-        _new_database(database) as packed,
-        store.reading(scanning=True) as home,
-        packed.writing(large=True) as package,
-    ):
-        queries.packed_pairs.create(package.connection())
-        queries.copy_dataset(home, package, contents.dataset_id)
-        all_ids = frozenset(pair_ids)
-        for part in chunks(pair_ids, queries.AT_ONCE):
-            queries.copy_pairs(home, package, part, all_ids, address_of)
-        dataset = dataset_queries.get_dataset(home, contents.dataset_id)
-        manifest = Manifest(
-            id=uuid.uuid4().hex,
-            dataset=dataset.name,
-            database=home_identity,
-            reviewer=contents.reviewer,
-            pairs=len(pair_ids),
-            pictures=str(contents.thumbnails or ORIGINALS),
-            sampling=contents.sampling,
-            last_act=queries.last_act(package),
-            created_at=now().isoformat(),
-            program=VERSION,
-        )
-        setting_queries.set_setting(package, SETTING, manifest.as_json())
-        snapshots.take(package, contents.dataset_id, "packed", contents.reviewer or "package")
+    with _new_database(database) as packed:
+        with store.reading(scanning=True) as home, packed.writing(large=True) as package:
+            queries.packed_pairs.create(package.connection())
+            queries.copy_dataset(home, package, contents.dataset_id)
+            all_ids = frozenset(pair_ids)
+            for part in chunks(pair_ids, queries.AT_ONCE):
+                queries.copy_pairs(home, package, part, all_ids, address_of)
+            dataset = dataset_queries.get_dataset(home, contents.dataset_id)
+            manifest = Manifest(
+                id=uuid.uuid4().hex,
+                dataset=dataset.name,
+                database=home_identity,
+                reviewer=contents.reviewer,
+                pairs=len(pair_ids),
+                pictures=str(contents.thumbnails or ORIGINALS),
+                sampling=contents.sampling,
+                last_act=queries.last_act(package),
+                created_at=now().isoformat(),
+                program=VERSION,
+            )
+            setting_queries.set_setting(package, SETTING, manifest.as_json())
+        _name_state(workspace, Store(packed), contents)
     return manifest
+
+
+def _name_state(workspace: "Workspace", packed: Store, contents: Contents) -> None:
+    """What the package holds now can be compared and restored later, as `packed`, where the program
+    names states."""
+    if "snapshot" in OPERATIONS:
+        settings = replace(workspace.settings, author=contents.reviewer or "package")
+        jobs = Jobs(packed, workspace.engines, settings, workspace.review)
+        jobs.run("snapshot", contents.dataset_id, name="packed")
 
 
 @contextmanager
@@ -265,7 +274,7 @@ def pack_dataset(
     sampling = AT_RANDOM if is_all else "filter"
     return [
         pack(
-            store.seen_by(name or NOBODY),
+            workspace.seen_by(name or NOBODY),
             Contents(dataset_id, share, name, sampling, thumbnails),
             file,
             progress,

@@ -36,7 +36,6 @@ from db.models import (
     PairTag,
     Retrieval,
     Run,
-    SnapshotPair,
     Suggestion,
     Verdict,
     View,
@@ -47,9 +46,8 @@ from db.queries.statements import chunks, in_dataset, insert_for, read_records, 
 
 #: Pairs whose rows are copied together: databases limit the parameters of a statement.
 AT_ONCE = 500
-#: Tables of pairs that stay at home: who has a pair on the screen, material of a training, and
-#: snapshots, which name verdicts.
-_AT_HOME = (Hold, CopyTrajectory, SnapshotPair)
+#: Tables of pairs that stay at home: who has a pair on the screen, and material of a training.
+_AT_HOME = (Hold, CopyTrajectory)
 #: Those that say what others said of a pair.
 _OF_OTHERS = (Verdict, Opinion, WordMark, PairTag)
 #: A pair about which its reviewer may not know what others said.

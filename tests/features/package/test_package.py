@@ -28,6 +28,7 @@ from db.queries.verdict_queries import Rewrite
 from tests.datasets.folders import picture
 from tests.db.building import rows_of, start_run
 from tests.features.package.home import COUNT, Home, judge, served
+from tests.fixtures.features import needs
 from tests.jobs.opening import OpenWorkspace
 
 
@@ -318,3 +319,11 @@ def test_home_may_be_a_server_of_postgresql(
     assert home.decisions()[:5] == [None, "drop", "correction", None, "wrong"]
     assert undo_merge(home.store, package) == 5
     assert home.decisions()[:5] == [None, None, None, None, "correct"]
+
+
+@needs("snapshots")
+def test_its_state_is_named_so_that_a_reviewer_can_compare_with_it(home: Home) -> None:
+    with served(home.pack(reviewers=["Ben"])) as workspace:
+        (state,) = workspace.jobs.run("snapshot", 1).snapshots
+        assert (state.name, state.author, state.pairs) == ("packed", "Ben", COUNT)
+        assert workspace.jobs.run("diff", 1, before="packed").is_same

@@ -1,4 +1,4 @@
-"""What is found is said in Review, Progress, `lint` and `check`, beside the errors left."""
+"""What is found is said in Review, Progress and `check`, beside the errors left."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from backend.errors import NOTICED
 from backend.features.rows.mending import look, mend
-from backend.jobs import lint_captions, notices
+from backend.jobs import notices
 from backend.operations.check import CheckReport
 from backend.progress import no_progress
 from backend.review.charts import progress_of
@@ -34,11 +34,9 @@ def test_everything_that_speaks_of_the_dataset_says_it(
     store: Store, shifted: tuple[Any, int]
 ) -> None:
     engine, dataset_id = shifted
-    assert lint_captions.lint(store, dataset_id, None).notices == ()
     notices.look(store, engine, dataset_id, no_progress)
     (notice,) = notices.notices_of(store, dataset_id)
     assert notice.page == "rows"
-    assert lint_captions.lint(store, dataset_id, None).notices == (notice.in_words,)
     view = progress_of(store, dataset_id)
     assert view.notices == (notice,)
     for html in (cards_html(view), expected_html(view)):

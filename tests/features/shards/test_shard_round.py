@@ -13,6 +13,7 @@ from backend.errors import ONLY_LEVEL, SettingsError
 from backend.features.shards.decisions import read_decisions
 from tests.cli.invoking import as_json, invoked
 from tests.features.shards.test_shard_scores import PAIRS, SHARDS, write_shards
+from tests.fixtures.features import needs
 
 EVERY, TOP = SHARDS * PAIRS, 12
 
@@ -26,6 +27,7 @@ def captions_of(folder: Path) -> dict[str, str]:
     }
 
 
+@needs("label_files")
 def test_a_whole_round(tmp_path: Path) -> None:
     source = write_shards(tmp_path / "source")
     environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}

@@ -1,0 +1,319 @@
+"""Verdicts from a file of labels: previewed, then given with the file as their author.
+
+A verdict that a person or a rule has given here is never overwritten: it agrees with the label, or
+the difference is reported.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from backend.datasets.cells import BadCell, split_proof
+from backend.datasets.containers import member_name
+from backend.datasets.foreign_names import ForeignNames, NamesByFolder
+from backend.datasets.label_studio import EMPTY, SKIPPED
+from backend.errors import DatasetFormatError, SettingsError
+from backend.features.label_files.label_file import Label, labels_of
+from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
+from backend.store import Store
+from db.authors import label_author
+from db.decisions import AT_RANDOM, is_wrong
+from db.queries import pair_queries, verdict_queries
+from db.queries.blind_review import hidden_pairs
+from db.queries.pair_queries import PairRow
+from db.queries.verdict_queries import NewVerdict, VerdictRow
+from db.texts import is_blank
+
+#: Number of rows of each kind that a report lists.
+_MOST_SHOWN = 20
+#: Labels whose pairs are looked up together.
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class LabelProblem:
+    """A row that gives no verdict: its number, the key in it, and why."""
+
+    row: int | None
+    key: str
+    message: str
+
+
+@dataclass(frozen=True)
+class LabelReport:
+    """Effect of a file of labels.
+
+    `by_decision`: verdicts that were, or would be, given; `agreeing`: labels of pairs that have
+    this verdict already; `empty`: rows without a verdict, but those of Label Studio that were
+    `skipped`, or `reviewed` without an answer; `conflicts`: labels that contradict a
+    verdict given here; `problems`: rows that cannot be used. Only the first of both are listed,
+    `conflict_count` and `problem_count` count all. `one_means`: what 1 and yes mean in the file.
+    `secret`: labels of pairs about which the reader may not know what others said (see
+    `db.queries.blind_review`); they are left to people.
+    """
+
+    dataset_id: int
+    author: str
+    one_means: str
+    by_decision: dict[str, int]
+    agreeing: int
+    empty: int
+    conflict_count: int
+    problem_count: int
+    conflicts: tuple[LabelProblem, ...]
+    problems: tuple[LabelProblem, ...]
+    secret: int = 0
+    skipped: int = 0
+    reviewed: int = 0
+    passed_over: int = 0
+    is_preview: bool = True
+
+
+def apply_labels(
+    store: Store,
+    dataset_id: int,
+    path: Path,
+    key: str | None = None,
+    verdict: str | None = None,
+    one_means: str | None = None,
+    preview: bool = True,
+    name: str = "",
+    at_random: bool = False,
+) -> LabelReport:
+    """Give the verdicts of a file, in one transaction with one undo (`undo_labels`); with `preview`
+    only report them. `key`, `verdict`: columns, found by their names if None; `one_means`: "right"
+    or "wrong", by default as the column's name says, else wrong. `name`: of the file, if it was
+    uploaded under another; `at_random`: its pairs were drawn at random from the dataset, so that a
+    detector learns the most from them.
+
+    Raises SettingsError for a file that cannot be read, with the reason.
+    """
+    if one_means not in (None, "right", "wrong"):
+        raise SettingsError(f"1 means 'right' or 'wrong', not '{one_means}'.")
+    author = label_author(name or path.name)
+    try:
+        columns, labels = labels_of(path, key, verdict, one_means)
+        work = _Labels(store, dataset_id, author, columns.by_picture, at_random)
+        while part := list(islice(labels, _AT_ONCE)):
+            work.add(part)
+    except OSError as problem:
+        raise SettingsError(f"'{path}' cannot be read: {problem.strerror or problem}.") from problem
+    except DatasetFormatError as problem:
+        raise SettingsError(str(problem)) from problem
+    report = work.report("right" if columns.one_means_right else "wrong")
+    if preview or not work.verdicts:
+        return report
+    with store.writing(large=True) as session:
+        outcome = verdict_queries.add_all(session, work.verdicts, author=author)
+    return replace(report, passed_over=len(outcome.passed_over), is_preview=False)
+
+
+def report_lines(report: LabelReport) -> list[str]:
+    """The report in words: the first conflicts and problems, and the numbers."""
+    label_count = sum(report.by_decision.values()) - report.passed_over
+    counts = ", ".join(f"{n:,} {decision}" for decision, n in report.by_decision.items())
+    verb = "would become" if report.is_preview else "are now"
+    rest = "; ".join(
+        f"{count:,} {what}"
+        for count, what in (
+            (report.agreeing, "agree with the verdict here"),
+            (report.empty, "have no verdict"),
+            (report.skipped, "were skipped"),
+            (report.reviewed, "were reviewed without an answer"),
+            (report.conflict_count, "contradict a verdict here, which stays"),
+            (report.secret, "need the verdict of each person, so this list gives none"),
+            (report.problem_count, "cannot be used"),
+            (report.passed_over, "were decided by others meanwhile"),
+        )
+        if count
+    )
+    return [
+        *(
+            f"Row {problem.row}, {problem.key or 'no id'}: {problem.message}"
+            for problem in (*report.conflicts, *report.problems)
+        ),
+        f"{label_count:,} labels {verb} verdicts{': ' if counts else ''}{counts}.",
+        *([f"Of the others, {rest}."] if rest else []),
+        f"1, true and yes were read as {report.one_means}.",
+    ]
+
+
+def undo_labels(store: Store, dataset_id: int, file: str) -> VerdictRow | None:
+    """Undo what the newest file of this name has decided, where it is still in effect; None if
+    there is nothing."""
+    author = label_author(file)
+    return in_parts(
+        store,
+        lambda session, rest: verdict_queries.undo_last(session, dataset_id, author, rest_of=rest),
+    )
+
+
+class _Labels:
+    """The verdicts that follow from labels, read one after another."""
+
+    def __init__(
+        self, store: Store, dataset_id: int, author: str, by_picture: bool, at_random: bool
+    ) -> None:
+        self._sampling = AT_RANDOM if at_random else ""
+        self._store, self._dataset_id, self._author = store, dataset_id, author
+        self.verdicts: list[NewVerdict] = []
+        self._rows: dict[int, int | None] = {}  #: the row of the label of each pair
+        self._tally: Counter[str] = Counter()
+        self._lists: defaultdict[str, list[LabelProblem]] = defaultdict(list)
+        self._by_picture = by_picture
+        self._pictures: _Pictures | None = None
+
+    def add(self, labels: Sequence[Label]) -> None:
+        if not self._by_picture:
+            pairs, secret = self._pairs_of(labels, None)
+            # An id of another program: the pair is told by its picture and caption.
+            rest = [
+                label for label in labels
+                if label.picture and label.original and label.key not in pairs
+            ]  # fmt: skip
+            others = [label for label in labels if label not in rest]
+            self._add_all(others, pairs, secret)
+            labels = [replace(label, key=label.picture) for label in rest]
+        if not labels:
+            return
+        if self._pictures is None:
+            self._pictures = _Pictures(self._store, self._dataset_id)
+        labels = self._pictures.match_names(labels)
+        pairs, secret = self._pairs_of(labels, self._pictures)
+        if not self._by_picture:
+            pairs = {key: [p for p in of_key if any(
+                label.key == key and label.original == p.caption for label in labels
+            )] for key, of_key in pairs.items()}  # fmt: skip
+        self._add_all(labels, pairs, secret)
+
+    def _add_all(
+        self, labels: Sequence[Label], pairs: Mapping[str, list[PairRow]], secret: set[int]
+    ) -> None:
+        for label in labels:
+            of_key = _with_caption(pairs.get(label.key, []), label.original)
+            if label.problem:
+                self._list("problems", label, label.problem)
+            elif not label.decision:
+                self._tally[label.state if label.state in (SKIPPED, EMPTY) else "empty"] += 1
+            elif not of_key:
+                self._list("problems", label, "The dataset has no such pair.")
+            elif len(of_key) > 1:
+                message = f"{len(of_key)} pairs have this picture; use their ids."
+                self._list("problems", label, message)
+            elif of_key[0].id in secret:
+                self._tally["secret"] += 1
+            else:
+                self._add(label, of_key[0])
+
+    def _pairs_of(
+        self, labels: Sequence[Label], pictures: "_Pictures | None"
+    ) -> tuple[dict[str, list[PairRow]], set[int]]:
+        """The pairs of each key that has some, and those about which the reader may not know what
+        others said. `pictures`: the keys are names of these."""
+        keys = [label.key for label in labels]
+        with self._store.reading() as session:
+            if pictures is None:
+                ids = pair_queries.ids_by_external_id(session, self._dataset_id, keys)
+                ids_of = {key: [pair_id] for key, pair_id in ids.items()}
+            else:
+                ids_of = {key: pictures.ids.get(key, []) for key in keys}
+            pair_ids = [pair_id for ids in ids_of.values() for pair_id in ids]
+            pairs = {pair.id: pair for pair in pair_queries.pairs_of(session, pair_ids)}
+            secret = hidden_pairs(session, pair_ids)
+        return {key: [pairs[i] for i in ids if i in pairs] for key, ids in ids_of.items()}, secret
+
+    def _add(self, label: Label, pair: PairRow) -> None:
+        decision = label.decision
+        is_new = label.caption != pair.caption and not is_blank(label.caption)
+        caption = label.caption if is_new else ""
+        if caption and decision in ("wrong", "correction"):
+            decision = "correction"
+        elif caption:
+            self._list("problems", label, "Its caption is not the one of the pair.")
+            return
+        elif decision == "correction":
+            self._list("problems", label, "It has no corrected caption.")
+            return
+        if len(caption) > LONGEST_EDIT or len(label.note) > LONGEST_NOTE:
+            self._list("problems", label, "Its caption or its note is too long.")
+        elif pair.id in self._rows:
+            self._list("problems", label, f"Row {self._rows[pair.id]} labels the same pair.")
+        else:
+            self._rows[pair.id] = label.row
+            self._decide(label, pair, decision, caption or None)
+
+    def _decide(self, label: Label, pair: PairRow, decision: str, caption: str | None) -> None:
+        is_own = pair.decided_by == self._author
+        is_same = (pair.decision, pair.corrected_caption) == (decision, caption)
+        if is_same or (pair.decision is not None and not is_own and _agree(pair, decision)):
+            self._tally["agreeing"] += 1
+        elif pair.decision is not None and not is_own:
+            self._list(
+                "conflicts", label,
+                f"The file says {decision}, {pair.decided_by} has said {pair.decision}.",
+            )  # fmt: skip
+        else:
+            self._tally[decision] += 1
+            self.verdicts.append(
+                NewVerdict(
+                    pair.id, pair.verdict_version, decision, caption, label.note, self._sampling
+                )
+            )
+
+    def _list(self, kind: str, label: Label, message: str) -> None:
+        self._tally[kind] += 1
+        if len(self._lists[kind]) < _MOST_SHOWN:
+            self._lists[kind].append(LabelProblem(label.row, label.key[:120], message))
+
+    def report(self, one_means: str) -> LabelReport:
+        counts = Counter(verdict.decision for verdict in self.verdicts)
+        return LabelReport(
+            self._dataset_id, self._author, one_means, dict(counts), self._tally["agreeing"],
+            self._tally["empty"], self._tally["conflicts"], self._tally["problems"],
+            tuple(self._lists["conflicts"]), tuple(self._lists["problems"]),
+            self._tally["secret"], self._tally[SKIPPED], self._tally[EMPTY],
+        )  # fmt: skip
+
+
+def _with_caption(pairs: list[PairRow], caption: str) -> list[PairRow]:
+    """Of several pairs of a picture the one with the caption, if that is one."""
+    matches = [pair for pair in pairs if pair.caption == caption]
+    return matches if len(matches) == 1 else pairs
+
+
+def _agree(pair: PairRow, decision: str) -> bool:
+    """Whether a label says no more than the verdict: both call the caption wrong, or both right."""
+    if is_wrong(pair.judgement) and decision == "wrong":
+        return True
+    return decision == "correct" and pair.judgement in ("correct", "enriched")
+
+
+class _Pictures:
+    """The pictures of a dataset by their places in it, and by the names of members in archives."""
+
+    def __init__(self, store: Store, dataset_id: int) -> None:
+        #: Pair ids.
+        self.ids: defaultdict[str, list[int]] = defaultdict(list)
+        with store.reading(scanning=True) as session:
+            for path, pair_ids in pair_queries.ids_by_picture(session, dataset_id).items():
+                place = split_proof(path)[0]
+                for name in filter(None, (place, member_name(place))):
+                    self.ids[name] += pair_ids
+        self._names = ForeignNames(NamesByFolder(self.ids))
+        self._is_learnt = False
+
+    def match_names(self, labels: Sequence[Label]) -> list[Label]:
+        """The labels, with the pictures' names as they are in the dataset."""
+        if not self._is_learnt:
+            self._names.learn([label.key for label in labels])
+            self._is_learnt = True
+        return [self._match_name(label) for label in labels]
+
+    def _match_name(self, label: Label) -> Label:
+        try:
+            match = self._names.find(label.key)
+        except BadCell as problem:
+            return replace(label, problem=label.problem or f"{problem}.")
+        return replace(label, key=match[0]) if match else label

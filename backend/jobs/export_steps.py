@@ -1,0 +1,109 @@
+"""What features and other packages add to every export (`export_steps` in docs/extending.md)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from backend import plugins
+from backend.errors import SettingsError, TracedError
+from backend.options import Options
+from backend.store import Store
+
+#: The values of a column by the ids of pairs; pairs without one have none.
+Column = Callable[[Session, Sequence[int]], Mapping[int, Any]]
+
+
+@dataclass(frozen=True)
+class ExportStep:
+    """`options`: a model whose fields are options of the command `export`, of the API and from
+    Python; `begin(store, dataset_id, author, options)`: what is done with them before pairs are
+    counted: it may raise SettingsError, and nothing is exported. `card(store, dataset_id)`: lines
+    of the card, by their titles; `croissant.json` has them too. `columns`: of every pair, by name.
+    `files(store, dataset_id)`: texts beside the export, by the names of their files."""
+
+    name: str
+    options: type[Options] = Options
+    begin: Callable[[Store, int, str, Any], None] | None = None
+    card: Callable[[Store, int], Mapping[str, str]] | None = None
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    files: Callable[[Store, int], Mapping[str, str]] | None = None
+
+
+def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
+    """All of them. `taken`: options that an export has without them; a step with one of these
+    names, or one of another step, is left out."""
+    names = set(taken)
+
+    def join(step: ExportStep) -> None:
+        if clash := sorted(names.intersection(step.options.model_fields)):
+            raise ValueError(f"There is an option '{clash[0]}' already.")
+        names.update(step.options.model_fields)
+
+    return plugins.load("export_steps", ExportStep, join)
+
+
+def options_of(options: Options) -> dict[str, Any]:
+    """Those of the options that belong to steps."""
+    return {name: getattr(options, name) for step in steps() for name in step.options.model_fields}
+
+
+def begin(store: Store, dataset_id: int, author: str, options: Mapping[str, Any]) -> None:
+    """Do what steps do before an export. Raises SettingsError for an option that none has."""
+    rest = dict(options)
+    for step in steps():
+        own = {name: rest.pop(name) for name in step.options.model_fields if name in rest}
+        if step.begin is not None:
+            _try(step, step.begin, store, dataset_id, author, step.options.parse(own))
+    Options.parse(rest)  # refuses what is left
+
+
+def card_lines(store: Store, dataset_id: int) -> dict[str, str]:
+    """The lines that steps add to the card, by their titles."""
+    lines: dict[str, str] = {}
+    for step in steps():
+        if step.card is not None:
+            lines |= _try(step, step.card, store, dataset_id)
+    return lines
+
+
+def columns_of(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The columns that steps add, by pair: of each the same ones."""
+    columns: dict[int, dict[str, Any]] = {pair_id: {} for pair_id in pair_ids}
+    for step in steps():
+        for name, column in step.columns.items():
+            values = _try(step, column, session, pair_ids)
+            for pair_id in pair_ids:
+                columns[pair_id][name] = values.get(pair_id)
+    return columns
+
+
+def files_of(store: Store, dataset_id: int) -> dict[str, str]:
+    """The texts that steps write beside the export, by file name."""
+    files: dict[str, str] = {}
+    for step in steps():
+        if step.files is None:
+            continue
+        for name, text in _try(step, step.files, store, dataset_id).items():
+            if PurePath(name).name != name or name in files:
+                raise SettingsError(
+                    f"'{step.name}' cannot add a file '{name[:80]}' to exports: its name is taken "
+                    "or names a folder."
+                )
+            files[name] = text
+    return files
+
+
+def _try(step: ExportStep, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Errors of a step's author say whose they are."""
+    try:
+        return function(*arguments)
+    except TracedError:
+        raise
+    except Exception as error:
+        raise SettingsError(
+            f"'{step.name}', which adds to exports, failed: {type(error).__name__}: {error}. "
+            "Repair or uninstall its package."
+        ) from error

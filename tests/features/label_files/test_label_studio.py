@@ -1,0 +1,169 @@
+"""Answers of Label Studio become verdicts: tasks (JSON), and rows (JSON-MIN, CSV)."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.features.label_files.giving import LabelReport, apply_labels
+from backend.workspace import Workspace
+from tests.datasets.folders import image_folder
+from tests.features.label_files.test_labels import decisions, table
+from tests.traced_ui.conftest import workspace_in
+
+COLOURS = ("red", "blue", "green", "pink", "grey", "tan")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    rows: list[dict[str, Any]] = [
+        {"file_name": f"{c}.png", "id": c, "caption": f"A {c} square."} for c in COLOURS
+    ]
+    rows.append({"file_name": "red.png", "id": "red-2", "caption": "It is red."})
+    opened = workspace_in(tmp_path)
+    opened.jobs.import_dataset(
+        image_folder(tmp_path / "pairs", rows, tuple(f"{c}.png" for c in COLOURS))
+    )
+    yield opened
+    opened.store.close()
+
+
+def choice(word: str, name: str = "verdict") -> dict[str, Any]:
+    return {"type": "choices", "from_name": name, "to_name": "i", "value": {"choices": [word]}}
+
+
+def area(*texts: str, name: str = "fix") -> dict[str, Any]:
+    return {"type": "textarea", "from_name": name, "to_name": "i", "value": {"text": list(texts)}}
+
+
+def annotation(*results: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"id": 1, "result": list(results), "was_cancelled": False, **more}
+
+
+def task(colour: str, *annotations: dict[str, Any], caption: str = "") -> dict[str, Any]:
+    data = {"image": f"/data/upload/3/0a1b2c3d-{colour}.png",
+            "caption": caption or f"A {colour} square."}  # fmt: skip
+    return {"id": 7, "data": data, "annotations": list(annotations), "predictions": []}
+
+
+def apply(workspace: Workspace, tmp_path: Path, rows: list[Any], name: str) -> LabelReport:
+    path = table(tmp_path / name, rows)
+    return apply_labels(workspace.store, 1, path, preview=False)
+
+
+def test_every_answer_is_read_by_its_type(workspace: Workspace, tmp_path: Path) -> None:
+    region = {"x": 1, "y": 2, "width": 3, "height": 4, "rectanglelabels": ["square"]}
+    box = {"type": "rectanglelabels", "from_name": "where", "to_name": "i", "value": region}
+    relation = {"type": "relation", "from_id": "a", "to_id": "b", "direction": "right"}
+    tasks = [
+        task("red", annotation(choice("right"))),
+        task("blue", annotation(area(""), box, relation, choice("wrong"))),
+        task("green", annotation(area(), choice("wrong"), area("Why.", name="comment"))),
+        task("pink", annotation(area("A rosy square."), choice("colour", "kind"), choice("wrong"))),
+        task("grey", annotation(area("A gray square."))),
+    ]
+    report = apply(workspace, tmp_path, tasks, "tasks.json")
+    assert (report.problem_count, report.empty) == (0, 0)
+    assert decisions(workspace) == {
+        "red": "correct", "blue": "wrong", "green": "wrong", "pink": "correction",
+        "grey": "correction",
+    }  # fmt: skip
+    notes = {row.external_id: row.note for row in rows_of(workspace)}
+    assert notes["green"] == "Why."
+    texts = {row.external_id: row.corrected_caption for row in rows_of(workspace)}
+    assert (texts["pink"], texts["grey"]) == ("A rosy square.", "A gray square.")
+
+
+def rows_of(workspace: Workspace) -> Any:
+    from db.queries import pair_queries
+
+    with workspace.store.reading() as session:
+        return list(pair_queries.iterate_pairs(session, 1))
+
+
+def test_what_has_no_answer_is_told_apart(workspace: Workspace, tmp_path: Path) -> None:
+    tasks = [
+        task("red"),
+        task("blue", annotation(choice("wrong"), was_cancelled=True)),
+        task("green", annotation()),
+        task("pink", annotation(area(""))),
+        task("grey", annotation(was_cancelled=True), annotation(choice("right"))),
+    ]
+    report = apply(workspace, tmp_path, tasks, "tasks.json")
+    assert (report.empty, report.skipped, report.reviewed) == (1, 1, 2)
+    assert decisions(workspace) == {"grey": "correct"}
+
+
+def test_annotators_may_disagree_and_one_answer_may_be_the_truth(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    anna = {"completed_by": {"id": 1, "email": "anna@example.org"}}
+    tasks = [
+        task(
+            "red", annotation(choice("right"), **anna), annotation(choice("wrong"), completed_by=2)
+        ),
+        task("blue", annotation(choice("wrong"), **anna), annotation(choice("Wrong"))),
+        task("green", annotation(choice("right")), annotation(choice("wrong"), ground_truth=True)),
+    ]
+    report = apply(workspace, tmp_path, tasks, "tasks.json")
+    assert [problem.row for problem in report.problems] == [1]
+    for who in ("anna@example.org", "(by 2)"):
+        assert who in report.problems[0].message
+    assert decisions(workspace) == {"blue": "wrong", "green": "wrong"}
+
+
+def test_pairs_of_one_picture_are_told_by_their_caption(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    tasks = [
+        task("red", annotation(choice("wrong")), caption="It is red."),
+        task("red", annotation(choice("right"))),
+        task("red", annotation(choice("right")), caption="Another."),
+    ]
+    report = apply(workspace, tmp_path, tasks, "tasks.json")
+    assert decisions(workspace) == {"red": "correct", "red-2": "wrong"}
+    assert report.problem_count == 1
+
+
+@pytest.mark.parametrize("name", ["answers.json", "answers.csv"])
+def test_rows_with_an_answer_in_each_column_are_read(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    added = {"annotator": 1, "created_at": "2026-01-01", "updated_at": "2026-01-01"}
+    several = {"choices": ["colour", "wrong"]}
+    answers = [
+        ("blue", "right", "", 11), ("green", "wrong", "", 12), ("pink", "", "", 13),
+        ("grey", json.dumps(several) if name.endswith("csv") else several, "", 14),
+        ("tan", "wrong", "A brown square.", 15), ("red", "", "", ""),
+    ]  # fmt: skip
+    rows = [
+        {"id": number, "image": f"/data/upload/0a1b2c3d-{colour}.png",
+         "caption": f"A {colour} square.", "verdict": verdict, "fix": fix, "annotation_id": id,
+         "lead_time": 3.2, **added}
+        for number, (colour, verdict, fix, id) in enumerate(answers)
+    ]  # fmt: skip
+    report = apply(workspace, tmp_path, rows, name)
+    assert decisions(workspace) == {
+        "blue": "correct", "green": "wrong", "grey": "wrong", "tan": "correction",
+    }  # fmt: skip
+    assert (report.empty, report.reviewed, report.problem_count) == (1, 1, 0)
+
+
+def test_an_id_of_another_program_is_no_id_of_a_pair(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [
+        {"id": "x1", "image": "blue.png", "caption": "A blue square.", "verdict": "wrong"},
+        {"id": "x2", "image": "green.png", "caption": "Other words.", "verdict": "wrong"},
+    ]
+    report = apply(workspace, tmp_path, rows, "rows.json")
+    assert decisions(workspace) == {"blue": "wrong"}
+    assert report.problem_count == 1
+
+
+def test_what_is_no_task_is_a_problem(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [task("red", annotation(choice("right"))), {"data": {}, "annotations": [None]},
+            {"data": 3, "annotations": [{"result": [3]}]}]  # fmt: skip
+    report = apply(workspace, tmp_path, rows, "tasks.json")
+    assert report.problem_count == 2
+    assert decisions(workspace) == {"red": "correct"}

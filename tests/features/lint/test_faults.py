@@ -1,0 +1,179 @@
+"""What each rule finds, and what it must leave alone: both written by hand, as people and programs
+write."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.features.lint.faults import RULES, faults_of
+
+FAULTY = {
+    "loop": [
+        "a dog on the the the beach",
+        "a cat and a dog and a cat and a dog and a cat and a dog",
+        "A man rides a horse. The sky is blue. A man rides a horse.",
+        "snow snow snow snow",
+        "close up of a close up of a donut sitting on a table",
+        "a table with a table with a table with", "ha ha ha and the the the dog",
+    ],
+    "refusal": [
+        "I'm sorry, but I can't assist with that request.",
+        "Sorry, I cannot see any image.",
+        "As an AI language model, I do not describe people.",
+        "I am unable to view images.",
+        "Unfortunately, I cannot identify people in pictures.",
+        "No image was provided.", "It seems there is no picture attached. Please upload it.",
+        "I don't see an image in your message.",
+    ],
+    "reasoning": [
+        "<think>The picture shows a dog", "<think>A dog?</think>\nA dog runs.",
+        "</think> A dog runs.", "<answer>A dog runs.</answer>",
+        "Okay, the user wants me to describe this image. First, I need to",
+        "Let me look at the image. I see a dog.", "First, I need to analyze the picture.",
+        "Step 1: identify the objects.", "Thought: it may be a dog.",
+    ],
+    "answer": [
+        "B", "(B)", "C.", "C. A dog", "(A) dogs", "B) a red car", "The correct answer is B.",
+        "Answer: two", "Yes", "No.", "Yes, there is a dog in the image.", "3", "12.5%",
+        "[0.12, 0.3, 0.5, 0.9]", "True", "Not visible.", "How many dogs are there?",
+        "What is shown in the image?", "<image>\nWhat is in the picture?", "Is there a dog?",
+    ],
+    "failed answer": [
+        '{"error": {"message": "Rate limit", "code": 429}}',
+        "<think></think>", "null", "None", "NaN", "Error: 502 Bad Gateway",
+        "upstream: service unavailable", "Traceback (most recent call last):",
+    ],
+    "cut ending": [
+        "A man in a red jacket is standing next to a",
+        "Two dogs are playing with",
+        "The image shows a kitchen, in which there are a table and",
+        "A woman is holding a large umb-",
+        "A view of the harbour, where several boats...",
+        "person riding a bike doing a while", "A Chinese Dragon at a", "actors on the set of",
+        "a man with something in his mouth . a",
+    ],
+    "placeholder": [
+        "USER: <image> What is this?", "A photo of [NAME] at the beach", "<|im_start|>A dog",
+        "A {object} on a table", "Lorem ipsum dolor sit amet", "[INST] describe [/INST] a dog",
+        "assistant: A dog runs.", "A dog</s>",
+        "assistant\nA dog runs.", "A dog runs.\n\nHuman: and the cat?",
+    ],
+    "characters": ["A cafÃ© in Paris", "Itâ€™s a dog", "ein groÃŸer Hund", "A caf\ufffd in Paris"],
+    "invisible": [
+        "A dog\u200b on a bench", "\ufeffA dog", "A dog\x07 runs", "a sof\u00adtware box",
+        "A dog\u202d runs",
+    ],
+    "markup": ["A dog &amp; a cat", "A dog<br>on a mat", "<b>A dog</b>", "It&#39;s a dog",
+               "**A dog** runs.", "A dog runs.\\n\\nIt rains.",
+               '<a href="http://a.example/">A dog</a>'],
+    "json": [
+        '{"caption": "A dog runs.", "tags": ["dog"]}', '```json\n{"caption": "A dog."}\n```',
+        "{'caption': 'A dog.'}", '{"caption": "A dog runs on the', '["A dog.", "A cat."]',
+    ],
+    "camera": ["OLYMPUS DIGITAL CAMERA", "SONY DSC", "DSC_0123.JPG", "IMG_20230401_123456",
+               "Exif_JPEG_PICTURE", "KODAK Digital Still Camera", "holiday-photo.jpeg",
+               "Processed with VSCO with a6 preset"],
+    "glued": ["#sunset#beach#love", "A dog runs.The cat sits on a mat."],
+    "prompt": [
+        "Sure! Here is a caption for the image: A dog runs.",
+        "Here's a detailed description of the picture: A cat sits.",
+        "Caption: A dog runs.", "Write a short caption for this image",
+        "A dog runs. I hope this helps!", "The caption should be short.",
+        "Sure! A dog running.", "Certainly. A dog runs.",
+        "A dog runs. Is there anything else you would like to know?",
+    ],
+}  # fmt: skip
+
+#: Of every kind that people write, odd ones among them.
+FLAWLESS = [
+    "A dog runs on the beach.", "a dog", "Two dogs, one of them brown, run.", "No no no!",
+    "A very very big dog.", "A sign that reads STOP. A man waits.", "Knock, knock, knock",
+    "1girl, long_hair, smile, (blue eyes:1.2)", "boy, dog, tree, red ball,",
+    "It's a dog & a cat.", "A cat < 3 years old", "Café in München", "Ärger über Öl",
+    "naïve façade", "Ein Hund läuft über die Straße.", "一只狗在跑。它是红色的！",
+    "犬が走っている。", "كلب يركض في الحديقة.", "می‌خواهم",
+    "family \U0001f468\u200d\U0001f469\u200d\U0001f467 at home",
+    "A man says sorry to a woman.", "A man is sorry for his dog.", "A robot that helps people",
+    "An error message on a screen reads 404", "A woman looks at a sign with the word NULL",
+    "A person takes a picture of a digital camera", "A digital camera on a table.",
+    "A man and his assistant: two doctors at work", "A caption contest winner holds a cup",
+    "A woman writes a letter", "A brown dog\nA red ball", "A dog runs.\tA cat sits.",
+    "Dr. Smith has 3.5 m of rope, e.g. blue.", "www.example.com on a billboard", "U.S.A. flag",
+    "A girl looks up", "The door is open to let the light in", "What is he looking at?",
+    "A man puts his jacket on", "The lights are on", "A room with a view", "Salt & pepper",
+    "The train goes by, by and by", "Bye bye", "a T-shirt with the number 5", "Picture of 2 dogs",
+    "A man with a ha ha ha smile", "Photo 51 hangs on a wall", "a hot dog, a hot dog bun and beer",
+    "A dog. A dog. A cat.", "“Here is the caption,” says a cartoon dog.", "Mother-in-law",
+    "#sunset #beach #love", "A jar labelled J.R.Smith", "node.js logo on a laptop", "He is 5'10\".",
+    "Straße – ein Hund", "A dog's bowl (empty)", "A sign: NO ENTRY", "A happy couple…in love.",
+    "The word ERROR in red letters", "man, woman, dog & cat", "A board with a + b = c",
+    # No answers, no reasoning.
+    "E. coli under a microscope", "D. Duck in a boat", "A. Lincoln in 1860", "No parking", "2 dogs",
+    "No dogs allowed", "No. 5 bus", "Let me in!", "Let's go to the beach", "I need a holiday",
+    "The user of a wheelchair", "A user wants his phone", "What a day!", "Analysis of a painting",
+    "A true story", "the answer to everything", "Where the wild things are", "5 * 3 ** 2",
+    r"C:\new folder on a screen", "__init__ in a file", "A sure bet", "Certainly the best dog",
+    "A woman asks a man for an image of a dog", "I want to ride my bicycle", "Thoughts of you",
+    # As in Flickr8k and Conceptual Captions.
+    "A man parasails in the waves ,", "Two girls wearing bikins are standing in the lake ,",
+    'A man holds a sign that reads " Ok Ok Ok , I need money "', "a red kitchen from magazine ...",
+    "A man in a wheelchair is holding a cup out for a man to put some change into",
+    "i wish that this had been out last year :(", "all the ice cream is on the floor :'(",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "caption"), [(name, text) for name, texts in FAULTY.items() for text in texts]
+)
+def test_a_fault_is_named(name: str, caption: str) -> None:
+    assert name in faults_of(caption)
+
+
+def test_every_rule_has_examples() -> None:
+    assert FAULTY.keys() == RULES.keys()
+
+
+@pytest.mark.parametrize("caption", FLAWLESS)
+def test_what_is_right_is_left_alone(caption: str) -> None:
+    assert faults_of(caption) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "caption", "mended"),
+    [
+        ("loop", "a dog on the the the beach", "a dog on the beach"),
+        ("loop", "A man rides. A man rides a horse. It is dry. A man rides a horse.",
+         "A man rides. A man rides a horse. It is dry."),
+        ("loop", "a cat, a dog, a cat, a dog, a cat, a dog", "a cat, a dog"),
+        ("characters", "A cafÃ© in Paris", "A café in Paris"),
+        ("invisible", "\ufeffA dog\u200b runs", "A dog runs"),
+        ("markup", "<b>A dog</b> &amp; a cat<br/>on a mat", "A dog & a cat on a mat"),
+        ("glued", "A dog runs.The cat sits on a mat.", "A dog runs. The cat sits on a mat."),
+        ("prompt", 'Sure, here is a caption: "A dog runs."', "A dog runs."),
+        ("prompt", "Caption: A dog runs.", "A dog runs."),
+        ("prompt", "Sure! A dog running.", "A dog running."),
+        ("markup", "**A dog** runs.\\nIt rains.", "A dog runs. It rains."),
+        ("reasoning", "<think>A cat? No.</think>\n\nA dog runs.", "A dog runs."),
+        ("reasoning", "<think>Hm.</think><answer>A dog runs.</answer>", "A dog runs."),
+        ("reasoning", "<think>Hm.</think><answer>A dog runs.", "A dog runs."),
+    ],
+)  # fmt: skip
+def test_a_mend_takes_the_fault_away_and_nothing_else(name: str, caption: str, mended: str) -> None:
+    mend = RULES[name].mend
+    assert mend is not None
+    assert mend(caption) == mended
+    assert not RULES[name].finds(mended)
+
+
+@given(st.text(st.sampled_from("aA .,:<>/&;#{}[]()\"'\n\t-|0é狗\u200b\u200d\u00ad"), max_size=120))
+def test_any_text_is_read(caption: str) -> None:
+    for name in faults_of(caption):
+        mend = RULES[name].mend
+        if mend is not None:
+            assert isinstance(mend(caption), str)
+
+
+@pytest.mark.parametrize("part", ["-'", "a ", "<", "a,", "#", "{", "sure x", "&#", "ab", "."])
+def test_no_text_takes_long(part: str) -> None:
+    """A quadratic rule would take minutes for this."""
+    faults_of(part * 400_000)

@@ -1,0 +1,123 @@
+"""What features and packages add to exports, and steps that cannot be used."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend import plugins
+from backend.errors import ExportError, SettingsError, TracedError
+from backend.jobs import export_steps
+from backend.jobs.export_steps import ExportStep
+from backend.jobs.reports import ExportChoice
+from backend.options import Options
+from backend.plugins import Plugin
+from backend.workspace import Workspace
+from tests.jobs.test_export_dataset import workspace
+
+__all__ = ["workspace"]
+
+
+class Wish(Options):
+    mood: str = ""
+
+
+def fails(*_: Any) -> Any:
+    raise RuntimeError("no such mood")
+
+
+def use(monkeypatch: pytest.MonkeyPatch, *steps: ExportStep) -> None:
+    """Exports have these steps alone."""
+    loaded = tuple(Plugin("export_steps", step.name, "moods 1.0", step) for step in steps)
+    monkeypatch.setattr(plugins, "_LOADED", plugins._LOADED | {"export_steps": loaded})
+
+
+def export(workspace: Workspace, out: Path, **options: Any) -> str:
+    return workspace.jobs.export(1, ExportChoice(), out, "csv", **options).card
+
+
+def test_a_step_has_an_option_lines_columns_and_files(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moods: list[tuple[str, str]] = []
+    use(monkeypatch, ExportStep(
+        "mood", Wish,
+        begin=lambda store, dataset_id, author, options: moods.append((author, options.mood)),
+        card=lambda store, dataset_id: {"Mood": moods[-1][1]},
+        columns={"mood": lambda session, pair_ids: {2: "calm"}, "caption": lambda *_: {}},
+        files=lambda store, dataset_id: {"mood.txt": "calm"},
+    ))  # fmt: skip
+    out = tmp_path / "out"
+    assert "- Mood: calm\n" in export(workspace, out, mood="calm")
+    assert moods == [(workspace.settings.author, "calm")]
+    assert (out / "mood.txt").read_text() == "calm"
+    with (out / "data.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    moods_in_rows = [json.loads(row["extra"])["mood"] for row in rows]
+    assert moods_in_rows == [None, "calm", None]
+    assert [row["caption"] for row in rows] == ["A dog 0", "A dog 1", "A dog 2"], "ours stay"
+
+
+def test_an_option_of_no_step_is_refused(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ExportStep("mood", Wish))
+    with pytest.raises(SettingsError, match="weather"):
+        export(workspace, tmp_path / "out", weather="rain")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        ExportStep("mood", begin=fails), ExportStep("mood", card=fails),
+        ExportStep("mood", columns={"mood": fails}), ExportStep("mood", files=fails),
+        ExportStep("mood", files=lambda *_: {"../mood.txt": ""}),
+        ExportStep("mood", files=lambda *_: {"README.md": ""}),
+        ExportStep("mood", files=lambda *_: {"data.csv": ""}),
+    ],
+    ids=["begin", "card", "columns", "files", "a folder", "the card", "the table"],
+)  # fmt: skip
+def test_a_step_that_fails_is_named_and_leaves_nothing(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: ExportStep
+) -> None:
+    use(monkeypatch, step)
+    with pytest.raises((SettingsError, ExportError)) as problem:
+        export(workspace, tmp_path / "out")
+    assert isinstance(problem.value, TracedError)
+    assert not list(tmp_path.glob("*out*"))
+
+
+@pytest.fixture
+def entries(monkeypatch: pytest.MonkeyPatch) -> dict[str, ExportStep]:
+    """Steps that packages add, by the names of their entry points."""
+    steps: dict[str, ExportStep] = {}
+
+    class Entry:
+        dist = None
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def load(self) -> ExportStep:
+            return steps[self.name]
+
+    monkeypatch.setattr(plugins, "_LOADED", {})
+    monkeypatch.setattr(plugins, "_of_features", lambda: ())
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [Entry(name) for name in steps])
+    return steps
+
+
+def test_two_steps_with_one_option_and_one_of_ours_are_left_out(
+    entries: dict[str, ExportStep],
+) -> None:
+    class Format(Options):
+        format: str = ""
+
+    entries |= {
+        "first": ExportStep("first", Wish), "format": ExportStep("format", Format),
+        "second": ExportStep("second", Wish),
+    }  # fmt: skip
+    assert [step.name for step in export_steps.steps(taken=["format"])] == ["first"]
