@@ -77,6 +77,9 @@ class ImagePaths:
         for (outer, below), inner_names in archives.items():
             if (archive := self._file(outer)) is not None:
                 self._learn_archive(archive, below, inner_names)
+        for archive in self._zips:
+            if (archive, "") not in self._in_archives:
+                self._learn_archive(archive, "", names)
 
     def _learn_archive(self, archive: Path, below: str, names: Sequence[str] = ()) -> None:
         """Choose the folder of an archive that names are relative to: that of its table, or none
@@ -111,11 +114,9 @@ class ImagePaths:
                 return beside
             return Member(archive, f"{below}/{name}" if below else name)
         path = self._file(name)
-        if path is None:
-            return None
-        if separator:
+        if separator and path is not None:
             return self._member(path, "", inner) or Member(path, inner)
-        if self._zips and not _exists(path):
+        if self._zips and not separator and (path is None or not _exists(path)):
             return self._in_zip_beside(name) or path
         return path
 

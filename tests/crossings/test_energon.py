@@ -21,7 +21,7 @@ energon = Path(sys.executable).parent / "energon"
 subprocess.run(
     [energon, "prepare", str(folder), "--tar-index-only"], check=True, stdout=sys.stderr,
 )
-pairs = {}
+pairs = []
 for split in sys.argv[2:]:
     dataset = get_val_dataset(
         str(folder), split_part=split, batch_size=2,
@@ -29,7 +29,8 @@ for split in sys.argv[2:]:
     )
     for batch in get_loader(dataset):
         for caption, image in zip(batch.caption, batch.image):
-            pairs[caption] = [split, *(round(float(level) * 255) for level in image[:, 1, 1])]
+            levels = [round(float(level) * 255) for level in image[:, 1, 1]]
+            pairs.append([caption, [split, *levels]])
 print(json.dumps(pairs))
 """
 
@@ -39,7 +40,7 @@ def test_energon_reads_what_was_exported(tmp_path: Path, run_with: Run) -> None:
     drawn = drawn_rows(tmp_path / "source")
     rows = [replace(row, split="validation" if n > 2 else "train") for n, row in enumerate(drawn)]
     out = write(tmp_path / "source", tmp_path / "out", "webdataset", rows)
-    pairs = run_with(PACKAGES, SCRIPT, out, "train", "val")
+    pairs = dict(run_with(PACKAGES, SCRIPT, out, "train", "val"))
     split_of = {row.caption: "val" if row.split == "validation" else "train" for row in rows}
     assert {text: about[0] for text, about in pairs.items()} == split_of
     assert {text: tuple(about[1:]) for text, about in pairs.items()} == expected_pairs(rows)
