@@ -213,7 +213,7 @@ workspace.store.close()
 """
 BARS = """
 from backend.datasets.cells import TableRow
-from backend.datasets.tables import TableReader
+from backend.datasets.table_readers import TableReader
 
 def rows(path):
     for number, line in enumerate(path.read_text().splitlines(), 1):

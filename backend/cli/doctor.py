@@ -186,7 +186,7 @@ def _plugins() -> Iterator[Finding]:
     from backend import measures
     from backend.cli.plugin_trials import trial
     from backend.datasets import export_formats
-    from backend.datasets.tables import table_readers
+    from backend.datasets.table_readers import table_readers
     from backend.engine.correction import captioner_loading, proposers
     from backend.engine.scoring import loading
 

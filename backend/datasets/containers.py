@@ -9,6 +9,7 @@ continues after "!/", as in archive URLs:
     data/train-00000.parquet!/17/images/0      the first of a row's list of images
     train/data-00000-of-00002.arrow!/17/image  the same of a saved Hugging Face dataset
     train.jsonl!/1536+20480                    a picture that a table has as text (base64)
+    shard.00000.mds!/17/image                  of a plug-in's format, as it says (`table_readers`)
 
 The name contains the offset within a tar, because tars have no table of contents: reading needs one
 seek and no search. A few containers are kept open.
@@ -40,6 +41,7 @@ from backend.datasets.foreign_names import NamesByFolder
 from backend.datasets.parquet_groups import MOST_ROWS, open_parquet, rows_at_once
 from backend.datasets.read_options import TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
+from backend.datasets.table_readers import picture_readers
 from backend.datasets.text_files import MOST_BYTES
 from backend.datasets.written_pictures import WrittenPictures, picture_of_text, written_picture
 from backend.errors import ImageError, UnsafePath
@@ -109,10 +111,11 @@ class Member:
 
     def _content(self) -> bytes:
         ending = self.container.suffix.lower()
-        if ending not in _READERS:
+        read = _READERS.get(ending) or picture_readers().get(ending)
+        if read is None:
             raise ImageError(f"'{self.container.name}' is not a container of images.")
         try:
-            return _READERS[ending](self.container, self.inner)
+            return read(self.container, self.inner)
         except NotRegular as problem:
             raise ImageError(f"'{self.container.name}' is not a regular file.") from problem
         except LeadsOut as problem:

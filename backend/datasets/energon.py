@@ -3,8 +3,11 @@ samples are left out (`split.yaml`), and which fields are the picture and the ca
 (`dataset.yaml`).
 
 Both may be JSON too. Code that a dataset brings along (`sample_loader.py`) is not run.
+
+Exports have one too; `energon prepare FOLDER --tar-index-only` adds what it needs of its own.
 """
 
+import json
 import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -100,6 +103,28 @@ def energon_shards(root: Path) -> list[Path]:
         and not any((place / MARK).is_file() for place in path.parents if place != root
                     and place.is_relative_to(root))
     ]  # fmt: skip
+
+
+def write_energon_folder(root: Path, picture: str, samples: Mapping[str, int]) -> None:
+    """Write the folder for tars with texts in `.txt`. `picture`: the ending of pictures, without
+    the dot; `samples`: how many each tar holds, by its name, which begins with its split."""
+    folder = root / FOLDER
+    folder.mkdir(exist_ok=True)
+    parts: dict[str, list[str]] = {}
+    for shard in samples:
+        split = shard.rpartition("-")[0]
+        parts.setdefault({"validation": "val"}.get(split, split), []).append(shard)
+    kind = {"__module__": "megatron.energon", "__class__": "CaptioningSample"}
+    contents = {
+        "dataset.yaml": {
+            "sample_type": kind, "field_map": {"image": picture, "caption": "txt"},
+        },
+        "split.yaml": {"exclude": [], "split_parts": parts},
+    }  # fmt: skip
+    for name, content in contents.items():
+        (folder / name).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    info = {"energon_version": "7.4.1", "shard_counts": dict(samples)}
+    (folder / ".info.json").write_text(json.dumps(info), encoding="utf-8")
 
 
 def _load(root: Path, name: str) -> Mapping[str, Any] | None:

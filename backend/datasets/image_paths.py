@@ -2,8 +2,9 @@
 
 All paths of a table are relative to one folder: its own, the dataset's, or the one that COCO's
 layout provides. It is chosen by the first rows, because a name that is missing in one folder may be
-another picture in the next. Paths that other systems wrote are found by `foreign_names`, in folders
-and in archives alike; nothing outside the dataset's folder is ever opened.
+another picture in the next. What no file has may be in a zip beside the table. Paths that other
+systems wrote are found by `foreign_names`, in folders and in archives alike; nothing outside the
+dataset's folder is ever opened.
 """
 
 import difflib
@@ -11,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
-from backend.datasets.cells import trim
+from backend.datasets.cells import BadCell, trim
 from backend.datasets.containers import SEPARATOR, ImageFile, Member, ZipMembers, file_of
 from backend.datasets.foreign_names import ForeignNames, NamesBelow, fold_name
 from backend.datasets.splits import SplitFolders
@@ -20,6 +21,8 @@ from backend.errors import ImageError
 _MOST_FOLDERS = 10_000
 #: Names in a folder beyond which no similar one is looked for, and missing files with a hint.
 _MOST_NAMES, _MOST_HINTS = 50_000, 100
+#: Zips in a folder that pictures are looked for in.
+_MOST_ZIPS = 1000
 #: Rows by which folder and prefix are chosen.
 _SAMPLE = 200
 
@@ -45,6 +48,7 @@ class ImagePaths:
         self._names = ForeignNames(_Files(self._files, self._folder))
         #: By an archive's folder: the folder of it that names are relative to, and its names.
         self._in_archives: dict[tuple[Path, str], tuple[str, ForeignNames]] = {}
+        self._zips = _zips_in(self._folders, self._files)
         self._noted: set[str] = set()
         self._hints = 0
 
@@ -73,6 +77,9 @@ class ImagePaths:
         for (outer, below), inner_names in archives.items():
             if (archive := self._file(outer)) is not None:
                 self._learn_archive(archive, below, inner_names)
+        for archive in self._zips:
+            if (archive, "") not in self._in_archives:
+                self._learn_archive(archive, "", names)
 
     def _learn_archive(self, archive: Path, below: str, names: Sequence[str] = ()) -> None:
         """Choose the folder of an archive that names are relative to: that of its table, or none
@@ -107,9 +114,23 @@ class ImagePaths:
                 return beside
             return Member(archive, f"{below}/{name}" if below else name)
         path = self._file(name)
-        if path is None or not separator:
-            return path
-        return self._member(path, "", inner) or Member(path, inner)
+        if separator and path is not None:
+            return self._member(path, "", inner) or Member(path, inner)
+        if self._zips and not separator and (path is None or not _exists(path)):
+            return self._in_zip_beside(name) or path
+        return path
+
+    def _in_zip_beside(self, name: str) -> Member | None:
+        """The picture in a zip beside the table; None if none has one of that name. Raises
+        BadCell if several have."""
+        found = [each for zip in self._zips if (each := self._member(zip, "", name)) is not None]
+        if len(found) > 1:
+            zips = " and in ".join(f"'{each.container.name}'" for each in found[:2])
+            raise BadCell(
+                f"'{trim(name)}' is in {zips}. Write the path with its zip, such as "
+                f"{found[0].container.name}{SEPARATOR}{trim(name)}"
+            )
+        return found[0] if found else None
 
     def _file(self, name: str) -> Path | None:
         """The file of that name, which need not exist; None if it is outside the root."""
@@ -195,6 +216,13 @@ class ImagePaths:
         """A folder by its path in the dataset, or by the whole one."""
         below = folder.relative_to(self._root) if folder.is_relative_to(self._root) else folder
         return trim(str(folder) if str(below) == "." else below.as_posix(), 500)
+
+
+def _zips_in(folders: Iterable[Path], files: "_FilesBelow") -> list[Path]:
+    """The zips in these folders, which may hold the pictures of a table beside them."""
+    zips = [path for folder in folders for path in sorted(folder.glob("*.zip"))[:_MOST_ZIPS]]
+    inside = [place for path in zips if (place := files.inside(path)) is not None]
+    return list(dict.fromkeys(inside))
 
 
 def _folder_of(path: PurePosixPath) -> str:

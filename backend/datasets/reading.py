@@ -83,7 +83,8 @@ from backend.datasets.source_tables import (
     tables_of,
 )
 from backend.datasets.splits import split_of_shard
-from backend.datasets.tables import row_count, rows_of, table_readers, text_encoding
+from backend.datasets.table_readers import table_readers
+from backend.datasets.tables import row_count, rows_of, text_encoding
 from backend.datasets.text_files import known_encoding
 from backend.datasets.written_pictures import (
     WrittenPictures,

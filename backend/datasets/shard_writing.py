@@ -11,7 +11,8 @@ import json
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 
 from backend.datasets.card_features import arrow_features
 from backend.datasets.containers import file_of
+from backend.datasets.energon import write_energon_folder
 from backend.datasets.export_images import SplitNames, image_and_ending
 from backend.datasets.export_row import (
     FIELDS,
@@ -61,9 +63,21 @@ def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
     `datasets` infers types from a shard's first five samples, and then fails on a number where
     those have null: numbers that are not known are left out, and the card states the types."""
     count = _write_shards(rows, target, "{split}-{number:06d}.tar", write_samples, "webdataset")
-    if ending := _unify_endings(sorted(target.part.glob("*.tar")), target):
+    endings = _endings_of(sorted(target.part.glob("*.tar")))
+    if ending := _unify_endings(endings, target):
         target.features = _sample_features(ending)
+        samples = {shard.name: of_shard[".txt"] for shard, of_shard in endings.items()}
+        write_energon_folder(target.part, ending.removeprefix("."), samples)
     return count
+
+
+def _endings_of(shards: Iterable[Path]) -> dict[Path, Counter[str]]:
+    """How many members of each shard have which ending."""
+    endings = {}
+    for shard in shards:
+        with tarfile.open(shard, "r:") as archive:
+            endings[shard] = Counter(PurePosixPath(member.name).suffix for member in archive)
+    return endings
 
 
 def _sample_features(ending: str) -> list[dict[str, Any]]:
@@ -101,20 +115,17 @@ def write_samples(path: Path, rows: Sequence[tuple[int, ExportRow]]) -> None:
                 archive.addfile(entry, io.BytesIO(content))
 
 
-def _unify_endings(shards: Sequence[Path], target: Target) -> str:
+def _unify_endings(of_shards: Mapping[Path, Counter[str]], target: Target) -> str:
     """Give all images the same extension if they are of several formats, by patching the tar
     headers: Hugging Face's loader infers the fields of all samples from the first ones and drops
     others. Pillow, and with it every loader, detects the format from the bytes.
 
     Returns the extension of all images, "" if there is none."""
-    endings: set[str] = set()
-    for shard in shards:
-        with tarfile.open(shard, "r:") as archive:
-            endings |= {PurePosixPath(member.name).suffix for member in archive}
+    endings = {ending for of_shard in of_shards.values() for ending in of_shard}
     endings -= {".txt", ".json"}
     if len(endings) < 2:
         return "".join(endings)
-    for shard in shards:
+    for shard in of_shards:
         with tarfile.open(shard, "r:") as archive:
             members = [m for m in archive if PurePosixPath(m.name).suffix in endings - {_MIXED}]
         with shard.open("r+b") as file:

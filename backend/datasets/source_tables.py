@@ -32,7 +32,8 @@ from backend.datasets.regular_files import open_regular
 from backend.datasets.shards import saved_tables, shards_of
 from backend.datasets.sidecars import has_images, has_sidecars
 from backend.datasets.splits import split_in, splits_of
-from backend.datasets.unread_formats import indexed_format, unread_format
+from backend.datasets.table_readers import tables_of_readers
+from backend.datasets.unread_formats import unread_format
 from backend.errors import DatasetFormatError, UnsafePath, UnsupportedFormat
 
 ENDINGS = (".tar.gz", ".tgz")
@@ -133,8 +134,8 @@ def tables_of(
     if not ours and (hub_tables := hub_datasets.listed_files(folder, subset)) is not None:
         return hub_tables
     metadata, rest = _metadata_files(folder)
-    if not metadata and (sentence := indexed_format(folder)):
-        raise UnsupportedFormat(sentence)
+    if not metadata and (other := tables_of_readers(folder)):
+        return SourceTables(other.tables, splits_below(folder, other.tables), other.notes)
     kinds = [metadata, shards_of(folder), _tables_in(folder)]
     if tables := next(filter(None, kinds), []):
         others = {path for kind in kinds for path in kind if not _is_index(path)}
@@ -144,6 +145,8 @@ def tables_of(
         return SourceTables([folder], notes=_notes(folder, []))
     if lists := caption_lists(folder):
         return SourceTables(lists, notes=_notes(folder, []))
+    if not has_images(folder) and (parts := _of_readers_below(folder)):
+        return parts
     if clone := hub_datasets.found_files(folder):
         tables = [path for path in clone.tables if not _is_in_export(path, folder)]
         if tables:
@@ -163,6 +166,20 @@ def tables_of(
     raise DatasetFormatError(not_a_dataset(folder), **advice)
 
 
+def _of_readers_below(folder: Path) -> SourceTables | None:
+    """The tables of subfolders whose formats plug-ins read, such as one of each split."""
+    exports = exports_in(folder)
+    inner = (place for place in sorted(folder.iterdir()) if place.is_dir())
+    found = [
+        other for place in inner
+        if not is_hidden(place.name) and place not in exports
+        and (other := tables_of_readers(place))
+    ]  # fmt: skip
+    tables = [table for each in found for table in each.tables]
+    notes = tuple(note for each in found for note in each.notes)
+    return SourceTables(tables, splits_below(folder, tables), notes) if tables else None
+
+
 def _energon_tables(energon: EnergonFolder, tars: list[Path]) -> SourceTables:
     """The shards that it does not leave out. Raises DatasetFormatError if that is all of them."""
     tables = [tar for tar in tars if energon.name_of(tar) not in energon.excluded_shards]
@@ -176,8 +193,8 @@ def _energon_tables(energon: EnergonFolder, tars: list[Path]) -> SourceTables:
 
 def table_alone(path: Path, options: ReadOptions) -> SourceTables:
     """A table that is given by itself; of a shard, with what Energon's folder above it says."""
-    if sentence := indexed_format(path):
-        raise UnsupportedFormat(sentence)
+    if other := tables_of_readers(path):
+        return SourceTables(other.tables, splits_below(path.parent, other.tables), other.notes)
     energon = energon_folder(path, options) if path.suffix.lower() == ".tar" else None
     if energon is None:
         return SourceTables([path], splits_below(path.parent, [path]))

@@ -5,15 +5,13 @@ is line 1), as in an editor. The decompressed size of a Parquet row group is che
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend import plugins
 from backend.datasets.arrow_cells import (
     arrow_table,
     embedded_columns,
@@ -27,6 +25,7 @@ from backend.datasets.csv_table import csv_rows
 from backend.datasets.parquet_groups import OpenParquet, open_parquet, rows_at_once
 from backend.datasets.read_options import JSON_LINES, TABLES, TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular
+from backend.datasets.table_readers import table_readers
 from backend.datasets.text_files import (
     Encoding,
     TextLine,
@@ -34,7 +33,7 @@ from backend.datasets.text_files import (
     encoding_of,
     open_in_folders,
 )
-from backend.errors import DatasetFormatError, SettingsError, UnsupportedFormat
+from backend.errors import DatasetFormatError, UnsupportedFormat
 
 _PEEKED = 100
 
@@ -161,25 +160,6 @@ def _first_line(problem: BaseException) -> str:
 _BATCH = 2000
 
 
-@dataclass(frozen=True)
-class TableReader:
-    """Reads tables of another format, for another package (`backend.plugins`). `endings`: such as
-    ".xlsx"; `rows`: the rows of a file. It may raise DatasetFormatError."""
-
-    endings: tuple[str, ...]
-    rows: Callable[[Path], Iterator[TableRow]]
-
-    def checked_rows(self, path: Path) -> Iterator[TableRow]:
-        """The rows; raises SettingsError at what is none."""
-        for row in self.rows(path):
-            if not isinstance(row, TableRow):
-                raise SettingsError(
-                    f"The reader of {', '.join(self.endings)} yields {type(row).__name__}, not "
-                    "TableRow. Repair its package."
-                )
-            yield row
-
-
 def rows_of(
     path: Path,
     encoding: str | None = None,
@@ -209,12 +189,6 @@ def rows_of(
         yield from table_readers()[ending].checked_rows(path)
     else:
         raise UnsupportedFormat(f"'{path.name}' must end in one of {', '.join(TABLES)}.")
-
-
-def table_readers() -> dict[str, TableReader]:
-    """The readers of other packages by ending."""
-    readers = plugins.load("readers", TableReader)
-    return {ending.lower(): reader for reader in readers for ending in reader.endings}
 
 
 def text_encoding(

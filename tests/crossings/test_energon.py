@@ -1,5 +1,6 @@
-"""Megatron-Energon prepares a webdataset export and reads its samples."""
+"""Megatron-Energon reads the samples of a webdataset export, by the folder that it has for that."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.crossings.conftest import Run, python_with
@@ -18,25 +19,28 @@ from megatron.energon import WorkerConfig, get_loader, get_val_dataset
 folder = Path(sys.argv[1])
 energon = Path(sys.executable).parent / "energon"
 subprocess.run(
-    [energon, "prepare", str(folder), "--non-interactive", "--split-parts", "val:train-.*",
-     "--sample-type", "CaptioningSample", "--field-map", '{"image": "png", "caption": "txt"}'],
-    check=True, stdout=sys.stderr,
+    [energon, "prepare", str(folder), "--tar-index-only"], check=True, stdout=sys.stderr,
 )
-dataset = get_val_dataset(
-    str(folder), split_part="val", batch_size=2,
-    worker_config=WorkerConfig(rank=0, world_size=1, num_workers=0),
-)
-pairs = {}
-for batch in get_loader(dataset):
-    for caption, image in zip(batch.caption, batch.image):
-        pairs[caption] = [round(float(level) * 255) for level in image[:, 1, 1]]
+pairs = []
+for split in sys.argv[2:]:
+    dataset = get_val_dataset(
+        str(folder), split_part=split, batch_size=2,
+        worker_config=WorkerConfig(rank=0, world_size=1, num_workers=0),
+    )
+    for batch in get_loader(dataset):
+        for caption, image in zip(batch.caption, batch.image):
+            levels = [round(float(level) * 255) for level in image[:, 1, 1]]
+            pairs.append([caption, [split, *levels]])
 print(json.dumps(pairs))
 """
 
 
 def test_energon_reads_what_was_exported(tmp_path: Path, run_with: Run) -> None:
     assert python_with(*PACKAGES).exists()
-    rows = drawn_rows(tmp_path / "source")
+    drawn = drawn_rows(tmp_path / "source")
+    rows = [replace(row, split="validation" if n > 2 else "train") for n, row in enumerate(drawn)]
     out = write(tmp_path / "source", tmp_path / "out", "webdataset", rows)
-    pairs = run_with(PACKAGES, SCRIPT, out)
-    assert {text: tuple(pixel) for text, pixel in pairs.items()} == expected_pairs(rows)
+    pairs = dict(run_with(PACKAGES, SCRIPT, out, "train", "val"))
+    split_of = {row.caption: "val" if row.split == "validation" else "train" for row in rows}
+    assert {text: about[0] for text, about in pairs.items()} == split_of
+    assert {text: tuple(about[1:]) for text, about in pairs.items()} == expected_pairs(rows)

@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from backend.datasets.brace_ranges import expand
+from backend.datasets.export_row import ExportRow
 from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.reading import DatasetReader
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import encoded, make_tar, read, write
+from tests.datasets.test_export_loaders import write as export
 
 COLOURS = ("red", "blue", "green", "yellow")
 
@@ -183,3 +186,27 @@ def test_ranges_of_names_are_expanded_within_limits() -> None:
 def test_a_source_without_the_folder_has_none(tmp_path: Path) -> None:
     make_tar(tmp_path / "a.tar", {"x.png": encoded(), "x.txt": b"A dog."})
     assert read(tmp_path)[1].source == SourceTables([tmp_path / "a.tar"])
+
+
+def test_an_export_has_the_folder_and_is_read_by_it(tmp_path: Path) -> None:
+    rows = []
+    for number, colour in enumerate(("red", "green", "blue", "white", "black")):
+        path = write(tmp_path / "source" / f"{colour}.png", encoded(colour=colour))
+        split = "validation" if number > 2 else "train"
+        rows.append(ExportRow(str(number), path, f"{colour}\n", f"{colour}\n", split))
+    out = export(tmp_path / "source", tmp_path / "out", "webdataset", rows)
+    about = yaml.safe_load((out / ".nv-meta/split.yaml").read_text())
+    assert about["split_parts"] == {
+        "train": ["train-000000.tar"], "val": ["validation-000000.tar"],
+    }  # fmt: skip
+    fields = yaml.safe_load((out / ".nv-meta/dataset.yaml").read_text())["field_map"]
+    assert fields == {"image": "png", "caption": "txt"}
+    counts = json.loads((out / ".nv-meta/.info.json").read_text())["shard_counts"]
+    assert counts == {"train-000000.tar": 3, "validation-000000.tar": 2}
+    assert (out / "SHA256SUMS").read_text().count(".nv-meta/") == 3
+    pairs, reader = read(out)
+    assert not reader.problems
+    assert not any(".nv-meta" in note for note in reader.notes)
+    assert [(pair.caption, pair.split) for pair in pairs] == [
+        (row.caption, row.split) for row in rows
+    ]

@@ -8,19 +8,10 @@ import pytest
 from backend.errors import UnsupportedFormat
 from tests.datasets.folders import picture, read, write
 
-MDS = {"version": 2, "shards": [{"format": "mds", "column_names": ["caption", "image"],
-                                 "raw_data": {"basename": "shard.00000.mds"}}]}  # fmt: skip
-LITDATA = {"chunks": [{"chunk_bytes": 3, "chunk_size": 1, "filename": "chunk-0-0.bin"}],
-           "config": {"data_format": ["jpeg", "str"]}}  # fmt: skip
-
 
 @pytest.mark.parametrize(
     ("files", "name"),
     [
-        ({"index.json": json.dumps(MDS), "shard.00000.mds": "x"}, "MDS"),
-        ({"index.json": json.dumps(LITDATA), "chunk-0-0.bin": "x"}, "LitData"),
-        ({"_versions/1.manifest": "x", "data/0.lance": "x"}, "Lance"),
-        ({"captions.lance/data/0.lance": "x"}, "Lance"),
         ({"train.beton": "x"}, "FFCV"),
         ({"train-00000.tfrecord": "x"}, "TFRecord"),
         ({"data.mdb": "x", "lock.mdb": "x"}, "LMDB"),
@@ -33,9 +24,6 @@ def test_the_format_is_named(tmp_path: Path, files: dict[str, str], name: str) -
         read(tmp_path / "set")
     assert name in str(refusal.value)
     assert not refusal.value.remedies
-    if "index.json" in files:
-        with pytest.raises(UnsupportedFormat):
-            read(tmp_path / "set" / "index.json")
 
 
 @pytest.mark.parametrize("stray", ["features.h5", "cache.mdb"])

@@ -10,6 +10,7 @@ fresh process.
 """
 
 import argparse
+import base64
 import csv
 import io
 import itertools
@@ -303,6 +304,81 @@ def coco(folder: Path, source: Source, has_ids: bool) -> Written:
     return folder, len(annotations)
 
 
+def zip_of_a_folder(folder: Path, source: Source, has_ids: bool) -> Written:
+    """Whose table lies beside it and does not name it."""
+    rows = columns(source, has_ids)
+    (folder / "metadata.jsonl").write_bytes(lines(rows, source.style))
+    with zipfile.ZipFile(folder / "images.zip", "w") as archive:
+        for name, content in files(source).items():
+            archive.writestr(name, content)
+    return folder, len(rows)
+
+
+def by_picture(folder: Path, source: Source, has_ids: bool) -> Written:
+    """An object with the captions of each picture by its name."""
+    del has_ids
+    pictures(folder, source)
+    captions: dict[str, list[dict[str, str]]] = {}
+    for row in source.rows:
+        about = {"caption": source.caption(row)}
+        captions.setdefault(source.style.written(row.picture), []).append(about)
+    text = json.dumps(captions, ensure_ascii=False)
+    (folder / "captions.json").write_bytes(text.encode(source.style.encoding))
+    return folder / "captions.json", len(source.rows)
+
+
+def conversations(folder: Path, source: Source, has_ids: bool) -> Written:
+    """Questions and answers about pictures that are bytes: FineVision's `texts`."""
+    rows = [
+        {
+            "images": [{"bytes": png(source.colours[row.picture]), "path": None}],
+            "texts": [{"user": "Describe the image.", "assistant": source.caption(row)}],
+        }
+        | ({"id": f"id{row.id}"} if has_ids else {})
+        for row in source.rows
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "pairs.parquet", row_group_size=2)
+    return folder, len(rows)
+
+
+def messages(folder: Path, source: Source, has_ids: bool) -> Written:
+    """Chats with the picture as a data URI."""
+    rows = []
+    for row in source.rows:
+        picture = base64.b64encode(png(source.colours[row.picture])).decode()
+        address = {"url": f"data:image/png;base64,{picture}"}
+        question = [{"type": "image_url", "image_url": address},
+                    {"type": "text", "text": "Describe the image."}]  # fmt: skip
+        turns = [{"role": "user", "content": question},
+                 {"role": "assistant", "content": source.caption(row)}]  # fmt: skip
+        rows.append({"messages": turns} | ({"id": f"id{row.id}"} if has_ids else {}))
+    # Pictures are found again in lines of UTF-8 alone.
+    (folder / "pairs.jsonl").write_bytes(lines(rows, source.style._replace(encoding="utf-8")))
+    return folder / "pairs.jsonl", len(rows)
+
+
+def energon(folder: Path, source: Source, has_ids: bool) -> Written:
+    """A tar whose captions are under a name that Energon's folder states."""
+    with tarfile.open(folder / "0.tar", "w") as archive:
+        for number, row in enumerate(source.rows):
+            about = {"caption": "another"} | ({"id": f"id{row.id}"} if has_ids else {})
+            for ending, data in (
+                ("png", png(source.colours[row.picture])),
+                ("long", source.caption(row).encode()),
+                ("json", json.dumps(about).encode()),
+            ):
+                entry = tarfile.TarInfo(f"{number:04d}.{ending}")
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
+    (folder / ".nv-meta").mkdir()
+    for name, text in (
+        ("dataset", "field_map: {image: png, caption: long}"),
+        ("split", "split_parts: {train: [0.tar]}"),
+    ):
+        (folder / ".nv-meta" / f"{name}.yaml").write_text(text)
+    return folder, len(source.rows)
+
+
 FORMS: dict[str, Writer] = {
     "image folder": image_folder,
     "csv": csv_table,
@@ -317,9 +393,14 @@ FORMS: dict[str, Writer] = {
     "zip": zipped,
     "zip by Windows": zip_by_windows,
     "zip beside a table": zip_beside,
+    "zip beside a folder's table": zip_of_a_folder,
+    "captions by picture": by_picture,
+    "conversations": conversations,
+    "messages": messages,
+    "Energon": energon,
 }
 #: Forms whose pictures are files of their own.
-WITH_FILES = tuple(FORMS)[:7]
+WITH_FILES = (*tuple(FORMS)[:7], "captions by picture")
 
 
 # Changes: each has two positions, drawn at random, and a fresh number.

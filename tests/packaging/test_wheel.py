@@ -79,7 +79,7 @@ def test_the_metadata_are_complete(wheel: Path) -> None:
     assert f"## {VERSION}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert {"Summary", "Author", "Keywords", "Requires-Python"} <= set(about.keys())
     assert set(about.get_all("Provides-Extra", [])) == {
-        "all", "models", "postgres", "quality", "ray", "storage", "text", "vlm",
+        "all", "formats", "models", "postgres", "quality", "ray", "storage", "text", "vlm",
     }  # fmt: skip
     needed = [line for line in about.get_all("Requires-Dist", []) if "extra ==" not in line]
     assert len(needed) > 30

@@ -1,0 +1,245 @@
+"""Rows of shards: files that begin with the positions of their samples, whose columns an
+`index.json` beside them tells.
+
+    the number of samples, and where each begins and the last ends: four bytes each, little-endian
+    samples: sizes of the columns that have no fixed one, four bytes each, then the values
+"""
+
+import json
+import mmap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from backend.datasets.cells import EmbeddedImage, TableRow, trim
+from backend.datasets.columns import IMAGE_NAMES
+from backend.datasets.containers import SEPARATOR
+from backend.datasets.regular_files import open_regular, read_within
+from backend.datasets.table_readers import FoundTables, TableReader
+from backend.datasets.text_files import MOST_BYTES
+from backend.errors import DatasetFormatError
+from backend.features.streaming.stored_values import (
+    is_picture,
+    is_read,
+    is_several,
+    pictures_in,
+    value_of,
+)
+from db.texts import has_controls
+
+INDEX = "index.json"
+_MOST_INDEX = 256_000_000
+_KEPT_OPEN = 4
+
+
+@dataclass(frozen=True)
+class ShardColumn:
+    """`size`: in bytes, None if each value has its own."""
+
+    name: str
+    encoding: str
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class ShardForm:
+    """What an index tells of one shard. `samples`: their number; `unpacked`: bytes of a compressed
+    one, None if it is not compressed."""
+
+    columns: tuple[ShardColumn, ...]
+    samples: int
+    unpacked: int | None = None
+
+
+@dataclass(frozen=True)
+class StreamFormat:
+    """MDS or LitData. `name`: for people; `shards_in`: the shards of an index by the names of their
+    files, None if it is of another format."""
+
+    name: str
+    shards_in: Callable[[Any], Mapping[str, ShardForm] | None]
+
+    def reader(self, *endings: str) -> TableReader:
+        return TableReader(
+            endings, partial(_rows, self), partial(_picture, self), partial(_find_tables, self)
+        )
+
+    def shards_of(self, folder: Path) -> Mapping[str, ShardForm] | None:
+        """The shards of a folder; None if it is of another format. Raises DatasetFormatError."""
+        path = folder / INDEX
+        try:
+            state = path.stat()
+            return _shards(self, folder, state.st_mtime_ns, state.st_size)
+        except FileNotFoundError:
+            return None
+        except (KeyError, TypeError, AttributeError) as problem:
+            raise DatasetFormatError(
+                f"'{INDEX}' is no complete index of {self.name}: {problem!r}. Write the dataset "
+                "again."
+            ) from problem
+        except (OSError, ValueError, RecursionError) as problem:
+            raise DatasetFormatError(f"'{INDEX}' cannot be read: {problem}.") from problem
+
+    def shard_form(self, path: Path) -> ShardForm:
+        """Raises DatasetFormatError if no index beside the file names it."""
+        shards = self.shards_of(path.parent)
+        if shards is None or path.name not in shards:
+            raise DatasetFormatError(
+                f"'{trim(path.name)}' would be a shard of {self.name}, but no {INDEX} beside it "
+                "tells what is in it. Give the folder that its writer wrote."
+            )
+        return shards[path.name]
+
+
+@lru_cache(_KEPT_OPEN)
+def _shards(
+    form: StreamFormat, folder: Path, _mtime_ns: int, _size: int
+) -> Mapping[str, ShardForm] | None:
+    return form.shards_in(json.loads(read_within(folder, folder / INDEX, _MOST_INDEX)))
+
+
+def _find_tables(form: StreamFormat, source: Path) -> FoundTables | None:
+    folder = source if source.is_dir() else source.parent
+    if not source.is_dir() and source.name != INDEX:
+        return None
+    shards = form.shards_of(folder)
+    if shards is None:
+        return None
+    outside = [name for name in shards if Path(name).name != name]
+    gone = [name for name in shards if name not in outside and not (folder / name).is_file()]
+    if outside or len(gone) == len(shards):
+        raise DatasetFormatError(
+            f"'{INDEX}' lists {len(shards):,} shards of {form.name}; "
+            f"'{trim((outside or gone or [INDEX])[0])}' is not beside it. Give the whole folder."
+        )
+    notes = []
+    if gone:
+        notes.append(
+            f"'{INDEX}' names shards that are not here: {len(gone):,}, such as '{trim(gone[0])}'."
+        )
+    columns = {column for shard in shards.values() for column in shard.columns}
+    if unread := sorted({f"'{trim(c.name)}' ({trim(c.encoding)})" for c in columns
+                         if not is_read(c.encoding)}):  # fmt: skip
+        notes.append(f"Columns of {form.name} that are not read: {', '.join(unread[:10])}.")
+    return FoundTables([folder / name for name in shards if name not in gone], tuple(notes))
+
+
+class _Shard:
+    """The samples of a shard."""
+
+    def __init__(self, path: Path, form: ShardForm) -> None:
+        self.form, self._content = form, _content_of(path, form)
+        end = 4 + 4 * (form.samples + 1)
+        if form.samples < 0 or len(self._content) < end:
+            raise ValueError("it ends before its samples")
+        self._starts = np.frombuffer(self._content[4:end], "<u4")
+
+    def cell(self, row: int, name: str) -> tuple[ShardColumn, bytes]:
+        return next(cell for cell in self.cells(row) if cell[0].name == name)
+
+    def cells(self, row: int) -> Iterator[tuple[ShardColumn, bytes]]:
+        """The columns of a sample (from 0) with their bytes. Raises ValueError, IndexError."""
+        if not 0 <= row < self.form.samples:
+            raise IndexError(f"there is no sample {row}")
+        start, end = int(self._starts[row]), int(self._starts[row + 1])
+        without_size = [c for c in self.form.columns if c.size is None]
+        sizes = iter(np.frombuffer(self._content[start : start + 4 * len(without_size)], "<u4"))
+        start += 4 * len(without_size)
+        for column in self.form.columns:
+            size = int(next(sizes, 0)) if column.size is None else column.size
+            if start + size > min(end, len(self._content)):
+                raise ValueError("the sample is cut")
+            yield column, bytes(self._content[start : start + size])
+            start += size
+
+
+def _content_of(path: Path, form: ShardForm) -> Any:
+    with open_regular(path) as file:
+        if form.unpacked is None:
+            if not file.seek(0, 2):
+                raise ValueError("it is empty")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        if form.unpacked > MOST_BYTES:
+            raise ValueError(
+                f"it unpacks into {form.unpacked:,} bytes, and at most {MOST_BYTES:,} are read"
+            )
+        with pa.CompressedInputStream(file, "zstd") as stream:
+            return memoryview(stream.read(form.unpacked))
+
+
+@lru_cache(_KEPT_OPEN)
+def _kept_open(path: Path, form: ShardForm, _mtime_ns: int, _size: int) -> _Shard:
+    return _Shard(path, form)
+
+
+def _opened(format: StreamFormat, path: Path) -> _Shard:
+    state = path.stat()
+    return _kept_open(path, format.shard_form(path), state.st_mtime_ns, state.st_size)
+
+
+def _rows(format: StreamFormat, path: Path) -> Iterator[TableRow]:
+    try:
+        shard = _opened(format, path)
+    except (OSError, ValueError, pa.ArrowException) as problem:
+        raise DatasetFormatError(f"'{path.name}' cannot be read: {problem}.") from problem
+    pictures: frozenset[str] | None = None
+    for row in range(shard.form.samples):
+        try:
+            cells = [cell for cell in shard.cells(row) if is_read(cell[0].encoding)]
+            if pictures is None:
+                pictures = _picture_columns(cells)
+            values = {
+                column.name: _cell(path, row, column, content, pictures)
+                for column, content in cells
+            }
+        except (ValueError, IndexError, RecursionError) as problem:
+            yield TableRow(row + 1, None, f"This sample cannot be read: {problem}.")
+            continue
+        yield TableRow(row + 1, values)
+
+
+def _picture_columns(cells: Sequence[tuple[ShardColumn, bytes]]) -> frozenset[str]:
+    """The columns with pictures; bytes may be text as well."""
+    return frozenset(
+        column.name for column, content in cells
+        if is_picture(column.encoding) or (column.encoding == "bytes" and (
+            column.name.strip().lower() in IMAGE_NAMES or not _is_text(content)))
+    )  # fmt: skip
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        return not has_controls("".join(content.decode("utf-8").split()))
+    except UnicodeDecodeError:
+        return False
+
+
+def _cell(
+    path: Path, row: int, column: ShardColumn, content: bytes, pictures: frozenset[str]
+) -> Any:
+    if column.name not in pictures:
+        return value_of(column.encoding, content)
+    address = f"{path.name}{SEPARATOR}{row}/{column.name}"
+    if not is_several(column.encoding):
+        return EmbeddedImage(address) if content else ""
+    count = len(pictures_in(column.encoding, content))
+    return [EmbeddedImage(f"{address}/{place}") for place in range(count)]
+
+
+def _picture(format: StreamFormat, path: Path, inner: str) -> bytes:
+    row, _, name = inner.partition("/")
+    shard = _opened(format, path)
+    names = {column.name for column in shard.form.columns}
+    place = 0
+    if name not in names:
+        name, _, last = name.rpartition("/")
+        place = int(last)
+    if name not in names:
+        raise ValueError(f"there is no column '{trim(name)}'")
+    column, content = shard.cell(int(row), name)
+    return pictures_in(column.encoding, content)[place]

@@ -1,0 +1,194 @@
+"""MDS and LitData: what their shards hold, and what of them is refused."""
+
+import io
+import json
+import pickle
+import struct
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageColor
+
+from backend.datasets.containers import Member, locate, relative_name
+from backend.errors import DatasetFormatError, ImageError
+from tests.datasets.folders import read
+from tests.features.streaming.shard_writer import write_litdata, write_mds
+
+COLOURS = ("red", "blue", "green", "yellow")
+
+
+def jpeg(colour: str, form: str = "JPEG") -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 6), colour).save(file, form)
+    return file.getvalue()
+
+
+def pixels(colour: str, mode: str = "RGB") -> bytes:
+    """As both formats store a picture that was not in a file."""
+    raw = Image.new("RGB", (8, 6), colour).convert(mode)
+    return struct.pack("<3I", 8, 6, len(mode)) + mode.encode() + raw.tobytes()
+
+
+def several(*pictures: bytes) -> bytes:
+    return struct.pack(f"<{len(pictures) + 1}I", len(pictures), *map(len, pictures)) + b"".join(
+        pictures
+    )
+
+
+def colour_of(picture: object) -> str:
+    assert isinstance(picture, Member)
+    pixel = Image.open(io.BytesIO(picture.read())).convert("RGB").getpixel((3, 3))
+    assert isinstance(pixel, tuple)
+    levels = tuple(pixel)
+
+    def distance(name: str) -> float:
+        return sum(abs(a - b) for a, b in zip(ImageColor.getrgb(name), levels, strict=True))
+
+    return min(COLOURS, key=distance)
+
+
+def samples(colours: tuple[str, ...] = COLOURS) -> list[dict[str, bytes]]:
+    return [
+        {"caption": f"A {colour} “square”\n".encode(), "image": jpeg(colour),
+         "n": struct.pack("<q", number), "tags": json.dumps([colour]).encode()}
+        for number, colour in enumerate(colours)
+    ]  # fmt: skip
+
+
+ENCODINGS = {"caption": "str", "image": "jpeg", "n": "int", "tags": "json"}
+
+
+@pytest.mark.parametrize("compression", ["", "zstd"])
+def test_each_caption_of_mds_has_its_picture(tmp_path: Path, compression: str) -> None:
+    rows = samples()
+    write_mds(tmp_path / "set", ENCODINGS, [rows[:3], rows[3:]], compression)
+    pairs, reader = read(tmp_path / "set")
+    assert not reader.problems
+    assert [pair.caption for pair in pairs] == [f"A {colour} “square”\n" for colour in COLOURS]
+    assert [colour_of(pair.image_path) for pair in pairs] == [*COLOURS]
+    assert [pair.extra for pair in pairs] == [
+        {"n": number, "tags": [colour]} for number, colour in enumerate(COLOURS)
+    ]
+    place = relative_name(pairs[2].image_path, tmp_path / "set")
+    assert colour_of(locate(tmp_path / "set", place)) == "green"
+
+
+def test_folders_of_mds_are_its_splits_and_the_index_stands_for_its_folder(tmp_path: Path) -> None:
+    rows = samples()
+    write_mds(tmp_path / "set/train", ENCODINGS, [rows[:3]])
+    write_mds(tmp_path / "set/val", ENCODINGS, [rows[3:]])
+    pairs, reader = read(tmp_path / "set")
+    assert not reader.problems
+    assert [pair.split for pair in pairs] == ["train"] * 3 + ["validation"]
+    for source, count in (("set/train/index.json", 3), ("set/val/shard.00000.mds", 1)):
+        assert len(read(tmp_path / source)[0]) == count
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content"),
+    [("pil", pixels), ("png", lambda colour: jpeg(colour, "PNG")), ("bytes", jpeg),
+     ("pil", lambda colour: pixels(colour, "CMYK")),
+     ("jpeg_array", lambda colour: several(jpeg(colour))),
+     ("list[png]", lambda colour: b"\0\0\0\0" + several(jpeg(colour, "PNG"))),
+     ("list[pil]", lambda colour: b"\0\0\0\0" + several(pixels(colour)))],
+)  # fmt: skip
+def test_pictures_in_every_form(tmp_path: Path, encoding: str, content: object) -> None:
+    assert callable(content)
+    rows = [{"image": content(colour), "caption": colour.encode()} for colour in COLOURS]
+    write_mds(tmp_path / "set", {"image": encoding, "caption": "str"}, [rows])
+    pairs, reader = read(tmp_path / "set")
+    assert not reader.problems
+    assert [colour_of(pair.image_path) for pair in pairs] == [pair.caption for pair in pairs]
+    assert len(pairs) == len(COLOURS)
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    rows = [{**row, "odd": pickle.dumps(print)} for row in samples()]
+    write_mds(tmp_path / "set", {**ENCODINGS, "odd": "pkl"}, [rows])
+    pairs, reader = read(tmp_path / "set")
+    assert not reader.problems
+    assert all("odd" not in pair.extra for pair in pairs)
+    assert any("odd" in note and "pkl" in note for note in reader.notes)
+
+
+def test_each_caption_of_litdata_has_its_picture(tmp_path: Path) -> None:
+    rows = [
+        {"image": jpeg(c), "text": c.encode(), "score": struct.pack("<d", 0.5), "who": b"Ada"}
+        for c in COLOURS
+    ]
+    names = {"image": None, "caption": None, "about": {"score": None, "who": None}}
+    write_litdata(tmp_path / "set", ["image:jpg", "str", "float", "str"], names, rows)
+    pairs, reader = read(tmp_path / "set")
+    assert not reader.problems
+    assert [colour_of(pair.image_path) for pair in pairs] == [*COLOURS]
+    assert [pair.caption for pair in pairs] == [*COLOURS]
+    assert pairs[0].extra == {"about.score": 0.5, "about.who": "Ada"}
+
+
+def test_samples_of_litdata_without_names_have_numbers(tmp_path: Path) -> None:
+    rows = [{"0": jpeg(colour), "1": colour.encode()} for colour in COLOURS]
+    write_litdata(tmp_path / "set", ["jpeg", "str"], [None, None], rows)
+    pairs, reader = read(tmp_path / "set", image_column="0", caption_column="1")
+    assert not reader.problems
+    assert [colour_of(pair.image_path) for pair in pairs] == [pair.caption for pair in pairs]
+
+
+def test_a_cut_shard_loses_only_what_is_gone(tmp_path: Path) -> None:
+    rows = samples()
+    write_mds(tmp_path / "set", ENCODINGS, [rows])
+    path = tmp_path / "set/shard.00000.mds"
+    content = path.read_bytes()
+    path.write_bytes(content[:-200])
+    pairs, reader = read(tmp_path / "set")
+    assert [pair.caption for pair in pairs] == [f"A {colour} “square”\n" for colour in COLOURS[:3]]
+    assert [(problem.row, problem.kind) for problem in reader.problems] == [(4, "unreadable row")]
+
+
+def test_a_shard_that_was_written_again_gives_no_other_picture(tmp_path: Path) -> None:
+    rows = samples()
+    write_mds(tmp_path / "set", ENCODINGS, [rows])
+    (first, *_), _ = read(tmp_path / "set")
+    place = relative_name(first.image_path, tmp_path / "set")
+    write_mds(tmp_path / "set", ENCODINGS, [rows[::-1]])
+    picture = locate(tmp_path / "set", place)
+    assert isinstance(picture, Member)
+    if picture.proof:
+        with pytest.raises(ImageError):
+            picture.read()
+
+
+@pytest.mark.parametrize("case", ["gone", "outside", "bare", "other compression", "no columns"])
+def test_what_cannot_be_read_is_named(tmp_path: Path, case: str) -> None:
+    folder = tmp_path / "set"
+    write_mds(folder, ENCODINGS, [samples()])
+    source, index = folder, json.loads((folder / "index.json").read_text())
+    (about,) = index["shards"]
+    word = about["raw_data"]["basename"]
+    if case == "gone":
+        (folder / word).unlink()
+    elif case == "outside":
+        word = about["raw_data"]["basename"] = "../shard.00000.mds"
+    elif case == "bare":
+        (folder / "index.json").unlink()
+        source = folder / word
+    elif case == "other compression":
+        word = about["compression"] = "br:3"
+        about["zip_data"] = {"basename": "shard.00000.mds.br"}
+    else:
+        del about[word := "column_names"]
+    if case != "bare":
+        (folder / "index.json").write_text(json.dumps(index))
+    with pytest.raises(DatasetFormatError) as refusal:
+        read(source)
+    assert word in str(refusal.value)
+    if case == "outside":
+        assert not refusal.value.remedies
+
+
+@pytest.mark.parametrize("what", ["compression", "encryption"])
+def test_packed_litdata_is_refused_by_what_it_is(tmp_path: Path, what: str) -> None:
+    rows = [{"0": jpeg("red"), "1": b"red"}]
+    write_litdata(tmp_path / "set", ["jpeg", "str"], [None, None], rows, **{what: "zstd"})
+    with pytest.raises(DatasetFormatError) as refusal:
+        read(tmp_path / "set")
+    assert f"{what}=None" in str(refusal.value)
