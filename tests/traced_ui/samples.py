@@ -484,6 +484,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "review/question.html": lambda text: review_page.question(pair(text), "drop"),
     "review/chart.html": lambda text: trajectory_chart(trajectory(text)),
+    "review/no_model.html": lambda text: render(
+        "review/no_model.html", reason=text, page="language-model"
+    ),
     "review/saved.html": lambda text: render(
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
     ),
