@@ -28,8 +28,8 @@ from backend.engine.embeddings import embed
 from backend.engine.english.phrases import grammar_of
 from backend.engine.expectation import Expectation, expectations
 from backend.engine.language_models.chat_model import ChatModel, LocalModels
-from backend.engine.language_models.chat_server import ChatServer, chat_server_in
 from backend.engine.language_models.endpoint import WITHOUT_KEY, ChatEndpoint
+from backend.engine.language_models.named_server import ChatServer, chat_server_in
 from backend.engine.language_models.spending import Spending
 from backend.engine.regions.region import Region, Search, Span, regions_of
 from backend.engine.scoring.cleaning import Reading, parse_reading

@@ -7,7 +7,7 @@ to that pair or to none: curators must not judge pairs that they have not seen.
 from typing import Any
 
 from backend.engine.captions import Caption
-from backend.engine.language_models.chat_server import setup_page
+from backend.engine.language_models.named_server import setup_page
 from backend.errors import NoLanguageModel, SettingsError, TracedError, VerdictConflict
 from backend.review.queue import sampling_of
 from backend.verdict_texts import DECISIONS, saved_text
@@ -251,6 +251,12 @@ class VerdictActions(TagActions):
             self._say(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good")
         state.done, state.undone = newest([*state.done, back]), state.undone[:-1]
         return None
+
+    @on("history")
+    def _toggle_history(self, act: PageAction) -> Parts:
+        """Show what can be undone, or hide it."""
+        self.state.shows_history = not self.state.shows_history
+        return {"queue": self.draw_queue()[0]}
 
     @on("suggest")
     def _suggest(self, act: PageAction) -> Parts:

@@ -86,6 +86,7 @@ from traced_ui.reasons import reasons_section
 from traced_ui.support import enrichments, phrases_section, specificity_line
 from traced_ui.templates import render, render_page
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
+from traced_ui.undo_list import Undoable
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
@@ -484,6 +485,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "review/question.html": lambda text: review_page.question(pair(text), "drop"),
     "review/chart.html": lambda text: trajectory_chart(trajectory(text)),
+    "review/undo_list.html": lambda text: render(
+        "review/undo_list.html", acts=[Undoable(1, text, text, text, datetime.now(UTC), text)]
+    ),
     "review/no_model.html": lambda text: render(
         "review/no_model.html", reason=text, page="language-model"
     ),

@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from backend.engine.language_models.chat_server import ChatServer
+from backend.engine.language_models.named_server import ChatServer
 from backend.engine.language_models.sight import UNLIKE
 from backend.engine.language_models.spending import Budget, Prices
 from backend.errors import PictureUnseen, SettingsError

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from backend.datasets.regular_files import read_regular
-from backend.engine.language_models.chat_server import ChatServer, ChatServers
 from backend.engine.language_models.endpoint import check_scheme
+from backend.engine.language_models.named_server import ChatServer, ChatServers
 from backend.errors import SettingsError
 
 _NAME = "language-model.json"

@@ -3,8 +3,8 @@
 import time
 from dataclasses import dataclass, replace
 
-from backend.engine.language_models.chat_server import ChatServer
 from backend.engine.language_models.endpoint import WITHOUT_KEY, ChatEndpoint
+from backend.engine.language_models.named_server import ChatServer
 from backend.engine.language_models.sight import DESCRIPTION, UNLIKE, about_unlike_pictures
 from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable
