@@ -43,7 +43,8 @@ class TagChange(BaseModel):
 
 class Step(BaseModel):
     """What `Z` takes back or `Y` repeats: changes of tags, in order, or else a verdict, which the
-    store knows. `pair`: shown before it was undone; redo returns to it. `at`: when tags were changed."""
+    store knows. `pair`: shown before it was undone; redo returns to it. `at`: when tags were
+    changed."""
 
     tags: list[TagChange] = Field(default_factory=list, max_length=2)
     pair: int | None = None

@@ -83,6 +83,7 @@ from traced_ui.messages import note
 from traced_ui.model_cards import ModelCard
 from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
+from traced_ui.shared_result import SharedResult
 from traced_ui.support import enrichments, phrases_section, specificity_line
 from traced_ui.templates import render, render_page
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
@@ -311,6 +312,13 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "playground_busy.html": lambda text: render("playground_busy.html"),
     "playground_examples.html": lambda text: render(
         "playground_examples.html", examples=[playground.Example(7, text, text)]
+    ),
+    "playground_clipboard.html": lambda text: render("playground_clipboard.html"),
+    "playground_shared.html": lambda text: render(
+        "playground_shared.html",
+        shared=SharedResult(text, text, 0.5, 0.5, text),
+        state="another",
+        digest=text,
     ),
     "playground_stale.html": lambda text: render("playground_stale.html"),
     "playground_why.html": lambda text: render("playground_why.html", abstractness=text),
