@@ -162,13 +162,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
 
     def open_picture(query: str | None, picture: str | None, model_name: str) -> tuple[Any, ...]:
         first: tuple[Any, ...] = (gr.skip(),) * 6
-        told = ""
+        message = ""
         if (wanted := shared_in(query)) is not None:
-            told, first = open_shared(workspace, wanted, examples)
+            message, first = open_shared(workspace, wanted, examples)
         elif picture is None and examples:
             example = examples[0]
             first = (example.picture, example.caption, *stored_answer(workspace, example))
-        return list_models(model_name), told, *first
+        return list_models(model_name), message, *first
 
     opening = gr.on(None, None, None, [link], js="() => location.search", **QUIET)
     opening.then(
@@ -184,13 +184,13 @@ def open_shared(
     example of this server, and still the one of the link."""
     example = next((each for each in examples if each.pair_id == wanted.example), None)
     if example is not None and digest_of(Path(example.picture)) == wanted.digest:
-        told = render("playground_shared.html", shared=wanted, state="example", digest="")
+        message = render("playground_shared.html", shared=wanted, state="example", digest="")
         answers: tuple[Any, ...] = ("", "", "", "")
         if example.caption == wanted.caption:
             answers = stored_answer(workspace, example)
-        return told, (example.picture, wanted.caption, *answers)
-    told = render("playground_shared.html", shared=wanted, state="missing", digest="")
-    return told, (None, wanted.caption, "", "", "", "")
+        return message, (example.picture, wanted.caption, *answers)
+    message = render("playground_shared.html", shared=wanted, state="missing", digest="")
+    return message, (None, wanted.caption, "", "", "", "")
 
 
 def compare_with_link(query: str | None, picture: str | None) -> str:

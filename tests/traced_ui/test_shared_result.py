@@ -78,9 +78,9 @@ def test_a_link_opens_with_its_caption_and_the_servers_own_picture_alone(
     _, (shown, caption, *_) = open_shared(workspace, shared, [example])
     assert (shown, caption) == (str(file), SHARED.caption)
     for examples in ([], [example._replace(pair_id=8)]):
-        told, (shown, caption, *_) = open_shared(workspace, shared, examples)
+        message, (shown, caption, *_) = open_shared(workspace, shared, examples)
         assert (shown, caption) == (None, SHARED.caption)
-        assert shared.digest in told
+        assert shared.digest in message
     shutil.copy(picture(tmp_path / "b.png", (9, 9)), file)  # it has been replaced since
     _, (shown, *_) = open_shared(workspace, shared, [example])
     assert shown is None
