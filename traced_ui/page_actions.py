@@ -322,7 +322,7 @@ class PageActions:
                 suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
                 leading = self.review.leading_claims(page.rows)
                 parts["stage"] = review_page.grid(
-                    page.rows, suspects, tags, leading, state.is_unfamiliar
+                    page.rows, suspects, tags, leading, state.is_unfamiliar, state.filter["order"]
                 )
             parts["steps"] = review_page.guidelines(view)
         else:

@@ -488,10 +488,11 @@ def grid(
     tags: Mapping[int, Sequence[str]] | None = None,
     leading: Mapping[int, tuple[int, int]] | None = None,
     is_unfamiliar: bool = False,
+    order: str = "",
 ) -> Markup:
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
     pair id, shaded as on the pair's own page; `tags`: the pairs' tags by pair id; `leading`,
-    `is_unfamiliar`: as for `queue`."""
+    `is_unfamiliar`: as for `queue`. `order`: of the queue, whose value each card shows."""
     suspects_by_pair = suspects or {}
     cards = []
     for row in rows:
@@ -515,6 +516,7 @@ def grid(
     return render(
         "review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, tags=tags or {},
         columns=None, is_unfamiliar=is_unfamiliar,
+        by_order={row.pair_id: by_order(row, order) for row in rows},
     )  # fmt: skip
 
 

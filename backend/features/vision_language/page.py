@@ -24,7 +24,7 @@ from traced_ui.dataset_settings import may_change_datasets
 from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
-from traced_ui.templates import renderer_of
+from traced_ui.templates import count_of, renderer_of
 
 _render = renderer_of(Path(__file__).with_name("templates"))
 #: Characters of an address, a key or a name.
@@ -99,7 +99,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     def list_served(url: str, key: str, request: gr.Request) -> tuple[Any, Markup]:
         check_right(workspace, request)
         names = list_models(server_of(find_server(folder), url, key, "", needs_model=False))
-        return gr.Dropdown(names, value=names[0]), note(f"The server lists {len(names)}.", "good")
+        return gr.Dropdown(names, value=names[0]), note(f"The server lists {count_of(len(names), 'model')}.", "good")
 
     def try_form(request: gr.Request, *values: Any) -> Markup:
         check_right(workspace, request)
