@@ -220,6 +220,8 @@ class PageActions:
                 filter = replace(filter, reader=self.author)
             self._filter = fields, filter
         filter, skipped = self._filter[1], tuple(self.state.skipped)
+        if self.state.found:
+            filter = _among(filter, tuple(self.state.found))
         if self.state.shows_skipped:
             return _among(filter, skipped)
         return replace(filter, without=skipped) if skipped else filter
@@ -355,6 +357,7 @@ class PageActions:
             self.review.constants(filter.dataset_id) if state.is_filtering else (),
             review_page.Skipped(self._count_skipped(), state.shows_skipped),
             self._draw_undo_list(filter.dataset_id) if state.shows_history else "",
+            is_pasted=bool(state.found),
         )  # fmt: skip
         return queue, page, counts
 

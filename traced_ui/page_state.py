@@ -19,6 +19,8 @@ ROWS, MOST_ROWS = 30, 600
 LONGEST_DRAFT = 4000
 #: Pairs to go back through.
 MOST_VISITED = 200
+#: Pairs that a pasted picture finds.
+MOST_FOUND = 1000
 #: Pairs that are put aside.
 MOST_SKIPPED = 500
 #: Steps to undo or redo, and pairs whose tags one of them changes.
@@ -95,6 +97,8 @@ class PageState(BaseModel):
     #: Put aside in this session, the last one last, and whether they are the queue.
     skipped: list[int] = Field(default_factory=list, max_length=MOST_SKIPPED)
     shows_skipped: bool = False
+    #: Pairs with pictures like one that was pasted, the nearest first, which are the queue then.
+    found: list[int] = Field(default_factory=list, max_length=MOST_FOUND)
     #: The list of what can be undone is open.
     shows_history: bool = False
     #: Limitations of the dataset's scores.
@@ -117,6 +121,10 @@ class PageState(BaseModel):
             [*self.done, Step(tags=list(tags), at=datetime.now(UTC) if tags else None)]
         )
         self.undone = []
+
+    def leave_lists(self) -> None:
+        """Go back from pairs that were skipped or found to the queue."""
+        self.shows_skipped, self.found = False, []
 
     def leave(self) -> None:
         """Record that the pair is about to be replaced by another one."""

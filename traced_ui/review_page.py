@@ -188,6 +188,7 @@ def queue(
     constants: Sequence[ConstantView] = (),
     skipped: Skipped = NOTHING_SKIPPED,
     undo_list: str = "",
+    is_pasted: bool = False,
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
@@ -197,7 +198,7 @@ def queue(
     `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
     `notices`: what there is to say of the dataset as a whole. `constants`: its constant parts, if
     the drawer is open. `skipped`: what is put aside. `undo_list`: what can be undone, if that
-    is shown."""
+    is shown. `is_pasted`: the pairs are those with pictures like a pasted one."""
     order = filter.get("order", "")
     return render(
         "review/queue.html",
@@ -217,7 +218,7 @@ def queue(
         draft=draft,
         shows=SHOWS,
         orders={filter["order"]: _order_label(filter["order"])} | ORDERS,
-        alike=_in_common(filter, like),
+        alike="pictures like the pasted one" if is_pasted else _in_common(filter, like),
         groups=_GROUPS,
         labels=_CHIPS,
         plain=_PLAIN,

@@ -75,6 +75,11 @@ class Review(Queue, Verdicts, NearDuplicates):
         """See `ask_models.complete`."""
         return ask_models.complete(self._store, self._engines.of_pair(pair_id), pair_id)
 
+    def find_picture(self, dataset_id: int, image: Image.Image) -> tuple[int, ...]:
+        """See `PairSearch.like_picture`."""
+        engine = self._engines.of_dataset(dataset_id)
+        return self._caches.search.like_picture(dataset_id, engine, image)
+
     def check_caption(self, pair_id: int, caption: str) -> CaptionCheck:
         """See `ask_models.check_caption`. Raises SettingsError for an empty caption."""
         if is_blank(caption):

@@ -19,7 +19,8 @@ def test_each_card_shows_the_value_that_it_is_sorted_by(tmp_path: Path, order: s
     page.press("sort", name=order)
     page.press("grid")
     rows = workspace.review.queue_page(QueueFilter(1), limit=20).rows
-    cards = dict(part.partition('"')[::2] for part in page.shown["stage"].split('data-pick="')[1:])
+    parts = page.shown["stage"].split('data-pick="')[1:]
+    cards = {part.partition('"')[0]: part for part in parts}
     assert len(cards) == len(rows)
     for row in rows:
         value = by_order(row, order)

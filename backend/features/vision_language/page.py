@@ -99,7 +99,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     def list_served(url: str, key: str, request: gr.Request) -> tuple[Any, Markup]:
         check_right(workspace, request)
         names = list_models(server_of(find_server(folder), url, key, "", needs_model=False))
-        return gr.Dropdown(names, value=names[0]), note(f"The server lists {count_of(len(names), 'model')}.", "good")
+        return gr.Dropdown(names, value=names[0]), note(
+            f"The server lists {count_of(len(names), 'model')}.", "good"
+        )
 
     def try_form(request: gr.Request, *values: Any) -> Markup:
         check_right(workspace, request)
