@@ -226,6 +226,15 @@ class PageActions:
             return _among(filter, skipped)
         return replace(filter, without=skipped) if skipped else filter
 
+    def check_queue(self) -> None:
+        """Raises SettingsError where the page lists pairs that were skipped or found: what is done
+        to a whole queue would reach all that its filters let through."""
+        if self.state.shows_skipped or self.state.found:
+            raise SettingsError(
+                "This list is no queue of its own. Select its pairs in the grid (G, then Ctrl+A), "
+                "or go back to all pairs."
+            )
+
     def _count_skipped(self) -> int:
         """How many pairs of the queue are put aside."""
         if not self.state.skipped:

@@ -299,6 +299,7 @@ class QueueActions(PageActions):
         """Open, save or delete a named queue."""
         dataset, name = int(self.state.dataset or 0), " ".join(act.name.split())
         if act.action == "save-view":
+            self.check_queue()
             self.review.save_view(dataset, name, self.state.filter)
             self._say(f"Saved as '{name}' for everyone working on this dataset.", "good")
             return None

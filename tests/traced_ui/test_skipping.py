@@ -88,6 +88,26 @@ def test_the_count_opens_them_as_a_queue_and_the_queue_again(opened: Workspace) 
     assert page.pair == order[3]
 
 
+@pytest.mark.parametrize("state", [{"shows_skipped": True}, {"found": [1, 2]}])
+def test_what_is_done_to_a_queue_is_not_done_to_such_a_list(
+    opened: Workspace, state: dict[str, Any]
+) -> None:
+    page = Page(opened)
+    page.press("skip")
+    page.state = page.state.model_copy(update=state)
+    decision = {"decision": "drop", "replaces": ""}
+    for action, more in (
+        ("rule", {}), ("rule-preview", {"edit": decision}), ("save-view", {"name": "mine"}),
+        ("rule-apply", {"edit": {**decision, "seen": "40 drop False review=all"}}),
+        ("edit-apply", {"edit": {"scope": "queue", "find": "a", "replace": "b"}}),
+    ):  # fmt: skip
+        assert "error" in page.press(action, filter={"review": "all"}, **more), action
+    assert set(row.decision for row in opened.review.queue_page(QueueFilter(1, "all")).rows) == {
+        None
+    }
+    assert opened.review.saved_views(1) == []
+
+
 def test_the_only_skipped_pair_stays(opened: Workspace) -> None:
     page = Page(opened)
     first = page.pair
