@@ -26,6 +26,7 @@
     ├── VerdictConflict          another curator decided this pair in the meantime
     ├── PortInUse                another program already listens there
     └── SettingsError            an option or a TRACED_* variable is invalid
+        ├── NoLanguageModel      a question to a language model, and none is set up
         ├── PairChanged          the pair that was judged has another caption or picture now
         └── QueueChanged         a rule would reach more pairs than its preview said
 
@@ -211,6 +212,10 @@ class PortInUse(TracedError):
 class SettingsError(TracedError):
     title = "This setting is invalid"
     exit_status = 2
+
+
+class NoLanguageModel(SettingsError):
+    title = "No language model is set up"
 
 
 class PairChanged(SettingsError):

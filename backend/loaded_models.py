@@ -28,7 +28,8 @@ from backend.engine.embeddings import embed
 from backend.engine.english.phrases import grammar_of
 from backend.engine.expectation import Expectation, expectations
 from backend.engine.language_models.chat_model import ChatModel, LocalModels
-from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.endpoint import WITHOUT_KEY, ChatEndpoint
+from backend.engine.language_models.named_server import ChatServer, chat_server_in
 from backend.engine.language_models.spending import Spending
 from backend.engine.regions.region import Region, Search, Span, regions_of
 from backend.engine.scoring.cleaning import Reading, parse_reading
@@ -226,11 +227,11 @@ class Engine:
     def corrector(self) -> Corrector | None:
         """The vision-language model that corrects, or None if none is configured: nothing is
         ever sent to a model by default. Raises ModelUnavailable."""
-        settings = self.settings
-        if not settings.corrector:
+        settings, server = self.settings, self.chat_server
+        if not settings.corrector and server is None:
             return None
         with self.lock:
-            key = ("corrector", settings.corrector, settings.corrector_url,
+            key = ("corrector", settings.corrector, settings.corrector_url, server,
                    settings.corrector_mode, settings.quantise, settings.device)  # fmt: skip
             corrector: Corrector = self._model_cache.get(
                 key,
@@ -241,9 +242,27 @@ class Engine:
             )
             return corrector
 
+    @property
+    def chat_server(self) -> ChatServer | None:
+        """The server that a page has named; None if the settings name a model."""
+        settings = self.settings
+        return None if settings.corrector else chat_server_in(settings.data_directory)
+
+    @property
+    def corrector_name(self) -> str | None:
+        """The name of the corrector; None without one."""
+        server = self.chat_server
+        return server.model if server is not None else self.settings.corrector
+
     def language_model(self) -> ChatModel:
         """The model configured as corrector. Raises ModelUnavailable."""
         name, answers = str(self.settings.corrector), self.settings.data_directory / "answers"
+        if (server := self.chat_server) is not None:
+            self.spending.limit_server(server.model, server.prices, server.budget)
+            return ChatEndpoint(
+                server.url, server.model, server.key or WITHOUT_KEY, cache=answers,
+                timeout=self.settings.corrector_timeout, spending=self.spending,
+            )  # fmt: skip
         if self.settings.corrector_url:
             return ChatEndpoint(
                 self.settings.corrector_url, name, cache=answers,

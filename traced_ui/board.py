@@ -175,7 +175,7 @@ def prefetch(page: OpenPage, have: dict[int, str], is_leaving: bool = False) -> 
         sample: set[int] = set()
         if state.is_mixed:
             before = None if state.pair in state.sampled else state.pair
-            shown = {state.pair, state.place, *state.sampled}
+            shown = {state.pair, state.place, *state.sampled, *state.skipped}
             rows, sample = page.review.mix_random(filter, rows, before, shown)
     if page.is_team:
         following_pairs = [row.pair_id for row in rows]

@@ -53,6 +53,8 @@ class BulkActions(PageActions):
         pairs = tuple(card.pair for card in act.pairs)
         if scope == "selected" and not pairs:
             raise SettingsError("No pair is selected: choose some in the grid (G).")
+        if scope == "queue":
+            self.check_queue()
         fields = self._queue_of(act) if scope == "queue" else {"review": "all", "order": "position"}
         filter = self.review.filter_of(int(self.state.dataset or 0), fields)
         if scope == "selected":
@@ -93,6 +95,7 @@ class BulkActions(PageActions):
     @on("rule-apply", writes=True)
     def _rule(self, act: PageAction) -> Parts:
         """Preview one verdict for all pairs of the queue, or give it: only what was previewed."""
+        self.check_queue()
         if act.action == "rule":
             return {"edit": review_page.queue_rule({})}
         dataset, queue = int(self.state.dataset or 0), as_query(self._queue_of(act))

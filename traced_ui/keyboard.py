@@ -42,6 +42,7 @@ KEYS = (
     _key("y", "redo", "redo"),
     Key(("j", "J", "ArrowDown"), "next", "J or ↓", "next pair"),
     Key(("k", "K", "ArrowUp"), "previous", "K or ↑", "previous pair"),
+    _key("q", "skip", "skip this pair: it comes back at the end of the queue"),
     _key("c", "next-caption", "next caption of this picture"),
     Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory"),
     Key(("ArrowLeft",), "step-back", "←", "one step back"),

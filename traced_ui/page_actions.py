@@ -6,6 +6,7 @@ The actions are methods of `queue_actions`, `verdict_actions`, `tag_actions` and
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -21,8 +22,9 @@ from backend.workspace import MOST_COUNTED, QueueFilter, QueuePage, ReviewCounts
 from traced_ui import review_page
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_state import MOST_ROWS, PageState
-from traced_ui.templates import part
+from traced_ui.templates import part, render
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
+from traced_ui.undo_list import LISTED, list_undoable
 
 PAGE = 30
 #: Longest note or typed caption of a request; the store has its own limits.
@@ -217,7 +219,41 @@ class PageActions:
             if self.is_team and self.state.filter.get("review") not in ("decided", "all"):
                 filter = replace(filter, reader=self.author)
             self._filter = fields, filter
-        return self._filter[1]
+        filter, skipped = self._filter[1], tuple(self.state.skipped)
+        if self.state.found:
+            filter = _among(filter, tuple(self.state.found))
+        if self.state.shows_skipped:
+            return _among(filter, skipped)
+        return replace(filter, without=skipped) if skipped else filter
+
+    def check_queue(self) -> None:
+        """Raises SettingsError where the page lists pairs that were skipped or found: what is done
+        to a whole queue would reach all that its filters let through."""
+        if self.state.shows_skipped or self.state.found:
+            raise SettingsError(
+                "This list is no queue of its own. Select its pairs in the grid (G, then Ctrl+A), "
+                "or go back to all pairs."
+            )
+
+    def _count_skipped(self) -> int:
+        """How many pairs of the queue are put aside."""
+        if not self.state.skipped:
+            return 0
+        skipped = tuple(self.state.skipped)
+        return self.review.queue_count(replace(_among(self.filter(), skipped), without=()))
+
+    def _turn_at_the_end(self) -> None:
+        """At the end of the queue those come back that were put aside; at the end of these, the
+        queue."""
+        state = self.state
+        was_aside = state.shows_skipped
+        if state.skipped:
+            state.shows_skipped = not was_aside
+            state.pair = self._first()
+            if state.pair is None:
+                state.shows_skipped = False
+            elif not was_aside:
+                self._say("Only pairs that you skipped are left.")
 
     def _first(self) -> int | None:
         """The head of the queue: the first pair that no other curator has on screen."""
@@ -264,6 +300,8 @@ class PageActions:
                 part("page_link", "datasets", "Add data"),
             )
             return {"queue": "", "stage": stage, "chart": "", "steps": "", "toast": self.toast}
+        if state.pair is None:
+            self._turn_at_the_end()
         view = self._open_pair(state.pair) if state.pair is not None else None
         if view is not None:
             if not self._hold(view.pair_id):
@@ -295,7 +333,7 @@ class PageActions:
                 suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
                 leading = self.review.leading_claims(page.rows)
                 parts["stage"] = review_page.grid(
-                    page.rows, suspects, tags, leading, state.is_unfamiliar
+                    page.rows, suspects, tags, leading, state.is_unfamiliar, state.filter["order"]
                 )
             parts["steps"] = review_page.guidelines(view)
         else:
@@ -326,8 +364,21 @@ class PageActions:
             self.review.leading_claims(page.rows[:PAGE]), state.is_unfamiliar,
             self.review.notices(filter.dataset_id),
             self.review.constants(filter.dataset_id) if state.is_filtering else (),
+            review_page.Skipped(self._count_skipped(), state.shows_skipped),
+            self._draw_undo_list(filter.dataset_id) if state.shows_history else "",
+            is_pasted=bool(state.found),
         )  # fmt: skip
         return queue, page, counts
+
+    def _draw_undo_list(self, dataset_id: int) -> Markup:
+        done = self.state.done[-LISTED:]
+        verdicts = self.review.list_undoable(dataset_id, self.author, LISTED)
+        of_tags = (change.pairs[0] for step in done for change in step.tags[:1] if change.pairs)
+        among = tuple({*of_tags, *(verdict.pair_id for verdict in verdicts)})
+        rows = self.review.queue_page(QueueFilter(dataset_id, "all", among=among), None, 2 * LISTED)
+        names = {row.pair_id: row.external_id for row in rows.rows}
+        acts = list_undoable(done, verdicts, names, datetime.now(UTC))
+        return render("review/undo_list.html", acts=acts)
 
     def _views(self) -> dict[str, dict[str, str]]:
         """The saved views by name. One by a measure of a plug-in that is gone stays as it is: the
@@ -346,7 +397,7 @@ class PageActions:
     def _queue_size(self, filter: QueueFilter, counts: ReviewCounts) -> str:
         """The number of pairs in the queue; what has to be counted is counted only up to a limit,
         so that no key waits."""
-        if is_plain(filter):
+        if is_plain(filter) and not filter.without:
             remaining = counts.total - counts.reviewed
             return f"{remaining - self.review.count_held_by_others(filter):,}"
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
@@ -358,6 +409,13 @@ class PageActions:
 
     def _say(self, text: str, kind: str = "info") -> None:
         self.toast += note(text, kind)
+
+
+def _among(filter: QueueFilter, pairs: tuple[int, ...]) -> QueueFilter:
+    """Those of these pairs that are in the queue, in their order."""
+    if filter.among is not None:
+        pairs = tuple(pair for pair in pairs if pair in filter.among)
+    return replace(filter, among=pairs)
 
 
 def drawn_pair(

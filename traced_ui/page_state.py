@@ -6,9 +6,10 @@ in it comes from outside and is checked where it is used.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from backend.review.queue_form import START
 from backend.workspace import Cursor
@@ -18,6 +19,10 @@ ROWS, MOST_ROWS = 30, 600
 LONGEST_DRAFT = 4000
 #: Pairs to go back through.
 MOST_VISITED = 200
+#: Pairs that a pasted picture finds.
+MOST_FOUND = 1000
+#: Pairs that are put aside.
+MOST_SKIPPED = 500
 #: Steps to undo or redo, and pairs whose tags one of them changes.
 MOST_STEPS = 50
 MOST_TAGGED = 1000
@@ -40,10 +45,12 @@ class TagChange(BaseModel):
 
 class Step(BaseModel):
     """What `Z` takes back or `Y` repeats: changes of tags, in order, or else a verdict, which the
-    store knows. `pair`: shown before it was undone; redo returns to it."""
+    store knows. `pair`: shown before it was undone; redo returns to it. `at`: when tags were
+    changed."""
 
     tags: list[TagChange] = Field(default_factory=list, max_length=2)
     pair: int | None = None
+    at: AwareDatetime | None = None
 
 
 class ClaimPlace(NamedTuple):
@@ -87,6 +94,13 @@ class PageState(BaseModel):
     #: Shown because they were drawn at random, and whether such pairs are mixed into the queue.
     sampled: list[int] = Field(default_factory=list, max_length=MOST_VISITED)
     is_mixed: bool = True
+    #: Put aside in this session, the last one last, and whether they are the queue.
+    skipped: list[int] = Field(default_factory=list, max_length=MOST_SKIPPED)
+    shows_skipped: bool = False
+    #: Pairs with pictures like one that was pasted, the nearest first, which are the queue then.
+    found: list[int] = Field(default_factory=list, max_length=MOST_FOUND)
+    #: The list of what can be undone is open.
+    shows_history: bool = False
     #: Limitations of the dataset's scores.
     limits: str = Field("", max_length=2000)
     #: The dataset's model does not know such pictures, and was told to score them.
@@ -103,8 +117,14 @@ class PageState(BaseModel):
     def advance(self, tags: Sequence[TagChange] = ()) -> None:
         """Record a new verdict, or a change of tags that `tags` take back: what was undone before
         cannot be redone."""
-        self.done = newest([*self.done, Step(tags=list(tags))])
+        self.done = newest(
+            [*self.done, Step(tags=list(tags), at=datetime.now(UTC) if tags else None)]
+        )
         self.undone = []
+
+    def leave_lists(self) -> None:
+        """Go back from pairs that were skipped or found to the queue."""
+        self.shows_skipped, self.found = False, []
 
     def leave(self) -> None:
         """Record that the pair is about to be replaced by another one."""

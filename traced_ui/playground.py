@@ -27,6 +27,7 @@ from traced_ui.jobs import job_html
 from traced_ui.messages import QUIET, event_value, explain_on_page, note, selecting
 from traced_ui.models_page import about, size
 from traced_ui.page_dataset import PageDataset
+from traced_ui.shared_result import SharedResult, digest_of, share, shared_in
 from traced_ui.support import phrase_chips
 from traced_ui.templates import part, render
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
@@ -47,17 +48,20 @@ MOST_WORDS = 100
 DATASETS_OWN = ("the dataset's own model", "")
 
 
-def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
-    """Build the page; return what opens it, with an example and its answer: (function, inputs,
-    outputs)."""
+def build(workspace: Workspace, dataset: PageDataset) -> None:
+    """Build the page, which opens with the result of its address, or with an example and its
+    answer."""
     with gr.Row():
         with gr.Column(scale=2, min_width=320, elem_id="playground-pair"):
             image = Picture(
                 type="filepath",
                 label="Picture",
                 height=340,
-                sources=["upload", "clipboard"],
+                sources=["upload", "clipboard", "webcam"],
                 elem_id="playground-picture",
+            )
+            gr.HTML(
+                render("playground_clipboard.html"), elem_id="playground-clipboard", padding=False
             )
             caption = gr.Textbox(
                 label="Caption", lines=2, max_lines=6, elem_id="playground-caption"
@@ -86,7 +90,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 render("playground_examples.html", examples=examples) if examples else "",
                 elem_id="playground-examples", js_on_load=selecting("pair"),
             )  # fmt: skip
+        # In the document, though hidden: the query of the page's address.
+        link = gr.Textbox("", visible="hidden", elem_id="playground-link")
         with gr.Column(scale=3, min_width=380, elem_id="playground-results"):
+            shared = gr.HTML(elem_id="playground-shared", padding=False)
             gr.HTML(render("playground_stale.html"), elem_id="playground-stale")
             gr.HTML(render("playground_busy.html"), elem_id="playground-busy")
             result = gr.HTML(
@@ -153,14 +160,50 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         still = model_name if (model_name, model_name) in entries else DATASETS_OWN[1]
         return gr.Dropdown(choices=entries, value=still)
 
-    def open_picture(picture: str | None, model_name: str) -> tuple[Any, ...]:
+    def open_picture(query: str | None, picture: str | None, model_name: str) -> tuple[Any, ...]:
         first: tuple[Any, ...] = (gr.skip(),) * 6
-        if picture is None and examples:
+        message = ""
+        if (wanted := shared_in(query)) is not None:
+            message, first = open_shared(workspace, wanted, examples)
+        elif picture is None and examples:
             example = examples[0]
             first = (example.picture, example.caption, *stored_answer(workspace, example))
-        return list_models(model_name), *first
+        return list_models(model_name), message, *first
 
-    return open_picture, [image, model], [model, image, caption, *outputs]
+    opening = gr.on(None, None, None, [link], js="() => location.search", **QUIET)
+    opening.then(
+        open_picture, [link, image, model], [model, shared, image, caption, *outputs], **QUIET
+    )
+    check_event.then(compare_with_link, [link, image], [shared], **QUIET)
+
+
+def open_shared(
+    workspace: Workspace, wanted: SharedResult, examples: Sequence["Example"]
+) -> tuple[str, tuple[Any, ...]]:
+    """What is said about a link, and its picture, caption and answer: the picture only if it is an
+    example of this server, and still the one of the link."""
+    example = next((each for each in examples if each.pair_id == wanted.example), None)
+    if example is not None and digest_of(Path(example.picture)) == wanted.digest:
+        message = render("playground_shared.html", shared=wanted, state="example", digest="")
+        answers: tuple[Any, ...] = ("", "", "", "")
+        if example.caption == wanted.caption:
+            answers = stored_answer(workspace, example)
+        return message, (example.picture, wanted.caption, *answers)
+    message = render("playground_shared.html", shared=wanted, state="missing", digest="")
+    return message, (None, wanted.caption, "", "", "", "")
+
+
+def compare_with_link(query: str | None, picture: str | None) -> str:
+    """Whether the picture that was checked is the one of the link; "" without a link."""
+    wanted = shared_in(query)
+    if wanted is None or picture is None:
+        return ""
+    try:
+        digest = digest_of(Path(picture))
+    except OSError:
+        return ""
+    state = "same" if digest == wanted.digest else "another"
+    return render("playground_shared.html", shared=wanted, state=state, digest=digest)
 
 
 def models_here(workspace: Workspace) -> list[str]:
@@ -225,7 +268,8 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         why = render(
             "playground_why.html", abstractness=explained_abstractness(result.abstractness)
         )
-        return result_html(result, path.name), chart, steps_list(result.trajectory), why
+        link = share(result, digest_of(path))
+        return result_html(result, path.name, link), chart, steps_list(result.trajectory), why
 
     return check
 
@@ -344,9 +388,9 @@ def short_time(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 9.95 else duration(seconds)
 
 
-def result_html(result: PlaygroundResult, picture: str) -> str:
+def result_html(result: PlaygroundResult, picture: str, link: SharedResult | None = None) -> str:
     """The result for a pair, without its trajectory and concreteness. `picture`: the file's
-    name."""
+    name; `link`: to the result."""
     words_read = len(result.trajectory.first_step_scores)
     phrases = phrase_chips(result.caption, result.phrases or (), result.suspects)
     gains = result.trajectory.deletion_gains.tolist()
@@ -354,6 +398,7 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
         "playground.html",
         result=result,
         picture=picture,
+        link=link.address if link is not None else "",
         caption=highlighted_caption(
             result.caption,
             result.suspects,
@@ -400,7 +445,9 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
         is_unfamiliar=view.is_unfamiliar,
     )  # fmt: skip
     chart = trajectory_chart(trajectory)
-    return result_html(result, Path(example.picture).name), chart, steps_list(trajectory), ""
+    picture = Path(example.picture)
+    link = share(result, digest_of(picture), example.pair_id)
+    return result_html(result, picture.name, link), chart, steps_list(trajectory), ""
 
 
 def answering(

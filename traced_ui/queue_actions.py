@@ -1,13 +1,15 @@
 """Which pairs are shown, in which order, and the way from one to the next."""
 
+import base64
 from dataclasses import replace
 
+from backend.datasets.images import load_image
 from backend.errors import SettingsError, TracedError
 from backend.review.queue_form import LIKENESS, START, clean_fields, groups_of, id_in
 from backend.review.queue_groups import Condition, add, text_of
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import PAGE, PageAction, PageActions, Parts, message_part, on
-from traced_ui.page_state import LONGEST_DRAFT, MOST_ROWS, ROWS, Return
+from traced_ui.page_state import LONGEST_DRAFT, MOST_FOUND, MOST_ROWS, MOST_SKIPPED, ROWS, Return
 
 #: URL parameters of this page other than those of the queue.
 _OTHER_PARAMETERS = ("dataset", "pair", "grid")
@@ -38,6 +40,7 @@ class QueueActions(PageActions):
         dataset_id = next((id for id in wishes if id in known_ids), None)
         state.dataset, state.came_from = dataset_id, None
         state.grid, state.is_table = address.get("grid") == "yes", False
+        state.leave_lists()
         self._follow(address)
         pair = id_in(address.get("pair", ""))
         if pair is None and dataset_id is not None and state.filter == START and not self.is_team:
@@ -50,6 +53,7 @@ class QueueActions(PageActions):
         state = self.state
         state.dataset, state.pair, state.after = act.dataset, None, None
         state.visited, state.came_from = [], None
+        state.leave_lists()
         state.done, state.undone = [], []
         self._clear_outdated_filter()
         state.pair = self._first() if state.dataset is not None else None
@@ -128,6 +132,32 @@ class QueueActions(PageActions):
             state.pair = target
         return None if state.pair != before else message_part(self.toast)
 
+    @on("skip")
+    def _skip(self, act: PageAction) -> Parts | None:
+        """Put the pair aside: it comes back at the end of the queue."""
+        state, pair = self.state, self.state.pair
+        if state.grid or pair is None or act.pair != pair:
+            return {}
+        if self.review.open_pair(pair).decision is not None:
+            return message_part(note("This pair has a verdict: it does not wait for one."))
+        following = self._neighbour("next")
+        state.skipped = [*(each for each in state.skipped if each != pair), pair][-MOST_SKIPPED:]
+        state.show(following or self._first())
+        is_alone = state.shows_skipped and state.pair == pair
+        self._say(
+            "This is the only pair that you skipped."
+            if is_alone
+            else f"Skipped: {act.name[:60]}. It comes back at the end of the queue."
+        )
+        return None
+
+    @on("skipped")
+    def _open_skipped(self, act: PageAction) -> None:
+        """Show the pairs that were put aside as a queue, or the queue again."""
+        state = self.state
+        state.shows_skipped, state.after = not state.shows_skipped, None
+        state.show(self._first())
+
     @on("next-caption")
     def _next_caption(self, act: PageAction) -> Parts | None:
         """The next caption of the picture, after the last one the first."""
@@ -205,6 +235,7 @@ class QueueActions(PageActions):
             self.state.groups_draft = values.get("where", "")[:LONGEST_DRAFT]
             return message_part(note(str(problem), "warning"))
         self.state.groups_draft = ""
+        self.state.leave_lists()
         self.state.after, self.state.rows, self.state.visited = None, ROWS, []
         self.state.pair = self._first()
         return None
@@ -228,6 +259,22 @@ class QueueActions(PageActions):
             self.state.came_from = came_from
         return parts
 
+    @on("find-picture")
+    def _find_picture(self, act: PageAction) -> None:
+        """Show pairs whose pictures are like a pasted one: `act.text` is it, as base64."""
+        state = self.state
+        try:
+            data = base64.b64decode(act.text or "", validate=True)
+        except ValueError as problem:
+            raise SettingsError("This is no picture.") from problem
+        image = load_image(data, "the pasted picture")
+        found = self.review.find_picture(int(state.dataset or 0), image)
+        came_from = state.came_from if state.found else Return(state.filter, state.pair)
+        self._refilter({"review": "all", "order": "p_error"})
+        state.grid, state.came_from = False, came_from
+        state.found = list(found[:MOST_FOUND])
+        state.show(self._first())
+
     @on("clear-search")
     def _back(self, act: PageAction) -> None:
         """Return from similar pairs to the previous queue and pair."""
@@ -235,6 +282,7 @@ class QueueActions(PageActions):
         plain = {key: value for key, value in state.filter.items() if key not in LIKENESS}
         state.filter, pair = state.came_from or Return(plain, state.pair)
         state.filter, state.came_from, state.after = clean_fields(state.filter), None, None
+        state.leave_lists()
         self._show_or_first(pair)
 
     @on("switch-constant", writes=True)
@@ -251,6 +299,7 @@ class QueueActions(PageActions):
         """Open, save or delete a named queue."""
         dataset, name = int(self.state.dataset or 0), " ".join(act.name.split())
         if act.action == "save-view":
+            self.check_queue()
             self.review.save_view(dataset, name, self.state.filter)
             self._say(f"Saved as '{name}' for everyone working on this dataset.", "good")
             return None

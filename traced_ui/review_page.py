@@ -129,6 +129,16 @@ class Choice(NamedTuple):
     share: float = 0.0
 
 
+class Skipped(NamedTuple):
+    """`count`: pairs of the queue that are put aside; `are_shown`: they are the queue now."""
+
+    count: int = 0
+    are_shown: bool = False
+
+
+NOTHING_SKIPPED = Skipped()
+
+
 class Tool(NamedTuple):
     """A toolbar button. `is_local`: handled by the browser alone."""
 
@@ -145,6 +155,7 @@ TOOLS = (
     Tool("redo", "Redo", "Y", "redo"),
     Tool("previous", "Back to the previous pair", "K", "back"),
     Tool("next", "Next pair", "J", "next"),
+    Tool("skip", "Skip this pair: it comes back at the end of the queue", "Q", "skip"),
     Tool("tag", "Tags of this pair, or of those selected in the grid", "T", "tag"),
     Tool("grid", "Grid of many pairs, or back to one pair", "G", "grid"),
     Tool("table", "Table of many pairs, or back to one pair", "", "table"),
@@ -175,6 +186,9 @@ def queue(
     is_unfamiliar: bool = False,
     notices: Sequence[Sentence] = (),
     constants: Sequence[ConstantView] = (),
+    skipped: Skipped = NOTHING_SKIPPED,
+    undo_list: str = "",
+    is_pasted: bool = False,
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
@@ -183,7 +197,8 @@ def queue(
     `leading`: the characters of the most suspicious claim of captions that have several.
     `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
     `notices`: what there is to say of the dataset as a whole. `constants`: its constant parts, if
-    the drawer is open."""
+    the drawer is open. `skipped`: what is put aside. `undo_list`: what can be undone, if that
+    is shown. `is_pasted`: the pairs are those with pictures like a pasted one."""
     order = filter.get("order", "")
     return render(
         "review/queue.html",
@@ -203,7 +218,7 @@ def queue(
         draft=draft,
         shows=SHOWS,
         orders={filter["order"]: _order_label(filter["order"])} | ORDERS,
-        alike=_in_common(filter, like),
+        alike="pictures like the pasted one" if is_pasted else _in_common(filter, like),
         groups=_GROUPS,
         labels=_CHIPS,
         plain=_PLAIN,
@@ -222,6 +237,8 @@ def queue(
         is_unfamiliar=is_unfamiliar,
         notices=notices,
         constants=constants,
+        skipped=skipped,
+        undo_list=undo_list,
     )
 
 
@@ -472,10 +489,11 @@ def grid(
     tags: Mapping[int, Sequence[str]] | None = None,
     leading: Mapping[int, tuple[int, int]] | None = None,
     is_unfamiliar: bool = False,
+    order: str = "",
 ) -> Markup:
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
     pair id, shaded as on the pair's own page; `tags`: the pairs' tags by pair id; `leading`,
-    `is_unfamiliar`: as for `queue`."""
+    `is_unfamiliar`: as for `queue`. `order`: of the queue, whose value each card shows."""
     suspects_by_pair = suspects or {}
     cards = []
     for row in rows:
@@ -499,6 +517,7 @@ def grid(
     return render(
         "review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, tags=tags or {},
         columns=None, is_unfamiliar=is_unfamiliar,
+        by_order={row.pair_id: by_order(row, order) for row in rows},
     )  # fmt: skip
 
 

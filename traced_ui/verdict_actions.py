@@ -7,7 +7,8 @@ to that pair or to none: curators must not judge pairs that they have not seen.
 from typing import Any
 
 from backend.engine.captions import Caption
-from backend.errors import SettingsError, TracedError, VerdictConflict
+from backend.engine.language_models.named_server import setup_page
+from backend.errors import NoLanguageModel, SettingsError, TracedError, VerdictConflict
 from backend.review.queue import sampling_of
 from backend.verdict_texts import DECISIONS, saved_text
 from backend.workspace import VerdictRow
@@ -24,6 +25,7 @@ from traced_ui.page_actions import (
     on,
 )
 from traced_ui.page_state import Step, newest
+from traced_ui.rooms import ADDED
 from traced_ui.tag_actions import TagActions
 from traced_ui.templates import render
 
@@ -250,6 +252,12 @@ class VerdictActions(TagActions):
         state.done, state.undone = newest([*state.done, back]), state.undone[:-1]
         return None
 
+    @on("history")
+    def _toggle_history(self, act: PageAction) -> Parts:
+        """Show what can be undone, or hide it."""
+        self.state.shows_history = not self.state.shows_history
+        return {"queue": self.draw_queue()[0]}
+
     @on("suggest")
     def _suggest(self, act: PageAction) -> Parts:
         pair = self._pair_of(act)
@@ -263,7 +271,12 @@ class VerdictActions(TagActions):
     def _richer(self, act: PageAction) -> Parts:
         pair_id = self._pair_of(act)
         dataset_id = self.review.open_pair(pair_id).dataset_id
-        report = self.workspace.jobs.run("enrich", dataset_id, pair_id=pair_id)
+        try:
+            report = self.workspace.jobs.run("enrich", dataset_id, pair_id=pair_id)
+        except NoLanguageModel as problem:
+            if (page := setup_page()) not in ADDED:
+                raise
+            return message_part(render("review/no_model.html", reason=str(problem), page=page))
         outcome = report.stopped or next(iter(report.outcomes), "nothing to enrich")
         return message_part("" if outcome == "offered" else note(f"No richer caption: {outcome}."))
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class CorrectOptions(Options):
     """Suggest corrections for a whole queue, for a curator to review.
 
-    Without --vlm, only methods that need no vision-language model are used. Stop it at any time:
+    Without --vlm, and without a model on the page Language model, only methods that need no
+    vision-language model are used. Stop it at any time:
     the same command resumes where it stopped, and no request is paid for twice.
     """
 

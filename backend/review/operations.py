@@ -75,6 +75,11 @@ class Review(Queue, Verdicts, NearDuplicates):
         """See `ask_models.complete`."""
         return ask_models.complete(self._store, self._engines.of_pair(pair_id), pair_id)
 
+    def find_picture(self, dataset_id: int, image: Image.Image) -> tuple[int, ...]:
+        """See `PairSearch.like_picture`."""
+        engine = self._engines.of_dataset(dataset_id)
+        return self._caches.search.like_picture(dataset_id, engine, image)
+
     def check_caption(self, pair_id: int, caption: str) -> CaptionCheck:
         """See `ask_models.check_caption`. Raises SettingsError for an empty caption."""
         if is_blank(caption):
@@ -179,7 +184,7 @@ class Review(Queue, Verdicts, NearDuplicates):
     def open_pair(self, pair_id: int, claim: int | None = None) -> PairView:
         """Everything about one pair, from the store alone: fast, no model is queried. `claim`:
         where the selected one starts, by default the most suspicious."""
-        return view_of(self._store, pair_id, self._settings.corrector, claim)
+        return view_of(self._store, pair_id, self._engines.of_session.corrector_name, claim)
 
     def leading_claims(self, rows: Sequence[QueueRow]) -> dict[int, tuple[int, int]]:
         """The characters of the most suspicious claim of each of these pairs whose caption has

@@ -58,8 +58,11 @@ class QueueCaches:
 
 
 def is_plain(filter: QueueFilter) -> bool:
-    """Whether the queue has all undecided pairs of the dataset, whoever reads it."""
-    plain = QueueFilter(filter.dataset_id, "unreviewed", reader=filter.reader)
+    """Whether the queue has all undecided pairs of the dataset, whoever reads it, and whatever
+    they have put aside."""
+    plain = QueueFilter(
+        filter.dataset_id, "unreviewed", reader=filter.reader, without=filter.without
+    )
     return filter == replace(plain, order=filter.order, descending=filter.descending)
 
 

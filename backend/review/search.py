@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from PIL import Image
 
 from backend.engine.duplicate_groups import NEAR_DUPLICATE
 from backend.engine.embeddings import MEANING_WIDTH
@@ -128,6 +129,18 @@ class PairSearch:
             file = stored_images(self._store, self._engine, run)
             index = self._index(file.path, file.width)
         return self._answer(dataset_id, way, number, index)
+
+    def like_picture(self, dataset_id: int, engine: Engine, image: Image.Image) -> tuple[int, ...]:
+        """Pairs whose pictures are like one that the dataset does not have, nearest first.
+        `engine`: the dataset's. Raises SettingsError where pictures cannot be compared."""
+        run = self._store.read(run_queries.latest_run, dataset_id, "score")
+        file = stored_images(self._store, self._engine, run)
+        vectors = engine.image_embeddings(engine.encode([image]))
+        if vectors is None or vectors.shape[1] != file.width:
+            raise SettingsError("The dataset was scored by another model: score it again first.")
+        index = self._index(file.path, file.width)
+        with self._lock:
+            return tuple(pair for pair, _ in index.of(vectors[0], FOUND_AT_MOST))
 
     def _confused_with(self, dataset_id: int, pair_id: int) -> tuple[int, ...]:
         with self._store.reading() as session:

@@ -295,6 +295,11 @@ class Verdicts:
         count = self._store.read(verdict_queries.count_batch, undone.author, undone.batch, True)
         return replace(undone, left_alone=count)
 
+    def list_undoable(self, dataset_id: int, author: str | None, most: int) -> list[VerdictRow]:
+        """What repeated calls of `undo` would undo, in that order, at most so many."""
+        who = author or self._settings.author
+        return self._store.read(verdict_queries.list_undoable, dataset_id, who, most)
+
     def undo_edit(
         self, dataset_id: int, author: str | None = None, kind: str = EDIT
     ) -> VerdictRow | None:

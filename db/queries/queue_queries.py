@@ -136,7 +136,8 @@ class QueueFilter:
     one of people's own words. `duplicates`: whether it belongs to a group of near duplicates.
     `region`: corners of a polygon on the map that contains it. `where`: a group of filters, whose
     own dataset, order, reader and `among` do not count. `among`: only these pairs, in exactly this
-    order, regardless of `order` (results of a search by meaning or by image). `descending`: see
+    order, regardless of `order` (results of a search by meaning or by image); `without`: not these.
+    `descending`: see
     `Measure.worst`. `random` is a random order, the same every time; `uncertainty` has the
     probabilities nearest to 0.5 first, whatever the direction; "extra:" and a name is the order by
     that column of the source. Orders by verdict, note, tag, columns of the source and measures
@@ -168,6 +169,7 @@ class QueueFilter:
     region: Corners | None = None
     where: "Group[QueueFilter] | None" = None
     among: tuple[int, ...] | None = None
+    without: tuple[int, ...] = ()
     order: str = "p_error"
     descending: bool = True
     reader: str | None = None
@@ -464,6 +466,8 @@ def conditions_of(session: Session, filter: QueueFilter) -> list[ColumnElement[b
         conditions.append(Pair.id.not_in(_held_by_others(filter.reader)))
     if filter.among is not None:
         conditions.append(Pair.id.in_(filter.among))
+    if filter.without:
+        conditions.append(Pair.id.not_in(filter.without))
     return [*conditions, *_criteria(session, filter)]
 
 

@@ -47,6 +47,7 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    true,
     update,
 )
 from sqlalchemy.orm import Session, aliased
@@ -138,6 +139,10 @@ class VerdictRow(VerdictEvent):
     rest_before: int | None = None
     #: Of an undo: acts of its batch that later verdicts have replaced.
     left_alone: int = 0
+
+    @property
+    def is_edit(self) -> bool:
+        return is_edit(self.author)
 
 
 @dataclass(frozen=True)
@@ -819,6 +824,40 @@ def undo_last(
         .order_by(Verdict.id.desc())
     )
     return _revert_batch(session, newest_first, author, rest_of, request_id)
+
+
+def list_undoable(session: Session, dataset_id: int, author: str, most: int) -> list[VerdictRow]:
+    """What repeated calls of `undo_last` would undo, in that order: the newest act of each batch,
+    with how many it has (`together`)."""
+    found: list[VerdictRow] = []
+    batches: list[str] = []
+    conditions = _is_in_effect(dataset_id, authors_of(author))
+    newest_first = (
+        select(*_COLUMNS)
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(*conditions)
+        .order_by(Verdict.id.desc())
+        .limit(most)
+    )
+    while len(found) < most:
+        others = newest_first.where(
+            Verdict.batch.is_(None) | Verdict.batch.not_in(batches),
+            Verdict.id < found[-1].id if found else true(),
+        )
+        rows = list(read_records(session, VerdictRow, others))
+        for row in rows:
+            if row.batch is None:
+                found.append(row)
+            elif row.batch not in batches:
+                batches.append(row.batch)
+                of_batch = select(func.count()).select_from(Verdict).join(
+                    Pair, Pair.id == Verdict.pair_id
+                ).where(*conditions, Verdict.batch == row.batch)  # fmt: skip
+                count = session.execute(of_batch).scalar_one()
+                found.append(replace(row, together=count))
+        if len(rows) < most:
+            break
+    return found[:most]
 
 
 def undo_batch(

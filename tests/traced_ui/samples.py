@@ -79,9 +79,11 @@ from traced_ui.messages import note
 from traced_ui.model_cards import ModelCard
 from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
+from traced_ui.shared_result import SharedResult
 from traced_ui.support import enrichments, phrases_section, specificity_line
 from traced_ui.templates import render, render_page
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
+from traced_ui.undo_list import Undoable
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
@@ -307,6 +309,13 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "playground_examples.html": lambda text: render(
         "playground_examples.html", examples=[playground.Example(7, text, text)]
     ),
+    "playground_clipboard.html": lambda text: render("playground_clipboard.html"),
+    "playground_shared.html": lambda text: render(
+        "playground_shared.html",
+        shared=SharedResult(text, text, 0.5, 0.5, text),
+        state="another",
+        digest=text,
+    ),
     "playground_stale.html": lambda text: render("playground_stale.html"),
     "playground_why.html": lambda text: render("playground_why.html", abstractness=text),
     "problems.html": lambda text: render(
@@ -442,6 +451,12 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "review/question.html": lambda text: review_page.question(pair(text), "drop"),
     "review/chart.html": lambda text: trajectory_chart(trajectory(text)),
+    "review/undo_list.html": lambda text: render(
+        "review/undo_list.html", acts=[Undoable(1, text, text, text, datetime.now(UTC), text)]
+    ),
+    "review/no_model.html": lambda text: render(
+        "review/no_model.html", reason=text, page="language-model"
+    ),
     "review/saved.html": lambda text: render(
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
     ),

@@ -45,3 +45,15 @@ def test_a_preview_is_called_one() -> None:
 
     assert name({"is_dry_run": True}).startswith("Preview")
     assert not name({"is_dry_run": False}).startswith("Preview")
+
+
+def test_a_finished_export_leads_to_its_downloads() -> None:
+    def drawer(kind: str, status: str, dataset_id: int | None) -> str:
+        job = JobView(
+            1, kind, "pets", dataset_id, status, False, 1, 1, Step(), "", "", None, {}, NOW, NOW
+        )
+        return jobs.drawer_html([job], NOW)
+
+    assert 'href="./export?dataset=7"' in drawer("export", "done", 7)
+    for others in (("export", "running", 7), ("export", "failed", 7), ("score", "done", 7)):
+        assert "./export" not in drawer(*others)

@@ -121,6 +121,12 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None
     assert not view_of(workspace.store, first, corrector="folder/longer").may_enrich
 
 
+@needs("specificity")
+@needs("vision_language")
+def test_without_a_model_the_answer_leads_to_where_one_is_set_up(page: Page) -> None:
+    assert 'data-page="language-model"' in page.press("richer")
+
+
 def test_enriching_a_caption_agrees_with_calling_it_correct(page: Page) -> None:
     workspace, first = page.workspace, page.pair
     ids = suggest(workspace, first)

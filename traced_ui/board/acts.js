@@ -14,7 +14,7 @@ const UNMIXED = "traced-unmixed";  // pairs drawn at random are not mixed in
 const NOTE = "#traced-steps details.note textarea";
 
 /** @type {any} the page's state, as the server returned it, with the pair that is shown now */
-export let state = { author: "", dataset: null, pair: null, visited: [], sampled: [], is_mixed: !localStorage.getItem(UNMIXED) };
+export let state = { author: "", dataset: null, pair: null, visited: [], sampled: [], skipped: JSON.parse(sessionStorage.getItem(HISTORY) ?? "{}").skipped ?? [], is_mixed: !localStorage.getItem(UNMIXED) };
 let isAdvancing = false;  // a verdict has been given and the next pair is not loaded yet
 let isPainted = true;  // the stage has been painted on the screen
 /** @type {any[]} keys pressed while an act was under way: {action, text, pair}, or {run, pair} */
@@ -116,10 +116,10 @@ function recall(next) {
   if (author === next.author && dataset === next.dataset) Object.assign(next, history);
 }
 addEventListener("pagehide", () => {
-  const { author, dataset, done, undone, visited, sampled } = state;
+  const { author, dataset, done, undone, visited, sampled, skipped } = state;
   if (dataset === null) return;
   const all = [...done, ...outbox.verdicts.map(() => ({}))].slice(-MOST_STEPS);  // as the server will count
-  sessionStorage.setItem(HISTORY, JSON.stringify({ author, dataset, done: all, undone, visited, sampled }));
+  sessionStorage.setItem(HISTORY, JSON.stringify({ author, dataset, done: all, undone, visited, sampled, skipped }));
 });
 
 /** The pair on the screen, as an act names it. */

@@ -1,6 +1,7 @@
 // The review page. Gradio draws its component once; everything in it is painted from here.
 import * as acts from "./acts.js";
 import "./address.js";
+import "./pasted.js";
 import * as keys from "./keys.js";
 import { restoreReturned } from "./messages.js";
 import { board, listen } from "./page.js";

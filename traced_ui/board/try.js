@@ -79,11 +79,30 @@ function draw() {
   else if (region) light(image(), region);
 }
 
+// A press copies the link; where the browser does not allow that, it opens it.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest?.("[data-share]");
+  if (!link || !navigator.clipboard) return;
+  event.preventDefault();
+  try { await navigator.clipboard.writeText(link.href); link.textContent = "Copied"; } catch { location.href = link.href; }
+});
+
+/** A clipboard without a picture is said below where the picture would be. @param {boolean} hasNone */
+function tellClipboard(hasNone) { const told = one("#playground-clipboard .traced-note"); if (told) told.hidden = !hasNone; }
+document.addEventListener("click", async ({ target }) => {
+  if (!target.closest?.("#playground-picture [aria-label='Paste from clipboard']")) return;
+  let types = [];
+  try { types = (await navigator.clipboard.read()).flatMap((item) => item.types); } catch { /* not allowed, or empty */ }
+  tellClipboard(!types.some((type) => type.startsWith("image/")));
+});
+
 // A picture that is pasted anywhere on the open panel is the one to check.
 document.addEventListener("paste", async (event) => {
   const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
   const box = one("#playground-picture");
-  if (!file || !box?.checkVisibility()) return;
+  if (!box?.checkVisibility()) return;
+  if (!file) { if (!event.target.closest?.("input, textarea")) tellClipboard(true); return; }
+  tellClipboard(false);
   event.preventDefault();
   box.querySelector("button[aria-label='Clear'], button[aria-label='Remove Image']")?.click();
   await new Promise((done) => setTimeout(done, 50));

@@ -28,6 +28,8 @@ from backend.errors import ModelUnavailable, QuestionRefused, SettingsError, mis
 _T = TypeVar("_T")
 #: Environment variable with the API key, if none is given. The key is never written to any file.
 KEY = "OPENAI_API_KEY"
+#: What is sent as a key to a server that needs none.
+WITHOUT_KEY = "none"
 #: What to do about a server that reports no log-probabilities.
 _WITHOUT_LOGPROBS = (
     "so P(yes) cannot be read. vLLM, SGLang, llama.cpp's server and OpenAI report `logprobs` with "
@@ -37,6 +39,14 @@ _WITHOUT_LOGPROBS = (
 _FEW = 5
 #: Statuses by which a server refuses one question, such as one whose picture it does not like.
 _REFUSALS = (400, 413, 422)
+
+
+def check_scheme(address: str) -> None:
+    """Raises SettingsError for what is no address of a server."""
+    if not address.startswith(("http://", "https://")):
+        raise SettingsError(
+            f"'{address}' is not a server address; give one like http://localhost:8000/v1."
+        )
 
 
 class ChatEndpoint(ChatModel):
@@ -61,17 +71,15 @@ class ChatEndpoint(ChatModel):
             import openai
         except ImportError as problem:
             raise missing_extra("A language model's server", "vlm") from problem
-        if not base_url.startswith(("http://", "https://")):
-            raise SettingsError(
-                f"'{base_url}' is not a server address; give one like http://localhost:8000/v1."
-            )
+        check_scheme(base_url)
         self.base_url, self.name = base_url, model
         self.spending = spending or Spending()
         self.kept = AnswerCache(cache, {"url": base_url, "model": model})
         self._openai = openai
+        self._key = key or os.environ.get(KEY) or WITHOUT_KEY
         self._client = openai.OpenAI(
             base_url=base_url.rstrip("/").removesuffix(Reranking.path),
-            api_key=key or os.environ.get(KEY) or "none",
+            api_key=self._key,
             timeout=timeout,
             max_retries=retries,
             http_client=openai.DefaultHttpxClient(follow_redirects=False, timeout=timeout),
@@ -190,9 +198,14 @@ class ChatEndpoint(ChatModel):
         """The model and its server, at the beginning of a sentence."""
         return f"'{self.name}' at {self.base_url}" if self.name else f"The server {self.base_url}"
 
+    def _without_key(self, text: str) -> str:
+        """What a server says, which may repeat the key that it was sent."""
+        return text.replace(self._key, "[key]") if self._key != WITHOUT_KEY else text
+
     def _not_a_completion(self, begin: str) -> str:
         """The message for a response with status 200 that is not a chat completion."""
         where = self.where
+        begin = self._without_key(begin)
         if begin[:1] == "<":
             return (
                 f"{where} answered with a web page ('{begin[:60]}') instead of a chat completion. "
@@ -206,7 +219,9 @@ class ChatEndpoint(ChatModel):
             return send()
         except self._openai.AuthenticationError as problem:
             raise ModelUnavailable(
-                f"{where} refused the key. Set {KEY} to a valid one."
+                f"{where} refused the key.",
+                terminal=f"Set {KEY} to a valid one.",
+                page="Give a valid one where the server was set up.",
             ) from problem
         except self._openai.NotFoundError as problem:
             raise ModelUnavailable(
@@ -219,19 +234,21 @@ class ChatEndpoint(ChatModel):
                 "Answers so far are kept; run the command again later."
             ) from problem
         except self._openai.APIConnectionError as problem:  # includes time-outs
+            reason = self._without_key(str(problem))
             raise ModelUnavailable(
-                f"{where} does not answer ({problem}). Is the server running? Answers so far are "
+                f"{where} does not answer ({reason}). Is the server running? Answers so far are "
                 "kept."
             ) from problem
         except self._openai.APIStatusError as problem:
             if 300 <= problem.status_code < 400:
-                target = problem.response.headers.get("location", "nowhere")
+                target = self._without_key(problem.response.headers.get("location", "nowhere"))
                 raise ModelUnavailable(
                     f"{where} redirects to {target[:200]}. Redirects are not followed: pictures "
                     "and captions go only to the address that you give. If you trust the new "
                     "address, use it instead."
                 ) from problem
-            text = f"{where} answered with status {problem.status_code}: {problem.message}"
+            reason = self._without_key(problem.message)
+            text = f"{where} answered with status {problem.status_code}: {reason}"
             if problem.status_code not in _REFUSALS:
                 raise ModelUnavailable(text) from problem
             if "logprobs" in problem.message:
@@ -241,7 +258,7 @@ class ChatEndpoint(ChatModel):
             # A body that is not JSON, or not in the form that the client library expects.
             raise ModelUnavailable(
                 f"{where} sent an answer that is not a chat completion ({type(problem).__name__}: "
-                f"{str(problem)[:160]}). Check the address."
+                f"{self._without_key(str(problem))[:160]}). Check the address."
             ) from problem
 
 

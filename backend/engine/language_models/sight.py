@@ -28,7 +28,12 @@ CLEAR = 1.0
 _LONGEST_DESCRIPTION = 60
 #: Requests of `check_descriptions`: without a question of its own, and with one.
 FEWEST_DESCRIPTIONS, MOST_DESCRIPTIONS = 2, 4
-_DESCRIBE = "Describe this picture in one sentence."
+DESCRIPTION = Question(
+    "", "Describe this picture in one sentence.", temperature=0.0,
+    longest_answer=_LONGEST_DESCRIPTION,
+)  # fmt: skip
+#: The colours of two squares that nobody takes for each other.
+UNLIKE = ("red", "blue")
 _ALTERNATIVES = 20
 _SIDE = 448
 
@@ -176,7 +181,7 @@ def check_descriptions(model: ChatModel, questions: Sequence[Question], where: s
     questions_sent: list[Question] = []
     answer = ""
     for question in _descriptions(questions):
-        pair = [replace(question, image=encode(drawn_square(colour))) for colour in ("red", "blue")]
+        pair = about_unlike_pictures(question)
         questions_sent += pair
         texts = [" ".join(model.ask(each).text.split()) for each in pair]
         if len(set(texts)) > 1:
@@ -196,7 +201,12 @@ def check_descriptions(model: ChatModel, questions: Sequence[Question], where: s
 
 def _descriptions(questions: Sequence[Question]) -> Iterator[Question]:
     yield from questions
-    yield Question("", _DESCRIBE, temperature=0.0, longest_answer=_LONGEST_DESCRIPTION)
+    yield DESCRIPTION
+
+
+def about_unlike_pictures(question: Question) -> list[Question]:
+    """The question about each of `UNLIKE`."""
+    return [replace(question, image=encode(drawn_square(colour))) for colour in UNLIKE]
 
 
 def encode(image: Image.Image) -> bytes:

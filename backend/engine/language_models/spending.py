@@ -87,6 +87,9 @@ class Spending:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
+    #: Of a server with limits of its own: they hold beside those of a command.
+    server_prices: PriceList = field(default_factory=PriceList)
+    server_budget: Budget = field(default_factory=Budget)
     _in_flight: int = field(default=0, repr=False, compare=False)
     _changed: Condition = field(default_factory=Condition, repr=False, compare=False)
 
@@ -100,8 +103,11 @@ class Spending:
             self.requests += 1
             self.tokens_in += tokens_in
             self.tokens_out += tokens_out
-            if (prices := self.prices.of(model)) is not None:
+            if (prices := self._prices_of(model)) is not None:
                 self.cost += prices.of(tokens_in, tokens_out)
+
+    def _prices_of(self, model: str) -> Prices | None:
+        return self.prices.of(model) or self.server_prices.of(model)
 
     @contextmanager
     def sending(self, model: str) -> Iterator[None]:
@@ -122,24 +128,37 @@ class Spending:
 
     @property
     def _has_unknown_limit(self) -> bool:
-        return self.budget.cost is not None or self.budget.tokens is not None
+        return any(
+            limit is not None
+            for budget in (self.budget, self.server_budget)
+            for limit in (budget.cost, budget.tokens)
+        )
 
     def limit(self, prices: PriceList, budget: Budget) -> None:
         """Set prices and budget for subsequent questions."""
         self.prices, self.budget = prices, budget
 
+    def limit_server(self, model: str, prices: Prices | None, budget: Budget) -> None:
+        """Set what a server's own set-up says; no command changes it."""
+        self.server_prices = PriceList({model: prices} if prices is not None else {})
+        self.server_budget = budget
+
     def check(self, model: str) -> None:
         """Raises BudgetSpent if no further question is allowed, SettingsError if the budget is in
         money and the model has no price. A question's cost is known only afterwards, so a budget
         can be exceeded by at most one question."""
-        if self.budget.cost is not None and self.prices.of(model) is None:
+        for budget in (self.budget, self.server_budget):
+            self._check(model, budget)
+
+    def _check(self, model: str, budget: Budget) -> None:
+        if budget.cost is not None and self._prices_of(model) is None:
             raise no_price(f"'{model}' has none")
         # Questions in flight take as much as those before did on average.
         all_of = 1 + self._in_flight / max(1, self.requests)
         limits = (
-            (self.requests + self._in_flight, self.budget.requests, "requests"),
-            ((self.tokens_in + self.tokens_out) * all_of, self.budget.tokens, "tokens"),
-            (self.cost * all_of, self.budget.cost, "in money"),
+            (self.requests + self._in_flight, budget.requests, "requests"),
+            ((self.tokens_in + self.tokens_out) * all_of, budget.tokens, "tokens"),
+            (self.cost * all_of, budget.cost, "in money"),
         )
         for amount, limit, what in limits:
             if limit is not None and amount >= limit:

@@ -15,7 +15,7 @@ from backend.engine.language_models.chat_model import ChatModel, Question, avera
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.sight import FEWEST_DESCRIPTIONS, check_descriptions
 from backend.engine.language_models.spending import PriceList, forecast
-from backend.errors import BudgetSpent, NotScored, SettingsError
+from backend.errors import BudgetSpent, NoLanguageModel, NotScored, SettingsError
 from backend.features.specificity import boosting
 from backend.features.specificity.boosting import Boost, Booster, GuardedProposal
 from backend.features.specificity.measuring import Judge
@@ -366,7 +366,7 @@ def booster(
         settings = replace(engine.settings, corrector=llm, corrector_url=llm_url)
         blends = Engine(settings, spending=engine.spending).language_model()
     if (sees is None and set(kinds) != {"blend"}) or blends is None:
-        raise SettingsError(
+        raise NoLanguageModel(
             "No vision-language model is configured.",
             terminal="Name one: --vlm NAME. Blends alone need only a language model: --llm.",
             page="The server's administrator can add one.",

@@ -1,0 +1,101 @@
+"""The server that the page *Language model* names: a file in the data folder, its key with it.
+
+The file is its owner's alone. A key belongs to the address that it was given for: with another
+address it is forgotten, so that nobody can have it sent elsewhere.
+"""
+
+import ipaddress
+import json
+import logging
+import os
+import socket
+import uuid
+from dataclasses import asdict
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import TypeAdapter, ValidationError
+
+from backend.datasets.regular_files import read_regular
+from backend.engine.language_models.endpoint import check_scheme
+from backend.engine.language_models.named_server import ChatServer, ChatServers
+from backend.errors import SettingsError
+
+_NAME = "language-model.json"
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_SERVER = TypeAdapter(ChatServer)
+#: The largest file that can be one, in bytes.
+_LARGEST = 1 << 16
+log = logging.getLogger(f"traced.{__name__}")
+
+
+def find_server(folder: Path) -> ChatServer | None:
+    """The server that is set up, or None; a file that cannot be read is named in the log."""
+    try:
+        return _SERVER.validate_json(read_regular(folder / _NAME, _LARGEST))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as problem:
+        # Its text would repeat the key.
+        log.warning("%s cannot be read: %s", folder / _NAME, type(problem).__name__)
+        return None
+
+
+def save_server(folder: Path, server: ChatServer) -> None:
+    """Replace what was set up. Raises SettingsError if the folder cannot be written."""
+    beside = folder / f".{_NAME}-{uuid.uuid4().hex}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(asdict(server), file)
+            file.flush()
+            os.fsync(descriptor)
+        beside.replace(folder / _NAME)
+    except OSError as problem:
+        beside.unlink(missing_ok=True)
+        raise SettingsError(f"Nothing was saved: {folder} {problem.strerror}.") from problem
+
+
+def delete_server(folder: Path) -> None:
+    """Delete what was set up, with its key. Raises SettingsError."""
+    try:
+        (folder / _NAME).unlink(missing_ok=True)
+    except OSError as problem:
+        raise SettingsError(f"{folder / _NAME} stays: {problem.strerror}.") from problem
+
+
+def check_address(address: str) -> str:
+    """The address without spaces around it. Raises SettingsError for one that is not of a server,
+    that holds a password, or at which machines keep their own credentials."""
+    address = address.strip()
+    check_scheme(address)
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port = "", None
+    if not host or not address.isprintable() or any(sign in address for sign in " \\"):
+        raise SettingsError(
+            "This is no address of a server; give one like http://localhost:8000/v1."
+        )
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise SettingsError("Give the key in its own field: everybody can see the address.")
+    if any(found.is_link_local for found in _addresses_of(host, port)):
+        raise SettingsError(f"'{host}' is where a machine keeps what it is trusted with.")
+    return address
+
+
+def _addresses_of(
+    host: str, port: int | None
+) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    """Where the host is now; empty if nobody knows it."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    addresses = [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+    return [getattr(each, "ipv4_mapped", None) or each for each in addresses]
+
+
+SERVERS = ChatServers(find_server, "language-model")
