@@ -102,9 +102,7 @@ def test_what_is_done_to_a_queue_is_not_done_to_such_a_list(
         ("edit-apply", {"edit": {"scope": "queue", "find": "a", "replace": "b"}}),
     ):  # fmt: skip
         assert "error" in page.press(action, filter={"review": "all"}, **more), action
-    assert set(row.decision for row in opened.review.queue_page(QueueFilter(1, "all")).rows) == {
-        None
-    }
+    assert {row.decision for row in opened.review.queue_page(QueueFilter(1, "all")).rows} == {None}
     assert opened.review.saved_views(1) == []
 
 
