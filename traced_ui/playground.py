@@ -198,10 +198,7 @@ def compare_with_link(query: str | None, picture: str | None) -> str:
     wanted = shared_in(query)
     if wanted is None or picture is None:
         return ""
-    try:
-        digest = digest_of(Path(picture))
-    except OSError:
-        return ""
+    digest = digest_of(Path(picture))
     state = "same" if digest == wanted.digest else "another"
     return render("playground_shared.html", shared=wanted, state=state, digest=digest)
 

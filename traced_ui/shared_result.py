@@ -62,17 +62,21 @@ def shared_in(query: str | None) -> SharedResult | None:
 
 
 def share(result: PlaygroundResult, digest: str, example: int | None = None) -> SharedResult | None:
-    """The link to a result; None for a caption that is too long for one."""
-    if len(result.caption) > LONGEST_CAPTION:
+    """The link to a result; None without a picture's digest, and for a caption that is too long
+    for one."""
+    if not digest or len(result.caption) > LONGEST_CAPTION:
         return None
     p_error = None if result.is_unfamiliar else result.p_error
     return SharedResult(result.caption, digest, result.s_0, p_error, result.scored_by, example)
 
 
 def digest_of(picture: Path) -> str:
-    """SHA-256 of the file. Raises OSError."""
-    with picture.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of the file; "" for one that is gone."""
+    try:
+        with picture.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def _number(text: str | None, least: float = -math.inf, most: float = math.inf) -> float | None:

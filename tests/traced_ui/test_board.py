@@ -88,7 +88,7 @@ def test_a_page_that_is_left_undoes_after_its_verdicts_and_once(page: Page) -> N
     page.state = before
     page.post(*given, shown=order[1])
     redo = page.request(acts=[undo, again, {"action": "redo", "request": "c" * 32, "dataset": 1}])
-    assert redo["state"]["undone"] == [{"tags": [], "pair": order[1]}]
+    assert redo["state"]["undone"] == [{"tags": [], "pair": order[1], "at": None}]
     assert [page.view(pair).decision for pair in (first, order[0])] == ["correct", None]
     # It is of another dataset by now: nothing else is taken back.
     page.post(acts=[{**undo, "request": "d" * 32, "dataset": 2}])

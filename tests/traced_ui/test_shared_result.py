@@ -49,6 +49,7 @@ def test_a_number_that_is_no_chance_is_left_out(value: str) -> None:
 def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:
     file = picture(tmp_path / "a.png")
     assert digest_of(file) == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert digest_of(tmp_path / "gone.png") == ""
 
 
 def words(html: str) -> str:
