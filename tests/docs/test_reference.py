@@ -68,7 +68,7 @@ def test_commands_and_options_that_pages_mention_exist() -> None:
 #: Options of other programs that pages name.
 OTHERS = {"--help", "--from", "--spec", "--pip-args", "--rm", "--times", "--soak", "--pairs",
           "--no-deps", "--hypothesis-profile", "--durations", "--minutes", "--type",
-          "--retake"}  # fmt: skip
+          "--retake", "--tar-index-only"}  # fmt: skip
 
 
 def test_options_in_the_text_exist() -> None:
