@@ -1,7 +1,7 @@
 """Stories of coloured pairs whose exports are read by programs that train: open_clip's CSV and
 WebDataset readers, and Megatron-Energon. No caption may come beside another colour.
 
-TRACED_STORY_MINUTES bounds the time, 10 without it.
+STORY_MINUTES bounds the time, 10 without it.
 """
 
 import os
@@ -21,7 +21,7 @@ from tests.crossings.test_energon import PACKAGES, SCRIPT
 from tests.datasets.export_loaders import corner
 from tests.jobs.coloured_pairs import NAMES, Teller, tell_for
 
-MINUTES = float(os.environ.get("TRACED_STORY_MINUTES", "10"))
+MINUTES = float(os.environ.get("STORY_MINUTES", "10"))
 #: Of so many stories, one is read by Energon, which starts a process.
 _ENERGON_EVERY = 10
 Pairs = list[tuple[str, tuple[int, ...]]]
