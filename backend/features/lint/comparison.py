@@ -1,5 +1,5 @@
-"""Faults that show only in comparison: one caption on many pictures, lengths and languages unlike
-the rest, the same words in nearly every caption."""
+"""Faults that show only in comparison: one caption on many pictures, a picture with many captions,
+lengths and languages unlike the rest, the same words in nearly every caption."""
 
 import re
 from collections import Counter
@@ -12,12 +12,15 @@ from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
 #: What is compared, with what it means.
 COMPARED = {
     "same caption": "the same caption on five or more pictures",
+    "many captions": "the picture has far more captions than the others; was it meant for all?",
     "length": "far longer or shorter than the others",
     "language": "in another language than the others",
     "commas": "tags without the commas between them, where the others are lists with commas",
 }
 #: A caption on so many different pictures says little about any of them.
 MANY_PICTURES = 5
+#: So many captions of one picture are too many, or so many if few others have them.
+TOO_MANY_CAPTIONS, MANY_CAPTIONS = 100, 20
 #: Captions that it takes to say what is usual.
 FEWEST = 50
 #: A caption is far from the others if it has so many times the words of the longest of the middle
@@ -49,6 +52,8 @@ class Comparison:
         self.captions = 0
         #: By the words of a caption: on how many pictures it is, and the last of them.
         self._pictures: dict[int, tuple[int, int]] = {}
+        #: By picture: its captions.
+        self._captions_of: Counter[int] = Counter()
         self._lengths: Counter[int] = Counter()
         self._languages: Counter[str] = Counter()
         self._tag_lists = 0
@@ -60,6 +65,7 @@ class Comparison:
         key, this_picture = hash(tuple(words)), hash(picture)
         number, last = self._pictures.get(key, (0, None))
         self._pictures[key] = (number + (last != this_picture), this_picture)
+        self._captions_of[this_picture] += 1
         self._lengths[len(words)] += 1
         if self.captions <= _FIRST:
             self._languages[language_of(caption)] += 1
@@ -69,8 +75,8 @@ class Comparison:
                 self._affixes["begin"][" ".join(words[:size])] += 1
                 self._affixes["end"][" ".join(words[-size:])] += 1
 
-    def faults_of(self, caption: str) -> list[str]:
-        """The names of COMPARED that apply."""
+    def faults_of(self, caption: str, picture: str) -> list[str]:
+        """The names of COMPARED that apply to the caption of a picture."""
         words = _words(caption)
         if not words:
             return []
@@ -82,6 +88,7 @@ class Comparison:
         is_foreign = usual and language_of(caption) not in ("", UNKNOWN, MIXED, usual)
         faults = {
             "same caption": self._pictures.get(hash(tuple(words)), (0, 0))[0] >= MANY_PICTURES,
+            "many captions": self._has_many_captions(picture),
             "length": is_far,
             "language": is_foreign,
             "commas": self._are_tag_lists and _lacks_commas(caption),
@@ -100,6 +107,16 @@ class Comparison:
             if self.captions >= FEWEST and (" " in longest or len(longest) > 5):
                 phrases.append((end, longest))
         return phrases
+
+    def _has_many_captions(self, picture: str) -> bool:
+        number = self._captions_of[hash(picture)]
+        is_unlike_others = number > _FAR * self._usual_number
+        return number >= TOO_MANY_CAPTIONS or (number >= MANY_CAPTIONS and is_unlike_others)
+
+    @cached_property
+    def _usual_number(self) -> int:
+        """Captions of a picture: three in four have no more."""
+        return _quantile(Counter(self._captions_of.values()), 0.75)
 
     @cached_property
     def _usual_lengths(self) -> tuple[int, int]:

@@ -89,7 +89,8 @@ def lint(
     examples: dict[str, list[tuple[str, str]]] = {name: [] for name in ids}
     for done, row in enumerate(_captions(store, dataset_id), start=1):
         splits = (SEVERAL_SPLITS,) if row.id in leaking_ids else ()
-        for name in (*faults_of(row.caption), *comparison.faults_of(row.caption), *splits):
+        compared = comparison.faults_of(row.caption, row.image_path)
+        for name in (*faults_of(row.caption), *compared, *splits):
             ids[name].append(row.id)
             if len(examples[name]) < EXAMPLES:
                 examples[name].append((row.external_id, " ".join(row.caption[:_SHOWN].split())))
