@@ -135,6 +135,7 @@ class PictureUnseen(ModelMismatch):
     remedies = {
         "terminal": "Repair it, or choose another, then run this again; to use its answers "
         "nevertheless: --trust-server.",
+        "page": "Repair it, or set up another one (Language model).",
     }
 
     def __init__(self, message: str, sight: str = "blind") -> None:

@@ -73,7 +73,7 @@ def suggest(
     """Corrections for one pair, or in place of one claim of it: read from the store, or computed
     now and stored; including those of a vision-language model, if this session has one. `claim`:
     where it starts, by default the most suspicious one. Raises UnknownPictures for a picture
-    without a caption that the model does not know."""
+    without a caption that the model does not know, PictureUnseen for a server that sees none."""
     view = view_of(store, pair_id, claim=claim)
     run = store.read(run_queries.latest_run, view.dataset_id, "score")
     if not view.caption and not view.suggestions:
@@ -93,7 +93,8 @@ def suggest(
         start = view.claim.start if view.claim is not None else None
         suggest_for(store, engine, run, pair_id, image, classifier, start)
     if engine.corrector is not None:
-        correct_queue.correct(store, engine, QueueFilter(view.dataset_id, among=(pair_id,)))
+        pair_alone = QueueFilter(view.dataset_id, among=(pair_id,))
+        correct_queue.correct(store, engine, pair_alone, check=True)
     return view_of(store, pair_id, claim=claim).helpful_suggestions
 
 

@@ -235,14 +235,27 @@ def test_a_dry_run_shows_all_and_sends_nothing(opened: OpenWorkspace) -> None:
 
 
 def test_one_pair_can_be_corrected_on_the_page(opened: OpenWorkspace) -> None:
-    with chat_server(rewriting) as served:
+    with chat_server(squares) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         pair = workspace.review.queue_page(everything()).rows[0].pair_id
         assert workspace.review.open_pair(pair).may_ask == "vlm"
         suggestions = workspace.review.suggest(pair)
         assert any(suggestion.proposer.startswith("vlm") for suggestion in suggestions)
         assert workspace.review.open_pair(pair).may_ask == ""
-        assert len(served.requests) == 1
+        assert len(served.requests) == 1 + 2, "two for the check"
+        workspace.review.suggest(pair + 1)
+        assert len(served.requests) <= 2 + 2, "its answers are kept"
+
+
+def test_one_pair_is_not_asked_about_where_the_server_does_not_see(opened: OpenWorkspace) -> None:
+    with chat_server(lambda body: (200, json.dumps({"caption": "A dog."}))) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        pair = workspace.review.queue_page(everything()).rows[0].pair_id
+        with pytest.raises(PictureUnseen):
+            workspace.review.suggest(pair)
+        assert len(served.requests) == MOST_DESCRIPTIONS
+        view = workspace.review.open_pair(pair)
+        assert not any(each.proposer.startswith("vlm") for each in view.helpful_suggestions)
 
 
 def test_a_caption_that_a_prompt_does_not_show_as_it_is_is_not_asked_about(
