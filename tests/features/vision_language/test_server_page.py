@@ -264,6 +264,7 @@ def test_what_a_server_repeats_of_the_key_is_not_shown() -> None:
         "http://ann:secret@localhost/v1", "http://localhost/v1?key=secret", "http://localhost/v1#a",
         "http://local host/v1", "http://localhost:99999/v1", "http://169.254.10.20/v1",
         "http://[fe80::1]/v1", "http://[::ffff:169.254.10.20]/v1",
+        "http://[fd00:ec2::254]/v1",
     ],
 )  # fmt: skip
 def test_an_address_that_is_no_servers_is_refused(address: str) -> None:
