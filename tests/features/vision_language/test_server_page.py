@@ -219,6 +219,11 @@ def test_a_model_that_does_not_see_is_not_used(opened: Workspace) -> None:
     assert not file_of(opened).exists()
 
 
+@pytest.mark.parametrize("answers", [("", "A blue square."), ("A red square.", ""), ("", "")])
+def test_who_gives_no_answer_has_not_seen(answers: tuple[str, str]) -> None:
+    assert not Trial("small", answers, 0, 0, 1.0, None).sees
+
+
 def test_a_server_that_dies_between_test_and_use_is_not_used(opened: Workspace) -> None:
     handler = handlers(opened)
     with chat_server(seeing) as running:
