@@ -97,6 +97,8 @@ ACTIONS: dict[str, Handler] = {}
 #: confirmed and sends it again; the handler writes once (`request_queries.once`), or what it writes
 #: is guarded by the pair's version.
 WRITING: list[str] = []
+#: Those that may ask a language model, whose limits count what one process asks.
+ASKING = ("suggest", "richer")
 
 
 def on(*actions: str, writes: bool = False) -> Callable[[Handler], Handler]:

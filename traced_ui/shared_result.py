@@ -51,7 +51,10 @@ class SharedResult(NamedTuple):
 
 def shared_in(query: str | None) -> SharedResult | None:
     """The result in the query of an address; None if there is none."""
-    fields = dict(parse_qsl((query or "").removeprefix("?"), max_num_fields=50))
+    try:
+        fields = dict(parse_qsl((query or "").removeprefix("?"), max_num_fields=50))
+    except ValueError:  # more than a link has
+        return None
     caption, digest = fields.get("caption", ""), fields.get("picture", "")
     if not caption or len(caption) > LONGEST_CAPTION or not _DIGEST.fullmatch(digest):
         return None

@@ -279,3 +279,22 @@ def test_one_verdict_for_a_whole_queue_is_previewed_and_undone(page: Page) -> No
     expect(toast).to_contain_text(f"{number} pairs at once")
     in_queue = re.compile(f"{number} pairs? in this queue")
     expect(page.locator("#traced-queue")).to_contain_text(in_queue)
+
+
+def test_text_is_pasted_into_a_field_also_with_a_picture_of_it(page: Page) -> None:
+    """As spreadsheets and word processors copy it."""
+    field = page.locator('#traced-queue [data-filter="text"]')
+    before = pair_of(page)
+    is_prevented = field.evaluate(
+        """field => {
+          const clipboardData = new DataTransfer();
+          clipboardData.items.add(new File(["picture"], "a.png", { type: "image/png" }));
+          clipboardData.setData("text/plain", "a dog");
+          const how = { clipboardData, bubbles: true, cancelable: true };
+          const event = new ClipboardEvent("paste", how);
+          field.dispatchEvent(event);
+          return event.defaultPrevented;
+        }"""
+    )
+    assert not is_prevented
+    assert pair_of(page) == before

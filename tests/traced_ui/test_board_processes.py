@@ -76,6 +76,20 @@ def test_a_process_that_is_killed_is_replaced_and_each_verdict_is_stored_once(
         assert not {p.pid for p in answering()} & {p.pid for p in before}
 
 
+def test_a_language_model_is_asked_by_the_server_alone(
+    workspace: Workspace, processes: BoardProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its limits count what one program asks."""
+    asked = []
+    monkeypatch.setattr(
+        workspace.review, "suggest", lambda pair, claim: asked.append(pair) or ("a suggestion",)
+    )
+    with serving(workspace, processes=processes) as address:
+        page = ServedPage(workspace, address)
+        page.press("suggest")
+        assert asked == [page.pair]
+
+
 def test_a_malformed_act_is_refused_as_by_one_process(
     workspace: Workspace, processes: BoardProcesses
 ) -> None:

@@ -33,7 +33,8 @@ def test_a_link_holds_what_was_found_and_no_picture() -> None:
     "query",
     ["", None, "?dataset=1", "?caption=a", f"?picture={DIGEST}", "?caption=a&picture=abc",
      f"?caption=a&picture={DIGEST.upper()}",
-     f"?caption={'a' * (LONGEST_CAPTION + 1)}&picture={DIGEST}"],
+     f"?caption={'a' * (LONGEST_CAPTION + 1)}&picture={DIGEST}",
+     f"?caption=a&picture={DIGEST}{'&more=1' * 60}"],
 )  # fmt: skip
 def test_what_is_no_link_is_none(query: str | None) -> None:
     assert shared_in(query) is None

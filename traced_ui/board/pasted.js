@@ -6,11 +6,14 @@ const SIDE = 384, LONGEST = 95_000;  // pixels; characters, as page_actions.py a
 
 listen("paste", async (event) => {
   const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
-  if (!file || !board()) return;
+  if (!file || !board() || isForField(event)) return;
   event.preventDefault();
   const text = await encoded(file);
   if (text) send("find-picture", { text });
 });
+
+/** Whether text goes into a field: programs put a picture of it beside it. @param {ClipboardEvent} event */
+const isForField = ({ target, clipboardData }) => target.closest?.("input, textarea") && clipboardData.types.includes("text/plain");
 
 /** The picture, small, as base64; "" if the browser cannot read it. @param {File} file */
 async function encoded(file) {

@@ -103,6 +103,7 @@ document.addEventListener("paste", async (event) => {
   if (!box?.checkVisibility()) return;
   if (!file) { if (!event.target.closest?.("input, textarea")) tellClipboard(true); return; }
   tellClipboard(false);
+  if (event.target.closest?.("input, textarea") && event.clipboardData.types.includes("text/plain")) return;  // a picture of the text
   event.preventDefault();
   box.querySelector("button[aria-label='Clear'], button[aria-label='Remove Image']")?.click();
   await new Promise((done) => setTimeout(done, 50));

@@ -23,7 +23,10 @@ def shards_in(index: Any) -> Mapping[str, ShardForm] | None:
 
 def _form_of(shard: dict[str, Any]) -> tuple[str, ShardForm]:
     columns = tuple(
-        map(ShardColumn, shard["column_names"], shard["column_encodings"], shard["column_sizes"])
+        ShardColumn(*each)
+        for each in zip(
+            shard["column_names"], shard["column_encodings"], shard["column_sizes"], strict=True
+        )
     )
     packed = shard.get("zip_data")
     if packed is None:

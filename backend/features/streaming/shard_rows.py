@@ -39,11 +39,18 @@ _KEPT_OPEN = 4
 
 @dataclass(frozen=True)
 class ShardColumn:
-    """`size`: in bytes, None if each value has its own."""
+    """`size`: in bytes, None if each value has its own. Raises TypeError for what an index cannot
+    mean."""
 
     name: str
     encoding: str
     size: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not isinstance(self.encoding, str):
+            raise TypeError("the name or encoding of a column is no text")
+        if self.size is not None and (not isinstance(self.size, int) or self.size < 0):
+            raise TypeError("the size of a column is no number of bytes")
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class StreamFormat:
             return _shards(self, folder, state.st_mtime_ns, state.st_size)
         except FileNotFoundError:
             return None
-        except (KeyError, TypeError, AttributeError) as problem:
+        except (LookupError, TypeError, AttributeError, OverflowError) as problem:
             raise DatasetFormatError(
                 f"'{INDEX}' is no complete index of {self.name}: {problem!r}. Write the dataset "
                 "again."
@@ -137,6 +144,9 @@ class _Shard:
         end = 4 + 4 * (form.samples + 1)
         if form.samples < 0 or len(self._content) < end:
             raise ValueError("it ends before its samples")
+        count = int.from_bytes(self._content[:4], "little")
+        if count != form.samples:
+            raise ValueError(f"it has {count:,} samples, and '{INDEX}' says {form.samples:,}")
         self._starts = np.frombuffer(self._content[4:end], "<u4")
 
     def cell(self, row: int, name: str) -> tuple[ShardColumn, bytes]:

@@ -113,8 +113,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         trial = try_server(server)
         if not trial.sees:
             raise PictureUnseen(
-                f"'{server.model}' at {server.url} answers the same about a red and about a blue "
-                f"square: '{trial.answers[0][:120]}'. Nothing was saved."
+                f"'{server.model}' at {server.url} does not tell a red square from a blue one: "
+                f"'{trial.answers[0][:120]}' and '{trial.answers[1][:120]}'. Nothing was saved."
             )
         save_server(folder, server)
         return trial_html(trial), note(f"'{server.model}' is asked from now on.", "good")

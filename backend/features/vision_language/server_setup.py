@@ -24,6 +24,10 @@ from backend.errors import SettingsError
 _NAME = "language-model.json"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _SERVER = TypeAdapter(ChatServer)
+#: Where clouds tell a machine its credentials, beside the link-local addresses.
+_OF_MACHINES = (
+    ipaddress.ip_address("fd00:ec2::254"), ipaddress.ip_address("100.100.100.200"),
+)  # fmt: skip
 #: The largest file that can be one, in bytes.
 _LARGEST = 1 << 16
 log = logging.getLogger(f"traced.{__name__}")
@@ -81,14 +85,12 @@ def check_address(address: str) -> str:
         )
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise SettingsError("Give the key in its own field: everybody can see the address.")
-    if any(found.is_link_local for found in _addresses_of(host, port)):
+    if any(found.is_link_local or found in _OF_MACHINES for found in _addresses_of(host, port)):
         raise SettingsError(f"'{host}' is where a machine keeps what it is trusted with.")
     return address
 
 
-def _addresses_of(
-    host: str, port: int | None
-) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+def _addresses_of(host: str, port: int | None) -> list[_Address]:
     """Where the host is now; empty if nobody knows it."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

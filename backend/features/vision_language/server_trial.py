@@ -30,9 +30,9 @@ class Trial:
 
     @property
     def sees(self) -> bool:
-        """Whether the answers differ: the question does not."""
+        """Whether there are two answers, and they differ: the question does not."""
         first, second = self.answers
-        return first != second
+        return bool(first and second) and first != second
 
 
 def list_models(server: ChatServer) -> list[str]:

@@ -191,3 +191,32 @@ def test_packed_litdata_is_refused_by_what_it_is(tmp_path: Path, what: str) -> N
     with pytest.raises(DatasetFormatError) as refusal:
         read(tmp_path / "set")
     assert f"{what}=None" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("column_sizes", ["8", None, None, None]), ("column_sizes", [-8, None, None, None]),
+     ("column_names", [["caption"], "image", "n", "tags"]), ("column_names", ["caption"]),
+     ("column_encodings", [None, "jpeg", "int", "json"]), ("samples", float("inf")),
+     ("samples", 3)],
+)  # fmt: skip
+def test_an_index_that_contradicts_its_shard_is_refused(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    write_mds(tmp_path / "set", ENCODINGS, [samples()])
+    path = tmp_path / "set/index.json"
+    index = json.loads(path.read_text())
+    index["shards"][0][key] = value
+    path.write_text(json.dumps(index))
+    with pytest.raises(DatasetFormatError):
+        read(tmp_path / "set")
+
+
+def test_an_index_of_litdata_without_its_form_is_refused(tmp_path: Path) -> None:
+    write_litdata(tmp_path / "set", ["str"], [None], [{"0": b"red"}])
+    path = tmp_path / "set/index.json"
+    index = json.loads(path.read_text())
+    index["config"]["data_spec"] = "[]"
+    path.write_text(json.dumps(index))
+    with pytest.raises(DatasetFormatError):
+        read(tmp_path / "set")

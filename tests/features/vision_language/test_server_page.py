@@ -219,6 +219,11 @@ def test_a_model_that_does_not_see_is_not_used(opened: Workspace) -> None:
     assert not file_of(opened).exists()
 
 
+@pytest.mark.parametrize("answers", [("", "A blue square."), ("A red square.", ""), ("", "")])
+def test_who_gives_no_answer_has_not_seen(answers: tuple[str, str]) -> None:
+    assert not Trial("small", answers, 0, 0, 1.0, None).sees
+
+
 def test_a_server_that_dies_between_test_and_use_is_not_used(opened: Workspace) -> None:
     handler = handlers(opened)
     with chat_server(seeing) as running:
@@ -264,6 +269,7 @@ def test_what_a_server_repeats_of_the_key_is_not_shown() -> None:
         "http://ann:secret@localhost/v1", "http://localhost/v1?key=secret", "http://localhost/v1#a",
         "http://local host/v1", "http://localhost:99999/v1", "http://169.254.10.20/v1",
         "http://[fe80::1]/v1", "http://[::ffff:169.254.10.20]/v1",
+        "http://[fd00:ec2::254]/v1",
     ],
 )  # fmt: skip
 def test_an_address_that_is_no_servers_is_refused(address: str) -> None:
