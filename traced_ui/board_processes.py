@@ -94,5 +94,4 @@ def _answer_all(connection: Connection, settings: Settings) -> None:
             log.exception("review/acts")
             answer = None
         connection.send(answer)
-    workspace.jobs.background.stop(0)
     workspace.store.close()

@@ -55,6 +55,7 @@ class BulkActions(PageActions):
             raise SettingsError("No pair is selected: choose some in the grid (G).")
         if scope == "queue":
             self.check_queue()
+            self.bring_skipped_back()
         fields = self._queue_of(act) if scope == "queue" else {"review": "all", "order": "position"}
         filter = self.review.filter_of(int(self.state.dataset or 0), fields)
         if scope == "selected":
@@ -74,7 +75,7 @@ class BulkActions(PageActions):
         report = edit_captions(self.workspace.store, filter, edit, author, request_id=act.request)
         if author is None:
             form = review_page.bulk_edit(act.edit, report, self._vague_claims())
-            return {"toast": "", "edit": form}
+            return {"toast": self.toast, "edit": form}
         self.state.after = None
         self.state.advance()
         self._say(
@@ -96,8 +97,9 @@ class BulkActions(PageActions):
     def _rule(self, act: PageAction) -> Parts:
         """Preview one verdict for all pairs of the queue, or give it: only what was previewed."""
         self.check_queue()
+        self.bring_skipped_back()
         if act.action == "rule":
-            return {"edit": review_page.queue_rule({})}
+            return {"toast": self.toast, "edit": review_page.queue_rule({})}
         dataset, queue = int(self.state.dataset or 0), as_query(self._queue_of(act))
         decision, replaces = str(act.edit.get("decision")), bool(act.edit.get("replaces"))
         if decision not in review_page.DECISIONS:

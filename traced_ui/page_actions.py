@@ -22,7 +22,7 @@ from backend.workspace import MOST_COUNTED, QueueFilter, QueuePage, ReviewCounts
 from traced_ui import review_page
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_state import MOST_ROWS, PageState
-from traced_ui.templates import part, render
+from traced_ui.templates import count_of, part, render
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
 from traced_ui.undo_list import LISTED, list_undoable
 
@@ -236,6 +236,14 @@ class PageActions:
                 "This list is no queue of its own. Select its pairs in the grid (G, then Ctrl+A), "
                 "or go back to all pairs."
             )
+
+    def bring_skipped_back(self) -> None:
+        """Pairs that were skipped are in their queue again, before something is done to all of it:
+        it reaches them too."""
+        if self.state.skipped:
+            count = count_of(len(self.state.skipped), "skipped pair")
+            self.state.skipped = []
+            self._say(f"{count} came back: what is done to the whole queue reaches them too.")
 
     def _count_skipped(self) -> int:
         """How many pairs of the queue are put aside."""

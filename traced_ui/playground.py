@@ -174,7 +174,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     opening.then(
         open_picture, [link, image, model], [model, shared, image, caption, *outputs], **QUIET
     )
-    check_event.then(compare_with_link, [link, image], [shared], **QUIET)
+    check_event.then(compare_with_link, [link, image, caption], [shared], **QUIET)
 
 
 def open_shared(
@@ -193,13 +193,15 @@ def open_shared(
     return message, (None, wanted.caption, "", "", "", "")
 
 
-def compare_with_link(query: str | None, picture: str | None) -> str:
-    """Whether the picture that was checked is the one of the link; "" without a link."""
+def compare_with_link(query: str | None, picture: str | None, caption: str | None) -> str:
+    """Whether the picture and the caption that were checked are those of the link; "" without a
+    link."""
     wanted = shared_in(query)
     if wanted is None or picture is None:
         return ""
     digest = digest_of(Path(picture))
-    state = "same" if digest == wanted.digest else "another"
+    is_same_caption = (caption or "").strip() == wanted.caption.strip()
+    state = "another" if digest != wanted.digest else "same" if is_same_caption else "reworded"
     return render("playground_shared.html", shared=wanted, state=state, digest=digest)
 
 

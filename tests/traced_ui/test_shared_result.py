@@ -61,14 +61,17 @@ def test_another_picture_is_said_to_be_another(tmp_path: Path) -> None:
     own, other = picture(tmp_path / "a.png"), picture(tmp_path / "b.png", (9, 9))
     shared = SHARED._replace(digest=digest_of(own), example=None)
     query = f"?{query_of(shared)}"
-    same = compare_with_link(query, str(own))
-    another = compare_with_link(query, str(other))
+    same = compare_with_link(query, str(own), SHARED.caption)
+    another = compare_with_link(query, str(other), SHARED.caption)
+    reworded = compare_with_link(query, str(own), "another caption")
+    assert 'class="traced-note good"' not in reworded
+    assert SHARED.caption in words(reworded)
     assert 'class="traced-note good"' in same
     assert digest_of(own) not in words(same)
     assert 'class="traced-note warning"' in another
     assert {digest_of(own), digest_of(other)} <= set(re.findall(r"[0-9a-f]{64}", another))
-    assert compare_with_link("", str(own)) == ""
-    assert compare_with_link(query, None) == ""
+    assert compare_with_link("", str(own), SHARED.caption) == ""
+    assert compare_with_link(query, None, SHARED.caption) == ""
 
 
 def test_a_link_opens_with_its_caption_and_the_servers_own_picture_alone(

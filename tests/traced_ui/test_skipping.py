@@ -106,6 +106,24 @@ def test_what_is_done_to_a_queue_is_not_done_to_such_a_list(
     assert opened.review.saved_views(1) == []
 
 
+@pytest.mark.parametrize(
+    ("action", "edit"),
+    [
+        ("rule", {}),
+        ("edit-preview", {"scope": "queue", "find": "a", "replace": "b"}),
+    ],
+)
+def test_skipped_pairs_are_back_before_something_is_done_to_the_whole_queue(
+    opened: Workspace, action: str, edit: dict[str, str]
+) -> None:
+    page = Page(opened)
+    page.press("skip")
+    message = page.press(action, filter={"review": "all"}, edit=edit)
+    assert page.state.skipped == []
+    assert "1 skipped pair" in message
+    assert page.press(action, filter={"review": "all"}, edit=edit) == ""
+
+
 def test_the_only_skipped_pair_stays(opened: Workspace) -> None:
     page = Page(opened)
     first = page.pair

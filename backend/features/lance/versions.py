@@ -5,6 +5,7 @@ is given. Pictures have their position in that version, so that they stay the sa
 added, changed (which moves them to the end) or deleted later, until somebody removes the version.
 """
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,8 @@ VERSIONS, ENDING = "_versions", ".manifest"
 #: Names of manifests count down from here, so that the newest comes first; older ones count up.
 _LAST = 2**64 - 1
 _FIRST_OF_OLD_NAMES = 2**63
+#: What Lance appends to a message: the file of its source, and the line.
+_PLACE_IN_SOURCE = re.compile(r", /\S+\.rs:\d+.*")
 _ROWS = 256
 _KEPT_OPEN = 4
 
@@ -97,7 +100,7 @@ def _kept_open(manifest: Path, _mtime_ns: int) -> Any:
 
 def _sentence(folder: Path, problem: BaseException) -> str:
     """What Lance says, without the place in its source."""
-    reason = (str(problem).splitlines() or ["?"])[0].partition(", /home/")[0]
+    reason = _PLACE_IN_SOURCE.sub("", (str(problem).splitlines() or ["?"])[0])
     return f"'{trim(folder.name)}' cannot be read by Lance: {trim(reason, 300)}."
 
 

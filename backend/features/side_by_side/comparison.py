@@ -39,6 +39,15 @@ PREFIX = "likelier wrong: "
 _AT_ONCE = 5000
 
 
+class _Judged(NamedTuple):
+    """What is compared of a caption: there may be millions."""
+
+    id: int
+    p_error: float | None
+    judgement: str | None
+    decided_by: str | None
+
+
 class Counts(NamedTuple):
     """Pictures of which the `first`, or the `second`, is right and the other not, and others."""
 
@@ -196,21 +205,21 @@ def tags_of(*names: str) -> tuple[str, ...]:
 
 def _by_picture(
     store: Store, dataset_id: int, column: str, names: tuple[str, str]
-) -> dict[str, dict[str, PairRow]]:
+) -> dict[str, dict[str, _Judged]]:
     """The caption of each of these captioners, by picture."""
-    pictures: dict[str, dict[str, PairRow]] = {}
+    pictures: dict[str, dict[str, _Judged]] = {}
     for pair in _pairs(store, dataset_id):
         name = _name(pair, column)
         if name not in names or not pair.caption:
             continue
         captions = pictures.setdefault(pair.image_path, {})
         if name not in captions or (captions[name].p_error is None and pair.p_error is not None):
-            captions[name] = pair
+            captions[name] = _Judged(pair.id, pair.p_error, pair.judgement, pair.decided_by)
     return pictures
 
 
 def _count(
-    pictures: Mapping[str, Mapping[str, PairRow]], column: str, first: str, second: str
+    pictures: Mapping[str, Mapping[str, _Judged]], column: str, first: str, second: str
 ) -> tuple[SideBySide, tuple[list[int], list[int]]]:
     """The comparison, and the pairs of each that are likelier wrong than the other's."""
     likelier, judged = Counter[str](), Counter[str]()
@@ -245,7 +254,7 @@ def _counts(counts: Mapping[str, int]) -> Counts:
     return Counts(counts["first"], counts["second"], counts["others"])
 
 
-def _verdict(a: PairRow, b: PairRow) -> str | None:
+def _verdict(a: _Judged, b: _Judged) -> str | None:
     """Whose caption is right by people; None if they have not judged both."""
     if any(each.judgement not in RIGHT_OR_WRONG or is_rule(each.decided_by) for each in (a, b)):
         return None
