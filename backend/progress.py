@@ -169,8 +169,10 @@ def rate(per_second: float) -> str:
 def duration(seconds: float) -> str:
     """
     >>> duration(15), duration(240), duration(7200)
-    ('15 s', '4 min', '2.0 h')
+    ('15 s', '4 min', '2 h')
     """
     if seconds < 100:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds <= 5400 else f"{seconds / 3600:.1f} h"
+    if seconds <= 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f}".removesuffix(".0") + " h"

@@ -207,7 +207,7 @@ def claims_message(form: ClaimsFound) -> str:
     >>> claims_message(ClaimsFound(4000, 300, 300, 7.3, 0, 0.0))
     'All of 300 captions, chosen at random from 4,000, have several sentences (7 on average)'
     >>> claims_message(ClaimsFound(9, 9, 0, 0.0, 0, 0.0))
-    '9 captions of one sentence'
+    'Each of 9 captions is one sentence'
     """
     captions = count_of(form.sampled, "caption")
     if form.sampled < form.pairs:
@@ -220,7 +220,7 @@ def claims_message(form: ClaimsFound) -> str:
         tags = f"are lists of tags ({form.tags_each:.0f} on average)"
     shares = [(n, words) for n, words in ((form.several, sentences), (form.lists, tags)) if n]
     if not shares:
-        return f"{captions} of one sentence"
+        return f"{'Each of ' if form.sampled > 1 else ''}{captions} is one sentence"
     (number, words), *others = shares
     count = "All" if number == form.sampled > 1 else f"{number:,}"
     return "; ".join((f"{count} of {captions} {words}", *(f"{n:,} {words}" for n, words in others)))

@@ -30,7 +30,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         with gr.Column(min_width=320):
             folder = gr.Textbox(
                 label="Folder that its pictures are in now",
-                info="After they were moved. Some of them are looked for there; verdicts stay.",
+                info="If they were moved. A few are looked for there first; verdicts stay.",
                 elem_id="relocate-folder",
             )
             relocate = gr.Button("Use that folder", elem_id="relocate-start")

@@ -118,7 +118,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             model = gr.Dropdown(
                 [], value="", label="Or another one", allow_custom_value=True,
                 elem_id="score-model",
-                info="The page Model lists them; a Hugging Face name or a folder is one too.",
+                info="One from the page Model, a name on Hugging Face, or a folder.",
             )  # fmt: skip
             scoring = _scoring_options(workspace)
         with _step("4 · Find errors", "score-step"), _locked_step() as scoring_step:

@@ -71,7 +71,7 @@ class ModelCards:
             return not recognition.refusal, f"{of} {verb} like those it was trained on"
         if model == EMBEDDED_NAME:
             return None, "no picture could be opened"
-        return None, "trained on pictures of the web; it has no test"
+        return None, "trained on pictures from the web; there is no test for it"
 
 
 def time_of(view: ModelView, pairs: int) -> str:

@@ -89,7 +89,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     def draw(
         dataset_id: int | None, layout: str, colours: str, request: gr.Request | None = None
     ) -> tuple[Any, ...]:
-        drawing = gr.Button(visible=layout == ALIKE)
+        drawing = gr.Button("Draw the map", visible=layout == ALIKE)
         if dataset_id is None:
             return gr.Plot(visible=False), part("empty", "No dataset yet"), "", "", "", "", drawing
         store = seen_by(workspace, request).store
@@ -105,7 +105,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         if layout != ALIKE:
             plane = plane_of(store, dataset_id)
             queues, thresholds = regions_html(plane, dataset_id), thresholds_html(plane, dataset_id)
-        return gr.Plot(figure, visible=True), "", below, "", queues, thresholds, drawing
+        again = gr.Button("Draw the map again", visible=layout == ALIKE)
+        return gr.Plot(figure, visible=True), "", below, "", queues, thresholds, again
 
     def act(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> tuple[Any, Any]:
         """Handle hovering over a picture, or a drawn line."""

@@ -150,7 +150,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "vlm",
-        "few pairs and fine errors (relations, counts, negations), on a card of 24 GB: a "
+        "few pairs and fine errors (relations, counts, negations), on a 24 GB graphics card: a "
         "vision-language model is asked",
         Checkpoint(
             ASKED + "Qwen/Qwen2.5-VL-7B-Instruct",

@@ -53,15 +53,15 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             models = gr.Button("List its models", elem_id="language-model-list")
         with gr.Row():
             price_in, price_out = (
-                gr.Number(None, label=f"Price per million tokens {way}", minimum=0)
-                for way in ("in", "out")
+                gr.Number(None, label=f"Price per million {way} tokens", minimum=0)
+                for way in ("input", "output")
             )
             requests = gr.Number(
-                None, label="At most this many requests", precision=0, minimum=1,
-                info="From the start of this program to its end.",
+                None, label="Most requests", precision=0, minimum=1,
+                info="Until the server is restarted.",
             )  # fmt: skip
             cost = gr.Number(
-                None, label="At most this cost", minimum=0, info="By these prices, likewise."
+                None, label="Highest cost", minimum=0, info="By these prices, until then."
             )
         with gr.Row():
             test = gr.Button("Test", elem_id="language-model-test")
