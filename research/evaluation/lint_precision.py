@@ -104,7 +104,7 @@ def measure_rules(captions: Sequence[str], seed: int = 0) -> dict[str, RuleFindi
         fault = fault_at.get(index)
         if fault is not None:
             results[fault].put += 1
-        for name in (*faults_of(caption), *comparison.faults_of(caption, str(row))):
+        for name in (*faults_of(caption), *comparison.faults_of(caption, str(index))):
             if name == fault:
                 results[name].hits += 1
             elif fault is None:  # what is spoilt may have other faults, too
