@@ -7,6 +7,15 @@ from typing import Any
 FEWEST_FOR_LEVEL = 30
 
 
+def trained_on(basis: str) -> str:
+    """What a detector with this basis has learnt from.
+
+    >>> trained_on("injected")
+    'planted errors'
+    """
+    return "verdicts and planted errors" if basis == "verdicts" else "planted errors"
+
+
 def level_caveat(report: Mapping[str, Any]) -> str:
     """Why a threshold on the probabilities of this classifier cannot be trusted; "" if it can."""
     if report.get("level_is_known"):

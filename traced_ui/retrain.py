@@ -8,7 +8,7 @@ from markupsafe import Markup
 from backend.engine.detection.paying_signs import CAPTIONER, OPINION
 from backend.errors import SettingsError
 from backend.jobs.retrain import verdicts_missing
-from backend.learning_texts import learnt_in_words
+from backend.learning_texts import learnt_in_words, trained_on
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui.jobs import IDLE, Started, begin, follow, job_html, starting, table
 from traced_ui.messages import QUIET, note, wire
@@ -230,7 +230,7 @@ def listing_html(classifiers: list[ClassifierRow]) -> str:
         [
             c.name,
             c.kind,
-            "verdicts and planted errors" if c.basis == "verdicts" else "planted errors",
+            trained_on(c.basis),
             f"{c.created_at:%Y-%m-%d %H:%M}",
             "in use" if c.active else "",
         ]

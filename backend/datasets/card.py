@@ -52,13 +52,14 @@ def dataset_card(
     *, name: str, created_at: datetime, version: str, facts: Mapping[str, Any], counts: Counts
 ) -> str:
     """Markdown with the metadata block that the Hugging Face hub reads."""
+    is_cleaned = bool(counts.corrected or counts.edited or counts.left_out)
     lines = [
         "---",
         "tags:",
         "- image-text",
         "- caption-cleaning",
         "---",
-        f"# {_plain(name)}, cleaned",
+        f"# {_plain(name)}, {'cleaned' if is_cleaned else 'as it was imported'}",
         "",
         f"Exported by TRACED Curator {version} on {created_at:%Y-%m-%d %H:%M} UTC.",
         "",

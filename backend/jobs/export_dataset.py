@@ -46,7 +46,7 @@ from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.shared_pictures import ExportSplits, export_splits
 from backend.jobs.two_stage_selection import choose
 from backend.jobs.word_regions import REGIONS, region_cells
-from backend.learning_texts import level_caveat
+from backend.learning_texts import level_caveat, trained_on
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -251,7 +251,8 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
     if parts := left_out(constants_in(dataset.models)):
         facts["Constant parts, not judged"] = "; ".join(f"“{p.text}” {p.count}" for p in parts)
     if classifier is not None:
-        facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"
+        basis = trained_on(classifier.basis)
+        facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {basis}"
     return facts
 
 

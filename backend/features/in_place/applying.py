@@ -81,6 +81,15 @@ def _report(
     )
 
 
+def why_not(store: Store, dataset_id: int, data_directory: Path) -> str:
+    """Why nothing can be written into the source of this dataset; "" if it can."""
+    try:
+        _source_files(store, dataset_id, data_directory)
+    except DatasetError as problem:
+        return str(problem)
+    return ""
+
+
 def _source_files(
     store: Store,
     dataset_id: int,

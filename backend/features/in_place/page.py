@@ -34,18 +34,32 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     yes = gr.State(value=True)
 
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
-        can_start = gr.Button(interactive=dataset_id is not None)
+        disabled = gr.Button(interactive=False)
         if dataset_id is None:
-            return "", can_start, gr.Button(interactive=False), can_start
+            return "", disabled, disabled, disabled
+        if reason := _why_not(workspace, dataset_id, names_folders=not request.username):
+            return report_html(None, reason), disabled, disabled, disabled
         last = last_report(seen_by(workspace, request), dataset_id)
         can_write = last is not None and last.is_dry_run and last.captions > 0
-        return report_html(last), can_start, gr.Button(interactive=can_write), can_start
+        enabled = gr.Button(interactive=True)
+        return report_html(last), enabled, gr.Button(interactive=can_write), enabled
 
     redraw = (draw, [dataset], [report, show, write, back])
     start_by(show, status, workspace, dataset, "apply", redraw, dry_run=yes)
     start_by(write, status, workspace, dataset, "apply", redraw)
     start_by(back, status, workspace, dataset, "apply", redraw, undo=yes)
     gr.on(None, *redraw, **QUIET)
+
+
+def _why_not(workspace: Workspace, dataset_id: int, names_folders: bool) -> str:
+    """Why nothing can be written into the source; "" if it can. `names_folders`: of this machine,
+    which not everybody may see."""
+    from backend.features.in_place.applying import why_not  # which pages need no sooner
+
+    reason = why_not(workspace.store, dataset_id, workspace.settings.data_directory)
+    if reason and not names_folders:
+        return "the source cannot be written by this program. Export the dataset instead."
+    return reason
 
 
 def last_report(workspace: Workspace, dataset_id: int) -> ApplyReport | None:
@@ -57,10 +71,13 @@ def last_report(workspace: Workspace, dataset_id: int) -> ApplyReport | None:
     return _REPORT.validate_python({name: result[name] for name in _FIELDS})
 
 
-def report_html(report: ApplyReport | None) -> Markup:
+def report_html(report: ApplyReport | None, reason: str = "") -> Markup:
+    """`reason`: why nothing can be written."""
     lines = report.diff[:_SHOWN].split("\n") if report and report.diff else []
     is_whole = bool(report and report.diff_is_whole and len(report.diff) <= _SHOWN)
-    return _render("in_place.html", report=report, lines=lines, is_whole=is_whole, most=_LISTED)
+    return _render(
+        "in_place.html", report=report, reason=reason, lines=lines, is_whole=is_whole, most=_LISTED
+    )
 
 
 PAGE = AddedPage(

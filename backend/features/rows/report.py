@@ -115,7 +115,7 @@ class RowsReport:
         if (more := len(self.findings) - _LISTED) > 0:
             lines.append(f"… and {count_of(more, 'finding')} more.")
         if not self.findings and self.compared:
-            lines.append("No caption was found at the picture of another row.")
+            lines.append("No caption seems to belong to the picture of another row.")
         lines += self.reasons
         for change in self.examples:
             lines += [change.picture, f"  - {change.before}", f"  + {change.after}"]

@@ -57,11 +57,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 for way in ("input", "output")
             )
             requests = gr.Number(
-                None, label="Most requests", precision=0, minimum=1,
+                None, label="Limit on requests", precision=0, minimum=1,
                 info="Until the server is restarted.",
             )  # fmt: skip
             cost = gr.Number(
-                None, label="Highest cost", minimum=0, info="By these prices, until then."
+                None, label="Limit on cost", minimum=0, info="By these prices, until then."
             )
         with gr.Row():
             test = gr.Button("Test", elem_id="language-model-test")

@@ -47,6 +47,25 @@ def test_hostile_text_is_escaped() -> None:
     def draw(text: str) -> str:
         left_alone = (LeftAlone(text, text, 1),)
         report = ApplyReport(1, 3, 2, 1, left_alone, text, f"+{text}\n-{text}", is_dry_run=True)
-        return page.report_html(report)
+        return page.report_html(report, text) + page.report_html(None, text)
 
     check_escaping("in_place.html", draw)
+
+
+def test_a_source_that_is_not_written_is_said_before_a_press(tmp_path: Path) -> None:
+    workspace = workspace_in(tmp_path)
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    workspace.jobs.import_dataset(folder)
+    with gr.Blocks() as blocks:
+        page.build(workspace, PageDataset("1"))
+    draw = next(functions_named(blocks, "draw"))
+    folder.rename(tmp_path / "elsewhere")
+    markup, *buttons = draw(1, gr.Request(username=None))
+    assert not any(button.interactive for button in buttons)
+    assert str(folder) in markup
+    of_curator, *_ = draw(1, gr.Request(username="Ada"))
+    assert str(folder) not in of_curator
+    assert 'role="status"' in of_curator
+    workspace.store.close()
