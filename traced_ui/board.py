@@ -153,7 +153,7 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
         except Exception as error:  # the verdicts are already saved
             parts = {"toast": note(explain_on_page(error), "error")}
     return {
-        "state": page.state.model_dump(),
+        "state": page.state.model_dump(mode="json"),
         "parts": parts,
         "saved": [pair for pair, _ in saved_pairs],
         "returned": render("review/returned_pairs.html", returned=refusals) if refusals else "",

@@ -61,16 +61,16 @@ def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
     page.keyboard.press("d")  # already in use
     expect(status).to_contain_text("Change that one first")
     change.click()
-    page.keyboard.press("q")
-    expect(page.locator("[data-key-of=unsure]")).to_have_text("Q")
+    page.keyboard.press("w")
+    expect(page.locator("[data-key-of=unsure]")).to_have_text("W")
     page.keyboard.press("Escape")
     button = page.locator("#traced-stage [data-action=unsure] kbd")
-    expect(button).to_have_text("Q")
+    expect(button).to_have_text("W")
     pair = pair_of(page)
     page.keyboard.press("u")  # unassigned now
-    press(page, "q")
+    press(page, "w")
     expect(page.locator("#traced-toast")).to_contain_text("Not sure. Saved")
-    expect(button).to_have_text("Q")
+    expect(button).to_have_text("W")
     press(page, "z")
     assert pair_of(page) == pair
     page.keyboard.press("?")

@@ -1,12 +1,12 @@
 """An open review page without a browser: it sends what the browser would."""
 
+import json
 from typing import Any
 
 from backend.review.views import PairView
 from backend.workspace import QueueFilter, Workspace
-from traced_ui.board import Post, answer
+from traced_ui.board import Post, answer_in
 from traced_ui.page_state import PageState
-from traced_ui.review_actions import OpenPage
 
 
 class Page:
@@ -53,7 +53,7 @@ class Page:
         """The server's answer; the page shows it."""
         state = self.state.model_dump()
         post = Post.model_validate({"state": state, **body})
-        result = answer(OpenPage(self.workspace, post.state, self.curator), post)
+        result = json.loads(answer_in(self.workspace, post, self.curator))
         self.state = PageState.model_validate(result["state"])
         self.shown |= result["parts"]
         return result

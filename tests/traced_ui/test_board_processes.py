@@ -58,6 +58,8 @@ def test_they_give_the_answers_of_one_process(
         assert page.shown == alone.shown
         page.post(page.verdict(page.pair, "correct"), page.verdict(page.pair + 1, "drop"))
         assert decisions(workspace)[:2] == ["correct", "drop"]
+        page.press("tag-add", edit={"name": "odd", "of": str(page.pair)})
+        assert "odd" in page.shown["stage"], "what can be undone has a time, which JSON has not"
 
 
 def test_a_process_that_is_killed_is_replaced_and_each_verdict_is_stored_once(
