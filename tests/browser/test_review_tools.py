@@ -263,7 +263,7 @@ def test_the_words_that_make_a_caption_abstract_are_shown(page: Page) -> None:
 
 def test_one_verdict_for_a_whole_queue_is_previewed_and_undone(page: Page) -> None:
     page.keyboard.press("v")
-    form = page.locator("#traced-edit [data-bulk-edit=rule]")
+    form = page.locator("#traced-edit [data-form=rule]")
     form.locator("[data-edit=decision]").select_option("unsure")
     form.locator("[data-edit=decision]").press("Enter")
     expect(form.locator(".sample img")).not_to_have_count(0)

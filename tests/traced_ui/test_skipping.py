@@ -99,7 +99,6 @@ def test_what_is_done_to_a_queue_is_not_done_to_such_a_list(
     for action, more in (
         ("rule", {}), ("rule-preview", {"edit": decision}), ("save-view", {"name": "mine"}),
         ("rule-apply", {"edit": {**decision, "seen": "40 drop False review=all"}}),
-        ("edit-apply", {"edit": {"scope": "queue", "find": "a", "replace": "b"}}),
     ):  # fmt: skip
         assert "error" in page.press(action, filter={"review": "all"}, **more), action
     assert {row.decision for row in opened.review.queue_page(QueueFilter(1, "all")).rows} == {None}
