@@ -121,12 +121,13 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
     assert "CC0-1.0" in answers["file"]
     assert answers["mended"] == [f"{text}." for text in words]
     assert "British English" in answers["part"]
+    assert answers["tags"] == {"slides": 1}, answers["pressed"]
     assert answers["licences"] == ["CC0-1.0"] * len(words)
     states = {name: state for name, (state, _) in answers["doctor"].items()}
     assert states == {
         "brightness": "ok", "antonyms": "ok", "captions": "ok", "licences": "ok",
-        "full-stop": "ok", "house-rules": "ok",
-        "licence-of-export": "ok",
+        "full-stop": "ok", "house-rules": "ok", "licence-of-export": "ok", "slides": "ok",
+        "verdict-counts": "ok",
         **dict.fromkeys((name for name, *_ in WRONG_SHAPES), "warning"),
     }  # fmt: skip
     for name, *_ in WRONG_SHAPES:
@@ -159,11 +160,13 @@ from PIL import Image
 from backend.engine.correction import judge, proposers
 import gradio as gr
 from backend.cli.doctor import examine
-from backend.engine.bulk_edit import BulkEdit
 from backend.engine.scoring.loading import load_scorer
-from backend.review.caption_edits import edit_captions
+from backend.review.caption_edits import change_each, edit_captions, find_mend
+from traced_ui.board import Post, answer
 from traced_ui.page_dataset import PageDataset
+from traced_ui.page_state import PageState
 from traced_ui.pages import build_parts
+from traced_ui.review_actions import ALL_KEYS, OpenPage
 from traced_curator import ExportChoice, Workspace, load_settings
 good = tuple(each for each in proposers.PROPOSERS if each.name != "listing")
 judge.PROPOSERS = good
@@ -174,9 +177,15 @@ report = workspace.jobs.export(1, ExportChoice(), str(out), "captions", licence=
 workspace.jobs.export(1, ExportChoice(), f"{out}-jsonl", "jsonl")
 best = workspace.review.suggest(2)[0]
 everything = workspace.review.filter_of(1, {"review": "all", "order": "position"})
-mended = edit_captions(workspace.store, everything, BulkEdit(mend="full-stop"))
+mended = edit_captions(workspace.store, everything, change_each(find_mend("full-stop")))
 with gr.Blocks() as blocks:
     build_parts("import", workspace, PageDataset("1"), gr.HTML())
+
+state = PageState(dataset=1, pair=1)
+act = {"action": next(key.action for key in ALL_KEYS if "0" in key.keys), "pair": 1}
+post = Post(state=state, acts=[{**act, "request": "a" * 32}])
+for _ in range(2):  # the answer was lost
+    pressed = answer(OpenPage(workspace, state, None), post)["parts"]["toast"]
 
 def problem(use):
     try:
@@ -205,6 +214,7 @@ print(json.dumps({
     "captions": (out / "captions.txt").read_text().splitlines(),
     "mended": [each.after for each in mended.examples],
     "part": " ".join(str(b.value) for b in blocks.blocks.values() if isinstance(b, gr.Markdown)),
+    "tags": workspace.review.tags(1), "pressed": pressed,
     "card": report.card, "file": (out / "LICENCE-CC0-1.0.txt").read_text(),
     "licences": [json.loads(line)["licence"] for line in open(f"{out}-jsonl/data.jsonl")],
     "doctor": {f.what.split("'")[1]: (f.state, f.message) for f in found},

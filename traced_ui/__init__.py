@@ -11,7 +11,7 @@ queue_actions, verdict_actions, tag_actions, bulk_actions   … what each key an
 review_page   … and its HTML
 playground, datasets, retrain, export, progress, plane, team     the other pages
 jobs          running jobs and their progress
-keyboard      all key bindings
+keyboard      our key bindings
 templates     templates/ contains all HTML, with autoescaping; numbers as text
 notebook      a dataset in a notebook: DataFrames, HTML, charts
 highlighting, figures, differences, trajectory_chart, reasons, support   parts of pages

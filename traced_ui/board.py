@@ -29,6 +29,7 @@ from traced_ui.keyboard import key_table
 from traced_ui.login import curator_of
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import (
+    FORMS,
     OPEN_ELSEWHERE,
     WRITING,
     PageAction,
@@ -37,7 +38,7 @@ from traced_ui.page_actions import (
     is_verdict,
 )
 from traced_ui.page_state import PageState
-from traced_ui.review_actions import OpenPage
+from traced_ui.review_actions import ALL_KEYS, OpenPage
 from traced_ui.review_page import verdict_label
 from traced_ui.templates import render
 
@@ -221,9 +222,10 @@ def build(dataset_id: int | None) -> None:
     """Build the page. `dataset_id`: the dataset of an address that names none."""
     board = render(
         "review/board.html",
-        keys=json.dumps(key_table()),
+        keys=json.dumps(key_table(ALL_KEYS)),
         decisions=" ".join(review_page.DECISIONS),
         writing=" ".join(WRITING),
+        forms=" ".join(FORMS),
         dataset=dataset_id,
         toolbar=review_page.toolbar(),
         measures=[MEASURES[name] for name in filter_names()],

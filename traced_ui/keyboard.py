@@ -1,5 +1,6 @@
-"""All keys of the review page; `board/keys.js` has none of its own."""
+"""The keys of the review page; `board/keys.js` has none of its own."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -47,7 +48,6 @@ KEYS = (
     Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory"),
     Key(("ArrowLeft",), "step-back", "←", "one step back"),
     _key("g", "grid", "grid of many pairs, or back to one pair"),
-    _key("f", "replace", "edit many captions: find and replace, prefix, suffix"),
     _key("t", "tag", "tag this pair, or those selected in the grid"),
     _key("v", "rule", "one verdict for all pairs of this queue, with a preview"),
     _key("m", "same-word", "more like this: the same suspect word (press again for all pairs)"),
@@ -64,6 +64,6 @@ KEYS = (
 )
 
 
-def key_table() -> dict[str, str]:
+def key_table(keys: Iterable[Key]) -> dict[str, str]:
     """KeyboardEvent.key to action."""
-    return {name: key.action for key in KEYS for name in key.keys}
+    return {name: key.action for key in keys for name in key.keys}

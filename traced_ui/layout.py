@@ -22,9 +22,9 @@ from traced_ui import (
     rooms,
     team,
 )
-from traced_ui.keyboard import KEYS
 from traced_ui.messages import QUIET
 from traced_ui.pages import Build, build_or_say
+from traced_ui.review_actions import ALL_KEYS
 from traced_ui.templates import render
 
 #: All pages, the bar at the top and what lies over the pages, and the review page.
@@ -61,7 +61,7 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
     with blocks:
         header.build(rooms.REVIEW)
         board.build(dataset_id)
-        gr.HTML(render("help.html", keys=KEYS), elem_id="traced-keys", padding=False)
+        gr.HTML(render("help.html", keys=ALL_KEYS), elem_id="traced-keys", padding=False)
         for page in rooms.PAGES:
             if page != rooms.REVIEW:
                 # What `Blocks.route` does, within one block: at the end of each block Gradio

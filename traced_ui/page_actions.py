@@ -1,11 +1,12 @@
 """An open page during one request: its state, what draws it, and the register of its actions.
 
-The actions are methods of `queue_actions`, `verdict_actions`, `tag_actions` and `bulk_actions`.
+The actions are methods of `queue_actions`, `verdict_actions`, `tag_actions` and `bulk_actions`;
+features and packages add others.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -20,8 +21,10 @@ from backend.review.views import PairView
 from backend.verdict_texts import DECISIONS
 from backend.workspace import MOST_COUNTED, QueueFilter, QueuePage, ReviewCounts, Workspace
 from traced_ui import review_page
+from traced_ui.keyboard import KEYS, Key
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_state import MOST_ROWS, PageState
+from traced_ui.review_page import GridButton
 from traced_ui.templates import count_of, part, render
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
 from traced_ui.undo_list import LISTED, list_undoable
@@ -99,17 +102,62 @@ ACTIONS: dict[str, Handler] = {}
 WRITING: list[str] = []
 #: Those that may ask a language model, whose limits count what one process asks.
 ASKING = ("suggest", "richer")
+#: Those that open a form for many pairs: they are sent with the pairs that are selected, and what
+#: is typed meanwhile is for the form.
+FORMS: list[str] = []
 
 
-def on(*actions: str, writes: bool = False) -> Callable[[Handler], Handler]:
-    """Register the method as the handler of these actions. `writes`: see `WRITING`."""
+def on(
+    *actions: str, writes: bool = False, opens_form: bool = False
+) -> Callable[[Handler], Handler]:
+    """Register the method as the handler of these actions. `writes`: see `WRITING`; `opens_form`:
+    see `FORMS`."""
 
     def register(handler: Handler) -> Handler:
         ACTIONS.update(dict.fromkeys(actions, handler))
         WRITING.extend(actions if writes else ())
+        FORMS.extend(actions if opens_form else ())
         return handler
 
     return register
+
+
+@dataclass(frozen=True)
+class AddedActions:
+    """Actions of the review page that a feature or a package adds.
+
+    `handlers`: by action, `(PageActions, PageAction) -> Parts | None`, as ours; `writing`, `forms`:
+    which of them are in `WRITING` and in `FORMS`. A form is the part "edit"; its fields have
+    `data-edit`, and its button `data-bulk="NAME"` sends the action `FORM-NAME`, where `FORM` is its
+    `data-form`. `keys`, `buttons`: what the actions are called by.
+    """
+
+    handlers: Mapping[str, Handler]
+    writing: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
+    keys: tuple[Key, ...] = ()
+    buttons: tuple[GridButton, ...] = ()
+
+
+#: Keys and buttons of the grid that features and packages add.
+ADDED_KEYS: list[Key] = []
+ADDED_BUTTONS: list[GridButton] = []
+
+
+def add_actions(added: AddedActions) -> None:
+    """Register them. Raises ValueError for what another action is called or called by."""
+    taken = {name for key in (*KEYS, *ADDED_KEYS) for name in key.keys}
+    for name in added.handlers:
+        if name in ACTIONS:
+            raise ValueError(f"There is an action '{name}' already.")
+    for key in added.keys:
+        if same := taken.intersection(key.keys):
+            raise ValueError(f"The key '{min(same)}' has an action already.")
+    ACTIONS.update(added.handlers)
+    WRITING.extend(added.writing)
+    FORMS.extend(added.forms)
+    ADDED_KEYS.extend(added.keys)
+    ADDED_BUTTONS.extend(added.buttons)
 
 
 def name_of(action: str) -> str:
@@ -190,7 +238,7 @@ class PageActions:
             self._check_filter()
         except TracedError as problem:
             self.state.filter = dict(START)
-            self._say(f"{explain_on_page(problem)} The filters were cleared.", "warning")
+            self.say(f"{explain_on_page(problem)} The filters were cleared.", "warning")
 
     def _check_filter(self) -> None:
         """Raises TracedError if the queue cannot be shown in the dataset."""
@@ -228,6 +276,10 @@ class PageActions:
             return _among(filter, skipped)
         return replace(filter, without=skipped) if skipped else filter
 
+    def queue_of(self, act: PageAction) -> dict[str, str]:
+        """The queue that was shown when the act was sent: the page may have been left since."""
+        return act.filter or self.state.filter
+
     def check_queue(self) -> None:
         """Raises SettingsError where the page lists pairs that were skipped or found: what is done
         to a whole queue would reach all that its filters let through."""
@@ -243,7 +295,7 @@ class PageActions:
         if self.state.skipped:
             count = count_of(len(self.state.skipped), "skipped pair")
             self.state.skipped = []
-            self._say(f"{count} came back: what is done to the whole queue reaches them too.")
+            self.say(f"{count} came back: what is done to the whole queue reaches them too.")
 
     def _count_skipped(self) -> int:
         """How many pairs of the queue are put aside."""
@@ -263,7 +315,7 @@ class PageActions:
             if state.pair is None:
                 state.shows_skipped = False
             elif not was_aside:
-                self._say("Only pairs that you skipped are left.")
+                self.say("Only pairs that you skipped are left.")
 
     def _first(self) -> int | None:
         """The head of the queue: the first pair that no other curator has on screen."""
@@ -315,7 +367,7 @@ class PageActions:
         view = self._open_pair(state.pair) if state.pair is not None else None
         if view is not None:
             if not self._hold(view.pair_id):
-                self._say(OPEN_ELSEWHERE)
+                self.say(OPEN_ELSEWHERE)
             state.limits, state.waiting = view.limits[:2000], view.p_error is None
             state.is_unfamiliar = view.is_unfamiliar
         queue, page, counts = self.draw_queue()
@@ -337,14 +389,15 @@ class PageActions:
                     state.filter["order"], view=f"{as_query(state.filter)} {state.after}",
                     has_more=page.next_cursor is not None and state.rows < MOST_ROWS,
                     leading=self.review.leading_claims(page.rows),
-                    is_unfamiliar=state.is_unfamiliar,
+                    is_unfamiliar=state.is_unfamiliar, buttons=ADDED_BUTTONS,
                 )  # fmt: skip
             else:
                 suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
                 leading = self.review.leading_claims(page.rows)
                 parts["stage"] = review_page.grid(
-                    page.rows, suspects, tags, leading, state.is_unfamiliar, state.filter["order"]
-                )
+                    page.rows, suspects, tags, leading, state.is_unfamiliar, state.filter["order"],
+                    ADDED_BUTTONS,
+                )  # fmt: skip
             parts["steps"] = review_page.guidelines(view)
         else:
             is_sampled = view.pair_id in state.sampled
@@ -413,11 +466,11 @@ class PageActions:
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 
-    def _say_undoable(self, text: str) -> None:
+    def say_undoable(self, text: str) -> None:
         """With a button, because a form is open and `Z` types into it."""
         self.toast += part("undoable", text)
 
-    def _say(self, text: str, kind: str = "info") -> None:
+    def say(self, text: str, kind: str = "info") -> None:
         self.toast += note(text, kind)
 
 
@@ -449,6 +502,11 @@ def drawn_pair(
         middle = steps_list(view.trajectory)
     parts["steps"] = middle + review_page.side_panel(view)
     return parts
+
+
+def changed_meanwhile(count: int) -> str:
+    """The end of a message: how many pairs of an act others had changed before it."""
+    return f" {count:,} had been changed in the meantime and were left alone." if count else ""
 
 
 def message_part(message: str) -> Parts:

@@ -67,7 +67,7 @@ class QueueActions(PageActions):
             self._check_filter()
         except TracedError as problem:
             self.state.filter = dict(START)
-            self._say(f"{explain_on_page(problem)} The address was ignored.", "warning")
+            self.say(f"{explain_on_page(problem)} The address was ignored.", "warning")
 
     def _show_or_first(self, pair: int | None) -> None:
         """Show the pair, or the head of the queue if the dataset does not contain it."""
@@ -110,7 +110,7 @@ class QueueActions(PageActions):
         """The browser has shown all its prefetched pairs: continue from the head of the queue."""
         self.state.after = None
         self.state.show(self._first())
-        self._say("That was the last pair of this queue.")
+        self.say("That was the last pair of this queue.")
 
     @on("next", "previous")
     def _go(self, act: PageAction) -> Parts | None:
@@ -125,7 +125,7 @@ class QueueActions(PageActions):
             target = back or self._neighbour(act.action)
             if target is None:
                 where = "last" if act.action == "next" else "first"
-                self._say(f"This is the {where} pair of this queue.")
+                self.say(f"This is the {where} pair of this queue.")
                 break
             if act.action == "next":
                 state.leave()
@@ -144,7 +144,7 @@ class QueueActions(PageActions):
         state.skipped = [*(each for each in state.skipped if each != pair), pair][-MOST_SKIPPED:]
         state.show(following or self._first())
         is_alone = state.shows_skipped and state.pair == pair
-        self._say(
+        self.say(
             "This is the only pair that you skipped."
             if is_alone
             else f"Skipped: {act.name[:60]}. It comes back at the end of the queue."
@@ -291,7 +291,7 @@ class QueueActions(PageActions):
         dataset = int(self.state.dataset or 0)
         is_left_out = self.review.toggle_constant(dataset, act.name, self.author, act.request)
         effect = "left out" if is_left_out else "judged"
-        self._say(f"“{act.name}” will be {effect} when the dataset is scored again.", "good")
+        self.say(f"“{act.name}” will be {effect} when the dataset is scored again.", "good")
 
     @on("view")
     @on("save-view", "delete-view", writes=True)
@@ -301,10 +301,10 @@ class QueueActions(PageActions):
         if act.action == "save-view":
             self.check_queue()
             self.review.save_view(dataset, name, self.state.filter)
-            self._say(f"Saved as '{name}' for everyone working on this dataset.", "good")
+            self.say(f"Saved as '{name}' for everyone working on this dataset.", "good")
             return None
         if act.action == "delete-view":
             self.review.delete_view(dataset, name)
-            self._say(f"The view '{name}' was deleted.")
+            self.say(f"The view '{name}' was deleted.")
             return None
         return self._refilter(self._views().get(name, START))

@@ -31,7 +31,6 @@ from backend.review.views import (
     CaptionCheck,
     ConstantView,
     DatasetSummary,
-    EditView,
     PairView,
     ProgressView,
     VerdictView,
@@ -483,6 +482,16 @@ def _correction(view: PairView, text: str) -> Markup:
 LONGEST_ON_CARD = 220
 
 
+class GridButton(NamedTuple):
+    """A button beside those of the verdicts. `action`: what it does to the selected pairs; `key`:
+    as shown on it; `hint`: what it does, in words."""
+
+    action: str
+    key: str
+    text: str
+    hint: str
+
+
 def grid(
     rows: Sequence[Any],
     suspects: Mapping[int, Sequence[SuspectWord]] | None = None,
@@ -490,10 +499,12 @@ def grid(
     leading: Mapping[int, tuple[int, int]] | None = None,
     is_unfamiliar: bool = False,
     order: str = "",
+    buttons: Sequence[GridButton] = (),
 ) -> Markup:
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
     pair id, shaded as on the pair's own page; `tags`: the pairs' tags by pair id; `leading`,
-    `is_unfamiliar`: as for `queue`. `order`: of the queue, whose value each card shows."""
+    `is_unfamiliar`: as for `queue`. `order`: of the queue, whose value each card shows.
+    `buttons`: added ones."""
     suspects_by_pair = suspects or {}
     cards = []
     for row in rows:
@@ -516,7 +527,7 @@ def grid(
         cards.append((row, highlighted_caption(text, words), fingerprint, top, offset))
     return render(
         "review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, tags=tags or {},
-        columns=None, is_unfamiliar=is_unfamiliar,
+        columns=None, is_unfamiliar=is_unfamiliar, buttons=buttons,
         by_order={row.pair_id: by_order(row, order) for row in rows},
     )  # fmt: skip
 
@@ -544,10 +555,12 @@ def table(
     has_more: bool = False,
     leading: Mapping[int, tuple[int, int]] | None = None,
     is_unfamiliar: bool = False,
+    buttons: Sequence[GridButton] = (),
 ) -> Markup:
     """A page of the queue as a table. `extras`: the columns of the source by pair id, and `tags`;
     `order`: of the queue. `view`: the scroll position stays as long as this does. `has_more`:
-    whether rows follow on this page. `leading`, `is_unfamiliar`: as for `queue`."""
+    whether rows follow on this page. `leading`, `is_unfamiliar`: as for `queue`. `buttons`: added
+    ones."""
     extra_names = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
     columns = {**_TABLE, **_PLAIN, **{EXTRA + name: name for name in extra_names[:MOST_COLUMNS]}}
     lines, numbers = [], {}
@@ -576,7 +589,7 @@ def table(
         "review/grid.html", rows=lines, decisions=DECISIONS, short=LISTED, columns=columns,
         numbers=numbers, folded=[name for name in _PLAIN if name not in _SHOWN_NUMBERS],
         order=order.removeprefix(REVERSED), view=view, has_more=has_more,
-        is_descending=is_descending(order), other_way=other_way(order),
+        is_descending=is_descending(order), other_way=other_way(order), buttons=buttons,
     )  # fmt: skip
 
 
@@ -625,28 +638,6 @@ def bars(view: PairView) -> list[Bar]:
             hint += f" By {view.scored_by}."
         rows.append(Bar(measure.bar, measure.write(value), measure.fullness(numbers), hint))
     return rows
-
-
-#: Which captions a bulk edit applies to.
-EDIT_SCOPES = {
-    "queue": "all of this queue, with its filters",
-    "selected": "those selected in the grid",
-    "dataset": "the whole dataset",
-}
-
-
-def bulk_edit(entries: Mapping[str, Any], plan: EditView | None = None, vague: int = 0) -> Markup:
-    """The bulk edit form as filled in, with a preview of the edit if `plan` is given. `vague`:
-    vague claims of captions that have several, in the dataset."""
-    examples = (
-        [(example, difference(example.before, example.after)) for example in plan.examples]
-        if plan
-        else []
-    )
-    return render(
-        "review/bulk_edit.html", given=entries, plan=plan, examples=examples, scopes=EDIT_SCOPES,
-        vague=vague,
-    )  # fmt: skip
 
 
 def queue_rule(

@@ -30,7 +30,7 @@ class TagActions(PageActions):
             )  # fmt: skip
             back = TagChange(name=change.name, pairs=changed_ids, remove=not change.remove)
             inverse.insert(0, back)
-        self._say(f"{verb}: the tags of {count_of(len(inverse[0].pairs))}.", "good")
+        self.say(f"{verb}: the tags of {count_of(len(inverse[0].pairs))}.", "good")
         self._clear_outdated_filter()
         return inverse
 
@@ -39,7 +39,7 @@ class TagActions(PageActions):
         among = QueueFilter(int(self.state.dataset or 0), among=tuple(pair_ids[:MOST_TAGGED]))
         return [row.pair_id for row in self.review.queue_page(among, None, MOST_TAGGED).rows]
 
-    @on("tag")
+    @on("tag", opens_form=True)
     def _tag_form(self, act: PageAction) -> Parts:
         pair_ids = [card.pair for card in act.pairs]
         if self.state.grid and not pair_ids:
@@ -61,7 +61,7 @@ class TagActions(PageActions):
             back = TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
             self.state.advance([back])
         verb = "removed from" if is_removal else "added to"
-        self._say_undoable(f"Tag {verb} {count_of(len(changed_ids))}.")
+        self.say_undoable(f"Tag {verb} {count_of(len(changed_ids))}.")
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
@@ -86,7 +86,7 @@ class TagActions(PageActions):
                 TagChange(name=new, pairs=added_ids, remove=True),
                 TagChange(name=name, pairs=moved_ids, remove=False),
             ])  # fmt: skip
-        tell = self._say_undoable if can_undo else self._say
+        tell = self.say_undoable if can_undo else self.say
         tell(f"The tag of {count_of(len(moved_ids))} is “{new}” now.")
         self.state.filter = with_value(self.state.filter, "tag", name, new)
         self._clear_outdated_filter()

@@ -141,7 +141,7 @@ class VerdictActions(TagActions):
             report = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
         except VerdictConflict as problem:
             # A curator who is asked to check again must see the current state of the pair.
-            self._say(explain_on_page(problem), "warning")
+            self.say(explain_on_page(problem), "warning")
             return None
         if following is None:
             following = self._first()
@@ -175,10 +175,10 @@ class VerdictActions(TagActions):
                 act.pair, act.version, act.note, author=self.author, fingerprint=act.fingerprint
             )
         except VerdictConflict as problem:
-            self._say(explain_on_page(problem), "warning")
+            self.say(explain_on_page(problem), "warning")
             return None
         self.state.advance()
-        self._say("The note is saved. Press Z to undo.", "good")
+        self.say("The note is saved. Press Z to undo.", "good")
         return None
 
     @on("mark-word", writes=True)
@@ -203,7 +203,7 @@ class VerdictActions(TagActions):
         try:
             report = self.save(act.model_copy(update={"action": "correction"}))
         except TracedError as problem:  # the table is drawn anew, with what is stored
-            self._say(f"{explain_on_page(problem)} You wrote: {act.text}", "warning")
+            self.say(f"{explain_on_page(problem)} You wrote: {act.text}", "warning")
         else:
             self.toast += render("review/saved.html", saved=[report], is_last=False)
             if self.state.pair == act.pair and not self._shows(act.pair or 0):
@@ -221,7 +221,7 @@ class VerdictActions(TagActions):
                 return message_part(note("There is nothing to undo."))
             again = Step(pair=state.pair)
             state.pair = verdict.pair_id
-            self._say(f"Undone{_many(verdict)}. {_now(verdict)}", "good")
+            self.say(f"Undone{_many(verdict)}. {_now(verdict)}", "good")
         state.done, state.undone = state.done[:-1], newest([*state.undone, again])
         return None
 
@@ -248,7 +248,7 @@ class VerdictActions(TagActions):
                 before = self._neighbour("next") or self._first()
             state.pair = before or verdict.pair_id
             name = self.review.open_pair(verdict.pair_id).external_id[:60]
-            self._say(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good")
+            self.say(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good")
         state.done, state.undone = newest([*state.done, back]), state.undone[:-1]
         return None
 

@@ -42,7 +42,6 @@ from db.queries import (
     suggestion_queries,
     tag_queries,
 )
-from db.queries.claim_queries import ClaimCounts
 from db.queries.queue_queries import QueueFilter, QueueRow
 from db.queries.region_queries import RegionRow
 from db.queries.suggestion_queries import SuggestionRow
@@ -251,10 +250,6 @@ class Review(Queue, Verdicts, NearDuplicates):
                 return leave_out
 
             return request_queries.once(session, author, request_id, toggle)
-
-    def claim_counts(self, dataset_id: int) -> ClaimCounts:
-        """How many captions have several claims, and how many of these are vague."""
-        return self._store.read(claim_queries.count_claims, dataset_id)
 
     def image_path(self, pair_id: int) -> ImageFile:
         """The pair's image, checked to lie inside its dataset's root."""

@@ -291,9 +291,9 @@ def test_lists_show_the_claim_that_counts(page: Page) -> None:
 
 def test_vague_sentences_are_removed_from_all_captions_at_once(page: Page, site: Site) -> None:
     page.keyboard.press("f")
-    page.locator("[data-bulk-edit] [data-edit=vague]").check()
+    page.locator("[data-form] [data-edit=vague]").check()
     page.locator("[data-bulk=preview]").click()
-    expect(page.locator("[data-bulk-edit] .edits li")).not_to_have_count(0)
+    expect(page.locator("[data-form] .edits li")).not_to_have_count(0)
     page.locator("[data-bulk=apply]").click()
     row = row_of(site, "prose-0")
     row = wait_for_row(

@@ -61,16 +61,16 @@ def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
     page.keyboard.press("d")  # already in use
     expect(status).to_contain_text("Change that one first")
     change.click()
-    page.keyboard.press("w")
-    expect(page.locator("[data-key-of=unsure]")).to_have_text("W")
+    page.keyboard.press("9")
+    expect(page.locator("[data-key-of=unsure]")).to_have_text("9")
     page.keyboard.press("Escape")
     button = page.locator("#traced-stage [data-action=unsure] kbd")
-    expect(button).to_have_text("W")
+    expect(button).to_have_text("9")
     pair = pair_of(page)
     page.keyboard.press("u")  # unassigned now
-    press(page, "w")
+    press(page, "9")
     expect(page.locator("#traced-toast")).to_contain_text("Not sure. Saved")
-    expect(button).to_have_text("W")
+    expect(button).to_have_text("9")
     press(page, "z")
     assert pair_of(page) == pair
     page.keyboard.press("?")
@@ -263,7 +263,7 @@ def test_the_words_that_make_a_caption_abstract_are_shown(page: Page) -> None:
 
 def test_one_verdict_for_a_whole_queue_is_previewed_and_undone(page: Page) -> None:
     page.keyboard.press("v")
-    form = page.locator("#traced-edit [data-bulk-edit=rule]")
+    form = page.locator("#traced-edit [data-form=rule]")
     form.locator("[data-edit=decision]").select_option("unsure")
     form.locator("[data-edit=decision]").press("Enter")
     expect(form.locator(".sample img")).not_to_have_count(0)

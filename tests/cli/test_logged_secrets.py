@@ -198,6 +198,7 @@ def test_no_page_logs_a_caption(
     assert_nothing_leaked(log_file, capsys)
 
 
+@needs("bulk_edit")
 def test_no_command_logs_a_caption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = tmp_path / "state"
     # No model says whether it recognises the pictures.
@@ -207,7 +208,8 @@ def test_no_command_logs_a_caption(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     marked_pairs(tmp_path / "pairs")
     assert invoked(environment, *options, "import", str(tmp_path / "pairs"))[0] == 0
     monkeypatch.setattr(
-        "backend.review.caption_edits.apply_edit", raising(lambda: ValueError(f"'{MARK}' {KEY}"))
+        "backend.features.bulk_edit.editing.apply_edit",
+        raising(lambda: ValueError(f"'{MARK}' {KEY}")),
     )
     status, _, printed = invoked(environment, *options, "edit", "pairs", "--suffix", "!")
     log_output.set_up()

@@ -17,6 +17,7 @@ import app as program
 from backend.cli import log_output, output
 from backend.errors import SettingsError
 from tests.datasets.folders import image_folder
+from tests.fixtures.features import needs
 from tests.hostile.security import ROOT
 
 #: Clears the screen, renames the window, rings; C1's CSI; reversed text; half of a surrogate pair.
@@ -42,6 +43,7 @@ def assert_visible(text: str) -> None:
     assert [c for c in FORBIDDEN if c in text] == []
 
 
+@needs("bulk_edit")
 def test_names_and_captions_are_printed_visibly(tmp_path: Path) -> None:
     folder = tmp_path / f"p{HOSTILE}"
     rows = [
@@ -62,6 +64,7 @@ def test_names_and_captions_are_printed_visibly(tmp_path: Path) -> None:
     assert r"gone\x1b[2J" in gone.stderr
 
 
+@needs("bulk_edit")
 def test_a_name_with_a_line_break_forges_no_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ from backend.operations.workspace_jobs import Jobs
 from backend.review.operations import Review
 from backend.settings import Settings, setting_names
 from traced_ui import api
-from traced_ui.keyboard import KEYS
+from traced_ui.review_actions import ALL_KEYS
 
 #: The classes behind the parts of a workspace.
 _PARTS = {"": traced_curator.Workspace, "review": Review, "jobs": Jobs}
@@ -85,7 +85,8 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _keys() -> str:
-    return _table(("Key", "Action"), [(_key(key.shown), _cell(key.description)) for key in KEYS])
+    rows = [(_key(key.shown), _cell(key.description)) for key in ALL_KEYS]
+    return _table(("Key", "Action"), rows)
 
 
 def _key(shown: str) -> str:

@@ -16,7 +16,6 @@ import pytest
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.uploads import place_of
-from backend.engine.bulk_edit import BulkEdit, apply_edit
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.scoring.loading import load_scorer
@@ -90,6 +89,8 @@ def downloaded(place: Place, text: str) -> None:
 
 
 def expression(place: Place, text: str) -> None:
+    from backend.features.bulk_edit.applying import BulkEdit, apply_edit
+
     apply_edit(BulkEdit(text, is_regex=True), ["a dog"], 60)
 
 

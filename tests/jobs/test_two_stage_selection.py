@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, TwoStage
-from backend.review.caption_edits import edit_captions
+from backend.review.caption_edits import change_each, edit_captions
 from backend.review.queue_form import from_fields
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair, Run
@@ -196,7 +195,7 @@ def test_edited_captions_stay_because_their_scores_are_those_of_the_old_text(
     ids = ids_of(workspace)
     assert not any("edited" in note for note in workspace.review.two_stage(1, TwoStage()).notes)
     three = QueueFilter(1, among=(ids[3], ids[88], ids[97]))
-    edited = edit_captions(workspace.store, three, BulkEdit(suffix=" today"), "Ada")
+    edited = edit_captions(workspace.store, three, change_each("{} today".format), "Ada")
     assert edited.changed == 3
     report = workspace.review.two_stage(1, TwoStage())
     assert (report.taking_part, report.pool, report.kept) == (97, 67, 48)

@@ -1,14 +1,13 @@
-"""Mends that features and packages add to the bulk edit, and those that cannot be used."""
+"""Mends that features and packages add, and those that cannot be used."""
 
 from pathlib import Path
 
 import pytest
 
 from backend import plugins
-from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.plugins import Plugin
-from backend.review.caption_edits import edit_captions
+from backend.review.caption_edits import change_each, edit_captions, find_mend
 from backend.review.views import EditView
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
@@ -35,7 +34,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 def edit(workspace: Workspace, name: str) -> EditView:
     queue = workspace.review.filter_of(1, {"review": "all"})
-    return edit_captions(workspace.store, queue, BulkEdit(mend=name), "Ada")
+    return edit_captions(workspace.store, queue, change_each(find_mend(name)), "Ada")
 
 
 def test_a_mend_changes_what_has_its_fault(workspace: Workspace) -> None:

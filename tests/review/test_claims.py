@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from backend.engine.bulk_edit import BulkEdit
 from backend.errors import PairChanged, SettingsError, VerdictConflict
-from backend.review.caption_edits import edit_captions
 from backend.review.queue_form import from_text
 from backend.workspace import Workspace
 from db.queries import claim_queries, suggestion_queries, trajectory_queries
@@ -137,37 +135,10 @@ def test_a_suggestion_replaces_its_claim_and_leaves_other_corrections(workspace:
     assert text_of(workspace) == proposed
 
 
-def test_vague_claims_are_counted_and_removed_in_one_step(workspace: Workspace) -> None:
+def test_queues_filter_by_vague_claims(workspace: Workspace) -> None:
     everything = workspace.review.filter_of(1, from_text("review=all&order=position"))
     vague = workspace.review.filter_of(1, from_text("vague=yes&review=all&order=position"))
     assert [row.pair_id for row in workspace.review.queue_page(vague).rows] == [1, 2]
     plain = workspace.review.filter_of(1, from_text("vague=no&review=all"))
     assert [row.pair_id for row in workspace.review.queue_page(plain).rows] == [3]
     assert workspace.review.queue_values(everything).words["vague"] == (("yes", 2), ("no", 1))
-    assert workspace.review.claim_counts(1).vague == 2
-    workspace.review.remove_claim(2, 0, DOG)
-    edit = BulkEdit(remove_vague=True)
-    preview = edit_captions(workspace.store, everything, edit)
-    assert (preview.changed, preview.unchanged, text_of(workspace)) == (2, 1, None)
-    done = edit_captions(workspace.store, everything, edit, "Ada")
-    assert (done.changed, done.refused) == (2, 0)
-    assert text_of(workspace) == "A dog runs.\n\nA cat sleeps. It rains."
-    assert text_of(workspace, 2) == "A cat sleeps. It rains."
-    assert edit_captions(workspace.store, everything, edit).changed == 0, "nothing is left to do"
-    workspace.review.undo(1, "Ada")
-    assert text_of(workspace) is None
-    both = edit_captions(workspace.store, everything, replace_and_remove(), "Ada")
-    assert both.changed == 2
-    assert text_of(workspace) == "A dog walks.\n\nA cat sleeps. It rains."
-
-
-def replace_and_remove() -> BulkEdit:
-    return BulkEdit(find="runs", replace="walks", remove_vague=True)
-
-
-def test_a_caption_of_nothing_but_vague_claims_is_left(workspace: Workspace) -> None:
-    with workspace.store.writing() as session:
-        claim_queries.save_numbers(session, {(1, span[0]): {"icc": 0.1} for span in ICC})
-    filter = workspace.review.filter_of(1, from_text("review=all"))
-    done = edit_captions(workspace.store, filter, BulkEdit(remove_vague=True))
-    assert (done.changed, done.refused) == (1, 1)

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
-from backend.review.caption_edits import edit_captions
+from backend.review.caption_edits import change_each, edit_captions
 from backend.review.queue_form import from_text
 from backend.workspace import Workspace
 from tests.datasets.folders import dogs
@@ -30,7 +29,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     opened.review.decide(1, 0, "correct", author="Ada")
     opened.review.decide(2, 0, "drop", author="rule: gain over 0.2")
     last = opened.review.filter_of(1, from_text("external_id=p5"))
-    edit_captions(opened.store, last, BulkEdit(suffix=" !"), "Ada")
+    edit_captions(opened.store, last, change_each("{} !".format), "Ada")
     yield opened
     opened.store.close()
 

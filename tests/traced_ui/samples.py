@@ -34,8 +34,6 @@ from backend.review.views import (
     DuplicateGroup,
     DuplicatePicture,
     DuplicatesView,
-    EditedCaption,
-    EditView,
     ExpectedErrors,
     Likeness,
     PairView,
@@ -330,10 +328,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "guidelines_preview.html": lambda text: render(
         "guidelines_preview.html", text=text, example=text
     ),
-    "review/bulk_edit.html": lambda text: review_page.bulk_edit(
-        {"find": text, "replace": text, "prefix": text, "suffix": text},
-        EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)),
-    ),
     "review/queue_rule.html": lambda text: review_page.queue_rule(
         {"decision": "drop"}, RulePreview(2000, 1, 2, (row(text, 7, None),)), text
     ),
@@ -426,6 +420,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         keys=text,
         decisions=text,
         writing=text,
+        forms=text,
         dataset=3,
         toolbar="",
         help="",
@@ -446,7 +441,10 @@ DRAWN: dict[str, Callable[[str], str]] = {
         pair(text, decision=None, may_ask="", suggestions=(suggestion(text),))
     ),
     "review/grid.html": lambda text: (
-        review_page.grid([row(text, 1, None), row(text, 2, "drop")])
+        review_page.grid(
+            [row(text, 1, None), row(text, 2, "drop")],
+            buttons=[review_page.GridButton(text, text, text, text)],
+        )
         + review_page.table([row(text, 1, None)], {1: {text: text}}, {1: [text]}, "s_0")
     ),
     "review/question.html": lambda text: review_page.question(pair(text), "drop"),

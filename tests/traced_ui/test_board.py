@@ -169,18 +169,10 @@ def test_an_act_that_a_left_page_sends_twice_is_done_once(page: Page, action: st
     assert [step.tags for step in page.state.done] == [step.tags for step in history]
 
 
-def test_an_edit_is_of_the_queue_that_was_shown(page: Page) -> None:
-    """The next page may show another one when it sends the edit again."""
-    page.press("filter", filter={"review": "decided"})
-    edit = {"scope": "queue", "prefix": "Photo: "}
-    page.press("edit-apply", edit=edit, filter={"review": "unreviewed"})
-    rows = page.workspace.review.queue_page(QueueFilter(1)).rows
-    assert any((row.corrected_caption or "").startswith("Photo: ") for row in rows)
-
-
 def test_what_was_done_to_another_dataset_is_not_done_to_this_one(page: Page) -> None:
     nothing = written(page)
-    for action, more in acts_that_write(page, following(page)[0]).items():
+    every_act = acts_that_write(page, following(page)[0])
+    for action, more in ((name, every_act.get(name, {})) for name in NAMED):
         act = {**page.seen(page.pair), "action": action, "request": "b" * 32, **more}
         message = page.request(acts=[{**act, "dataset": 2}])["parts"]["toast"]
         assert "another dataset" in message, action

@@ -17,7 +17,8 @@ from tests.traced_ui.samples import NOW, classifiers, pair, row, suggestion, tra
 from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
-from traced_ui.keyboard import KEYS, key_table
+from traced_ui.keyboard import key_table
+from traced_ui.review_actions import ALL_KEYS
 from traced_ui.templates import render
 from traced_ui.trajectory_chart import (
     BOTTOM,
@@ -138,8 +139,8 @@ def test_differences_are_marked_as_deletions_and_insertions(
 
 
 def test_no_key_has_two_actions() -> None:
-    names = [name for key in KEYS for name in key.keys]
-    assert len(names) == len(set(names)) == len(key_table())
+    names = [name for key in ALL_KEYS for name in key.keys]
+    assert len(names) == len(set(names)) == len(key_table(ALL_KEYS))
 
 
 def test_the_tinted_words_are_those_that_the_sentence_names() -> None:

@@ -13,9 +13,10 @@ from backend.workspace import QueueFilter, Workspace
 from db.queries import job_queries, pair_queries, run_queries, suggestion_queries, verdict_queries
 from db.queries.suggestion_queries import NewSuggestion
 from tests.traced_ui.pages import Page, decisions
-from traced_ui import keyboard, review_page
+from traced_ui import review_page
 from traced_ui.board import FILES
 from traced_ui.page_actions import ACTIONS, name_of
+from traced_ui.review_actions import ALL_KEYS
 
 
 def test_a_pair_that_another_page_decided_is_not_overwritten(workspace: Workspace) -> None:
@@ -281,7 +282,7 @@ def test_an_address_with_a_misspelt_field_is_reported_and_ignored(workspace: Wor
 def test_every_key_is_an_action_of_the_page_or_of_the_browser_only() -> None:
     script = FILES["keys.js"].decode()
     browser_only = set(re.findall(r'^  "?([a-z-]+)"?[:,]', script, re.MULTILINE))
-    for key in keyboard.KEYS:
+    for key in ALL_KEYS:
         assert name_of(key.action) in ACTIONS or key.action in browser_only, key
 
 

@@ -10,7 +10,7 @@ from backend.verdict_texts import TEXTS, word_of
 from db.decisions import DECISIONS, ENRICHED
 from tests.traced_ui.samples import DRAWN
 from tests.words import other_words
-from traced_ui.keyboard import KEYS
+from traced_ui.review_actions import ALL_KEYS
 from traced_ui.review_page import DECISIONS as BUTTONS
 from traced_ui.review_page import LISTED
 
@@ -41,6 +41,6 @@ def test_a_verdict_has_one_word() -> None:
 
 
 def test_keys_and_measures_use_the_words() -> None:
-    texts = [key.description for key in KEYS]
+    texts = [key.description for key in ALL_KEYS]
     texts += [f"{m.title} {m.order} {m.word} {m.bar} {m.explanation}" for m in MEASURES.values()]
     assert [problem for text in texts for problem in other_words(text)] == []

@@ -129,7 +129,7 @@ function seen() {
 }
 
 /** @param {string[]} actions */
-export const isUnderWay = (actions) => outbox.acts.some(({ action }) => actions.includes(action));
+export const isUnderWay = (isOne) => outbox.acts.some(({ action }) => isOne(action));
 /** Let the server do something and show the result. */
 export function send(action, more = {}) {
   outbox.send({ action, ...seen(), ...(isWriting(action) ? named() : {}), ...more });

@@ -15,7 +15,7 @@ let isLoading = true;  // no pair has been shown yet
 
 export const isEditing = () => isOpen && Boolean(editor());
 /** The open box, editor or form: typing belongs to it, wherever the focus is. */
-export const openBox = () => one(`#traced-stage .editing .editor textarea, ${NOTE}[open] textarea`) ?? one("#traced-edit [data-bulk-edit] :is(input[type=text], select)");
+export const openBox = () => one(`#traced-stage .editing .editor textarea, ${NOTE}[open] textarea`) ?? one("#traced-edit [data-form] :is(input[type=text], select)");
 
 /** Show or hide the editor, and offer the draft of one that is hidden. */
 function show(open) {

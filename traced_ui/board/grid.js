@@ -1,6 +1,6 @@
 // Many pairs at once: cards to select, one verdict for all of them, and the forms for many pairs.
 import { decide, isUnderWay, send, state } from "./acts.js";
-import { all, listen, one, onPaint, paint } from "./page.js";
+import { all, listen, one, onPaint, opensForm, paint } from "./page.js";
 import { isSeen } from "./seen.js";
 
 const CARD_SIZE = "traced-card-size", ALL_ROWS = 1000;  // the server has its own limit
@@ -49,11 +49,11 @@ export function fill(tag) {
 }
 
 export function bulk(what) {
-  const form = one("#traced-edit [data-bulk-edit]");
+  const form = one("#traced-edit [data-form]");
   if (!form) return;
   if (what === "close") { paint({ edit: "" }); return; }
   const edit = Object.fromEntries(all("[data-edit]", form).map((field) => [field.dataset.edit, field.type === "checkbox" ? field.checked : field.value]));
-  send(`${form.dataset.bulkEdit}-${what}`, { edit, pairs: pairs(), filter: state.filter });
+  send(`${form.dataset.form}-${what}`, { edit, pairs: pairs(), filter: state.filter });
 }
 
 const sizeCards = (size) => one("#traced-stage .picks")?.style.setProperty("--card", `${size}px`);
@@ -150,16 +150,15 @@ listen("click", ({ target }) => {
   navigator.clipboard.writeText(rows.map((row) => cells(row).join(",")).join("\r\n"));
   one("#traced-stage [data-copy]").textContent = rows.length === 2 ? "1 row copied" : `${rows.length - 1} rows copied`;
 });
-const FORMS = ["tag", "replace", "rule"];
 let typed = "";
 /** Keep what is typed while a form is on its way: no key of it gives a verdict. */
 export function typeAhead(key) {
-  const isComing = isUnderWay(FORMS);
+  const isComing = isUnderWay(opensForm);
   if (isComing && key.length === 1) typed += key;
   return isComing;
 }
 onPaint("edit", () => {
-  const form = one("#traced-edit [data-bulk-edit]");
+  const form = one("#traced-edit [data-form]");
   if (form) all("#traced-queue .more[open]").forEach((drawer) => { drawer.open = false; });  // it would cover the form
   if (form && !one(".counts", form)) {
     const field = one("input:not([type=hidden]), select", form);

@@ -5,7 +5,7 @@ import { closeNote, edit, isEditing, openBox, save, stopEditing, writeNote } fro
 import { isOpen, showQueue } from "./filters.js";
 import { bulk, decideMany, editRow, fill, isGrid, pairs, selectAll, typeAhead } from "./grid.js";
 import { say } from "./messages.js";
-import { all, isVerdict, listen, one, onPaint, paint } from "./page.js";
+import { all, isVerdict, listen, one, onPaint, opensForm, paint } from "./page.js";
 import { isFirstTouch, look } from "./regions.js";
 import { goBy } from "./steps.js";
 import { toggleZoom } from "./zoom.js";
@@ -15,7 +15,7 @@ const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "ste
 const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
 const OPEN = "#traced-queue .more[open], #traced-stage :is(.weak, .columns, li > details)[open]";  // over the pair
-const FIELD = "input:not([type=checkbox], [type=radio], [type=range]), textarea, [data-bulk-edit] select, [contenteditable=true]";
+const FIELD = "input:not([type=checkbox], [type=radio], [type=range]), textarea, [data-form] select, [contenteditable=true]";
 const CONTROL = "input, select", CARDS = "#traced-stage .picks";  // other parts of a form; the boxes of cards are the board's own
 const OF_FORMS = ["search", "help"];  // what letters still do while one of them has the focus
 const SEARCH = "#traced-queue .search [data-filter]";
@@ -86,7 +86,7 @@ function act(action, more = {}) {
   else if (action === "meant") confirm();
   else if (action === "leave") leaveIt();
   else if (ASKING.includes(action)) askModel(action);
-  else send(action, ["replace", "tag"].includes(action) ? { pairs: pairs() } : more);
+  else send(action, opensForm(action) ? { pairs: pairs() } : more);
 }
 
 async function askModel(action) {
@@ -105,7 +105,7 @@ listen("keydown", (event) => {
   if (isWriting) {
     if (keys[key] === "search" && target.matches(SEARCH) && !target.value) event.preventDefault();  // one is there already
     if (key !== "Enter") return;
-    if (target.closest("[data-bulk-edit]")) bulk(one("[data-bulk]", target.form).dataset.bulk);
+    if (target.closest("[data-form]")) bulk(one("[data-bulk]", target.form).dataset.bulk);
     else if (withControl && target.closest(".editor")) save();
     else if (withControl && target.closest("details.note")) act("save-note");
     else return;
@@ -160,7 +160,7 @@ function escape(isWriting) {
     if (over.contains(document.activeElement)) one("summary", over).focus();
     over.open = false;
   }
-  else if (isWriting ? isWriting.closest("[data-bulk-edit]") : one("#traced-edit [data-bulk-edit]")) bulk("close");
+  else if (isWriting ? isWriting.closest("[data-form]") : one("#traced-edit [data-form]")) bulk("close");
   else if (isEditing()) stopEditing();
   else {
     (isWriting ?? document.activeElement)?.blur?.();

@@ -15,6 +15,8 @@ export const stage = () => one("#traced-stage [data-pair]");
 export const queue = () => one("#traced-queue [data-link]");
 /** Whether the action gives a verdict. The server names them. */
 export const isVerdict = (action) => /^(suggestion|enrich)-\d+$/.test(action) || board().dataset.decisions.split(" ").includes(action);
+/** Whether it opens a form for many pairs. */
+export const opensForm = (action) => board().dataset.forms.split(" ").includes(action);
 /** Whether the action writes something. */
 export const isWriting = (action) => isVerdict(action) || board().dataset.writing.split(" ").includes(action);
 
@@ -42,7 +44,7 @@ export function paint(parts) {
   const isSame = before !== undefined && before === fresh;
   if (!isSame && parts.stage !== undefined) {
     // The form names the pairs that were shown.
-    const isTagging = one("#traced-edit [data-bulk-edit=tag]");
+    const isTagging = one("#traced-edit [data-form=tag]");
     parts = { abstract: "", ...(isTagging ? { edit: "" } : {}), ...parts };
   }
   /** @type {HTMLElement | null | undefined} */

@@ -6,10 +6,9 @@ from typing import Any
 
 import gradio as gr
 
-from backend.engine.bulk_edit import BulkEdit
 from backend.features.lint.faults import RULES
 from backend.features.lint.linting import FAULTS, PREFIX
-from backend.review.caption_edits import edit_captions
+from backend.review.caption_edits import change_each, edit_captions, find_mend
 from backend.review.queue_form import as_query
 from backend.review.views import EditView
 from backend.workspace import Workspace
@@ -61,7 +60,7 @@ def build(workspace: Workspace, dataset: PageDataset, import_report: gr.HTML) ->
         report = edit_captions(
             space.store,
             space.review.filter_of(chosen_id, _queue(name or "")),
-            BulkEdit(mend=name or ""),
+            change_each(find_mend(name or "")),
             author if applies else None,
         )
         return mend_html(report, applies)

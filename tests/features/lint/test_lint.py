@@ -12,6 +12,7 @@ from backend.jobs.notices import Notice, Sentence
 from backend.plugins import Plugin
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
+from tests.fixtures.features import needs
 from tests.jobs.opening import opened
 from tests.jobs.test_shared_pictures import ROWS as SPLIT_ROWS
 from tests.jobs.test_shared_pictures import written as with_splits
@@ -70,6 +71,7 @@ def test_each_fault_is_a_queue(workspace: Workspace, report: LintReport) -> None
     assert report.shared_words == (("end", "in a park"),)
 
 
+@needs("bulk_edit")
 def test_a_mend_is_previewed_undone_and_no_fault_any_more(
     workspace: Workspace, report: LintReport, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Editing many captions at once on the review page and on the command line."""
+"""Editing many captions at once on the review page and on the command line; key and button."""
 
 import json
 from pathlib import Path
@@ -8,12 +8,20 @@ import pytest
 from typer.testing import CliRunner
 
 from app import app
-from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
-from backend.review.caption_edits import edit_captions
+from backend.features.bulk_edit import part
+from backend.features.bulk_edit.applying import BulkEdit
+from backend.features.bulk_edit.editing import edit_queue
+from backend.review.views import EditedCaption, EditView
 from backend.verdict_texts import ENRICHMENT, TEXTS
 from backend.workspace import ExportChoice, QueueFilter, Workspace
+from tests.hostile.markup import check_escaping
+from tests.traced_ui.conftest import imported, workspace
 from tests.traced_ui.pages import Page
+from traced_ui.keyboard import key_table
+from traced_ui.review_actions import ALL_KEYS
+
+__all__ = ["imported", "workspace"]
 
 EVERY = QueueFilter(1, order="position", descending=False)
 
@@ -91,6 +99,51 @@ def test_an_edited_caption_can_be_called_correct(workspace: Workspace, tmp_path:
     assert (report.counts.edited, report.counts.enriched) == (len(lines), 0)
 
 
+def test_an_edit_is_of_the_queue_that_was_shown(workspace: Workspace) -> None:
+    """The next page may show another one when it sends the edit again."""
+    page = Page(workspace)
+    page.press("filter", filter={"review": "decided"})
+    prefixed = {"scope": "queue", "prefix": "Photo: "}
+    page.press("edit-apply", edit=prefixed, filter={"review": "unreviewed"})
+    assert any(text.startswith("Photo: ") for text in texts(workspace))
+
+
+@pytest.mark.parametrize("state", [{"shows_skipped": True}, {"found": [1, 2]}])
+def test_a_list_that_is_no_queue_is_not_edited(workspace: Workspace, state: dict[str, Any]) -> None:
+    page, before = Page(workspace), texts(workspace)
+    page.press("skip")
+    page.state = page.state.model_copy(update=state)
+    whole = {"scope": "queue", "suffix": " !"}
+    assert "error" in page.press("edit-apply", edit=whole, filter={"review": "all"})
+    assert texts(workspace) == before
+
+
+def test_skipped_pairs_are_back_before_the_queue_is_edited(workspace: Workspace) -> None:
+    page = Page(workspace)
+    page.press("skip")
+    whole = {"scope": "queue", "suffix": " !"}
+    assert "1 skipped pair" in page.press("edit-preview", edit=whole, filter={"review": "all"})
+    assert page.state.skipped == []
+
+
+@pytest.mark.parametrize("view", ["grid", "table"])
+def test_the_grid_has_its_button_and_the_page_its_key(workspace: Workspace, view: str) -> None:
+    page = Page(workspace)
+    assert key_table(ALL_KEYS)["f"] == "replace"
+    page.press(view)
+    assert page.shown["stage"].count('data-action="replace"') == 1
+
+
+def test_hostile_text_is_escaped() -> None:
+    check_escaping(
+        "edit_form.html",
+        lambda text: part.form(
+            {"find": text, "replace": text, "prefix": text, "suffix": text},
+            EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)),
+        ),
+    )
+
+
 @pytest.mark.parametrize("is_regex", [True, False])
 def test_an_edit_that_takes_too_long_in_total_writes_nothing(
     workspace: Workspace, is_regex: bool
@@ -101,12 +154,12 @@ def test_an_edit_that_takes_too_long_in_total_writes_nothing(
     filter = QueueFilter(1, "all", order="position", descending=False)
     for author in (None, "Ada"):  # the preview too
         with pytest.raises(SettingsError) as refused:
-            edit_captions(workspace.store, filter, edit, author, seconds=0.0)
+            edit_queue(workspace.store, filter, edit, author, seconds=0.0)
         assert f"after 0 of {len(before)} captions" in str(refused.value)
         assert "nothing was changed" in str(refused.value)
     assert texts(workspace) == before
     assert workspace.review.undo_edit(1, "Ada") is None
-    done = edit_captions(workspace.store, filter, edit, "Ada", seconds=600.0)
+    done = edit_queue(workspace.store, filter, edit, "Ada", seconds=600.0)
     assert done.changed == len(before)
 
 

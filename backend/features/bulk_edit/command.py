@@ -1,4 +1,4 @@
-"""`edit`: edit many captions at once."""
+"""The command `edit`."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,8 +60,8 @@ class EditCommand(Options):
 
 
 def edit(options: EditCommand, common: Common) -> None:
-    from backend.engine.bulk_edit import BulkEdit
-    from backend.review.caption_edits import edit_captions
+    from backend.features.bulk_edit.applying import BulkEdit
+    from backend.features.bulk_edit.editing import edit_queue
 
     workspace, dataset_id = open_dataset(options.dataset, **common.settings(), **options.settings())
     if options.undo:
@@ -78,7 +78,7 @@ def edit(options: EditCommand, common: Common) -> None:
         options.suffix, options.remove_vague, options.mend,
     )  # fmt: skip
     with progress("Editing") as update:
-        report = edit_captions(
+        report = edit_queue(
             workspace.store,
             workspace.review.filter_of(dataset_id, fields),
             change,
@@ -110,3 +110,6 @@ def summary(done: "EditView", dry_run: bool) -> str:
     return "\n".join(
         [*lines, f"{done.changed:,} of {done.looked_at:,} captions {verb}. " + "; ".join(rest)]
     ).rstrip()
+
+
+COMMANDS = {"edit": edit}

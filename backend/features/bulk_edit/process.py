@@ -1,4 +1,4 @@
-"""The process in which `bulk_edit.py` edits captions. Imports none of our code, to start at once.
+"""The process in which `applying.py` edits captions. Imports none of our code, to start at once.
 
 Reads one request and writes one answer, both JSON: the edited captions, or the problem. The parent
 limits its time as a whole.

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.engine.bulk_edit import BulkEdit, apply_edit
 from backend.errors import SettingsError
+from backend.features.bulk_edit.applying import BulkEdit, apply_edit
 from tests.fixtures.sizes import Sizes
 
 

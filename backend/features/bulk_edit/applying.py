@@ -1,7 +1,7 @@
 """One edit applied to many captions: find and replace, a prefix, a suffix; vague claims are taken
 out by the caller, who knows them.
 
-The edit runs in a process of its own (`bulk_edit_process.py`), with limits on time and memory: an
+The edit runs in a process of its own (`process.py`), with limits on time and memory: an
 expression can take all memory when it is compiled and all time when it is searched for, and neither
 can be interrupted within a process that serves others.
 """
@@ -24,7 +24,7 @@ MEMORY = 768 * 2**20
 LONGEST_FIND = 1_000
 #: An edit that would make a caption longer than this is rejected.
 LONGEST_RESULT = 20_000
-_PROCESS = Path(__file__).with_name("bulk_edit_process.py")
+_PROCESS = Path(__file__).with_name("process.py")
 
 
 @dataclass(frozen=True)
