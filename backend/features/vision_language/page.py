@@ -29,6 +29,8 @@ from traced_ui.templates import count_of, renderer_of
 _render = renderer_of(Path(__file__).with_name("templates"))
 #: Characters of an address, a key or a name.
 _LONGEST = 500
+#: Fields of long texts share a row only where each has so many pixels.
+_WIDE = 320
 
 
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
@@ -39,11 +41,12 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             url = gr.Textbox(
                 label="Address of the server", placeholder="http://localhost:8000/v1",
                 info="OpenAI-compatible: vLLM, SGLang, Ollama, LM Studio, transformers serve, or a "
-                "paid one.", max_length=_LONGEST, elem_id="language-model-url",
+                "paid one.", max_length=_LONGEST, elem_id="language-model-url", min_width=_WIDE,
             )  # fmt: skip
             key = gr.Textbox(
                 label="Key", type="password", max_length=_LONGEST, elem_id="language-model-key",
                 info="If the server needs one. It stays on this machine, and is never shown again.",
+                min_width=_WIDE,
             )  # fmt: skip
         with gr.Row():
             model = gr.Dropdown(
