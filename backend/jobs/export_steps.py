@@ -3,17 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any
-
-from sqlalchemy.orm import Session
+from typing import TYPE_CHECKING, Any
 
 from backend import plugins
 from backend.errors import SettingsError, TracedError
 from backend.options import Options
-from backend.store import Store
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from backend.store import Store
 
 #: The values of a column by the ids of pairs; pairs without one have none.
-Column = Callable[[Session, Sequence[int]], Mapping[int, Any]]
+Column = Callable[["Session", Sequence[int]], Mapping[int, Any]]
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,10 @@ class ExportStep:
 
     name: str
     options: type[Options] = Options
-    begin: Callable[[Store, int, str, Any], None] | None = None
-    card: Callable[[Store, int], Mapping[str, str]] | None = None
+    begin: "Callable[[Store, int, str, Any], None] | None" = None
+    card: "Callable[[Store, int], Mapping[str, str]] | None" = None
     columns: Mapping[str, Column] = field(default_factory=dict)
-    files: Callable[[Store, int], Mapping[str, str]] | None = None
+    files: "Callable[[Store, int], Mapping[str, str]] | None" = None
 
 
 def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
@@ -50,7 +52,7 @@ def options_of(options: Options) -> dict[str, Any]:
     return {name: getattr(options, name) for step in steps() for name in step.options.model_fields}
 
 
-def begin(store: Store, dataset_id: int, author: str, options: Mapping[str, Any]) -> None:
+def begin(store: "Store", dataset_id: int, author: str, options: Mapping[str, Any]) -> None:
     """Do what steps do before an export. Raises SettingsError for an option that none has."""
     rest = dict(options)
     for step in steps():
@@ -60,7 +62,7 @@ def begin(store: Store, dataset_id: int, author: str, options: Mapping[str, Any]
     Options.parse(rest)  # refuses what is left
 
 
-def card_lines(store: Store, dataset_id: int) -> dict[str, str]:
+def card_lines(store: "Store", dataset_id: int) -> dict[str, str]:
     """The lines that steps add to the card, by their titles."""
     lines: dict[str, str] = {}
     for step in steps():
@@ -69,7 +71,7 @@ def card_lines(store: Store, dataset_id: int) -> dict[str, str]:
     return lines
 
 
-def columns_of(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def columns_of(session: "Session", pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The columns that steps add, by pair: of each the same ones."""
     columns: dict[int, dict[str, Any]] = {pair_id: {} for pair_id in pair_ids}
     for step in steps():
@@ -80,7 +82,7 @@ def columns_of(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str,
     return columns
 
 
-def files_of(store: Store, dataset_id: int) -> dict[str, str]:
+def files_of(store: "Store", dataset_id: int) -> dict[str, str]:
     """The texts that steps write beside the export, by file name."""
     files: dict[str, str] = {}
     for step in steps():
