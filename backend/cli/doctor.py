@@ -242,14 +242,14 @@ def _database(store: Store) -> Iterator[Finding]:
 
 def _tables(store: Store) -> Iterator[Finding]:
     """Tables that features have added, where something is to be said of them."""
-    known = tables_of_features()
+    declarations = tables_of_features()
     with store.reading() as session:
-        for name in unknown_tables(session, known):
+        for name in unknown_tables(session, declarations):
             yield Finding(
                 f"table {name}", "ok",
                 "of a feature that is not there: its rows are kept, and in use once it is back",
             )  # fmt: skip
-        for tables in known:
+        for tables in declarations:
             if columns := missing_columns(session, tables):
                 yield Finding(
                     f"table {columns[0].partition('.')[0]}", "warning",

@@ -271,5 +271,5 @@ def progress_(dataset: Dataset, common: Common) -> None:
                 f"({remaining.low:,.0f} to {remaining.high:,.0f}, 95 %), from "
                 f"{remaining.sample} pairs."
             )
-    notices = (notice.in_words for notice in view.notices)
+    notices = (notice.in_words() for notice in view.notices)
     emit(view, common.as_json, "\n".join((summary, *notices)))

@@ -29,6 +29,8 @@ class Counts(Protocol):
     @property
     def enriched(self) -> int: ...
     @property
+    def shortened(self) -> int: ...
+    @property
     def tagged(self) -> int: ...
     @property
     def left_out(self) -> dict[str, int]: ...
@@ -48,18 +50,23 @@ CITATION = """\
 }"""
 
 
+def state_of(counts: Counts) -> str:
+    """Whether captions were cleaned, or only written."""
+    texts = counts.corrected or counts.edited or counts.enriched or counts.shortened
+    return "cleaned" if texts or counts.left_out else "exported"
+
+
 def dataset_card(
     *, name: str, created_at: datetime, version: str, facts: Mapping[str, Any], counts: Counts
 ) -> str:
     """Markdown with the metadata block that the Hugging Face hub reads."""
-    is_cleaned = bool(counts.corrected or counts.edited or counts.left_out)
     lines = [
         "---",
         "tags:",
         "- image-text",
         "- caption-cleaning",
         "---",
-        f"# {_plain(name)}, {'cleaned' if is_cleaned else 'as it was imported'}",
+        f"# {_plain(name)}, {state_of(counts)}",
         "",
         f"Exported by TRACED Curator {version} on {created_at:%Y-%m-%d %H:%M} UTC.",
         "",

@@ -111,11 +111,11 @@ class Member:
 
     def _content(self) -> bytes:
         ending = self.container.suffix.lower()
-        read = _READERS.get(ending) or picture_readers().get(ending)
-        if read is None:
+        reader = _READERS.get(ending) or picture_readers().get(ending)
+        if reader is None:
             raise ImageError(f"'{self.container.name}' is not a container of images.")
         try:
-            return read(self.container, self.inner)
+            return reader(self.container, self.inner)
         except NotRegular as problem:
             raise ImageError(f"'{self.container.name}' is not a regular file.") from problem
         except LeadsOut as problem:

@@ -123,14 +123,14 @@ class ImagePaths:
     def _in_zip_beside(self, name: str) -> Member | None:
         """The picture in a zip beside the table; None if none has one of that name. Raises
         BadCell if several have."""
-        found = [each for zip in self._zips if (each := self._member(zip, "", name)) is not None]
-        if len(found) > 1:
-            zips = " and in ".join(f"'{each.container.name}'" for each in found[:2])
+        members = [each for zip in self._zips if (each := self._member(zip, "", name)) is not None]
+        if len(members) > 1:
+            zips = " and in ".join(f"'{each.container.name}'" for each in members[:2])
             raise BadCell(
                 f"'{trim(name)}' is in {zips}. Write the path with its zip, such as "
-                f"{found[0].container.name}{SEPARATOR}{trim(name)}"
+                f"{members[0].container.name}{SEPARATOR}{trim(name)}"
             )
-        return found[0] if found else None
+        return members[0] if members else None
 
     def _file(self, name: str) -> Path | None:
         """The file of that name, which need not exist; None if it is outside the root."""

@@ -170,13 +170,13 @@ def _of_readers_below(folder: Path) -> SourceTables | None:
     """The tables of subfolders whose formats plug-ins read, such as one of each split."""
     exports = exports_in(folder)
     inner = (place for place in sorted(folder.iterdir()) if place.is_dir())
-    found = [
+    sources = [
         other for place in inner
         if not is_hidden(place.name) and place not in exports
         and (other := tables_of_readers(place))
     ]  # fmt: skip
-    tables = [table for each in found for table in each.tables]
-    notes = tuple(note for each in found for note in each.notes)
+    tables = [table for each in sources for table in each.tables]
+    notes = tuple(note for each in sources for note in each.notes)
     return SourceTables(tables, splits_below(folder, tables), notes) if tables else None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from backend.datasets import export_folder
 from backend.datasets.caption_fields import name_caption
 from backend.datasets.caption_writers import without_writer, writer_of
-from backend.datasets.card import dataset_card
+from backend.datasets.card import dataset_card, state_of
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.datasets.daemon_pool import DaemonPool
@@ -472,7 +472,7 @@ def export(
         return {
             "name": dataset.name,
             "datePublished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "description": f"Captions of '{dataset.name}', cleaned: {counts.in_words()}",
+            "description": f"Captions of '{dataset.name}', {state_of(counts)}: {counts.in_words()}",
             "isBasedOn": dataset.source if is_address(dataset.source) else dataset.name,
             "rai:dataAnnotationPlatform": f"TRACED Curator {VERSION}",
             "rai:dataPreprocessingProtocol": [

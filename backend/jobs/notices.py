@@ -27,7 +27,6 @@ class Sentence:
     advice: str = ""
     page: str = ""
 
-    @property
     def in_words(self) -> str:
         return f"{self.text} {self.advice}".rstrip()
 
@@ -106,4 +105,4 @@ def details_of(store: "Store", dataset_id: int, page: str) -> "Mapping[str, Any]
 
 def texts_of(notices: Sequence[Sentence]) -> tuple[str, ...]:
     """Their sentences alone."""
-    return tuple(notice.in_words for notice in notices)
+    return tuple(notice.in_words() for notice in notices)

@@ -1,6 +1,7 @@
 """Options that several jobs read, and the reports of jobs: plain frozen records."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +22,15 @@ if TYPE_CHECKING:  # `--help` needs no database
 
 #: Problems included in a report; the others are in the store.
 SHOWN_PROBLEMS = 20
+
+
+def counts_in_words(counts: Iterable[tuple[int, str]]) -> str:
+    """Those that are not 0, each with what it is of.
+
+    >>> counts_in_words([(1200, "agree"), (0, "were skipped"), (3, "cannot be used")])
+    '1,200 agree; 3 cannot be used'
+    """
+    return "; ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
 def count_of(number: int, noun: str) -> str:

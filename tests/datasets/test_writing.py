@@ -240,6 +240,20 @@ def test_the_card_says_what_was_removed_and_why() -> None:
     assert "<b>" not in card
 
 
+@pytest.mark.parametrize(
+    ("change", "is_changed"),
+    [
+        ({}, False), ({"corrected": 1}, True), ({"edited": 1}, True), ({"enriched": 1}, True),
+        ({"shortened": 1}, True), ({"left_out": {"decided: removed": 1}}, True),
+    ],
+)  # fmt: skip
+def test_only_what_was_changed_is_called_cleaned(change: dict[str, Any], is_changed: bool) -> None:
+    values: dict[str, Any] = {"corrected": 0, "left_out": {}} | change
+    counts = replace(COUNTS, **values)
+    card = dataset_card(name="d", created_at=CREATED, version="1", facts={}, counts=counts)
+    assert ("# d, cleaned" in card.splitlines()) == is_changed
+
+
 @pytest.mark.parametrize("format", ["webdataset", "parquet-images", "huggingface"])
 def test_an_interrupted_sharded_export_resumes(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes, format: str

@@ -198,14 +198,14 @@ class ChatEndpoint(ChatModel):
         """The model and its server, at the beginning of a sentence."""
         return f"'{self.name}' at {self.base_url}" if self.name else f"The server {self.base_url}"
 
-    def _without_key(self, text: str) -> str:
+    def without_key(self, text: str) -> str:
         """What a server says, which may repeat the key that it was sent."""
         return text.replace(self._key, "[key]") if self._key != WITHOUT_KEY else text
 
     def _not_a_completion(self, begin: str) -> str:
         """The message for a response with status 200 that is not a chat completion."""
         where = self.where
-        begin = self._without_key(begin)
+        begin = self.without_key(begin)
         if begin[:1] == "<":
             return (
                 f"{where} answered with a web page ('{begin[:60]}') instead of a chat completion. "
@@ -234,20 +234,20 @@ class ChatEndpoint(ChatModel):
                 "Answers so far are kept; run the command again later."
             ) from problem
         except self._openai.APIConnectionError as problem:  # includes time-outs
-            reason = self._without_key(str(problem))
+            reason = self.without_key(str(problem))
             raise ModelUnavailable(
                 f"{where} does not answer ({reason}). Is the server running? Answers so far are "
                 "kept."
             ) from problem
         except self._openai.APIStatusError as problem:
             if 300 <= problem.status_code < 400:
-                target = self._without_key(problem.response.headers.get("location", "nowhere"))
+                target = self.without_key(problem.response.headers.get("location", "nowhere"))
                 raise ModelUnavailable(
                     f"{where} redirects to {target[:200]}. Redirects are not followed: pictures "
                     "and captions go only to the address that you give. If you trust the new "
                     "address, use it instead."
                 ) from problem
-            reason = self._without_key(problem.message)
+            reason = self.without_key(problem.message)
             text = f"{where} answered with status {problem.status_code}: {reason}"
             if problem.status_code not in _REFUSALS:
                 raise ModelUnavailable(text) from problem
@@ -258,7 +258,7 @@ class ChatEndpoint(ChatModel):
             # A body that is not JSON, or not in the form that the client library expects.
             raise ModelUnavailable(
                 f"{where} sent an answer that is not a chat completion ({type(problem).__name__}: "
-                f"{self._without_key(str(problem))[:160]}). Check the address."
+                f"{self.without_key(str(problem))[:160]}). Check the address."
             ) from problem
 
 

@@ -31,8 +31,8 @@ class ChatServers:
 
 def chat_server_in(folder: Path) -> ChatServer | None:
     """The server that is stored in this data folder."""
-    found = (servers.find(folder) for servers in plugins.load("chat_servers", ChatServers))
-    return next((server for server in found if server is not None), None)
+    servers = (each.find(folder) for each in plugins.load("chat_servers", ChatServers))
+    return next((server for server in servers if server is not None), None)
 
 
 def setup_page() -> str:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from backend.cli.output import emit, one_line, open_dataset, progress
 from backend.errors import SettingsError
-from backend.jobs.reports import count_of
+from backend.jobs.reports import count_of, counts_in_words
 from backend.operations.common_options import Author, Common
 from backend.options import ARGUMENT, Options
 
@@ -97,18 +97,16 @@ def summary(done: "EditView", dry_run: bool) -> str:
         for line in (example.external_id, f"  - {example.before}", f"  + {example.after}")
     ]
     verb = "would change" if dry_run else "changed"
-    rest = [
-        f"{count:,} {what}"
-        for count, what in (
+    rest = counts_in_words(
+        (
             (done.unchanged, "have nothing to change"),
             (done.left_alone, "are removed, vague or not sure"),
             (done.refused, "would be empty, or identical to the caption that was judged wrong"),
             (done.passed_over, "were decided by others meanwhile"),
         )
-        if count
-    ]
+    )
     return "\n".join(
-        [*lines, f"{done.changed:,} of {done.looked_at:,} captions {verb}. " + "; ".join(rest)]
+        [*lines, f"{done.changed:,} of {done.looked_at:,} captions {verb}. {rest}"]
     ).rstrip()
 
 

@@ -16,6 +16,7 @@ from backend.datasets.foreign_names import ForeignNames, NamesByFolder
 from backend.datasets.label_studio import EMPTY, SKIPPED
 from backend.errors import DatasetFormatError, SettingsError
 from backend.features.label_files.label_file import Label, labels_of
+from backend.jobs.reports import counts_in_words
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
 from db.authors import label_author
@@ -115,9 +116,8 @@ def report_lines(report: LabelReport) -> list[str]:
     label_count = sum(report.by_decision.values()) - report.passed_over
     counts = ", ".join(f"{n:,} {decision}" for decision, n in report.by_decision.items())
     verb = "would become" if report.is_preview else "are now"
-    rest = "; ".join(
-        f"{count:,} {what}"
-        for count, what in (
+    rest = counts_in_words(
+        (
             (report.agreeing, "agree with the verdict here"),
             (report.empty, "have no verdict"),
             (report.skipped, "were skipped"),
@@ -127,7 +127,6 @@ def report_lines(report: LabelReport) -> list[str]:
             (report.problem_count, "cannot be used"),
             (report.passed_over, "were decided by others meanwhile"),
         )
-        if count
     )
     return [
         *(

@@ -1,6 +1,5 @@
 """Look for faults in the captions of a dataset, and tag the pairs that have them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,6 +7,7 @@ from backend.engine.constants.constant_search import find_constants
 from backend.engine.constants.part import ConstantPart
 from backend.features.lint.comparison import COMPARED, Comparison
 from backend.features.lint.faults import RULES, faults_of
+from backend.jobs.batched_reads import read_in_batches
 from backend.jobs.notices import notices_of, texts_of
 from backend.jobs.scoring.dataset_constants import captions_and_writers
 from backend.jobs.shared_pictures import pairs_of_shared_pictures
@@ -15,7 +15,6 @@ from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import pair_queries
-from db.queries.pair_queries import CaptionInUse
 
 #: What is wrong with the picture's splits, not with the caption.
 SEVERAL_SPLITS = "several splits"
@@ -79,15 +78,16 @@ def lint(
     """`author`: whose tags they are, None: nothing is tagged. Captions are read twice: what is
     unlike the rest is known when all have been read."""
     total = store.read(pair_queries.counts, dataset_id).total
+    captions = partial(read_in_batches, store, pair_queries.captions_in_use, dataset_id)
     comparison = Comparison()
-    for done, row in enumerate(_captions(store, dataset_id), start=1):
+    for done, row in enumerate(captions(), start=1):
         comparison.learn(row.caption, row.image_path)
         if done % _AT_ONCE == 0:
             progress(done, 2 * total, "Reading captions")
     leaking_ids = pairs_of_shared_pictures(store, dataset_id)
     ids: dict[str, list[int]] = {name: [] for name in FAULTS}
     examples: dict[str, list[tuple[str, str]]] = {name: [] for name in ids}
-    for done, row in enumerate(_captions(store, dataset_id), start=1):
+    for done, row in enumerate(captions(), start=1):
         splits = (SEVERAL_SPLITS,) if row.id in leaking_ids else ()
         compared = comparison.faults_of(row.caption, row.image_path)
         for name in (*faults_of(row.caption), *compared, *splits):
@@ -115,10 +115,3 @@ def lint(
         texts_of(notices_of(store, dataset_id)),
         faulty=len(set().union(*ids.values())),
     )  # fmt: skip
-
-
-def _captions(store: Store, dataset_id: int) -> Iterator[CaptionInUse]:
-    after = 0
-    while batch := store.read(pair_queries.captions_in_use, dataset_id, after, _AT_ONCE):
-        yield from batch
-        after = batch[-1].id

@@ -15,6 +15,7 @@ from backend.features.patterns.error_patterns import (
     find_patterns,
     occurrences,
 )
+from backend.jobs.batched_reads import read_in_batches
 from backend.jobs.reports import count_of
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
@@ -139,7 +140,7 @@ def find_blind_spots(
     marks = store.read(word_mark_queries.marked_words, dataset_id)
     captions = [
         _judged_caption(pair, marks.get(pair.id), column)
-        for pair in _pairs(store, dataset_id)
+        for pair in read_in_batches(store, pair_queries.pairs_after, dataset_id)
         if pair.judgement in RIGHT_OR_WRONG and not is_rule(pair.decided_by)
     ]
     wrong = sum(each.is_wrong for each in captions)
@@ -193,7 +194,9 @@ def _spots(
     having: dict[tuple[str, Feature], tuple[list[int], list[int]]] = {
         (pattern.writer, (pattern.kind, pattern.name)): ([], []) for pattern in patterns
     }
-    for done, pair in enumerate(_pairs(store, dataset_id), start=1):
+    for done, pair in enumerate(
+        read_in_batches(store, pair_queries.pairs_after, dataset_id), start=1
+    ):
         writer = _writer(pair, column)
         for feature in {feature for feature, _ in occurrences(pair.caption)}:
             if (lists := having.get((writer, feature))) is not None:
@@ -231,10 +234,3 @@ def _one_verdict_for_all(
     low, high = exact_interval(pattern.random_wrong, pattern.random)
     least, most = round(undecided_count * low), round(undecided_count * high)
     return (least, most), (undecided_count - most, undecided_count - least)
-
-
-def _pairs(store: Store, dataset_id: int) -> Iterator[PairRow]:
-    after = 0
-    while batch := store.read(pair_queries.pairs_after, dataset_id, after, _AT_ONCE):
-        yield from batch
-        after = batch[-1].id

@@ -19,6 +19,7 @@ from backend.datasets.cells import trim
 from backend.engine.statistics.stopping import exact_interval
 from backend.errors import NotScored, SettingsError
 from backend.features.side_by_side import queries
+from backend.jobs.batched_reads import read_in_batches
 from backend.jobs.reports import count_of
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
@@ -36,7 +37,6 @@ FEWEST = 30
 ALIKE = 0.05
 #: What the tags of differences begin with.
 PREFIX = "likelier wrong: "
-_AT_ONCE = 5000
 
 
 class _Judged(NamedTuple):
@@ -159,8 +159,7 @@ def compare(
         )
     if column != found_column:
         names = store.read(queries.count_by, dataset_id, column)
-    chosen = [name for name in (first, second) if name]
-    others = [name for name in names if name not in chosen]
+    others = [name for name in names if name not in (first, second)]
     first, second = (each or (others.pop(0) if others else "") for each in (first, second))
     for name in (first, second):
         if name not in names:
@@ -208,7 +207,7 @@ def _by_picture(
 ) -> dict[str, dict[str, _Judged]]:
     """The caption of each of these captioners, by picture."""
     pictures: dict[str, dict[str, _Judged]] = {}
-    for pair in _pairs(store, dataset_id):
+    for pair in read_in_batches(store, pair_queries.pairs_after, dataset_id):
         name = _name(pair, column)
         if name not in names or not pair.caption:
             continue
@@ -265,10 +264,3 @@ def _verdict(a: _Judged, b: _Judged) -> str | None:
 def _name(pair: PairRow, column: str) -> str:
     value = pair.extra.get(column)
     return "" if value is None else str(value)
-
-
-def _pairs(store: Store, dataset_id: int) -> Iterator[PairRow]:
-    after = 0
-    while batch := store.read(pair_queries.pairs_after, dataset_id, after, _AT_ONCE):
-        yield from batch
-        after = batch[-1].id

@@ -24,7 +24,7 @@ _FIELDS = tuple(SideBySide.__dataclass_fields__)
 
 def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page."""
-    found = gr.HTML(elem_id="side-by-side", padding=False)
+    comparison = gr.HTML(elem_id="side-by-side", padding=False)
     with gr.Row(elem_id="side-by-side-names"):
         first = gr.Dropdown([], label="One captioner", elem_id="side-by-side-first")
         second = gr.Dropdown([], label="The other", elem_id="side-by-side-second")
@@ -40,16 +40,16 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         visible = seen_by(workspace, request)
         column, names = captioners_in(visible.store, dataset_id)
         report = last_report(visible, dataset_id)
-        listed = list(names)
-        chosen = (report.first, report.second) if report is not None else tuple(listed[:2])
+        captioners = list(names)
+        pair = (report.first, report.second) if report is not None else tuple(captioners[:2])
         fields = (
-            gr.Dropdown(listed, value=name if name in names else None, visible=bool(names))
-            for name in (*chosen, None, None)[:2]
+            gr.Dropdown(captioners, value=name if name in names else None, visible=bool(names))
+            for name in (*pair, None, None)[:2]
         )
         can_start = gr.Button(interactive=len(names) > 1)
         return report_html(report, column, names, dataset_id), *fields, can_start
 
-    redraw = (draw, [dataset], [found, first, second, start])
+    redraw = (draw, [dataset], [comparison, first, second, start])
     start_by(start, status, workspace, dataset, "side-by-side", redraw, first=first, second=second)
     gr.on(None, *redraw, **QUIET)
 

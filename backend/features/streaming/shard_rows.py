@@ -118,22 +118,23 @@ def _find_tables(form: StreamFormat, source: Path) -> FoundTables | None:
     if shards is None:
         return None
     outside = [name for name in shards if Path(name).name != name]
-    gone = [name for name in shards if name not in outside and not (folder / name).is_file()]
-    if outside or len(gone) == len(shards):
+    missing = [name for name in shards if name not in outside and not (folder / name).is_file()]
+    if outside or len(missing) == len(shards):
         raise DatasetFormatError(
             f"'{INDEX}' lists {len(shards):,} shards of {form.name}; "
-            f"'{trim((outside or gone or [INDEX])[0])}' is not beside it. Give the whole folder."
+            f"'{trim((outside or missing or [INDEX])[0])}' is not beside it. Give the whole folder."
         )
     notes = []
-    if gone:
+    if missing:
         notes.append(
-            f"'{INDEX}' names shards that are not here: {len(gone):,}, such as '{trim(gone[0])}'."
+            f"'{INDEX}' names shards that are not here: {len(missing):,}, such as "
+            f"'{trim(missing[0])}'."
         )
     columns = {column for shard in shards.values() for column in shard.columns}
     if unread := sorted({f"'{trim(c.name)}' ({trim(c.encoding)})" for c in columns
                          if not is_read(c.encoding)}):  # fmt: skip
         notes.append(f"Columns of {form.name} that are not read: {', '.join(unread[:10])}.")
-    return FoundTables([folder / name for name in shards if name not in gone], tuple(notes))
+    return FoundTables([folder / name for name in shards if name not in missing], tuple(notes))
 
 
 class _Shard:

@@ -7,16 +7,14 @@ address it is forgotten, so that nobody can have it sent elsewhere.
 import ipaddress
 import json
 import logging
-import os
 import socket
-import uuid
 from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.datasets.regular_files import read_regular
+from backend.datasets.regular_files import read_regular, replacement
 from backend.engine.language_models.endpoint import check_scheme
 from backend.engine.language_models.named_server import ChatServer, ChatServers
 from backend.errors import SettingsError
@@ -47,17 +45,12 @@ def find_server(folder: Path) -> ChatServer | None:
 
 def save_server(folder: Path, server: ChatServer) -> None:
     """Replace what was set up. Raises SettingsError if the folder cannot be written."""
-    beside = folder / f".{_NAME}-{uuid.uuid4().hex}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(asdict(server), file)
-            file.flush()
-            os.fsync(descriptor)
-        beside.replace(folder / _NAME)
+        with replacement(folder / _NAME) as part:
+            part.chmod(0o600)  # while it is empty
+            part.write_text(json.dumps(asdict(server)), encoding="utf-8")
     except OSError as problem:
-        beside.unlink(missing_ok=True)
         raise SettingsError(f"Nothing was saved: {folder} {problem.strerror}.") from problem
 
 
@@ -85,7 +78,8 @@ def check_address(address: str) -> str:
         )
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise SettingsError("Give the key in its own field: everybody can see the address.")
-    if any(found.is_link_local or found in _OF_MACHINES for found in _addresses_of(host, port)):
+    addresses = _addresses_of(host, port)
+    if any(each.is_link_local or each in _OF_MACHINES for each in addresses):
         raise SettingsError(f"'{host}' is where a machine keeps what it is trusted with.")
     return address
 
@@ -93,10 +87,10 @@ def check_address(address: str) -> str:
 def _addresses_of(host: str, port: int | None) -> list[_Address]:
     """Where the host is now; empty if nobody knows it."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return []
-    addresses = [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+    addresses = [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in answers]
     return [getattr(each, "ipv4_mapped", None) or each for each in addresses]
 
 

@@ -38,7 +38,8 @@ class Trial:
 def list_models(server: ChatServer) -> list[str]:
     """What the server says it serves. Raises ModelUnavailable if it does not answer, or lists
     nothing."""
-    names = [_without_key(server, name) for name in _endpoint(server).served_models()]
+    endpoint = _endpoint(server)
+    names = [endpoint.without_key(name) for name in endpoint.served_models()]
     if not names:
         raise ModelUnavailable(
             f"The server {server.url} lists no models. Load one there, or type its name."
@@ -50,21 +51,16 @@ def try_server(server: ChatServer) -> Trial:
     """Ask both questions. Raises ModelUnavailable."""
     endpoint = _endpoint(replace(server, budget=Budget()))
     start = time.monotonic()
-    given = [endpoint.ask(question) for question in about_unlike_pictures(DESCRIPTION)]
+    answers = [endpoint.ask(question) for question in about_unlike_pictures(DESCRIPTION)]
     seconds = time.monotonic() - start
-    tokens_in, tokens_out = sum(a.tokens_in for a in given), sum(a.tokens_out for a in given)
+    tokens_in, tokens_out = sum(a.tokens_in for a in answers), sum(a.tokens_out for a in answers)
     cost = None
     if server.prices is not None and tokens_in:
         cost = server.prices.of(tokens_in, tokens_out) * PRICED / len(UNLIKE)
-    first, second = (_without_key(server, " ".join(answer.text.split())) for answer in given)
+    first, second = (endpoint.without_key(" ".join(answer.text.split())) for answer in answers)
     return Trial(server.model, (first, second), tokens_in, tokens_out, seconds, cost)
 
 
 def _endpoint(server: ChatServer) -> ChatEndpoint:
     key = server.key or WITHOUT_KEY
     return ChatEndpoint(server.url, server.model, key, timeout=_TIMEOUT, retries=_RETRIES)
-
-
-def _without_key(server: ChatServer, text: str) -> str:
-    """What a server says, which may repeat its key."""
-    return text.replace(server.key, "[key]") if server.key else text
