@@ -40,7 +40,8 @@ _SQLITE_PRAGMAS = {
     "synchronous": "FULL",
     "temp_store": "MEMORY",
 }
-#: Bytes of SQLite's file that are memory-mapped, except for full scans.
+#: Bytes of SQLite's file that are memory-mapped: to read, except for full scans. What an import
+#: writes would stay resident as well, and gains nothing by it.
 _MAPPED = 268_435_456
 #: SQLite's page cache per connection in KiB (frequent reads are memory-mapped anyway), and while
 #: writing large parts of the file: updating a million pairs touches many indexes.
@@ -241,7 +242,7 @@ def _begin_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
     writes = options.get("traced_writes", True)
     cache = _LARGE_CACHE if options.get("traced_large") else _CACHE
-    mmap_size = 0 if options.get("traced_scans") else _MAPPED
+    mmap_size = 0 if writes or options.get("traced_scans") else _MAPPED
     pragmas = {
         "query_only": "OFF" if writes else "ON", "cache_size": -cache, "mmap_size": mmap_size,
     }  # fmt: skip
