@@ -122,12 +122,13 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
     assert answers["mended"] == [f"{text}." for text in words]
     assert "British English" in answers["part"]
     assert answers["tags"] == {"slides": 1}, answers["pressed"]
+    assert answers["long"] == [1, 3], "one of 12 characters, two of 11"
     assert answers["licences"] == ["CC0-1.0"] * len(words)
     states = {name: state for name, (state, _) in answers["doctor"].items()}
     assert states == {
         "brightness": "ok", "antonyms": "ok", "captions": "ok", "licences": "ok",
-        "full-stop": "ok", "house-rules": "ok", "licence-of-export": "ok", "slides": "ok",
-        "verdict-counts": "ok",
+        "full-stop": "ok", "longer-than": "ok", "house-rules": "ok", "licence-of-export": "ok",
+        "slides": "ok", "verdict-counts": "ok",
         **dict.fromkeys((name for name, *_ in WRONG_SHAPES), "warning"),
     }  # fmt: skip
     for name, *_ in WRONG_SHAPES:
@@ -150,6 +151,16 @@ WRONG_SHAPES = (
     ("worded", "from db.measures import Measure\n"
      "MEASURE = Measure(name='x_worded', title='', explanation='',\n"
      "                  compute=lambda caption, picture: 'many')\n", "measures", "MEASURE"),
+    ("order", "from backend.review.added_filters import AddedFilter\n"
+     "FILTER = AddedFilter('order', '', lambda value: None)\n", "filters", "FILTER"),
+    ("nowhere", "from sqlalchemy import text\n"
+     "from backend.review.added_filters import AddedFilter\n"
+     "FILTER = AddedFilter('nowhere', '', lambda value: text('1'), ('yes',))\n",
+     "filters", "FILTER"),
+    ("no_table", "from sqlalchemy import literal_column\n"
+     "from backend.review.added_filters import AddedFilter\n"
+     "FILTER = AddedFilter('no_table', '', lambda value: literal_column('no_table.a'), ('yes',))\n",
+     "filters", "FILTER"),
 )  # fmt: skip
 #: Runs a command, then uses what the packages add, and prints what `doctor` finds.
 EXAMPLES = """
@@ -161,6 +172,7 @@ from backend.engine.correction import judge, proposers
 import gradio as gr
 from backend.cli.doctor import examine
 from backend.engine.scoring.loading import load_scorer
+from backend.review.queue_form import from_text
 from backend.review.caption_edits import change_each, edit_captions, find_mend
 from traced_ui.board import Post, answer
 from traced_ui.page_dataset import PageDataset
@@ -186,6 +198,9 @@ act = {"action": next(key.action for key in ALL_KEYS if "0" in key.keys), "pair"
 post = Post(state=state, acts=[{**act, "request": "a" * 32}])
 for _ in range(2):  # the answer was lost
     pressed = answer(OpenPage(workspace, state, None), post)["parts"]["toast"]
+
+long = [len(workspace.review.queue_page(workspace.review.filter_of(1, from_text(query))).rows)
+        for query in ("longer_than=11", "where=longer_than = 9 or longer_than = 11")]
 
 def problem(use):
     try:
@@ -214,7 +229,7 @@ print(json.dumps({
     "captions": (out / "captions.txt").read_text().splitlines(),
     "mended": [each.after for each in mended.examples],
     "part": " ".join(str(b.value) for b in blocks.blocks.values() if isinstance(b, gr.Markdown)),
-    "tags": workspace.review.tags(1), "pressed": pressed,
+    "tags": workspace.review.tags(1), "pressed": pressed, "long": long,
     "card": report.card, "file": (out / "LICENCE-CC0-1.0.txt").read_text(),
     "licences": [json.loads(line)["licence"] for line in open(f"{out}-jsonl/data.jsonl")],
     "doctor": {f.what.split("'")[1]: (f.state, f.message) for f in found},

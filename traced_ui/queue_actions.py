@@ -5,14 +5,12 @@ from dataclasses import replace
 
 from backend.datasets.images import load_image
 from backend.errors import SettingsError, TracedError
-from backend.review.queue_form import LIKENESS, START, clean_fields, groups_of, id_in
+from backend.review.queue_form import BESIDE, LIKENESS, START, clean_fields, groups_of, id_in
 from backend.review.queue_groups import Condition, add, text_of
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import PAGE, PageAction, PageActions, Parts, message_part, on
 from traced_ui.page_state import LONGEST_DRAFT, MOST_FOUND, MOST_ROWS, MOST_SKIPPED, ROWS, Return
 
-#: URL parameters of this page other than those of the queue.
-_OTHER_PARAMETERS = ("dataset", "pair", "grid")
 #: The filter set by "more like this": the field and, for searches, what is compared.
 _SIMILAR = {
     "same-word": ("suspect_word", ""),
@@ -60,7 +58,7 @@ class QueueActions(PageActions):
 
     def _follow(self, address: dict[str, str]) -> None:
         """Set the queue named in an address; the default one, with a message, if it is invalid."""
-        other_keys = {key for key in address if key in _OTHER_PARAMETERS or key.startswith("__")}
+        other_keys = {key for key in address if key in BESIDE or key.startswith("__")}
         self.state.after = None
         try:
             self.state.filter = clean_fields(address, other_keys)  # __: Gradio's

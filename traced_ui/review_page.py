@@ -1,7 +1,9 @@
 """The parts of the review page as HTML; their behaviour is defined in the files `*_actions`."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
@@ -14,9 +16,11 @@ from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.notices import Sentence
 from backend.jobs.reports import JobView
 from backend.measures import MEASURES, OF_THE_MODEL, filter_names
+from backend.review.added_filters import TOPICS
 from backend.review.pair_selection import LONGEST
 from backend.review.queue import MIXED_EVERY
 from backend.review.queue_form import (
+    ADDED,
     EXTRA,
     REVERSED,
     as_query,
@@ -50,10 +54,13 @@ from traced_ui.differences import difference, parts_that_differ, readable, repla
 from traced_ui.highlighting import excerpt, highlighted_caption, words_of
 from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
+from traced_ui.messages import explain_on_page, note
 from traced_ui.reasons import expectations_by_word, reasons_section
 from traced_ui.support import enrichments, phrases_section, specificity_line
-from traced_ui.templates import chance, part, percent, render
+from traced_ui.templates import chance, part, percent, render, renderer_of
 from traced_ui.trajectory_chart import RISE
+
+log = logging.getLogger(f"traced.{__name__}")
 
 #: Verdicts with a button: (key shown, button text, explanation).
 DECISIONS = {
@@ -90,19 +97,22 @@ SHOWS = {
 
 #: Display names of the measures with range filters.
 _PLAIN = {name: MEASURES[name].title for name in filter_names()}
-#: Filters by topic, below those of numbers.
+#: Our filters by topic, below those of numbers.
+_OF_TOPIC: dict[str, tuple[str, ...]] = dict(
+    zip(
+        TOPICS,
+        (
+            ("decision", "decided_by", "note", "noted"),
+            ("captioned", "vague", "duplicates", "suspect_kind", "truncated", "tag"),
+            ("split", "external_id", "extra"),
+        ),
+        strict=True,
+    )
+)
+#: With those of features and packages.
 _GROUPS = {
-    "Verdicts and notes": ["decision", "decided_by", "note", "noted"],
-    "Picture and words": [
-        "captioned",
-        "vague",
-        "picture",
-        "duplicates",
-        "suspect_kind",
-        "truncated",
-        "tag",
-    ],
-    "Where it comes from": ["split", "external_id", "extra"],
+    topic: [*names, *(name for name, added in ADDED.items() if added.topic == topic)]
+    for topic, names in _OF_TOPIC.items()
 }
 #: Field names shown on chips.
 _CHIPS = {
@@ -110,10 +120,11 @@ _CHIPS = {
     **{f"{column}_to": f"{name} to" for column, name in _PLAIN.items()},
     "text": "Words", "meaning": "Meaning", "split": "Split", "decision": "Verdict",
     "decided_by": "Decided by", "note": "Note contains", "noted": "With a note",
-    "captioned": "With a caption", "picture": "Picture is", "duplicates": "Near duplicates",
+    "captioned": "With a caption", "duplicates": "Near duplicates",
     "suspect_kind": "Suspect word is a", "truncated": "Truncated by the model",
     "external_id": "Id contains", "extra": "Source column", "tag": "Tag",
     "vague": "Has vague sentences",
+    **{name: added.title for name, added in ADDED.items()},
 }  # fmt: skip
 
 
@@ -199,6 +210,7 @@ def queue(
     the drawer is open. `skipped`: what is put aside. `undo_list`: what can be undone, if that
     is shown. `is_pasted`: the pairs are those with pictures like a pasted one."""
     order = filter.get("order", "")
+    choices = _choices(values, filter) if values is not None else {}
     return render(
         "review/queue.html",
         rows=[
@@ -222,10 +234,20 @@ def queue(
         labels=_CHIPS,
         plain=_PLAIN,
         chips=[
-            *((key, f"{name}: {filter[key]}") for key, name in _CHIPS.items() if filter.get(key)),
+            *(
+                (key, f"{name}: {_in_words(key, filter[key])}")
+                for key, name in _CHIPS.items()
+                if filter.get(key)
+            ),
             *((f"where {i}", text_of(part)) for i, part in enumerate(groups_of(filter).parts)),
         ],
-        choices=_choices(values, filter) if values is not None else {},
+        choices=choices,
+        added=ADDED,
+        forms={
+            name: _form(name, added.template, filter.get(name, ""), choices.get(name, ()))
+            for name, added in ADDED.items()
+            if added.template is not None
+        },
         sample=values.pairs if values is not None and values.is_sample else 0,
         views=list(views),
         view_name=next((name for name, fields in views.items() if fields == filter), ""),
@@ -287,9 +309,6 @@ def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[C
         count_text = percent(count / values.pairs) if values.is_sample else f"{count:,}"
         return Choice(str(part), label, count_text, how, count / most)
 
-    def label(name: str, word: str) -> str:
-        return SHORT[word][2:] if name == "decision" else word.replace("_", " ")
-
     choices = {
         name: [
             choice(name, bar.range, bar.range.replace("..", " to "), bar.count, most)
@@ -298,19 +317,35 @@ def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[C
         ]
         for name, bars in values.numbers.items()
     }
-    closed_fields = ("decision", "picture")
     for name, words in values.words.items():
         choices[name] = [
             choice(
                 name,
                 word,
-                label(name, word) if name in closed_fields else word,
+                SHORT[word][2:] if name == "decision" else _in_words(name, word),
                 count,
                 values.pairs or 1,
             )
             for word, count in words
         ]
     return choices
+
+
+def _in_words(name: str, value: str) -> str:
+    """What the page calls a value of a filter."""
+    return ADDED[name].in_words(value) if name in ADDED else value
+
+
+def _form(name: str, template: Path, value: str, choices: Sequence[Choice]) -> Markup:
+    """The form of an added filter by its own template; if that fails, its error in its place."""
+    added = ADDED[name]
+    try:
+        return renderer_of(template.parent)(
+            template.name, filter=added, value=value, counts=choices
+        )
+    except Exception as problem:  # of whatever its author wrote
+        log.exception("the form of the filter '%s' cannot be shown", name)
+        return note(f"The filter “{added.title}” cannot be shown. {explain_on_page(problem)}")
 
 
 def _in_common(filter: Mapping[str, str], like: str) -> str:

@@ -189,10 +189,12 @@ def _plugins() -> Iterator[Finding]:
     from backend.datasets.table_readers import table_readers
     from backend.engine.correction import captioner_loading, proposers
     from backend.engine.scoring import loading
+    from backend.review import queue_form
 
     _ = (
         loading.FAMILIES, proposers.PROPOSERS, captioner_loading.families(), table_readers(),
         measures.MEASURES, export_formats.EXPORT_FORMATS,
+        queue_form.ADDED,
     )  # fmt: skip
     for plugin in plugins.load_plugins():
         what = f"plug-in '{plugin.name}' ({plugin.group}, {plugin.package})"

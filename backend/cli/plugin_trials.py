@@ -20,6 +20,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.measure_captions import checked_number
 from backend.measures import Measure
 from backend.plugins import Plugin
+from backend.review.added_filters import AddedFilter, try_filter
 
 _CAPTION = "a small red square"
 
@@ -28,6 +29,7 @@ def trial(plugin: Plugin) -> str:
     """What is wrong with what the plug-in gives; "" if nothing is, or if it cannot be tried."""
     trials: Mapping[type, Callable[[Any], object]] = {
         Family: _score, Proposer: _propose, Measure: _measure, ExportFormat: _export,
+        AddedFilter: try_filter,
     }  # fmt: skip
     try:
         trials.get(type(plugin.value), lambda _: None)(plugin.value)

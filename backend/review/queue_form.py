@@ -14,9 +14,10 @@ from backend.engine.english.word_kinds import WORD_KINDS
 from backend.engine.picture_map import Point, parse_region
 from backend.errors import SettingsError
 from backend.measures import MEASURES, filter_names, order_names
+from backend.review.added_filters import AddedFilter, load_filters
 from backend.review.queue_groups import Condition, parse, text_of
-from db.decisions import DECISIONS, PICTURE_ISSUES, REVIEWS
-from db.queries.queue_queries import EXTRA, Group, QueueFilter, Range
+from db.decisions import DECISIONS, REVIEWS
+from db.queries.queue_queries import EXTRA, AddedCriterion, Group, QueueFilter, Range
 
 #: Defaults of a page.
 START = {"review": "unreviewed", "order": "p_error"}
@@ -24,20 +25,26 @@ START = {"review": "unreviewed", "order": "p_error"}
 ORDERS, RANGES = order_names(), tuple(filter_names())
 #: Ways in which pairs can resemble a given pair.
 LIKENESS = ("meaning", "like", "map", "suspect_word", "suspect_kind")
-KEYS = (
+_OURS = (
     "review", "order", "text", "split", "decision", "decided_by",
-    "truncated", "external_id", "extra", "note", "noted", "picture", "duplicates", "tag",
+    "truncated", "external_id", "extra", "note", "noted", "duplicates", "tag",
     "captioned", "vague", *LIKENESS,
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")), "where",
 )  # fmt: skip
+#: Words of the page's address that are not of the queue.
+BESIDE = ("dataset", "pair", "grid")
+#: The filters of features and packages, by name; they cannot be called one of these words.
+TAKEN = (*_OURS, *RANGES, *BESIDE)
+ADDED = load_filters(TAKEN)
+KEYS = (*_OURS, *ADDED)
 #: Fields of the queue as a whole, which no group can have.
 _OF_THE_WHOLE = ("order", "meaning", "like", "where")
 #: Fields with a closed set of values.
 _CHOICES: dict[str, tuple[str, ...]] = {
     "review": REVIEWS, "order": (*ORDERS, f"{EXTRA}COLUMN"), "decision": DECISIONS,
-    "picture": PICTURE_ISSUES,
     "suspect_kind": tuple(WORD_KINDS), "truncated": ("yes", "no"), "noted": ("yes", "no"),
     "duplicates": ("yes", "no"), "captioned": ("yes", "no"), "vague": ("yes", "no"),
+    **{name: added.choices for name, added in ADDED.items() if added.choices},
 }  # fmt: skip
 #: Before the name of an order: the other way round.
 REVERSED = "-"
@@ -48,7 +55,7 @@ _ID_DIGITS = 10
 _YES_NO = {"yes": True, "no": False}
 #: Fields that a filter has under the same name: as text, and as yes or no.
 _TEXTS = (
-    "decision", "split", "decided_by", "text", "picture", "tag", "note", "external_id",
+    "decision", "split", "decided_by", "text", "tag", "note", "external_id",
     "suspect_word", "suspect_kind",
 )  # fmt: skip
 _FLAGS = ("truncated", "duplicates", "noted", "captioned", "vague")
@@ -90,11 +97,20 @@ def from_fields(
         region=_region(fields.get("map", "")),
         extra=_extra(fields.get("extra", "")),
         where=where,
+        added=tuple(
+            _criterion(added, value) for name, added in ADDED.items() if (value := fields.get(name))
+        ),
         **values,
         among=among,
         order=name,
         descending=is_descending(order),
     )
+
+
+def _criterion(added: AddedFilter, value: str) -> AddedCriterion:
+    """Raises SettingsError for a value that the filter cannot read."""
+    added.meets(value)
+    return AddedCriterion(value, added.meets)
 
 
 def is_descending(order: str) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from backend.measures import filter_names
+from backend.review.queue_form import ADDED
 from db.queries import queue_values
 from db.queries.queue_queries import QueueFilter
 from db.queries.queue_values import WORDS
@@ -65,12 +66,14 @@ def read_values(session: Session, filter: QueueFilter) -> QueueValues:
 def _count(session: Session, filter: QueueFilter, most: int) -> QueueValues:
     rows, is_sample = queue_values.draw(session, filter, most)
     pairs = len(rows)
-    names = queue_values.names_of(session, [row.pair_id for row in rows])
+    pair_ids = [row.pair_id for row in rows]
+    names = queue_values.names_of(session, pair_ids)
     columns = dict(
         zip(("id", *filter_names(), *WORDS, "captioned"), zip(*rows, strict=True), strict=False)
     )
     counts = {name: Counter(columns.get(name, ())) for name in (*WORDS, "captioned")}
-    counts |= {"tag": Counter(), "picture": Counter(), "duplicates": Counter()}
+    counts |= {"tag": Counter(), "duplicates": Counter()}
+    counts |= {name: Counter(added.count(session, pair_ids)) for name, added in ADDED.items()}
     for field, name, count in names:
         counts[field][name] = count
     duplicates = counts["duplicates"]["yes"]

@@ -51,10 +51,10 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.caption_search import SHORTEST
 from db.column_types import now
-from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
+from db.decisions import DECISIONS, ORDERS, REVIEWS
 from db.errors import MissingRow
 from db.measures import MEASURES, MeasuredRecord
-from db.models import CAPTION_START, PICTURE, Hold, Pair, PictureIssue
+from db.models import CAPTION_START, PICTURE, Hold, Pair
 from db.queries.blind_review import SeenVerdict, built_once, pair_columns, verdict_seen
 from db.queries.duplicate_queries import is_duplicate
 from db.queries.map_queries import Corners, is_inside
@@ -125,23 +125,31 @@ Other = TypeVar("Other")
 
 
 @dataclass(frozen=True)
+class AddedCriterion:
+    """What a filter of a feature says of a pair. `condition(value)`: an expression that depends on
+    the value alone."""
+
+    value: str
+    condition: Callable[[str], ColumnElement[bool]]
+
+
+@dataclass(frozen=True)
 class QueueFilter:
     """Which pairs are in the queue, and in which order.
 
     `decided_by`: author of the verdict in effect. `text`: substring of the caption, ignoring case.
     `external_id`: part of the dataset's own id. `extra`: a column of the source and its value.
     `suspect_word`, `suspect_kind`: of the most suspect word. `note`: substring of the note of the
-    verdict in effect; `noted`: whether there is one. `picture`: an issue of the picture, one of
-    PICTURE_ISSUES. `captioned`: whether the source has a caption, or a new one is accepted. `tag`:
-    one of people's own words. `duplicates`: whether it belongs to a group of near duplicates.
-    `region`: corners of a polygon on the map that contains it. `where`: a group of filters, whose
-    own dataset, order, reader and `among` do not count. `among`: only these pairs, in exactly this
-    order, regardless of `order` (results of a search by meaning or by image); `without`: not these.
-    `descending`: see
-    `Measure.worst`. `random` is a random order, the same every time; `uncertainty` has the
-    probabilities nearest to 0.5 first, whatever the direction; "extra:" and a name is the order by
-    that column of the source. Orders by verdict, note, tag, columns of the source and measures
-    of plug-ins have no index.
+    verdict in effect; `noted`: whether there is one. `added`: what filters of features and packages
+    say (`backend.review.queue_form.from_fields` reads them). `captioned`: whether the source has a
+    caption, or a new one is accepted. `tag`: one of people's own words. `duplicates`: whether it
+    belongs to a group of near duplicates. `region`: corners of a polygon on the map that contains
+    it. `where`: a group of filters, whose own dataset, order, reader and `among` do not count.
+    `among`: only these pairs, in exactly this order, regardless of `order` (results of a search by
+    meaning or by image); `without`: not these. `descending`: see `Measure.worst`. `random` is a
+    random order, the same every time; `uncertainty` has the probabilities nearest to 0.5 first,
+    whatever the direction; "extra:" and a name is the order by that column of the source. Orders by
+    verdict, note, tag, columns of the source and measures of plug-ins have no index.
 
     `reader`: the curator who gets the pairs of the queue; those that others hold are left out.
     Verdicts are selected by as far as the session's reader sees them (`blind_review`).
@@ -162,7 +170,7 @@ class QueueFilter:
     suspect_kind: str | None = None
     note: str | None = None
     noted: bool | None = None
-    picture: str | None = None
+    added: tuple[AddedCriterion, ...] = ()
     captioned: bool | None = None
     tag: str | None = None
     duplicates: bool | None = None
@@ -180,8 +188,6 @@ class QueueFilter:
         if self.order not in (*MEASURES, *ORDERS) and not self.order.startswith(EXTRA):
             orders = ", ".join((*MEASURES, *ORDERS))
             raise ValueError(f"order must be one of {orders}, not '{self.order}'")
-        if self.picture is not None and self.picture not in PICTURE_ISSUES:
-            raise ValueError(f"picture must be one of {', '.join(PICTURE_ISSUES)}")
         if self.decision is not None and self.decision not in DECISIONS:
             raise ValueError(
                 f"'{self.decision}' is not a decision; there are {', '.join(DECISIONS)}"
@@ -523,10 +529,7 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
     if filter.extra is not None:
         column, value = filter.extra
         conditions.append(cast(Pair.extra[column].as_string(), String) == value)
-    if filter.picture is not None:
-        conditions.append(
-            Pair.id.in_(select(PictureIssue.pair_id).where(PictureIssue.issue == filter.picture))
-        )
+    conditions += [each.condition(each.value) for each in filter.added]
     if filter.captioned is not None:
         # So written that the index of captions serves it.
         lacks = and_(CAPTION_START == "", verdict.decision.is_distinct_from("correction"))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, func, literal_column, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.measures import filter_names
-from db.models import NearDuplicate, Pair, PairTag, PictureIssue
+from db.models import NearDuplicate, Pair, PairTag
 from db.queries.blind_review import pair_columns, verdict_seen
 from db.queries.queue_queries import QueueFilter, conditions_of, count, has_caption
 
@@ -37,14 +37,22 @@ def draw(session: Session, filter: QueueFilter, limit: int) -> tuple[list[Row[An
 
 
 def names_of(session: Session, pair_ids: Sequence[int]) -> list[tuple[str, str, int]]:
-    """Field, name and number of pairs of the tags and issues that these pairs have, and of near
-    duplicates, whose name is "yes"."""
-    counts: list[tuple[str, str, int]] = []
-    for field, name in (("tag", PairTag.name), ("picture", PictureIssue.issue)):
-        of_pairs = select(name, func.count()).where(_is_among(name.class_.pair_id, pair_ids))
-        counts += [(field, *row) for row in session.execute(of_pairs.group_by(name)).tuples()]
+    """Field, name and number of pairs of the tags that these pairs have, and of near duplicates,
+    whose name is "yes"."""
+    tags = count_by(session, PairTag.name, pair_ids)
     duplicates = select(func.count()).where(_is_among(NearDuplicate.pair_id, pair_ids))
-    return [*counts, ("duplicates", "yes", session.execute(duplicates).scalar_one())]
+    return [
+        *(("tag", name, count) for name, count in tags.items()),
+        ("duplicates", "yes", session.execute(duplicates).scalar_one()),
+    ]
+
+
+def count_by(
+    session: Session, column: InstrumentedAttribute[str], pair_ids: Sequence[int]
+) -> dict[str, int]:
+    """How many rows of these pairs have each value of a column, whose table has `pair_id`."""
+    of_pairs = select(column, func.count()).where(_is_among(column.class_.pair_id, pair_ids))
+    return dict(session.execute(of_pairs.group_by(column)).tuples().all())
 
 
 def _is_among(column: Any, pair_ids: Sequence[int]) -> ColumnElement[bool]:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import InstrumentedAttribute
 
+from backend.review.queue_form import from_fields
 from backend.settings import load_settings
-from backend.workspace import QueueFilter, Workspace
+from backend.workspace import Workspace
 from research.bench.generated_store import generate
 from tests.db.building import Statements, watching
 from tests.traced_ui.pages import Page
@@ -98,7 +99,8 @@ def test_a_pair_is_read_by_nine_statements_that_are_not_built_again(
     assert len(queries(statements)) <= 9, "\n".join(queries(statements))
     assert not compared
     # Of filters that no other test of this process has combined.
-    queue = QueueFilter(1, "decided", suspect_kind="count", noted=True, tag="two", picture="dark")
+    fields = {"review": "decided", "suspect_kind": "count", "noted": "yes", "tag": "two"}
+    queue = from_fields(1, {**fields, "vague": "yes", "captioned": "yes"})
     scored.review.queue_page(queue)
     assert compared, "a queue that nobody has opened is built"
     compared.clear()

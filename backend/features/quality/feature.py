@@ -1,3 +1,7 @@
 """What the look at pictures adds."""
 
-ENTRY_POINTS = {"operations": {"quality": "backend.features.quality.operation:QUALITY"}}
+_FEATURE = "backend.features.quality"
+ENTRY_POINTS = {
+    "operations": {"quality": f"{_FEATURE}.operation:QUALITY"},
+    "filters": {"picture": f"{_FEATURE}.filter:FILTER"},
+}

@@ -1,0 +1,34 @@
+"""The filter `picture` of queues: pairs whose picture has an issue."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from backend.review.added_filters import AddedFilter
+from db.decisions import PICTURE_ISSUES
+from db.models import Pair, PictureIssue
+from db.queries.queue_values import count_by
+
+
+def has_issue(issue: str) -> ColumnElement[bool]:
+    """Condition: the picture of the pair has it."""
+    return Pair.id.in_(select(PictureIssue.pair_id).where(PictureIssue.issue == issue))
+
+
+def in_words(issue: str) -> str:
+    """
+    >>> in_words("odd_size")
+    'odd size'
+    """
+    return issue.replace("_", " ")
+
+
+def count_issues(session: Session, pair_ids: Sequence[int]) -> dict[str, int]:
+    """How many of the pairs have each issue."""
+    return count_by(session, PictureIssue.issue, pair_ids)
+
+
+FILTER = AddedFilter(
+    "picture", "Picture is", has_issue, PICTURE_ISSUES, words=in_words, counts=count_issues
+)
