@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, go_to, served
+from tests.browser.conftest import Site, go_to, held, served
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
 
@@ -76,7 +76,6 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
 
 
 def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, site: Site) -> None:
-    held_pictures: list[Route] = []
     go_to(page, "map")
     expect(page.locator("#map-empty")).to_contain_text("No map yet")
     page.locator("#map-start").click()
@@ -104,14 +103,11 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
     expect(card.locator("img")).to_have_attribute("src", f"pictures/{pair}?size=400")
     page.mouse.move(point["x"], point["y"])
     # Until new pictures are there, those of before stand in their place.
-    page.route("**/pictures/*size=104", lambda route: held_pictures.append(route))
-    for _ in range(12):  # a tenth each
-        page.mouse.wheel(0, -100)
-    for tiles_of_both in ("waiting", "leaving"):
-        expect(page.locator(f"#map-tiles .{tiles_of_both}").first).to_be_attached()
-    page.unroute("**/pictures/*size=104")
-    for route in held_pictures:
-        route.continue_()
+    with held(page, "**/pictures/*size=104"):
+        for _ in range(12):  # a tenth each
+            page.mouse.wheel(0, -100)
+        for tiles_of_both in ("waiting", "leaving"):
+            expect(page.locator(f"#map-tiles .{tiles_of_both}").first).to_be_attached()
     expect(page.locator("#map-tiles :is(.waiting, .leaving)")).to_have_count(0)
     moved = "width => document.querySelector('#map-tiles div').offsetWidth !== width"
     page.wait_for_function(moved, arg=round(tile["width"]))
