@@ -13,6 +13,7 @@ from backend.operations.registry import OPERATIONS
 from backend.workspace import Workspace
 from traced_ui import models_page
 from traced_ui.dataset_jobs import DatasetJobs, claims_message
+from traced_ui.dataset_settings import short_path
 from traced_ui.import_form import (
     FIELDS,
     HIDE,
@@ -29,7 +30,7 @@ from traced_ui.jobs import POLL, starting
 from traced_ui.messages import QUIET, wire
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import build_parts
-from traced_ui.templates import part, render
+from traced_ui.templates import count_of, part, render
 
 PAGE = 50
 SCRIPT = Path(__file__).with_name("uploads.js")
@@ -147,7 +148,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         if dataset_id is None:
             return "", gr.skip(), gr.skip(), *steps
         summary, claims = workspace.summary(dataset_id), workspace.review.claims_found(dataset_id)
-        message = f"'{summary.name}': {claims_message(claims)}."
+        found = f"'{summary.name}': {count_of(summary.total)} from {short_path(summary.source)}."
+        message = f"{found} {claims_message(claims)}."
         text = part("plain", " ".join([message, *claims.constants]))
         start = gr.Button(f"Find errors in {summary.name}")
         return text, start, gr.Dropdown(value=claims.division), *steps
@@ -230,14 +232,15 @@ def _import_form(workspace: Workspace) -> ImportForm:
         elem_id="upload",
         js_on_load=SCRIPT.read_text(encoding="utf-8"),
     )
-    path = gr.Textbox(
-        label="Or a folder or file on this machine",
-        placeholder="/data/my-images  or  /data/captions.csv",
-        info="A folder of images with metadata.jsonl or metadata.csv, or with a .txt beside each; "
-        "or a CSV, TSV, JSONL or Parquet file with an image path and a caption per row.",
-        elem_id="import-path",
-    )
-    start = gr.Button("Import", variant="primary", elem_id="import-start")
+    with gr.Row(elem_id="import-way"):
+        path = gr.Textbox(
+            label="Or a folder or file on this machine",
+            placeholder="/data/my-images  or  /data/captions.csv",
+            info="A folder of images with metadata.jsonl or metadata.csv, or with a .txt beside "
+            "each; or a CSV, TSV, JSONL or Parquet file with an image path and a caption per row.",
+            elem_id="import-path",
+        )
+        start = gr.Button("Import", variant="primary", elem_id="import-start")
     reading = gr.HTML(elem_id="import-status", js_on_load=_IN_VIEW, padding=False)
     with gr.Accordion("Options", open=False, elem_id="import-options") as options:
         with gr.Row():

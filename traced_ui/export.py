@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from backend.datasets.caption_fields import chosen_names
 from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.datasets.splits import split_in
 from backend.errors import SettingsError
 from backend.jobs.export_dataset import LIKELY_WRONG
 from backend.jobs.reports import (
@@ -74,10 +75,17 @@ class Fields(NamedTuple):
 def build(
     workspace: Workspace, dataset: PageDataset
 ) -> tuple[Callable[..., tuple[str, ...]], list[Any], list[Any]]:
-    """Build the page: what most exports need, how many pairs that is, and the button; the rest is
-    folded beside it. Return what refreshes the counts: (function, inputs, outputs)."""
+    """Build the page: how many pairs are written, and the button; below it the choices, what few
+    exports need folded, and beside them what becomes of the pairs. Return what refreshes the
+    counts: (function, inputs, outputs)."""
     fields: dict[str, Any] = {}
-    with gr.Row(equal_height=False):
+    with gr.Row(elem_id="export-decide", elem_classes="decision-row"):
+        total = gr.HTML(elem_id="export-total")
+        start = gr.Button("Export", variant="primary", elem_id="export-start")
+    job_id = gr.State(None)
+    status = gr.HTML(elem_id="export-status", padding=False)
+    timer = gr.Timer(0.7, active=False)
+    with gr.Row(equal_height=False, elem_id="export-choices"):
         with gr.Column(scale=1, min_width=340):
             format = gr.Dropdown(
                 [(export_format.label, name) for name, export_format in EXPORT_FORMATS.items()],
@@ -103,15 +111,6 @@ def build(
                 ExportOptions, "out", "Output folder", elem_id="export-out",
                 placeholder=f"a new folder in {workspace.jobs.exports}",
             )  # fmt: skip
-            total = gr.HTML(elem_id="export-total")
-            start = gr.Button("Export", variant="primary", elem_id="export-start")
-            job_id = gr.State(None)
-            status = gr.HTML(elem_id="export-status")
-            card = gr.Markdown(elem_id="export-card")
-            timer = gr.Timer(0.7, active=False)
-        with gr.Column(scale=1, min_width=340):
-            counts = gr.HTML(elem_id="export-counts")
-            first_rows = gr.HTML(elem_id="export-first-rows")
             with gr.Accordion("More options", open=False, elem_id="export-more"):
                 overwrite = field(
                     ExportOptions, "overwrite",
@@ -121,7 +120,11 @@ def build(
             with gr.Accordion("Select for training, in two stages", open=False):
                 fields |= _stage_fields()
                 selection = gr.HTML(elem_id="stage-links")
-            earlier = gr.HTML(elem_id="export-earlier")
+        with gr.Column(scale=1, min_width=340):
+            counts = gr.HTML(elem_id="export-counts", padding=False)
+            first_rows = gr.HTML(elem_id="export-first-rows", padding=False)
+            earlier = gr.HTML(elem_id="export-earlier", padding=False)
+    card = gr.Markdown(elem_id="export-card")
 
     page = ExportPage(workspace)
     choice = Fields(**fields)
@@ -415,6 +418,17 @@ def queue_in(address: str, dataset_id: int) -> str:
     return urlencode(START | fields)
 
 
+def in_order(split: str) -> tuple[int, str]:
+    """Where a split stands among others: as they are used, then all others by name.
+
+    >>> sorted(["extra", "test", "train", "", "val"], key=in_order)
+    ['train', 'val', 'test', '', 'extra']
+    """
+    known = ("train", "validation", "test")
+    meaning = split_in(split)
+    return known.index(meaning) if meaning else len(known), split
+
+
 def counts_html(counts: ExportCounts, knows_pictures: bool = True) -> str:
     """A preview of an export, as a table. `knows_pictures`: the model does; chances of one that
     does not are no figures."""
@@ -432,7 +446,7 @@ def counts_html(counts: ExportCounts, knows_pictures: bool = True) -> str:
     if counts.tagged:
         rows.append(["… of them with a tag", str(counts.tagged)])
     if set(counts.by_split) != {""}:
-        splits = sorted(counts.by_split.items())
+        splits = sorted(counts.by_split.items(), key=lambda each: in_order(each[0]))
         rows += [
             [f"… of them in {f'the split {name}' if name else 'no split'}", f"{n:,}"]
             for name, n in splits

@@ -1,67 +1,80 @@
 """The keys of the review page; `board/keys.js` has none of its own."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+#: What keys are for, in the order of the list of keys.
+TASKS = ("Judge", "Edit", "Claims", "Move", "See", "Find", "Many pairs", "Undo and help")
 
 
 @dataclass(frozen=True)
 class Key:
-    """`keys`: values of KeyboardEvent.key; `action`: the review page's action."""
+    """`keys`: values of KeyboardEvent.key; `action`: the review page's action; `task`: the group
+    of `TASKS` in the list of keys."""
 
     keys: tuple[str, ...]
     action: str
     shown: str
     description: str
+    task: str = "Many pairs"
 
 
-def _key(key: str, action: str, description: str) -> Key:
+def _key(key: str, action: str, description: str, task: str) -> Key:
     """A key that is shown as it is; Shift makes no difference."""
-    return Key(tuple(dict.fromkeys((key, key.upper()))), action, key.upper(), description)
+    return Key(tuple(dict.fromkeys((key, key.upper()))), action, key.upper(), description, task)
 
 
 KEYS = (
-    _key("a", "correct", "the caption is correct"),
-    _key("d", "drop", "wrong: remove the pair"),
-    _key("l", "wrong", "wrong: label only, the pair stays in exports"),
-    _key("1", "suggestion-1", "wrong: use the first suggestion"),
-    _key("2", "suggestion-2", "wrong: use the second suggestion"),
-    _key("3", "suggestion-3", "wrong: use the third suggestion"),
-    _key("e", "edit", "write your own correction (Ctrl+Enter saves, Esc cancels)"),
-    _key(
-        "w",
-        "words",
-        "select words, see where suspect ones are: ← → move, Enter marks as wrong, Esc leaves",
+    _key("a", "correct", "right: the caption is correct", "Judge"),
+    _key("d", "drop", "remove: wrong, leave the pair out", "Judge"),
+    _key("l", "wrong", "wrong: label it and keep the pair", "Judge"),
+    _key("b", "abstract", "vague: nothing visible is described (low ICC)", "Judge"),
+    _key("u", "unsure", "not sure", "Judge"),
+    _key("1", "suggestion-1", "wrong: use the first suggestion", "Edit"),
+    _key("2", "suggestion-2", "wrong: use the second suggestion", "Edit"),
+    _key("3", "suggestion-3", "wrong: use the third suggestion", "Edit"),
+    _key("e", "edit", "fix the caption (Ctrl+Enter saves, Esc cancels)", "Edit"),
+    _key("s", "suggest", "ask for suggestions", "Edit"),
+    _key("r", "richer", "ask for a richer caption than this right one", "Edit"),
+    _key("n", "note", "write a note (Ctrl+Enter saves it at once)", "Edit"),
+    Key(("[",), "claim-previous", "[", "previous claim of a long caption", "Claims"),
+    Key(("]",), "claim-next", "]", "next claim", "Claims"),
+    Key(("+", "="), "claim-right", "+", "this claim is right; again to take that back", "Claims"),
+    Key(("-",), "claim-wrong", "-", "this claim is wrong; again to take that back", "Claims"),
+    Key(
+        ("Delete", "Backspace"),
+        "claim-remove",
+        "Del",
+        "take the claim out of the caption",
+        "Claims",
     ),
-    Key(("[",), "claim-previous", "[", "the claim before this one, in a caption of several"),
-    Key(("]",), "claim-next", "]", "the next claim"),
-    Key(("+", "="), "claim-right", "+", "this claim is right (again: take that back)"),
-    Key(("-",), "claim-wrong", "-", "this claim is wrong (again: take that back)"),
-    Key(("Delete", "Backspace"), "claim-remove", "Del", "take this claim out of the caption"),
-    _key("b", "abstract", "vague: abstract (low ICC), describes nothing visible"),
-    _key("u", "unsure", "not sure"),
-    _key("z", "undo", "undo the last verdict"),
-    _key("y", "redo", "redo"),
-    Key(("j", "J", "ArrowDown"), "next", "J or ↓", "next pair"),
-    Key(("k", "K", "ArrowUp"), "previous", "K or ↑", "previous pair"),
-    _key("q", "skip", "skip this pair: it comes back at the end of the queue"),
-    _key("c", "next-caption", "next caption of this picture"),
-    Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory"),
-    Key(("ArrowLeft",), "step-back", "←", "one step back"),
-    _key("g", "grid", "grid of many pairs, or back to one pair"),
-    _key("t", "tag", "tag this pair, or those selected in the grid"),
-    _key("v", "rule", "one verdict for all pairs of this queue, with a preview"),
-    _key("m", "same-word", "more like this: the same suspect word (press again for all pairs)"),
-    _key("p", "same-picture", "pictures like this one (press again for all pairs)"),
-    _key("s", "suggest", "ask for suggestions"),
-    _key("r", "richer", "suggest a richer caption: this one is right but says too little"),
-    _key("n", "note", "write a note, saved with the next verdict (or at once: Ctrl+Enter)"),
-    _key("i", "guidelines", "show or hide the dataset's guidelines"),
-    _key("h", "phrases", "show or hide the support of each phrase"),
-    _key("o", "look", "zoom to word: the suspect word fills the view, or back"),
-    _key("x", "zoom", "enlarge the picture, or fit it again"),
-    _key("/", "search", "search the captions"),
-    _key("?", "help", "show or hide this list"),
+    Key(("j", "J", "ArrowDown"), "next", "J or ↓", "next pair", "Move"),
+    Key(("k", "K", "ArrowUp"), "previous", "K or ↑", "previous pair", "Move"),
+    _key("q", "skip", "skip: the pair returns at the end of the queue", "Move"),
+    _key("c", "next-caption", "next caption of this picture", "Move"),
+    Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory", "Move"),
+    Key(("ArrowLeft",), "step-back", "←", "one step back", "Move"),
+    _key("o", "look", "zoom to the suspect word, or back", "See"),
+    _key("x", "zoom", "enlarge the picture, or fit it again", "See"),
+    _key("w", "words", "select words (← → move, Enter marks as wrong, Esc leaves)", "See"),
+    _key("h", "phrases", "support of each phrase", "See"),
+    _key("i", "guidelines", "the dataset's guidelines", "See"),
+    _key("/", "search", "search the captions", "Find"),
+    _key("m", "same-word", "same suspect word; again for all pairs", "Find"),
+    _key("p", "same-picture", "pictures like this one; again for all pairs", "Find"),
+    _key("g", "grid", "grid of many pairs, or back to one", "Many pairs"),
+    _key("t", "tag", "tag this pair, or those selected in the grid", "Many pairs"),
+    _key("v", "rule", "one verdict for the whole queue, with a preview", "Many pairs"),
+    _key("z", "undo", "undo the last verdict", "Undo and help"),
+    _key("y", "redo", "redo", "Undo and help"),
+    _key("?", "help", "show or hide this list", "Undo and help"),
 )
+
+
+def by_task(keys: Sequence[Key]) -> dict[str, list[Key]]:
+    """The keys of each task, in the order of `TASKS`; a task without keys is left out."""
+    groups = {task: [key for key in keys if key.task == task] for task in TASKS}
+    return {task: group for task, group in groups.items() if group}
 
 
 def key_table(keys: Iterable[Key]) -> dict[str, str]:

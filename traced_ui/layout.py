@@ -22,6 +22,7 @@ from traced_ui import (
     rooms,
     team,
 )
+from traced_ui.keyboard import by_task
 from traced_ui.messages import QUIET
 from traced_ui.pages import Build, build_or_say
 from traced_ui.review_actions import ALL_KEYS
@@ -61,7 +62,7 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
     with blocks:
         header.build(rooms.REVIEW)
         board.build(dataset_id)
-        gr.HTML(render("help.html", keys=ALL_KEYS), elem_id="traced-keys", padding=False)
+        gr.HTML(render("help.html", tasks=by_task(ALL_KEYS)), elem_id="traced-keys", padding=False)
         for page in rooms.PAGES:
             if page != rooms.REVIEW:
                 # What `Blocks.route` does, within one block: at the end of each block Gradio

@@ -4,7 +4,7 @@
 // waits for the chart, which is drawn after the page.
 {
   const HOVER = 90;  // ms on one picture before its caption is requested
-  const MOST = 2000;  // maximum number of points of a line to send
+  const MOST = 2000;  // maximum number of points of a line to send, and of tiles to keep
   const CELL = 56;  // px, smallest side of a cell: a picture needs so much room
   const STEP = 0.15, NEARER = 1.3;  // of what is in view: a move by key, an enlargement by key
   const DOTS = 5000;  // points that Plotly draws below the pictures: it goes through all at each move
@@ -85,19 +85,22 @@
     const across = area.width / (right - left), up = area.height / (high - low);
     const [wide, tall] = [across, up].map((scale) => 2 ** Math.ceil(Math.log2(CELL / scale)));
     const side = Math.min(wide * across, tall * up) - 4;
-    const old = new Map([...box().querySelectorAll("div")].map((tile) => [tile.dataset.pair, tile]));
+    const view = { left, high, across, up }, shown = [...box().querySelectorAll("div:not(.leaving)")];
+    const old = new Map(shown.map((tile) => [tile.dataset.pair, tile]));
     tiles = [...cellsIn(data, wide, tall, xaxis.range, yaxis.range)].map((cell) => {
       const { column, row, trace, place, count } = cell;
       const { customdata, marker } = data[trace], pair = customdata[place], colour = colourOf(marker, cell);
-      const middle = { x: ((column + 0.5) * wide - left) * across, y: (high - (row + 0.5) * tall) * up };
-      const tile = old.get(String(pair)) ?? tileOf(pair);
+      const at = { x: (column + 0.5) * wide, y: (row + 0.5) * tall, side: side / across };
+      const tile = old.get(String(pair)) ?? tileOf(pair), middle = put(tile, at, view);
       old.delete(String(pair));
-      Object.assign(tile.style, { width: `${side}px`, height: `${side}px`, borderColor: colour, transform: `translate(${middle.x - side / 2}px, ${middle.y - side / 2}px)` });
+      tile.style.borderColor = colour;
       tile.dataset.more = count > 1 ? count : "";
       if (!tile.parentElement) box().append(tile);
       return { pair, side, ...middle };
     });
-    old.forEach((tile) => tile.remove());
+    old.forEach((tile) => { if (isDrawn(tile)) { tile.classList.add("leaving"); box().prepend(tile); } else tile.remove(); });
+    box().querySelectorAll(".leaving").forEach((tile) => put(tile, places.get(tile), view));
+    leave();
     const names = (chart.layout.meta?.labels ?? []).filter(([x, y]) => x >= left && x <= right && y >= low && y <= high);
     box().querySelectorAll("span").forEach((name) => name.remove());
     box().append(...names.map(([x, y, text]) => {
@@ -108,8 +111,33 @@
       return name;
     }));
   }
+  // Where tiles are on the map: one that leaves moves along with it, below the new ones, until these are drawn.
+  const places = new WeakMap(), isDrawn = (tile) => tile.firstChild.complete;
+  function put(tile, at, { left, high, across, up }) {
+    const from = places.get(tile), side = at.side * across, x = (at.x - left) * across, y = (high - at.y) * up;
+    // A cell that divides: its picture moves into one of the new ones, and stays below all of them.
+    if (from && tile.parentElement && (from.x !== at.x || from.y !== at.y) && isDrawn(tile)) {
+      const below = tile.cloneNode(true);
+      below.classList.add("leaving");
+      places.set(below, from);
+      box().prepend(below);
+    }
+    places.set(tile, at);
+    Object.assign(tile.style, { width: `${side}px`, height: `${side}px`, transform: `translate(${x - side / 2}px, ${y - side / 2}px)` });
+    return { x, y };
+  }
+  function leave() {
+    if ([...box().querySelectorAll("div:not(.leaving)")].every(isDrawn)) box().querySelectorAll(".leaving").forEach((tile) => tile.remove());
+  }
+  const drawn = new Map();  // tiles that have been shown, by pair: their pictures are there at once
   function tileOf(pair) {
+    const earlier = drawn.get(pair);
+    if (earlier) { earlier.classList.remove("leaving"); return earlier; }
+    if (drawn.size >= MOST) drawn.delete(drawn.keys().next().value);
     const tile = document.createElement("div"), image = new Image();
+    drawn.set(pair, tile);
+    image.onload = image.onerror = () => { tile.classList.remove("waiting"); leave(); };
+    tile.className = "waiting";
     tile.dataset.pair = pair;
     image.alt = "";
     image.src = `pictures/${pair}?size=104`;

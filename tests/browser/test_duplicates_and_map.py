@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, go_to, served
+from tests.browser.conftest import Site, go_to, held, served
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
 
@@ -102,8 +102,13 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
     expect(card).to_be_visible()
     expect(card.locator("img")).to_have_attribute("src", f"pictures/{pair}?size=400")
     page.mouse.move(point["x"], point["y"])
-    for _ in range(12):  # a tenth each
-        page.mouse.wheel(0, -100)
+    # Until new pictures are there, those of before stand in their place.
+    with held(page, "**/pictures/*size=104"):
+        for _ in range(12):  # a tenth each
+            page.mouse.wheel(0, -100)
+        for tiles_of_both in ("waiting", "leaving"):
+            expect(page.locator(f"#map-tiles .{tiles_of_both}").first).to_be_attached()
+    expect(page.locator("#map-tiles :is(.waiting, .leaving)")).to_have_count(0)
     moved = "width => document.querySelector('#map-tiles div').offsetWidth !== width"
     page.wait_for_function(moved, arg=round(tile["width"]))
     page.locator("#map-chart .js-plotly-plot").focus()

@@ -56,6 +56,8 @@ def test_a_skip_link_leads_to_the_verdicts_and_a_button_explains_the_numbers(pag
 def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
     page.keyboard.press("?")
     change = page.get_by_role("button", name="Change the key: not sure")
+    expect(change).to_be_hidden()
+    page.locator("[data-keys-edit]").check()
     status = page.locator("[data-keys-say]")
     change.click()
     page.keyboard.press("d")  # already in use
@@ -74,7 +76,7 @@ def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
     press(page, "z")
     assert pair_of(page) == pair
     page.keyboard.press("?")
-    page.get_by_role("button", name="Reset all keys").click()
+    page.locator("[data-keys-reset]").click()
     page.wait_for_selector("#traced-stage [data-pair]")
     expect(button).to_have_text("U")
 

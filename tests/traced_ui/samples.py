@@ -285,7 +285,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
     "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
-    "help.html": lambda text: render("help.html", keys=keyboard.KEYS),
+    "help.html": lambda text: render("help.html", tasks=keyboard.by_task(keyboard.KEYS)),
     "header.html": lambda text: header.bar_html(rooms.PAGES[1]),
     "models_busy.html": lambda text: render("models_busy.html"),
     "api.html": lambda text: render_page("api.html", api=described(text)),

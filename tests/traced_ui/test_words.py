@@ -10,6 +10,7 @@ from backend.verdict_texts import TEXTS, word_of
 from db.decisions import DECISIONS, ENRICHED
 from tests.traced_ui.samples import DRAWN
 from tests.words import other_words
+from traced_ui.keyboard import by_task
 from traced_ui.review_actions import ALL_KEYS
 from traced_ui.review_page import DECISIONS as BUTTONS
 from traced_ui.review_page import LISTED
@@ -44,3 +45,8 @@ def test_keys_and_measures_use_the_words() -> None:
     texts = [key.description for key in ALL_KEYS]
     texts += [f"{m.title} {m.order} {m.word} {m.bar} {m.explanation}" for m in MEASURES.values()]
     assert [problem for text in texts for problem in other_words(text)] == []
+
+
+def test_the_list_of_keys_has_each_key_once_under_a_task() -> None:
+    listed = [key for group in by_task(ALL_KEYS).values() for key in group]
+    assert sorted(key.action for key in listed) == sorted(key.action for key in ALL_KEYS)

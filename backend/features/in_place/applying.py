@@ -67,6 +67,11 @@ def put_back(
     )
 
 
+def can_put_back(store: Store, dataset_id: int, data_directory: Path) -> bool:
+    """Whether a run has written into this source and has not been undone. Raises as `apply`."""
+    return writing.has_run(_source_files(store, dataset_id, data_directory).folder)
+
+
 def _report(
     dataset_id: int, changes: Iterable[FileChange], left_alone: Iterable[LeftAlone], **more: object
 ) -> ApplyReport:

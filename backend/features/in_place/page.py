@@ -29,20 +29,24 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     with gr.Row(elem_id="in-place-decide", elem_classes="decision-row"):
         show = gr.Button("Show the changes", variant="primary", elem_id="in-place-show")
         write = gr.Button("Write them into the source", interactive=False, elem_id="in-place-write")
-        back = gr.Button("Put the files back", elem_id="in-place-back")
+        back = gr.Button("Put the files back", visible=False, elem_id="in-place-back")
     status = gr.HTML(elem_id="in-place-status")
     yes = gr.State(value=True)
 
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
-        disabled = gr.Button(interactive=False)
+        hidden = gr.Button(visible=False)
         if dataset_id is None:
-            return "", disabled, disabled, disabled
+            return "", hidden, hidden, hidden
         if reason := _why_not(workspace, dataset_id, names_folders=not request.username):
-            return report_html(None, reason), disabled, disabled, disabled
+            return report_html(None, reason), hidden, hidden, hidden
         last = last_report(seen_by(workspace, request), dataset_id)
         can_write = last is not None and last.is_dry_run and last.captions > 0
-        enabled = gr.Button(interactive=True)
-        return report_html(last), enabled, gr.Button(interactive=can_write), enabled
+        return (
+            report_html(last),
+            gr.Button(visible=True),
+            gr.Button(visible=True, interactive=can_write),
+            gr.Button(visible=_is_written(workspace, dataset_id)),
+        )
 
     redraw = (draw, [dataset], [report, show, write, back])
     start_by(show, status, workspace, dataset, "apply", redraw, dry_run=yes)
@@ -60,6 +64,13 @@ def _why_not(workspace: Workspace, dataset_id: int, names_folders: bool) -> str:
     if reason and not names_folders:
         return "the source cannot be written by this program. Export the dataset instead."
     return reason
+
+
+def _is_written(workspace: Workspace, dataset_id: int) -> bool:
+    """Whether files can be put back."""
+    from backend.features.in_place.applying import can_put_back  # as above
+
+    return can_put_back(workspace.store, dataset_id, workspace.settings.data_directory)
 
 
 def last_report(workspace: Workspace, dataset_id: int) -> ApplyReport | None:

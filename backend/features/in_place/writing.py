@@ -134,6 +134,12 @@ def put_back(
     return count, [], None
 
 
+def has_run(folder: Path) -> bool:
+    """Whether there is a run to undo."""
+    copies = folder / COPIES
+    return copies.is_dir() and bool(_runs(copies))
+
+
 def _runs(copies: Path) -> list[Path]:
     """The runs that have not been undone, the newest last."""
     return sorted(

@@ -37,9 +37,13 @@ def test_it_writes_only_what_it_has_shown(tmp_path: Path) -> None:
     markup, _, button, _ = draw(1, request)
     assert button.interactive
     assert "<ins>+a cat</ins>" in markup
+    assert not draw(1, request)[3].visible, "nothing was written that could be put back"
     run_job(workspace)
     assert not draw(1, request)[2].interactive
+    assert draw(1, request)[3].visible
     assert (folder / "a.txt").read_text() == "a cat"
+    run_job(workspace, undo=True)
+    assert not draw(1, request)[3].visible
     workspace.store.close()
 
 
@@ -63,7 +67,7 @@ def test_a_source_that_is_not_written_is_said_before_a_press(tmp_path: Path) -> 
     draw = next(functions_named(blocks, "draw"))
     folder.rename(tmp_path / "elsewhere")
     markup, *buttons = draw(1, gr.Request(username=None))
-    assert not any(button.interactive for button in buttons)
+    assert not any(button.visible for button in buttons)
     assert str(folder) in markup
     of_curator, *_ = draw(1, gr.Request(username="Ada"))
     assert str(folder) not in of_curator
