@@ -56,8 +56,9 @@ class MovedRows:
     def moves(self, stored_rows: Iterable[StoredRow], holders: Iterable[StoredRow]) -> Moves:
         """`stored_rows`: of all pairs; `holders`: those with the `ids`.
 
-        Pairs that say the same are told apart by their order, if as many rows say it. If not, those
-        that have their ids keep them, and the others would be a guess.
+        Pairs that say the same are told apart by their order, if as many rows say it; those that
+        were hidden because their rows were gone count if as many came back. If not, those that have
+        their ids keep them, and the others would be a guess.
         """
         rows_by_content: dict[int, list[_Row]] = {}
         for row in self._rows:
@@ -78,6 +79,8 @@ class MovedRows:
             if not _are_numbers(row.external_id for row in rows):
                 rows = rows_by_content[content]
                 group = [each for each in group if each.id not in places]
+            shown = [each for each in group if not each.hidden]
+            group = shown if len(shown) == len(rows) else group
             if len(group) == len(rows):
                 rows.sort(key=lambda row: row.place)
                 group.sort(key=lambda each: each.id)

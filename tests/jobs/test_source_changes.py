@@ -502,6 +502,16 @@ def test_repeated_pairs_keep_their_order_and_are_not_guessed(
     assert "correction" not in [verdict for *_, verdict in verdicts_of(workspace, again)[2:]]
 
 
+def test_a_hidden_copy_does_not_hold_back_the_one_that_is_left(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dog, cat = ROWS[:2]
+    judged(workspace, rows_in(tmp_path / "d", [dog, cat, cat], range(3)))
+    workspace.jobs.import_dataset(rows_in(tmp_path / "d", [dog, cat], range(3)), gone="hide")
+    again = workspace.jobs.import_dataset(rows_in(tmp_path / "d", [cat], range(3)), gone="hide")
+    assert verdicts_of(workspace, again) == [("0", *cat, "correct")]
+
+
 def test_a_corrected_picture_or_caption_is_a_change_of_its_row(
     workspace: Workspace, tmp_path: Path
 ) -> None:
