@@ -57,7 +57,10 @@ def index_field(record: Any, place: str, name: str, kind: type) -> Any:
 
 
 def index_problem(place: str, state: str) -> DatasetFormatError:
-    return DatasetFormatError(f"'{INDEX}': the field '{trim(place)}' {state}. {RESTORE}")
+    return DatasetFormatError(
+        f"'{INDEX}' is no complete index of MDS or LitData: the field '{trim(place)}' {state}. "
+        f"{RESTORE}"
+    )
 
 
 def _shown(value: Any) -> str:
@@ -117,7 +120,8 @@ class StreamFormat:
             ) from problem
         except (OSError, ValueError, RecursionError) as problem:
             raise DatasetFormatError(
-                f"'{INDEX}' cannot be read: {trim(str(problem), 200)}. {RESTORE}"
+                f"'{INDEX}', an index of MDS or LitData, cannot be read: "
+                f"{trim(str(problem), 200)}. {RESTORE}"
             ) from problem
 
     def shard_form(self, path: Path) -> ShardForm:
