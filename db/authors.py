@@ -18,6 +18,10 @@ RESTORE = RULE + "restored by "
 #: Prefix of the author of labels that were read from a file, followed by its name. People gave
 #: them, so a detector learns from them; but not here, so agreement is measured without them.
 LABELS = "labels: "
+#: Between the names of people who gave the same label.
+AND = " + "
+#: Of the author of a label, the part that names the file. A file's name holds no slash.
+_LONGEST_FILE = 150
 
 #: Pairs that became undecided because their picture was replaced in the source.
 NEW_PICTURE = RULE + "the picture was replaced"
@@ -48,9 +52,32 @@ def restore_author(name: str) -> str:
     return RESTORE + name
 
 
-def label_author(file: str) -> str:
-    """The author of the verdicts that a file of labels contains; 255 characters at most."""
-    return (LABELS + file)[:255]
+def label_author(file: str, person: str = "") -> str:
+    """The author of the verdicts that a file of labels contains; 255 characters at most. `person`:
+    who gave them according to the file, several joined by AND.
+
+    >>> label_author("answers.json"), label_author("answers.json", "Ada")
+    ('labels: answers.json', 'labels: answers.json/Ada')
+    """
+    return (label_prefix(file) + person if person else LABELS + file)[:255]
+
+
+def label_prefix(file: str) -> str:
+    """What authors of this file's labels begin with if the file names who gave them."""
+    return f"{(LABELS + file)[:_LONGEST_FILE]}/"
+
+
+def is_named_label(author: str) -> bool:
+    """Whether it is a label of one person whom the file names."""
+    person = person_of(author) if is_label_file(author) else ""
+    return bool(person) and AND not in person
+
+
+def is_of_file(author: str | None, file: str) -> bool:
+    """Whether the verdict was read from this file of labels, whoever gave it."""
+    return author is not None and (
+        author == label_author(file) or author.startswith(label_prefix(file))
+    )
 
 
 def authors_of(name: str) -> tuple[str, ...]:
@@ -64,14 +91,19 @@ _OF_PEOPLE = (EDIT, DUPLICATE, QUEUE, MOVED, RESTORE)
 
 
 def person_of(author: str) -> str:
-    """The person who is or who set this author; "" if it is a file, or a rule that names nobody.
+    """The person who is or who set this author, or who gave its labels; "" if it is a file or a
+    rule that names nobody.
 
     >>> person_of("Ada"), person_of(edit_author("Ada")), person_of("rule: p 0.1"), person_of("")
     ('Ada', 'Ada', '', '')
+    >>> person_of(label_author("answers.json", "Ada")), person_of(label_author("answers.json"))
+    ('Ada', '')
     """
     for prefix in _OF_PEOPLE:
         if author.startswith(prefix):
             return author.removeprefix(prefix)
+    if is_label_file(author):
+        return author.partition("/")[2]
     return "" if is_reserved(author) else author
 
 

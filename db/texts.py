@@ -39,4 +39,6 @@ def has_controls(text: str) -> bool:
     >>> [has_controls(name) for name in ("9.41\\u202fAM", "\\u0645\\u200c", "a\\nb", "\\ud83d")]
     [False, False, True, True]
     """
+    if text.isascii() and text.isprintable():
+        return False
     return any(c in _OVERRIDES or unicodedata.category(c) in _CONTROLS for c in text)

@@ -108,7 +108,7 @@ def _of_conversation(
             "image": image,
             "caption": answers[0] if len(answers) == 1 else answers,
         }
-        if len(conversation.exchanges()) > 1:
+        if len(conversation.exchanges) > 1:
             pair_values[CAPTION_TURNS] = [each.place for each in captions]
         if len(images_in(values)) > 1 and values.get("id") is not None:
             pair_values["id"] = f"{values['id']}#{number}"

@@ -10,7 +10,7 @@ does not expose them (format/Message.fbs, format/Schema.fbs of Arrow).
 import math
 import mmap
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +138,17 @@ def value_of(scalar: pa.Scalar) -> Any:
             return _piecewise(scalar, problem)
         except Exception as deeper:  # for example, struct field names that are not UTF-8
             return _unusable(deeper)
+
+
+def values_of(cells: pa.Array) -> Iterable[Any]:
+    """The values of all cells, as `value_of`: at once if all of them together would be a value of
+    permitted size, else one by one."""
+    try:
+        if _size_of_all(cells) <= LONGEST_LINE:
+            return cells.to_pylist()
+    except Exception:  # of any type; the cell with the reason is found below
+        pass
+    return map(value_of, cells)
 
 
 def _size(scalar: pa.Scalar) -> int:

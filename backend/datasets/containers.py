@@ -53,6 +53,8 @@ PACKED = ".traced"
 _KEPT_OPEN = 8
 #: Files whose hash is remembered until they change.
 _MOST_HASHES = 1 << 16
+#: Files whose name is remembered: those of the pairs that are read at once, several times each.
+_MOST_NAMES = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -193,11 +195,16 @@ def _names_by_form(folder: Path, _mtime_ns: int) -> dict[str, list[str]]:
 
 def relative_name(image: ImageFile, root: Path) -> str:
     """The inverse of `locate`."""
-    name = file_of(image).relative_to(root).as_posix()
+    name = _name_below(file_of(image), root)
     if isinstance(image, Path):
         return name
     inner = f"{SEPARATOR}{image.inner}" if isinstance(image, Member) else ""
     return f"{name}{inner}#{image.proof}" if image.proof else f"{name}{inner}"
+
+
+@lru_cache(_MOST_NAMES)
+def _name_below(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()
 
 
 def proof_of(content: bytes) -> str:

@@ -153,14 +153,14 @@ def _conversation(row: ExportRow) -> Conversation | None:
 def _exchange_of(row: ExportRow, conversation: Conversation) -> Exchange | None:
     """The exchange whose answer was imported as the row's caption; None if there is none."""
     texts = (row.original_caption, _MARKER.sub(r"(\1)", row.original_caption))
-    exchanges = [each for each in conversation.exchanges() if each.answer in texts]
+    exchanges = [each for each in conversation.exchanges if each.answer in texts]
     captions = _captions_of(row, conversation)
     return next((each for each in exchanges if each in captions), next(iter(exchanges), None))
 
 
 def _captions_of(row: ExportRow, conversation: Conversation) -> list[Exchange]:
     """The exchanges that are pairs of their own."""
-    exchanges, places = conversation.exchanges(), row.extra.get(CAPTION_TURNS)
+    exchanges, places = conversation.exchanges, row.extra.get(CAPTION_TURNS)
     if isinstance(places, list):
         return [each for each in exchanges if each.place in places]
     return [each for each in exchanges if asks_for_description(each.question)]

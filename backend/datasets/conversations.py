@@ -10,6 +10,7 @@ answers are captions.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from backend.datasets.cells import EmbeddedImage, trim
@@ -92,6 +93,7 @@ class Conversation:
     turns: tuple[Turn, ...]
     has_choices: bool = False
 
+    @cached_property
     def exchanges(self) -> list[Exchange]:
         """In order. Several answers in a row are to the same question."""
         exchanges, places, question = list[Exchange](), list[int](), ""
@@ -119,7 +121,7 @@ class AnswerRule:
 
     def captions(self, conversation: Conversation) -> list[Exchange]:
         """The exchanges whose answers are captions."""
-        exchanges = conversation.exchanges()
+        exchanges = conversation.exchanges
         captions = [each for each in exchanges if self._takes(each, conversation.has_choices)]
         others = [each for each in exchanges if each not in captions]
         if others:
@@ -244,13 +246,13 @@ def pairs_in(
 ) -> Iterator[tuple[Any, list[Exchange]]]:
     """The pictures of the row, each with the exchanges whose answers are its captions. Raises
     NoPair if it has none."""
-    if not conversation.exchanges():
+    if not conversation.exchanges:
         column = conversation.column or "this row"
         raise NoPair(f"The conversation in '{column}' holds no answer of an assistant.")
     images = images_in(values)
     captions = rule.captions(conversation)
     if not captions:
-        question = _shorten(conversation.exchanges()[0].question)
+        question = _shorten(conversation.exchanges[0].question)
         raise NoPair(
             f"No question of this row asks for a description of the picture: “{question}”. State "
             "which questions do, or take all answers."

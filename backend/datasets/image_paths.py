@@ -49,6 +49,9 @@ class ImagePaths:
         #: By an archive's folder: the folder of it that names are relative to, and its names.
         self._in_archives: dict[tuple[Path, str], tuple[str, ForeignNames]] = {}
         self._zips = _zips_in(self._folders, self._files)
+        #: The container of the last embedded picture, and its resolved path; None: outside.
+        self._container: tuple[Path, str] | None = None
+        self._container_path: Path | None = None
         self._noted: set[str] = set()
         self._hints = 0
 
@@ -166,8 +169,10 @@ class ImagePaths:
     def picture_in_container(self, folder: Path, address: str) -> ImageFile | None:
         """The picture at the address of a container in `folder`; None if that is outside."""
         name, _, inner = address.partition(SEPARATOR)
-        path = self._files.inside(folder / name)
-        return None if path is None else Member(path, inner)
+        if (folder, name) != self._container:
+            self._container = folder, name
+            self._container_path = self._files.inside(folder / name)
+        return None if self._container_path is None else Member(self._container_path, inner)
 
     def refusal(self, path: str) -> str:
         """Why `find` gives no place for a path."""

@@ -74,9 +74,9 @@ def image_size(path: ImageFile) -> tuple[int, int]:
     return (height, width) if turned else (width, height)
 
 
-def check_image(path: ImageFile) -> None:
-    """Raise ImageError unless the whole picture can be decoded."""
-    with opened_image(path) as image:
+def check_image(source: ImageFile | bytes, name: str = "") -> None:
+    """Raise ImageError unless the whole picture can be decoded. `name`: as in `load_image`."""
+    with opened_image(source, name) as image:
         decode(image)
 
 

@@ -16,6 +16,9 @@ from db.texts import is_blank
 STATE = "label_studio_state"
 #: Nobody has worked on it; all who did skipped it; somebody submitted it without an answer.
 UNFINISHED, SKIPPED, EMPTY = "unfinished", "skipped", "reviewed without an answer"
+#: The column with the names of who answered; those with each one's answers, if several people did;
+#: and with what they disagree about.
+ANNOTATORS, READINGS, DISAGREEMENT = "annotators", "readings", "disagreement"
 #: The columns that every row gets.
 VERDICT, CORRECTION, NOTE = "verdict", "corrected_caption", "note"
 #: What Label Studio adds to the rows of JSON-MIN and CSV; its `id` is that of the task.
@@ -23,6 +26,8 @@ _ADDED = {"annotation_id", "lead_time"}
 #: Texts of parts of the picture; a text with one of the keys of _PLACE is of such a part.
 REGION_TEXTS = "region_texts"
 _PLACE = {"x", "y", "width", "height", "points", "rle", "start", "end"}
+#: Stands for the verdict of people who disagree.
+_DISPUTED = "disputed"
 _NOTES = re.compile(r"note|comment|reason|remark", re.IGNORECASE)
 #: What its server puts before the name of a file that was uploaded.
 _UPLOAD = re.compile(r"^/?data/upload/(?:\d+/)?[0-9a-f]{8}-")
@@ -41,9 +46,10 @@ def is_answer_row(values: Mapping[str, Any]) -> bool:
 
 def task_columns(values: Mapping[str, Any], is_verdict: Callable[[str], bool]) -> Answers:
     """The columns of a task: its data, the answers by the names of their controls, `verdict`,
-    `corrected_caption`, `note` and STATE. `is_verdict`: whether a word says one.
+    `corrected_caption`, `note`, STATE, ANNOTATORS, and if several people answered READINGS.
+    `is_verdict`: whether a word says one. If annotators disagree, DISAGREEMENT names who said what.
 
-    Raises ValueError, naming who said what, if annotators disagree; KeyError, TypeError or
+    Raises ValueError for several corrected captions of an annotation; KeyError, TypeError or
     AttributeError if it is no task of Label Studio.
     """
     data = values.get("data")
@@ -53,7 +59,18 @@ def task_columns(values: Mapping[str, Any], is_verdict: Callable[[str], bool]) -
     final = [each for each in submitted if each.get("ground_truth")] or submitted
     answers = {_annotator(each, n): _answers(each, is_verdict) for n, each in enumerate(final, 1)}
     state = "" if submitted else SKIPPED if annotations else UNFINISHED
-    merged = _merge(answers)
+    merged: Answers
+    try:
+        merged = _merge(answers)
+    except ValueError as problem:
+        merged = {DISAGREEMENT: str(problem), VERDICT: _DISPUTED}
+    people = [names_of(each.get("completed_by")) for each in final]
+    merged[ANNOTATORS] = list(dict.fromkeys(filter(None, people)))
+    if len(merged[ANNOTATORS]) == len(final) > 1:
+        merged[READINGS] = [
+            {**each, ANNOTATORS: [names]}
+            for each, names in zip(answers.values(), people, strict=True)
+        ]
     if submitted and not merged.get(VERDICT):
         state = EMPTY
     return {**data, **dict.fromkeys((VERDICT, CORRECTION, NOTE), ""), **merged, STATE: state}
@@ -136,10 +153,22 @@ def _annotator(annotation: Mapping[str, Any], number: int) -> str:
 
 def _person(annotation: Mapping[str, Any]) -> str:
     """Who annotated, "" if nobody says: a number, an address or a name."""
-    person = annotation.get("completed_by")
+    return next(iter(names_of(annotation.get("completed_by"))), "")
+
+
+def names_of(person: Any) -> tuple[str, ...]:
+    """What a person is called, the name to show first; empty if nobody is named.
+
+    >>> names_of({"id": 1, "email": "ada@example.org", "first_name": "Ada"}), names_of(2)
+    (('ada@example.org', 'Ada', '1'), ('2',))
+    """
     if isinstance(person, dict):
-        person = person.get("email") or person.get("username") or person.get("id")
-    return "" if person is None else str(person)
+        whole = " ".join(str(person[n]) for n in ("first_name", "last_name") if person.get(n))
+        names = (person.get("email"), person.get("username"), whole, person.get("id"))
+    else:
+        names = (person,)
+    texts = ("" if name is None else str(name).strip() for name in names)
+    return tuple(dict.fromkeys(filter(None, texts)))
 
 
 def _answers(annotation: Mapping[str, Any], is_verdict: Callable[[str], bool]) -> Answers:

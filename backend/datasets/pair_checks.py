@@ -1,10 +1,11 @@
 """What a pair's picture, caption and id have to be, and the id of a pair that has none."""
 
 import hashlib
+from dataclasses import replace
 from typing import Literal
 
 from backend.datasets.cells import text_problem
-from backend.datasets.containers import ImageFile, file_of, with_proof
+from backend.datasets.containers import ImageFile, Member, file_of, proof_of, with_proof
 from backend.datasets.images import check_image
 from backend.errors import ImageError
 from db.texts import has_controls, is_blank
@@ -21,6 +22,11 @@ def check_picture(check: ImageCheck, path: ImageFile) -> tuple[ImageFile, str]:
     if check == "exists":
         return path, "" if file_of(path).is_file() else f"There is no file '{path.name}'."
     try:
+        if isinstance(path, Member):  # read once
+            content = path.read()
+            if check == "decode":
+                check_image(content, path.name)
+            return replace(path, proof=proof_of(content)), ""
         if check == "decode":
             check_image(path)
         return with_proof(path), ""

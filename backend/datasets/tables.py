@@ -6,10 +6,12 @@ is line 1), as in an editor. The decompressed size of a Parquet row group is che
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from backend.datasets.arrow_cells import (
@@ -18,11 +20,12 @@ from backend.datasets.arrow_cells import (
     image_cell,
     is_list,
     value_of,
+    values_of,
 )
 from backend.datasets.cells import EmbeddedImage, TableRow, UniqueNames, check_names, unique_names
 from backend.datasets.containers import SEPARATOR
 from backend.datasets.csv_table import csv_rows
-from backend.datasets.parquet_groups import OpenParquet, open_parquet, rows_at_once
+from backend.datasets.parquet_groups import MOST_ROWS, OpenParquet, open_parquet, rows_at_once
 from backend.datasets.read_options import JSON_LINES, TABLES, TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular
 from backend.datasets.table_readers import table_readers
@@ -63,15 +66,14 @@ def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
                 )
                 for name in images
             }
-            for count, columns in _batches(parquet.file, group, others, about.rows, at_once):
-                for row in range(count):
+            for names, rows in _batches(parquet.file, group, others, about.rows, at_once):
+                for row in rows:
                     paths = {
-                        name: _cell(path, number, name, places[name], number - first)
-                        for name in images
+                        name: place.cell(number - first, _address(path, number, name))
+                        for name, place in places.items()
                     }
-                    values = {name: value_of(column[row]) for name, column in columns.items()}
                     number += 1
-                    yield TableRow(number, {**paths, **values})
+                    yield TableRow(number, {**paths, **dict(zip(names, row, strict=True))})
         except (pa.ArrowException, OSError, ValueError) as problem:
             yield TableRow(
                 number + 1, None,
@@ -82,13 +84,19 @@ def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
 
 def _batches(
     file: pq.ParquetFile, group: int, names: list[str], rows: int, at_once: int
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of rows and the columns of each batch. Arrow cannot count rows without columns."""
+) -> Iterator[tuple[list[str], Iterable[tuple[Any, ...]]]]:
+    """The names of the columns, and their values row by row, of each batch. Arrow cannot count rows
+    without columns."""
     if not names:
-        yield rows, {}
+        yield [], repeat((), rows)
         return
     for batch in file.iter_batches(batch_size=at_once, row_groups=[group], columns=names):
-        yield batch.num_rows, dict(zip(batch.schema.names, batch.columns, strict=True))
+        yield batch.schema.names, zip(*map(values_of, batch.columns), strict=True)
+
+
+def _address(path: Path, row: int, column: str) -> str:
+    """Of the cell; `row`: from 0."""
+    return f"{path.name}{SEPARATOR}{row}/{column}"
 
 
 class _Places:
@@ -116,29 +124,47 @@ class _Places:
                 for row, path in enumerate(cells.field("path"))
             ]
 
-    def outside(self, row: int) -> Any:
-        """The path; None if the cell itself contains the image."""
-        return self._paths[row] if self._paths is not None else None
+    def cell(self, row: int, address: str) -> Any:
+        """The address of the image in a row of the group, or the path of an external one."""
+        outside = self._paths[row] if self._paths is not None else None
+        return EmbeddedImage(address) if outside is None else outside
 
 
 class _Lists:
-    """The cells of a column of lists of images."""
+    """The cells of a column of lists of images. Where all of them are embedded, only the lengths of
+    the lists are read."""
 
     def __init__(self, parquet: OpenParquet, group: int, column: str) -> None:
-        rows_at_once(parquet, group, [column])
-        self._cells = parquet.file.read_row_group(group, columns=[column]).column(column)
+        leaves = [chunk for chunk in parquet.groups[group].chunks if _is_inside(chunk.path, column)]
+        is_embedded = any(leaf.path.endswith(".bytes") and leaf.nulls == 0 for leaf in leaves)
+        paths = [leaf.path for leaf in leaves if leaf.path.endswith(".path")]
+        names = paths[:1] if is_embedded and paths else [column]
+        rows_at_once(parquet, group, names)
+        self._cells = parquet.file.read_row_group(group, columns=names).column(column)
+        self._lengths: list[int | None] | None = None
+        if is_embedded or _are_embedded(self._cells):
+            self._lengths = pc.list_value_length(self._cells).to_pylist()
 
     def cell(self, row: int, address: str) -> Any:
-        """The addresses or paths of the images in a row; see `image_cell`."""
-        return image_cell(self._cells[row], address)
+        """The addresses or paths of the images in a row of the group; see `image_cell`."""
+        if self._lengths is None:
+            return image_cell(self._cells[row], address)
+        length = self._lengths[row]
+        if length is None:
+            return ""
+        return [EmbeddedImage(f"{address}/{number}") for number in range(length)]
 
 
-def _cell(path: Path, row: int, column: str, places: _Places | _Lists, in_group: int) -> Any:
-    address = f"{path.name}{SEPARATOR}{row}/{column}"
-    if isinstance(places, _Lists):
-        return places.cell(in_group, address)
-    outside = places.outside(in_group)
-    return EmbeddedImage(address) if outside is None else outside
+def _is_inside(path: str, column: str) -> bool:
+    return path.startswith(f"{column}.")
+
+
+def _are_embedded(cells: pa.ChunkedArray) -> bool:
+    """Whether all images of the lists have bytes."""
+    return all(
+        chunk.flatten().null_count == chunk.flatten().field("bytes").null_count == 0
+        for chunk in cells.chunks
+    )
 
 
 def _peek(parquet: OpenParquet, column: str) -> Any:
@@ -253,14 +279,17 @@ def _arrow(path: Path, folders: Sequence[Path]) -> Iterator[TableRow]:
         ) from problem
     check_names(table.schema.names, path.name)
     images = embedded_columns(table.schema, lambda name: table.column(name)[:100])
-    others = table.select([name for name in table.schema.names if name not in images])
-    for number in range(table.num_rows):
-        # The address of a cell, or the path in it if the image is external; a list for several.
-        cells = {
-            column: image_cell(
-                table.column(column)[number], f"{path.name}{SEPARATOR}{number}/{column}"
-            )
-            for column in images
-        }
-        values = {column: value_of(others.column(column)[number]) for column in others.column_names}
-        yield TableRow(number + 1, {**cells, **values})
+    others = [name for name in table.schema.names if name not in images]
+    number = 0
+    for batch in table.to_batches(MOST_ROWS):
+        columns = [values_of(batch.column(name)) for name in others]
+        cells = zip(*columns, strict=True) if columns else repeat((), batch.num_rows)
+        pictures = [batch.column(name) for name in images]
+        for place, row in enumerate(cells):
+            # The address of a cell, or the path in it if the image is external; a list for several.
+            paths = {
+                name: image_cell(column[place], _address(path, number, name))
+                for name, column in zip(images, pictures, strict=True)
+            }
+            number += 1
+            yield TableRow(number, {**paths, **dict(zip(others, row, strict=True))})

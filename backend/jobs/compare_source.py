@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from backend.datasets.cells import split_proof
 from backend.datasets.containers import file_of, locate
 from backend.datasets.pair_checks import derived_id
 from backend.errors import UnsafePath
+from backend.jobs.moved_rows import MovedRows, Moves, content_key, hash_of
 from backend.jobs.reports import SourceChanges
 from backend.store import Store
 from db.queries import change_queries
@@ -29,9 +29,10 @@ class Comparison:
     """`changes`: the counts. `followed`: pairs without own ids by the place of their picture
     in the source, if the caption changed, or by `content_key`, if only the place did. `gone`: ids
     of pairs without a row. `replaced`: pairs with another picture; `unproved`: nobody can tell,
-    because an earlier version imported them and their file was written since.
+    because an earlier version imported them and their file was written since. `renumbered`:
+    rows that differ from before by their ids alone.
 
-    Memory: 8 bytes per pair, 16 per new row, and the pairs that differ.
+    Memory: 24 bytes per pair, 16 per new row, and the rows and pairs that differ.
     """
 
     changes: SourceChanges = field(default_factory=SourceChanges)
@@ -39,6 +40,7 @@ class Comparison:
     gone: list[int] = field(default_factory=list)
     replaced: int = 0
     unproved: int = 0
+    renumbered: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,14 @@ class FirstImport:
 class Comparer:
     """Compares the rows of a source, batch by batch, with what the store holds of them."""
 
-    def __init__(self, store: Store, dataset_id: int, first: FirstImport) -> None:
+    def __init__(
+        self,
+        store: Store,
+        dataset_id: int,
+        first: FirstImport,
+        renumbered: frozenset[int] = frozenset(),
+    ) -> None:
+        """`renumbered`: pairs that have got the ids of their rows since the last import."""
         self._store, self._dataset_id, self._first = store, dataset_id, first
         self._counts: Counter[str] = Counter()
         self._present = array("q")
@@ -68,6 +77,7 @@ class Comparer:
         #: its `content_key`.
         self._places, self._proofs, self._contents = array("q"), array("q"), array("q")
         self._unread: set[str] = set()
+        self._moved_rows, self._renumbered = MovedRows(), renumbered
 
     def add(self, rows: Iterable[NewPair], left_out: Iterable[str] = ()) -> None:
         """`left_out`: ids of rows that cannot be imported; these are not gone."""
@@ -77,18 +87,34 @@ class Comparer:
         self._present.extend(row.id for row in stored_rows.values())
         for row in pairs:
             stored_row = stored_rows.get(row.external_id)
-            self._counts[kind_of(row, stored_row)] += 1
+            kind = kind_of(row, stored_row)
+            if stored_row is not None and stored_row.id in self._renumbered:
+                self._counts["renumbered"] += kind == "same"
+                kind = "moved" if kind == "same" else kind
+            self._counts[kind] += 1
             if stored_row is not None:
                 self._counts[f"{picture_of(row, stored_row, self._first)} picture"] += 1
-            if stored_row is None and has_derived_id(row):
+            if not has_derived_id(row):
+                self._moved_rows.add(row, stored_row)
+            elif stored_row is None:
                 place, proof = split_proof(row.image_path)
-                self._places.append(_hash(place))
-                self._proofs.append(_hash(proof))
-                self._contents.append(_hash(content_key(row)))
+                self._places.append(hash_of(place))
+                self._proofs.append(hash_of(proof))
+                self._contents.append(hash_of(content_key(row)))
 
     def add_unread(self, file: str) -> None:
         """Rows of this file could not be identified, so none of its pairs is taken for gone."""
         self._unread.add(file)
+
+    def moves(self) -> Moves:
+        """Which pairs have rows with other ids now."""
+        ids = self._moved_rows.ids
+        if not ids:
+            return Moves()
+        with self._store.reading() as session:
+            every = change_queries.rows_of_dataset(session, self._dataset_id)
+            holders = change_queries.stored_rows(session, self._dataset_id, ids)
+            return self._moved_rows.moves(every, holders.values())
 
     def result(self) -> Comparison:
         gone_ids = array("q")
@@ -101,7 +127,7 @@ class Comparer:
                 if row.source_file in self._unread:
                     continue
                 gone_ids.append(row.id)
-                keys = {_hash(_place_of(row)), _hash(content_key(row))}
+                keys = {hash_of(_place_of(row)), hash_of(content_key(row))}
                 if has_derived_id(row) and not keys.isdisjoint(new):
                     candidates.append(row)
         edits, moves = self._follow(candidates)
@@ -120,6 +146,7 @@ class Comparer:
             [id for id in gone_ids if id not in followed_ids],
             self._counts["other picture"],
             self._counts["unknown picture"],
+            self._counts["renumbered"],
         )
 
     def _follow(
@@ -134,11 +161,11 @@ class Comparer:
         edits = {}
         for place, row in _only_ones(gone_rows, places, _place_of):
             _, proof = split_proof(row.image_path)
-            if not proof or _hash(proof) == proofs[_hash(place)]:
+            if not proof or hash_of(proof) == proofs[hash_of(place)]:
                 edits[place] = row
         edited_ids = {row.id for row in edits.values()}
         rest = [row for row in gone_rows if row.id not in edited_ids]
-        is_left = ~np.isin(places, [_hash(place) for place in edits])
+        is_left = ~np.isin(places, [hash_of(place) for place in edits])
         return edits, dict(_only_ones(rest, contents[is_left], content_key))
 
 
@@ -150,7 +177,7 @@ def _only_ones(
     once = set(distinct[numbers == 1].tolist())
     by_key: dict[str, list[StoredRow]] = {}
     for row in rows:
-        if _hash(key := key_of(row)) in once:
+        if hash_of(key := key_of(row)) in once:
             by_key.setdefault(key, []).append(row)
     yield from ((key, alone[0]) for key, alone in by_key.items() if len(alone) == 1)
 
@@ -183,11 +210,6 @@ def picture_of(
 
 def _has_other_text(row: NewPair, stored_row: StoredRow) -> bool:
     return row.caption != stored_row.caption or (row.split or None) != (stored_row.split or None)
-
-
-def content_key(row: NewPair | StoredRow) -> str:
-    """What a row says, whatever its picture is called: the picture's proof and the caption."""
-    return f"{split_proof(row.image_path)[1]} {row.caption}"
 
 
 def _place_of(row: StoredRow) -> str:
@@ -228,8 +250,3 @@ def _with_writer(columns: Mapping[str, Any], origin: Mapping[str, Any]) -> dict[
     """The columns, with the writer that `origin` names."""
     writer = writer_of(origin)
     return without_writer(columns) | (writer.cells() if writer is not None else {})
-
-
-def _hash(text: str) -> int:
-    digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)

@@ -32,11 +32,11 @@ from backend.jobs.compare_source import (
     Comparer,
     Comparison,
     FirstImport,
-    content_key,
     has_derived_id,
     revision,
 )
 from backend.jobs.manage_datasets import look_for_pictures
+from backend.jobs.moved_rows import content_key
 from backend.jobs.reports import SHOWN_PROBLEMS, ImportReport
 from backend.jobs.scoring.vectors import forget_meanings
 from backend.jobs.shared_pictures import shared_pictures
@@ -189,8 +189,7 @@ def _import(
     first = FirstImport(reader.root, target.time)
     if not target.is_new:
         progress(0, 0, f"Comparing {name}")
-        rows = read_dataset(source, options, image_check="hash")
-        comparison = _compare(store, target.id, first, rows)
+        comparison = _compare(store, target, first, partial(read_dataset, source, options, "hash"))
     takes = update == "take"
     added_count = already_there = 0
     digest = sha256()
@@ -249,10 +248,20 @@ def _import(
 
 
 def _compare(
-    store: Store, dataset_id: int, first: FirstImport, reader: DatasetReader
+    store: Store, target: "_Target", first: FirstImport, read: Callable[[], DatasetReader]
 ) -> Comparison:
-    """Compare all rows of the source with the dataset; writes nothing."""
-    comparer = Comparer(store, dataset_id, first)
+    """Compare all rows of the source with the dataset. Pairs whose rows have other ids get these;
+    writes nothing else."""
+    comparer = Comparer(store, target.id, first)
+    _add_rows(comparer, read())
+    if (moves := comparer.moves()).new_ids:
+        target.write(partial(change_queries.renumber_pairs, new_ids=moves.new_ids))
+        comparer = Comparer(store, target.id, first, moves.pairs)
+        _add_rows(comparer, read())
+    return comparer.result()
+
+
+def _add_rows(comparer: Comparer, reader: DatasetReader) -> None:
     left_out: list[str] = []
 
     def note(problem: Problem) -> None:
@@ -267,7 +276,6 @@ def _compare(
         comparer.add((_new_pair(pair, reader.root) for pair in batch), left_out)
         left_out.clear()
     comparer.add((), left_out)
-    return comparer.result()
 
 
 def _write_rows(
@@ -320,9 +328,14 @@ def _notes(comparison: Comparison, takes: bool, hidden_count: int) -> list[str]:
         for number, what, after_taking, otherwise in rows
         if number
     ]
-    if changes.moved:
+    if comparison.renumbered:
         notes.append(
-            f"{changes.moved:,} pictures have moved in the source; their pairs show the new place. "
+            f"{comparison.renumbered:,} rows have other ids in the source than before. They were "
+            "found by picture and caption; their verdicts stay."
+        )
+    if moved := changes.moved - comparison.renumbered:
+        notes.append(
+            f"{moved:,} pictures have moved in the source; their pairs show the new place. "
             "Score the dataset again."
         )
     if changes.gone:

@@ -10,7 +10,7 @@ from backend.datasets.caption_writers import Writer, writer_of
 from backend.datasets.read_options import is_address
 from backend.jobs.correction_writers import new_writer
 from backend.jobs.reports import ExportDecision, count_of
-from db.authors import is_reserved, person_of
+from db.authors import AND, is_reserved, person_of
 from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow
 
@@ -45,7 +45,8 @@ class People:
         'rule: edit by curator 1'
         """
         person = person_of(author)
-        return author.removesuffix(person) + self.name_of(person) if person else author
+        names = AND.join(map(self.name_of, person.split(AND)))
+        return author.removesuffix(person) + names if person else author
 
 
 class Origins:

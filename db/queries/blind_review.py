@@ -201,6 +201,21 @@ def shared_pairs(session: Session, dataset_id: int) -> set[int]:
     return set(session.scalars(query))
 
 
+def several_judge(session: Session, pair_ids: Sequence[int]) -> set[int]:
+    """Those of the pairs that several people judge."""
+    shares = [
+        and_(Pair.dataset_id == number, _is_shared(share))
+        for number, share, _ in _overlaps(session)
+    ]
+    if not shares:
+        return set()
+    return {
+        pair_id
+        for part in chunks(pair_ids, _AT_ONCE)
+        for pair_id in session.scalars(select(Pair.id).where(Pair.id.in_(part), or_(*shares)))
+    }
+
+
 def _overlaps(session: Session) -> list[tuple[int, float, int]]:
     """(dataset, share, people) of the datasets with an overlap, queried once per session."""
     if _OVERLAPS not in session.info:

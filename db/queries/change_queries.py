@@ -1,6 +1,6 @@
 """Pairs whose rows changed, moved or disappeared in the source since the last import."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from db.models import Base, Pair, Suggestion, Verdict
 from db.queries.number_columns import columns_with_numbers
 from db.queries.pair_queries import NewPair
-from db.queries.statements import chunks, columns_of, lock_pairs, read_records
+from db.queries.statements import chunks, columns_of, lock_pairs, read_records, record
 from db.queries.suggestion_queries import OUTDATED
 from db.queries.verdict_queries import reopen
 
@@ -68,6 +68,21 @@ def rows_of(session: Session, pair_ids: Sequence[int]) -> Iterator[StoredRow]:
     """The stored rows of these pairs."""
     for part in chunks(pair_ids, _AT_ONCE):
         yield from read_records(session, StoredRow, select(*_COLUMNS).where(Pair.id.in_(part)))
+
+
+def rows_of_dataset(session: Session, dataset_id: int) -> Iterator[StoredRow]:
+    """All stored rows. Streamed."""
+    query = select(*_COLUMNS).where(Pair.dataset_id == dataset_id)
+    for row in session.execute(query.execution_options(yield_per=_AT_ONCE)):
+        yield record(StoredRow, row)
+
+
+def renumber_pairs(session: Session, _: int, new_ids: Mapping[int, str]) -> None:
+    """Give pairs the ids of their rows; several may exchange theirs."""
+    lock_pairs(session, list(new_ids))
+    for ids in ({id: f"{id} is renumbered" for id in new_ids}, new_ids):
+        rows = [{"id": id, "external_id": external_id} for id, external_id in ids.items()]
+        session.execute(update(Pair), rows)
 
 
 def shown_ids(session: Session, dataset_id: int) -> Iterator[int]:

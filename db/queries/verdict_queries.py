@@ -46,6 +46,7 @@ from sqlalchemy import (
     exists,
     func,
     insert,
+    or_,
     select,
     true,
     update,
@@ -59,7 +60,10 @@ from db.authors import (
     edit_author,
     is_edit,
     is_label_file,
+    is_named_label,
     is_rule,
+    label_author,
+    label_prefix,
     restore_author,
 )
 from db.column_types import now
@@ -67,7 +71,7 @@ from db.decisions import DECISIONS, SAMPLINGS, is_wrong, judgement
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
 from db.queries import opinion_queries
-from db.queries.blind_review import may_know_pair, pair_columns
+from db.queries.blind_review import may_know_pair, pair_columns, several_judge
 from db.queries.claim_labels import (
     ClaimLabel,
     LabelRecords,
@@ -603,10 +607,17 @@ def _state_after(act: VerdictEvent) -> dict[str, Any]:
 
 
 def _keep_opinions(session: Session, acts: Sequence[VerdictEvent], settles: bool = False) -> None:
-    """What the acts make of their authors' opinions. Agreement is measured between people."""
+    """What the acts make of their authors' opinions. Agreement is measured between people; labels
+    that a file has from one of them are opinions where several are wanted."""
+    named_ids = [act.pair_id for act in acts if is_named_label(act.author)]
+    shared_ids = several_judge(session, named_ids) if named_ids else set[int]()
     pairs_of_author: defaultdict[str, list[int]] = defaultdict(list)
     for act in acts:
-        if not is_rule(act.author) and not is_label_file(act.author):
+        is_person = not is_rule(act.author) and not is_label_file(act.author)
+        is_reading = is_named_label(act.author) and (
+            act.pair_id in shared_ids or act.undoes is not None
+        )
+        if is_person or is_reading:
             pairs_of_author[act.author].append(act.pair_id)
     for author, pair_ids in pairs_of_author.items():
         opinion_queries.keep(session, pair_ids, author, settles)
@@ -872,6 +883,23 @@ def undo_batch(
         .order_by(Verdict.id.desc())
     )
     return _revert_batch(session, newest_first, "", rest_of, None)
+
+
+def newest_label(session: Session, dataset_id: int, file: str) -> tuple[str, str] | None:
+    """The author and the batch of the newest label of this file that is in effect."""
+    is_of_file = or_(
+        Verdict.author == label_author(file),
+        Verdict.author.startswith(label_prefix(file), autoescape=True),
+    )
+    newest = (
+        select(Verdict.author, Verdict.batch)
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(is_of_file, *_is_standing(dataset_id))
+        .order_by(Verdict.id.desc())
+        .limit(1)
+    )
+    row = session.execute(newest).one_or_none()
+    return None if row is None else (row.author, row.batch)
 
 
 def _is_in_effect(dataset_id: int, authors: Sequence[str]) -> tuple[ColumnElement[bool], ...]:

@@ -413,3 +413,114 @@ def test_unknown_choices_are_refused(
 ) -> None:
     with pytest.raises(SettingsError):
         workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS), **choice)
+
+
+def rows_in(path: Path, contents: Iterable[tuple[str, str]], ids: Iterable[Any]) -> Path:
+    """A folder with these pictures, each of another size, and captions, under the given ids."""
+    rows = [
+        {"file_name": name, "caption": caption, "id": id}
+        for (name, caption), id in zip(contents, ids, strict=False)
+    ]
+    source = image_folder(path, rows, PICTURES)
+    for number, name in enumerate(PICTURES):
+        picture(source / name, (20 + number, 10))
+    return source
+
+
+def verdicts_of(workspace: Workspace, report: ImportReport) -> list[tuple[Any, ...]]:
+    """Id, picture, caption and decision of each pair, in the order of the ids."""
+    with workspace.store.reading() as session:
+        rows = list(pair_queries.iterate_pairs(session, report.dataset_id))
+    found = [
+        (r.external_id, split_proof(r.image_path)[0], r.caption, r.decision)
+        for r in rows
+        if not r.hidden
+    ]
+    return sorted(found, key=lambda each: (len(each[0]), each[0]))
+
+
+ROWS = [("a.png", "A dog."), ("b.png", "A cat."), ("c.png", "A cow."), ("d.png", "A hen.")]
+
+
+def judged(workspace: Workspace, source: Path) -> ImportReport:
+    """Imported, the second pair correct, the third dropped, the fourth corrected."""
+    first = workspace.jobs.import_dataset(source)
+    with workspace.store.reading() as session:
+        rows = sorted(pair_queries.iterate_pairs(session, first.dataset_id), key=lambda row: row.id)
+    for row, verdict in zip(rows[1:], ("correct", "drop", "correction"), strict=False):
+        workspace.review.decide(row.id, 0, verdict, "A duck." if verdict == "correction" else None)
+    return first
+
+
+@pytest.mark.parametrize("update", ["keep", "take"])
+@pytest.mark.parametrize("names", [range(9), "pqrstuvwx"], ids=["numbers", "names"])
+def test_rows_that_were_renumbered_keep_their_verdicts(
+    workspace: Workspace, tmp_path: Path, update: str, names: Iterable[Any]
+) -> None:
+    judged(workspace, rows_in(tmp_path / "d", ROWS, names))
+    ids = [str(name) for name in names]
+    again = workspace.jobs.import_dataset(
+        rows_in(tmp_path / "d", ROWS[1:], names), update=update, gone="hide"
+    )
+    assert asdict(again.changes) == {"new": 0, "changed": 0, "moved": 3, "gone": 1, "same": 0}
+    assert (again.added, again.replaced) == (0, 0)
+    verdicts = ("correct", "drop", "correction")
+    assert verdicts_of(workspace, again) == [
+        (id, *row, verdict) for id, row, verdict in zip(ids, ROWS[1:], verdicts, strict=False)
+    ]
+    back = workspace.jobs.import_dataset(rows_in(tmp_path / "d", ROWS, names), update=update)
+    assert (back.added, back.changes.moved, back.changes.gone) == (0, 4, 0)
+    assert verdicts_of(workspace, back) == [
+        (id, *row, verdict) for id, row, verdict in zip(ids, ROWS, (None, *verdicts), strict=False)
+    ]
+
+
+def test_new_rows_take_the_ids_of_those_that_moved(workspace: Workspace, tmp_path: Path) -> None:
+    judged(workspace, rows_in(tmp_path / "d", ROWS, range(4)))
+    rows = [ROWS[3], ("a.png", "A wolf."), ROWS[1], ("b.png", "A lynx.")]
+    again = workspace.jobs.import_dataset(
+        rows_in(tmp_path / "d", rows, range(4)), update="take", gone="hide"
+    )
+    assert asdict(again.changes) == {"new": 2, "changed": 0, "moved": 2, "gone": 2, "same": 0}
+    verdicts = ("correction", None, "correct", None)
+    assert verdicts_of(workspace, again) == [
+        (str(id), *row, verdict)
+        for id, (row, verdict) in enumerate(zip(rows, verdicts, strict=True))
+    ]
+
+
+def test_repeated_pairs_keep_their_order_and_are_not_guessed(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dog, cat = ROWS[:2]
+    judged(workspace, rows_in(tmp_path / "d", [dog, cat, cat, dog], range(4)))
+    rows_in(tmp_path / "d", [cat, cat, dog], range(3))
+    again = workspace.jobs.import_dataset(tmp_path / "d", update="take", gone="hide")
+    # Two pairs alike before and after: in order. Two dogs of which one is gone: nobody knows which.
+    assert verdicts_of(workspace, again)[:2] == [("0", *cat, "correct"), ("1", *cat, "drop")]
+    assert again.changes.moved == 2
+    assert "correction" not in [verdict for *_, verdict in verdicts_of(workspace, again)[2:]]
+
+
+def test_a_hidden_copy_does_not_hold_back_the_one_that_is_left(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dog, cat = ROWS[:2]
+    judged(workspace, rows_in(tmp_path / "d", [dog, cat, cat], range(3)))
+    workspace.jobs.import_dataset(rows_in(tmp_path / "d", [dog, cat], range(3)), gone="hide")
+    again = workspace.jobs.import_dataset(rows_in(tmp_path / "d", [cat], range(3)), gone="hide")
+    assert verdicts_of(workspace, again) == [("0", *cat, "correct")]
+
+
+def test_a_corrected_picture_or_caption_is_a_change_of_its_row(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    judged(workspace, rows_in(tmp_path / "d", ROWS, range(4)))
+    rows = [("a.png", "A wolf."), *ROWS[1:]]
+    again = workspace.jobs.import_dataset(rows_in(tmp_path / "d", rows, range(4)), update="take")
+    assert asdict(again.changes) == {"new": 0, "changed": 1, "moved": 0, "gone": 0, "same": 3}
+    swapped = [("a.png", "A wolf."), ROWS[2], ROWS[1], ROWS[3]]
+    again = workspace.jobs.import_dataset(rows_in(tmp_path / "d", swapped, range(4)), update="take")
+    assert (again.changes.moved, again.changes.same) == (2, 2)
+    verdicts = (None, "drop", "correct", "correction")
+    assert [verdict for *_, verdict in verdicts_of(workspace, again)] == list(verdicts)

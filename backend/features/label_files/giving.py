@@ -4,13 +4,18 @@ A verdict that a person or a rule has given here is never overwritten: it agrees
 the difference is reported.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from uuid import uuid4
 
-from backend.datasets.cells import BadCell, split_proof
+from sqlalchemy.orm import Session
+
+from backend.datasets.cells import BadCell, split_proof, trim
 from backend.datasets.containers import member_name
 from backend.datasets.foreign_names import ForeignNames, NamesByFolder
 from backend.datasets.label_studio import EMPTY, SKIPPED
@@ -19,10 +24,10 @@ from backend.features.label_files.label_file import Label, labels_of
 from backend.jobs.reports import counts_in_words
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
-from db.authors import label_author
+from db.authors import AND, is_of_file, label_author
 from db.decisions import AT_RANDOM, is_wrong
-from db.queries import pair_queries, verdict_queries
-from db.queries.blind_review import hidden_pairs
+from db.queries import curator_queries, opinion_queries, pair_queries, verdict_queries
+from db.queries.blind_review import hidden_pairs, several_judge
 from db.queries.pair_queries import PairRow
 from db.queries.verdict_queries import NewVerdict, VerdictRow
 from db.texts import is_blank
@@ -31,6 +36,9 @@ from db.texts import is_blank
 _MOST_SHOWN = 20
 #: Labels whose pairs are looked up together.
 _AT_ONCE = 1000
+#: Of the name of a person in a file.
+_LONGEST_NAME = 80
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -93,10 +101,10 @@ def apply_labels(
     """
     if one_means not in (None, "right", "wrong"):
         raise SettingsError(f"1 means 'right' or 'wrong', not '{one_means}'.")
-    author = label_author(name or path.name)
+    file = name or path.name
     try:
         columns, labels = labels_of(path, key, verdict, one_means)
-        work = _Labels(store, dataset_id, author, columns.by_picture, at_random)
+        work = _Labels(store, dataset_id, file, columns.by_picture, at_random)
         while part := list(islice(labels, _AT_ONCE)):
             work.add(part)
     except OSError as problem:
@@ -106,9 +114,12 @@ def apply_labels(
     report = work.report("right" if columns.one_means_right else "wrong")
     if preview or not work.verdicts:
         return report
+    passed_over, batch = 0, uuid4().hex
     with store.writing(large=True) as session:
-        outcome = verdict_queries.add_all(session, work.verdicts, author=author)
-    return replace(report, passed_over=len(outcome.passed_over), is_preview=False)
+        for (_, author), verdicts in sorted(work.verdicts.items()):
+            outcome = verdict_queries.add_all(session, verdicts, author=author, batch=batch)
+            passed_over += len(outcome.passed_over)
+    return replace(report, passed_over=passed_over, is_preview=False)
 
 
 def report_lines(report: LabelReport) -> list[str]:
@@ -142,23 +153,45 @@ def report_lines(report: LabelReport) -> list[str]:
 def undo_labels(store: Store, dataset_id: int, file: str) -> VerdictRow | None:
     """Undo what the newest file of this name has decided, where it is still in effect; None if
     there is nothing."""
-    author = label_author(file)
-    return in_parts(
-        store,
-        lambda session, rest: verdict_queries.undo_last(session, dataset_id, author, rest_of=rest),
-    )
+    undone = None
+    while newest := store.read(verdict_queries.newest_label, dataset_id, file):
+        author, batch = newest
+        if undone is not None and batch != undone.batch:
+            break
+        part = in_parts(store, partial(_undo_last, dataset_id=dataset_id, author=author))
+        if part is None:
+            break
+        # Of two readings of a pair the later one is in effect, and then the earlier one again.
+        undone = replace(part, together=part.together + (undone.together if undone else 0))
+    return undone
+
+
+def _undo_last(
+    session: Session, rest: VerdictRow | None, dataset_id: int, author: str
+) -> VerdictRow | None:
+    return verdict_queries.undo_last(session, dataset_id, author, rest_of=rest)
 
 
 class _Labels:
     """The verdicts that follow from labels, read one after another."""
 
     def __init__(
-        self, store: Store, dataset_id: int, author: str, by_picture: bool, at_random: bool
+        self, store: Store, dataset_id: int, file: str, by_picture: bool, at_random: bool
     ) -> None:
         self._sampling = AT_RANDOM if at_random else ""
-        self._store, self._dataset_id, self._author = store, dataset_id, author
-        self.verdicts: list[NewVerdict] = []
-        self._rows: dict[int, int | None] = {}  #: the row of the label of each pair
+        self._store, self._dataset_id, self._file = store, dataset_id, file
+        #: By how many the pair gets before, and by their author.
+        self.verdicts: dict[tuple[int, str], list[NewVerdict]] = {}
+        self._numbers = Counter[int]()
+        #: The pairs that several people judge.
+        self._shared: set[int] = set()
+        #: The row of the label of each pair, and of each of its readings by their readers.
+        self._rows: dict[tuple[int, str], int | None] = {}
+        with store.reading() as session:
+            self._accounts = {
+                account.name.casefold(): account.name
+                for account in curator_queries.list_curators(session)
+            }
         self._tally: Counter[str] = Counter()
         self._lists: defaultdict[str, list[LabelProblem]] = defaultdict(list)
         self._by_picture = by_picture
@@ -192,7 +225,11 @@ class _Labels:
     ) -> None:
         for label in labels:
             of_key = _with_caption(pairs.get(label.key, []), label.original)
-            if label.problem:
+            if label.readings and len(of_key) == 1 and of_key[0].id in self._shared - secret:
+                for reading in label.readings:
+                    if reading.decision or reading.problem:
+                        self._add_all([reading], pairs, secret)
+            elif label.problem:
                 self._list("problems", label, label.problem)
             elif not label.decision:
                 self._tally[label.state if label.state in (SKIPPED, EMPTY) else "empty"] += 1
@@ -221,6 +258,7 @@ class _Labels:
             pair_ids = [pair_id for ids in ids_of.values() for pair_id in ids]
             pairs = {pair.id: pair for pair in pair_queries.pairs_of(session, pair_ids)}
             secret = hidden_pairs(session, pair_ids)
+            self._shared |= several_judge(session, pair_ids)
         return {key: [pairs[i] for i in ids if i in pairs] for key, ids in ids_of.items()}, secret
 
     def _add(self, label: Label, pair: PairRow) -> None:
@@ -237,16 +275,37 @@ class _Labels:
             return
         if len(caption) > LONGEST_EDIT or len(label.note) > LONGEST_NOTE:
             self._list("problems", label, "Its caption or its note is too long.")
-        elif pair.id in self._rows:
-            self._list("problems", label, f"Row {self._rows[pair.id]} labels the same pair.")
+        elif (earlier := (pair.id, self._reader_of(label, pair))) in self._rows:
+            self._list("problems", label, f"Row {self._rows[earlier]} labels the same pair.")
         else:
-            self._rows[pair.id] = label.row
+            self._rows[earlier] = label.row
             self._decide(label, pair, decision, caption or None)
 
+    def _reader_of(self, label: Label, pair: PairRow) -> str:
+        """The person whose reading the label is, if several people judge the pair; else ""."""
+        return self._person(label) if len(label.people) == 1 and pair.id in self._shared else ""
+
+    def _person(self, label: Label) -> str:
+        """Who gave the label: the names of accounts where there are some, else those in the file;
+        "" if nobody is named."""
+        return AND.join(self._account(names) for names in label.people)
+
+    def _account(self, names: Sequence[str]) -> str:
+        """Of a person, by one of the names in the file; without an account, the first of these."""
+        known = (self._accounts.get(name.casefold()) for name in names)
+        name = next(filter(None, known), names[0])
+        return _CONTROLS.sub("\ufffd", trim(name, _LONGEST_NAME)).replace(AND, "+")
+
     def _decide(self, label: Label, pair: PairRow, decision: str, caption: str | None) -> None:
-        is_own = pair.decided_by == self._author
-        is_same = (pair.decision, pair.corrected_caption) == (decision, caption)
-        if is_same or (pair.decision is not None and not is_own and _agree(pair, decision)):
+        author = label_author(self._file, self._person(label))
+        is_own = is_of_file(pair.decided_by, self._file)
+        if self._reader_of(label, pair) and (is_own or pair.decision is None):
+            is_known = is_own and (decision, caption) == self._opinion(pair.id, author)
+        else:
+            is_same = (pair.decision, pair.corrected_caption) == (decision, caption)
+            is_other = pair.decision is not None and not is_own
+            is_known = is_same or (is_other and _agree(pair, decision))
+        if is_known:
             self._tally["agreeing"] += 1
         elif pair.decision is not None and not is_own:
             self._list(
@@ -255,11 +314,23 @@ class _Labels:
             )  # fmt: skip
         else:
             self._tally[decision] += 1
-            self.verdicts.append(
-                NewVerdict(
-                    pair.id, pair.verdict_version, decision, caption, label.note, self._sampling
-                )
+            number = self._numbers[pair.id]
+            self._numbers[pair.id] += 1
+            verdict = NewVerdict(
+                pair.id,
+                pair.verdict_version + number,
+                decision,
+                caption,
+                label.note,
+                self._sampling,
             )
+            self.verdicts.setdefault((number, author), []).append(verdict)
+
+    def _opinion(self, pair_id: int, author: str) -> tuple[str, str | None] | None:
+        with self._store.reading() as session:
+            opinions = opinion_queries.of_pair(session, pair_id)
+        said = (each for each in opinions if each.author == author)
+        return next(((each.decision, each.corrected_caption) for each in said), None)
 
     def _list(self, kind: str, label: Label, message: str) -> None:
         self._tally[kind] += 1
@@ -267,10 +338,11 @@ class _Labels:
             self._lists[kind].append(LabelProblem(label.row, label.key[:120], message))
 
     def report(self, one_means: str) -> LabelReport:
-        counts = Counter(verdict.decision for verdict in self.verdicts)
+        counts = Counter(each.decision for part in self.verdicts.values() for each in part)
         return LabelReport(
-            self._dataset_id, self._author, one_means, dict(counts), self._tally["agreeing"],
-            self._tally["empty"], self._tally["conflicts"], self._tally["problems"],
+            self._dataset_id, label_author(self._file), one_means, dict(counts),
+            self._tally["agreeing"], self._tally["empty"],
+            self._tally["conflicts"], self._tally["problems"],
             tuple(self._lists["conflicts"]), tuple(self._lists["problems"]),
             self._tally["secret"], self._tally[SKIPPED], self._tally[EMPTY],
         )  # fmt: skip

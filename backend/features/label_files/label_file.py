@@ -6,7 +6,7 @@ cleanlab write them; exports of Label Studio (JSON, JSON-MIN, CSV) and of Argill
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from backend.datasets.json_stream import JsonFile
 from backend.datasets.read_options import TABLES
 from backend.datasets.tables import rows_of
 from backend.errors import DatasetFormatError, UnsupportedFormat
+from db.authors import is_reserved
 from db.decisions import DECISIONS
 
 #: Common names of the columns, in order of preference.
@@ -31,6 +32,10 @@ _CAPTION = (
     "caption",
 )  # fmt: skip
 _NOTE = ("note", "comment", "reason", "remark")
+_PERSON = (
+    "annotator", "completed_by", "annotated_by", "labeled_by", "labelled_by", "annotator_name",
+    "annotator_email", "annotator_id", "labeler", "labeller", "worker_id", "workerid", "reviewer",
+)  # fmt: skip
 #: Columns in which 1, true and yes mean that the caption is right; elsewhere they mean wrong.
 _SAY_RIGHT = ("is_correct", "is_right", "is_clean", "is_valid", "correct", "right", "valid")
 
@@ -55,7 +60,8 @@ class Label:
     """A label of a file. `key`: the pair's id, or the picture's name if the file has no ids;
     `caption`: the one in the file, "" if it has none; `picture`: its name beside an id; `original`:
     the caption beside a corrected one; `state`: why there is no verdict, if the tool says so (of
-    `label_studio`); `problem`: why the row is not a label."""
+    `label_studio`); `problem`: why the row is not a label. `people`: who gave it, each by all their
+    names; `readings`: what each of several people said, who may disagree."""
 
     row: int | None
     key: str = ""
@@ -66,6 +72,8 @@ class Label:
     picture: str = ""
     original: str = ""
     state: str = ""
+    people: tuple[tuple[str, ...], ...] = ()
+    readings: "tuple[Label, ...]" = ()
 
 
 @dataclass(frozen=True)
@@ -191,12 +199,8 @@ def _flat(row: TableRow) -> TableRow:
             if isinstance(value, list) and ("responses" in values or name.endswith(".responses"))
         }
         if responses:  # Argilla
-            answers = {
-                name: _only([a["value"] if isinstance(a, dict) else a for a in answer])
-                for name, answer in responses.items()
-            }
             others = {**_mapping(values, "fields"), **_mapping(values, "metadata"), **values}
-            return TableRow(row.number, {**others, **answers})
+            return TableRow(row.number, {**others, **_answers(responses)})
     except (KeyError, TypeError, AttributeError, IndexError):
         return TableRow(row.number, None, "This row has not the form that its tool exports.")
     except ValueError as problem:
@@ -207,6 +211,29 @@ def _flat(row: TableRow) -> TableRow:
 def _mapping(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = values.get(name)
     return dict(value) if isinstance(value, dict) else {}
+
+
+def _answers(responses: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """The answers to each of Argilla's questions on which all agree, and who gave which."""
+    by_person: dict[tuple[str, ...], dict[str, Any]] = {}
+    for question, answers in responses.items():
+        for answer in answers:
+            if isinstance(answer, dict):
+                names = label_studio.names_of(answer.get("user_id"))
+                by_person.setdefault(names, {})[question] = answer["value"]
+    values = {
+        name: [each["value"] if isinstance(each, dict) else each for each in answers]
+        for name, answers in responses.items()
+    }
+    columns: dict[str, Any] = {label_studio.ANNOTATORS: list(filter(None, by_person))}
+    if len(by_person) > 1 and () not in by_person:
+        columns[label_studio.READINGS] = [
+            {**answers, label_studio.ANNOTATORS: [names]} for names, answers in by_person.items()
+        ]
+    try:
+        return columns | {name: _only(answers) for name, answers in values.items()}
+    except ValueError as problem:
+        return columns | dict.fromkeys(values) | {label_studio.DISAGREEMENT: str(problem)}
 
 
 def _only(answers: list[Any]) -> Any:
@@ -231,11 +258,30 @@ def _label(row: TableRow, columns: LabelColumns) -> Label:
     texts["caption"] = texts["caption"] or texts["original"]
     if not texts["key"]:
         return Label(row.number, problem=f"The cell '{columns.key}' is empty.")
+    people = _people(row.values)
+    readings = tuple(
+        _label(replace(row, values={**row.values, **reading, **_OF_ONE}), columns)
+        for reading in row.values.get(label_studio.READINGS) or ()
+    )
+    if problem := row.values.get(label_studio.DISAGREEMENT):
+        return Label(row.number, people=people, readings=readings, problem=problem, **texts)
     try:
         decision = decision_of(row.values.get(columns.verdict), columns.one_means_right)
     except ValueError as problem:
         return Label(row.number, texts["key"], problem=str(problem))
-    return Label(row.number, decision=decision, **texts)
+    return Label(row.number, decision=decision, people=people, readings=readings, **texts)
+
+
+#: What the answers of one person have not.
+_OF_ONE = {label_studio.READINGS: None, label_studio.DISAGREEMENT: None}
+
+
+def _people(values: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """Who gave the label of a row."""
+    if label_studio.ANNOTATORS in values and isinstance(values[label_studio.ANNOTATORS], list):
+        return tuple(values[label_studio.ANNOTATORS])
+    names = label_studio.names_of(values.get(usual_name(values, _PERSON)))
+    return (names,) if names and not is_reserved(names[0]) else ()
 
 
 def _list_names(names: list[str]) -> str:

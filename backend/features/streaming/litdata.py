@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from backend.errors import DatasetFormatError
-from backend.features.streaming.shard_rows import ShardColumn, ShardForm, StreamFormat
+from backend.features.streaming.shard_rows import ShardColumn, ShardForm, StreamFormat, index_field
 
 
 def shards_in(index: Any) -> Mapping[str, ShardForm] | None:
@@ -27,8 +27,12 @@ def shards_in(index: Any) -> Mapping[str, ShardForm] | None:
     encodings = [str(each) for each in config["data_format"]]
     names = _names(config.get("data_spec"), len(encodings))
     columns = tuple(map(ShardColumn, names, encodings))
+    places = [(chunk, f"chunks[{number}]") for number, chunk in enumerate(chunks)]
     return {
-        str(chunk["filename"]): ShardForm(columns, int(chunk["chunk_size"])) for chunk in chunks
+        index_field(chunk, place, "filename", str): ShardForm(
+            columns, index_field(chunk, place, "chunk_size", int)
+        )
+        for chunk, place in places
     }
 
 

@@ -35,6 +35,36 @@ from db.texts import has_controls
 INDEX = "index.json"
 _MOST_INDEX = 256_000_000
 _KEPT_OPEN = 4
+_KINDS = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
+#: What to do about an index that is damaged.
+RESTORE = (
+    "Copy it again from where the dataset came from, or write the dataset again: without it, its "
+    "shards cannot be read."
+)
+
+
+def index_field(record: Any, place: str, name: str, kind: type) -> Any:
+    """A field of an index. `place`: of the record in it. Raises DatasetFormatError, which names the
+    field."""
+    if not isinstance(record, dict):
+        raise index_problem(place, f"holds {_shown(record)}, not an object")
+    value = record.get(name)
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    is_gone = name not in record
+    state = "is missing" if is_gone else f"holds {_shown(value)}, not {_KINDS[kind]}"
+    raise index_problem(f"{place}.{name}", state)
+
+
+def index_problem(place: str, state: str) -> DatasetFormatError:
+    return DatasetFormatError(
+        f"'{INDEX}' is no complete index of MDS or LitData: the field '{trim(place)}' {state}. "
+        f"{RESTORE}"
+    )
+
+
+def _shown(value: Any) -> str:
+    return trim(json.dumps(value), 60)
 
 
 @dataclass(frozen=True)
@@ -86,11 +116,13 @@ class StreamFormat:
             return None
         except (LookupError, TypeError, AttributeError, OverflowError) as problem:
             raise DatasetFormatError(
-                f"'{INDEX}' is no complete index of {self.name}: {problem!r}. Write the dataset "
-                "again."
+                f"'{INDEX}' is no complete index of {self.name}: {problem!r}. {RESTORE}"
             ) from problem
         except (OSError, ValueError, RecursionError) as problem:
-            raise DatasetFormatError(f"'{INDEX}' cannot be read: {problem}.") from problem
+            raise DatasetFormatError(
+                f"'{INDEX}', an index of MDS or LitData, cannot be read: "
+                f"{trim(str(problem), 200)}. {RESTORE}"
+            ) from problem
 
     def shard_form(self, path: Path) -> ShardForm:
         """Raises DatasetFormatError if no index beside the file names it."""
@@ -117,12 +149,14 @@ def _find_tables(form: StreamFormat, source: Path) -> FoundTables | None:
     shards = form.shards_of(folder)
     if shards is None:
         return None
+    if not shards:
+        raise DatasetFormatError(f"'{INDEX}' lists no shard of {form.name}. {RESTORE}")
     outside = [name for name in shards if Path(name).name != name]
     missing = [name for name in shards if name not in outside and not (folder / name).is_file()]
     if outside or len(missing) == len(shards):
         raise DatasetFormatError(
             f"'{INDEX}' lists {len(shards):,} shards of {form.name}; "
-            f"'{trim((outside or missing or [INDEX])[0])}' is not beside it. Give the whole folder."
+            f"'{trim((outside or missing)[0])}' is not beside it. Give the whole folder."
         )
     notes = []
     if missing:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from backend.features.label_files.giving import LabelReport, apply_labels
+from backend.features.label_files.giving import LabelReport, apply_labels, undo_labels
+from backend.jobs.provenance import People
 from backend.workspace import Workspace
+from db.queries import opinion_queries
 from tests.datasets.folders import image_folder
 from tests.features.label_files.test_labels import decisions, table
 from tests.traced_ui.conftest import workspace_in
@@ -167,3 +169,119 @@ def test_what_is_no_task_is_a_problem(workspace: Workspace, tmp_path: Path) -> N
     report = apply(workspace, tmp_path, rows, "tasks.json")
     assert report.problem_count == 2
     assert decisions(workspace) == {"red": "correct"}
+
+
+ANNA = {"id": 1, "email": "anna@example.org", "first_name": "Anna"}
+
+
+def judges(workspace: Workspace) -> dict[str, str | None]:
+    return {row.external_id: row.decided_by for row in rows_of(workspace) if row.decision}
+
+
+def test_who_annotated_is_who_decided(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.accounts.add("Anna@example.org", "a long password")
+    workspace.accounts.add("Ben", "a long password")
+    tasks = [
+        task("red", annotation(choice("right"), completed_by=ANNA)),
+        task("blue", annotation(choice("wrong"), completed_by={"id": 3, "username": "ben"})),
+        task("green", annotation(choice("wrong"), completed_by=17)),
+        task("pink", annotation(choice("wrong"))),
+        task(
+            "grey",
+            annotation(choice("wrong"), completed_by=ANNA),
+            annotation(choice("wrong"), completed_by=17),
+        ),
+        task("tan", annotation(choice("wrong"), completed_by="a\nb + c")),
+    ]
+    apply(workspace, tmp_path, tasks, "tasks.json")
+    file = "labels: tasks.json"
+    assert judges(workspace) == {
+        "red": f"{file}/Anna@example.org", "blue": f"{file}/Ben", "green": f"{file}/17",
+        "pink": file, "grey": f"{file}/Anna@example.org + 17", "tan": f"{file}/a\ufffdb+c",
+    }  # fmt: skip
+    people = People(has_names=False)
+    assert people.author(f"{file}/Anna@example.org + 17") == f"{file}/curator 1 + curator 2"
+    again = apply(workspace, tmp_path, tasks, "tasks.json")
+    assert (again.agreeing, again.by_decision, again.conflict_count) == (6, {}, 0)
+    undone = undo_labels(workspace.store, 1, "tasks.json")
+    assert undone is not None
+    assert (undone.together, judges(workspace)) == (6, {})
+    assert undo_labels(workspace.store, 1, "tasks.json") is None
+
+
+def test_annotations_of_two_people_are_two_readings_where_these_are_wanted(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    workspace.accounts.set_overlap(1, 1.0, 2)
+    tasks = [
+        task(
+            "red",
+            annotation(choice("right"), completed_by=ANNA),
+            annotation(choice("wrong"), completed_by=17),
+        ),
+        task(
+            "blue",
+            annotation(choice("wrong"), completed_by=ANNA),
+            annotation(choice("wrong"), completed_by=17),
+        ),
+        task("green", annotation(choice("wrong"), completed_by=17)),
+        task(
+            "pink",
+            annotation(choice("wrong"), completed_by=ANNA, was_cancelled=True),
+            annotation(choice("right"), completed_by=17),
+        ),
+        task("grey", annotation(choice("right")), annotation(choice("wrong"))),
+    ]
+    report = apply(workspace, tmp_path, tasks, "tasks.json")
+    assert [problem.row for problem in report.problems] == [5]
+    assert opinions(workspace) == {
+        "red": ["correct", "wrong"], "blue": ["wrong", "wrong"], "green": ["wrong"],
+        "pink": ["correct"],
+    }  # fmt: skip
+    with workspace.store.reading() as session:
+        assert opinion_queries.count_disputed(session, 1) == 1
+    again = apply(workspace, tmp_path, tasks, "tasks.json")
+    assert (again.agreeing, again.by_decision) == (6, {})
+    undone = undo_labels(workspace.store, 1, "tasks.json")
+    assert undone is not None
+    assert (undone.together, opinions(workspace), decisions(workspace)) == (6, {}, {})
+
+
+def opinions(workspace: Workspace) -> dict[str, list[str]]:
+    with workspace.store.reading() as session:
+        of_pairs = {
+            row.external_id: opinion_queries.of_pair(session, row.id) for row in rows_of(workspace)
+        }
+    return {id: [each.decision for each in said] for id, said in of_pairs.items() if said}
+
+
+def test_rows_of_two_people_are_two_readings(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [
+        {"id": "red", "verdict": "right", "annotator": "anna"},
+        {"id": "red", "verdict": "wrong", "annotator": "ben"},
+        {"id": "red", "verdict": "wrong", "annotator": "ben"},
+    ]
+    report = apply(workspace, tmp_path, rows, "rows.csv")
+    assert (report.by_decision, report.problem_count) == ({"correct": 1}, 2)
+    undo_labels(workspace.store, 1, "rows.csv")
+    workspace.accounts.set_overlap(1, 1.0, 2)
+    report = apply(workspace, tmp_path, rows, "rows.csv")
+    assert (report.by_decision, report.problem_count) == ({"correct": 1, "wrong": 1}, 1)
+    assert opinions(workspace) == {"red": ["correct", "wrong"]}
+
+
+def test_argilla_says_who_answered(workspace: Workspace, tmp_path: Path) -> None:
+    def record(id: str, *answers: tuple[str, str]) -> dict[str, Any]:
+        given = [{"value": value, "user_id": user} for value, user in answers]
+        return {"metadata": {"pair_id": id}, "responses": {"label": given}}
+
+    rows = [record("red", ("right", "u1"), ("right", "u2")), record("blue", ("wrong", "u1"))]
+    rows.append(record("green", ("right", "u1"), ("wrong", "u2")))
+    report = apply(workspace, tmp_path, rows, "records.json")
+    assert [problem.row for problem in report.problems] == [3]
+    assert judges(workspace) == {
+        "red": "labels: records.json/u1 + u2", "blue": "labels: records.json/u1",
+    }  # fmt: skip
+    workspace.accounts.set_overlap(1, 1.0, 2)
+    report = apply(workspace, tmp_path, rows, "records.json")
+    assert opinions(workspace)["green"] == ["correct", "wrong"]

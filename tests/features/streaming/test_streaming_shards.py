@@ -5,6 +5,7 @@ import json
 import pickle
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image, ImageColor
@@ -210,6 +211,64 @@ def test_an_index_that_contradicts_its_shard_is_refused(
     path.write_text(json.dumps(index))
     with pytest.raises(DatasetFormatError):
         read(tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "field"),
+    [
+        (("shards", 0, "column_names"), None, "shards[0].column_names"),
+        (("shards", 0, "column_names"), "caption", "shards[0].column_names"),
+        (("shards", 0, "column_names"), ["caption"], "shards[0].column_names"),
+        (("shards", 0, "column_sizes"), ["8", None, None, None], "shards[0].column_"),
+        (("shards", 0, "samples"), "3", "shards[0].samples"),
+        (("shards", 0, "samples"), True, "shards[0].samples"),
+        (("shards", 0, "raw_data"), None, "shards[0].raw_data"),
+        (("shards", 0, "raw_data", "basename"), 7, "shards[0].raw_data.basename"),
+        (("shards", 0, "zip_data"), {"basename": "x.zstd"}, "shards[0].compression"),
+        (("shards", 1), None, "shards[1]"),
+        (("shards",), [], "index.json"),
+    ],
+)
+def test_a_damaged_index_is_named_by_file_and_field(
+    tmp_path: Path, place: tuple[Any, ...], value: Any, field: str
+) -> None:
+    write_mds(tmp_path / "set", ENCODINGS, [samples(), samples()])
+    path = tmp_path / "set/index.json"
+    index = record = json.loads(path.read_text())
+    for key in place[:-1]:
+        record = record[key]
+    if value is None and isinstance(place[-1], str):
+        del record[place[-1]]
+    else:
+        record[place[-1]] = value
+    path.write_text(json.dumps(index))
+    with pytest.raises(DatasetFormatError) as refusal:
+        read(tmp_path / "set")
+    assert "index.json" in str(refusal.value)
+    assert field in str(refusal.value)
+
+
+@pytest.mark.parametrize("part", [0, 0.5, 0.99])
+def test_a_cut_index_is_named(tmp_path: Path, part: float) -> None:
+    write_mds(tmp_path / "set", ENCODINGS, [samples()])
+    path = tmp_path / "set/index.json"
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * part)])
+    for source in (tmp_path / "set", path):
+        with pytest.raises(DatasetFormatError) as refusal:
+            read(source)
+        assert "index.json" in str(refusal.value)
+
+
+def test_an_index_of_litdata_names_the_field_of_a_chunk(tmp_path: Path) -> None:
+    write_litdata(tmp_path / "set", ["str"], [None], [{"0": b"red"}])
+    path = tmp_path / "set/index.json"
+    index = json.loads(path.read_text())
+    del index["chunks"][0]["chunk_size"]
+    path.write_text(json.dumps(index))
+    with pytest.raises(DatasetFormatError) as refusal:
+        read(tmp_path / "set")
+    assert "chunks[0].chunk_size" in str(refusal.value)
 
 
 def test_an_index_of_litdata_without_its_form_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Tables are read by batch: what is read, and that it says the same as cell by cell."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from backend.datasets.arrow_cells import value_of, values_of
+from backend.datasets.containers import Member
+from backend.datasets.reading import read_dataset
+from backend.datasets.tables import rows_of
+from tests.datasets.folders import encoded
+
+_PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_TURN = pa.struct([("user", pa.string()), ("assistant", pa.string())])
+
+
+def _conversations(path: Path, pictures: list[Any], kind: Any = None) -> Path:
+    turns = [
+        [{"user": "Describe the image.", "assistant": f"a dog, number {number}"}]
+        for number in range(len(pictures))
+    ]
+    columns = {
+        "images": pa.array(pictures, kind or pa.list_(_PICTURE)),
+        "texts": pa.array(turns, pa.list_(_TURN)),
+    }
+    pq.write_table(pa.table(columns), path, row_group_size=3)
+    return path
+
+
+def test_pictures_of_lists_are_neither_read_with_the_rows_nor_twice_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures = [[{"bytes": encoded(), "path": f"{number}.png"}] for number in range(7)]
+    table = _conversations(tmp_path / "t.parquet", pictures)
+    columns: list[str] = []
+    opened: list[str] = []
+    read_group, content = pq.ParquetFile.read_row_group, Member._content
+
+    def watch_group(file: Any, *arguments: Any, **options: Any) -> Any:
+        columns.extend(options["columns"])
+        return read_group(file, *arguments, **options)
+
+    def watch_content(member: Member) -> bytes:
+        opened.append(member.inner)
+        return content(member)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", watch_group)
+    monkeypatch.setattr(Member, "_content", watch_content)
+    pairs = list(read_dataset(table))
+    assert [pair.caption for pair in pairs] == [f"a dog, number {number}" for number in range(7)]
+    assert columns
+    assert all(name.endswith(".path") for name in columns)
+    assert sorted(opened) == sorted(f"{number}/images/0" for number in range(7))
+
+
+@pytest.mark.parametrize("kind", [pa.list_(_PICTURE), pa.large_list(_PICTURE)])
+def test_lists_with_gaps_say_the_same_as_full_ones(tmp_path: Path, kind: Any) -> None:
+    inside = {"bytes": encoded(), "path": "a.png"}
+    outside = {"bytes": None, "path": "b.png"}
+    lists = [[inside], [inside, inside], [], None, [outside], [inside, outside], [None], [inside]]
+    table = _conversations(tmp_path / "t.parquet", lists, kind)
+    cells = [row.values["images"] for row in rows_of(table) if row.values is not None]
+    assert cells == [
+        ["t.parquet!/0/images/0"],
+        ["t.parquet!/1/images/0", "t.parquet!/1/images/1"],
+        [],
+        "",
+        ["b.png"],
+        ["t.parquet!/5/images/0", "b.png"],
+        [""],
+        ["t.parquet!/7/images/0"],
+    ]
+
+
+def test_lists_of_a_known_length_are_read(tmp_path: Path) -> None:
+    pictures = [[{"bytes": encoded(), "path": "a.png"}] for _ in range(4)]
+    table = _conversations(tmp_path / "t.parquet", pictures, pa.list_(_PICTURE, 1))
+    assert [pair.image_path.name for pair in read_dataset(table)] == ["t.parquet!/0"] * 4
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array(["a dog", None, ""]),
+        pa.array([[1], None, []]),
+        pa.array([{"a": [1, 2], "b": "x"}, None]),
+        pa.array(["a", "b", "a"]).dictionary_encode(),
+        pa.array([b"a cat", b"caf\xe9"]).view(pa.string()),
+        pa.array([0, 1 << 62], pa.timestamp("s")),
+    ],
+    ids=["texts", "lists", "objects", "dictionary", "not UTF-8", "year"],
+)
+def test_a_batch_says_the_same_as_its_cells(cells: Any) -> None:
+    assert list(values_of(cells)) == [value_of(cell) for cell in cells]
+
+
+def test_a_batch_that_expands_is_converted_cell_by_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.datasets.arrow_cells.LONGEST_LINE", 10)
+    cells = pa.DictionaryArray.from_arrays([0] * 100, ["a long text"])
+    assert not isinstance(values_of(cells), list)
+    assert isinstance(values_of(cells[:0]), list)
