@@ -80,15 +80,14 @@ class Store:
         return Store(self._store, reader)
 
     @contextmanager
-    def reading(self, scanning: bool = False) -> Iterator[Session]:
-        """A read-only session on a consistent snapshot. `scanning`: set it to read most of a large
-        dataset once."""
+    def reading(self) -> Iterator[Session]:
+        """A read-only session on a consistent snapshot."""
         snapshot = _SNAPSHOT.get()
-        if snapshot is not None and not scanning and snapshot.fits(self):
+        if snapshot is not None and snapshot.fits(self):
             with translate_errors():
                 yield snapshot.session
             return
-        with translate_errors(), self._store.reading(scanning) as session:
+        with translate_errors(), self._store.reading() as session:
             set_reader(session, self.reader)
             yield session
 
@@ -108,13 +107,12 @@ class Store:
         self,
         query: Callable[[Session, int], Sequence[Row]],
         id_of: Callable[[Row], int] = attrgetter("id"),
-        scanning: bool = False,
     ) -> Iterator[Sequence[Row]]:
         """What `query`(session, id of the last row so far, at first 0) returns until that is empty,
         in a session each, so that a long job keeps none open."""
         after = 0
         while True:
-            with self.reading(scanning) as session:
+            with self.reading() as session:
                 rows = query(session, after)
             if not rows:
                 return

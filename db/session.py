@@ -40,11 +40,8 @@ _SQLITE_PRAGMAS = {
     "synchronous": "FULL",
     "temp_store": "MEMORY",
 }
-#: Bytes of SQLite's file that are memory-mapped: to read, except for full scans. What an import
-#: writes would stay resident as well, and gains nothing by it.
-_MAPPED = 268_435_456
-#: SQLite's page cache per connection in KiB (frequent reads are memory-mapped anyway), and while
-#: writing large parts of the file: updating a million pairs touches many indexes.
+#: SQLite's page cache per connection in KiB, and while writing large parts of the file: updating a
+#: million pairs touches many indexes.
 _CACHE, _LARGE_CACHE = 16_384, 262_144
 
 
@@ -120,7 +117,6 @@ class Store:
         self._reader = engine.execution_options(
             traced_writes=False, **_postgresql_only(engine, postgresql_readonly=True)
         ).execution_options(**_postgresql_only(engine, isolation_level="REPEATABLE READ"))
-        self._scanner = self._reader.execution_options(traced_scans=True)
         self._writer = engine.execution_options(traced_writes=True)
         self._large_writer = engine.execution_options(traced_writes=True, traced_large=True)
         #: SQLite has no fair queue for its writer lock: waiting connections poll, and with many of
@@ -138,12 +134,9 @@ class Store:
         return self.engine.dialect.name
 
     @contextmanager
-    def reading(self, scanning: bool = False) -> Iterator[Session]:
-        """A read-only session on a consistent snapshot. `scanning`: it reads most of a large
-        dataset once, so the file is not memory-mapped.
-        """
-        reader = self._scanner if scanning else self._reader
-        with connection_errors_explained(self.address), Session(reader) as session:
+    def reading(self) -> Iterator[Session]:
+        """A read-only session on a consistent snapshot."""
+        with connection_errors_explained(self.address), Session(self._reader) as session:
             yield session
 
     @contextmanager
@@ -242,10 +235,7 @@ def _begin_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
     writes = options.get("traced_writes", True)
     cache = _LARGE_CACHE if options.get("traced_large") else _CACHE
-    mmap_size = 0 if writes or options.get("traced_scans") else _MAPPED
-    pragmas = {
-        "query_only": "OFF" if writes else "ON", "cache_size": -cache, "mmap_size": mmap_size,
-    }  # fmt: skip
+    pragmas = {"query_only": "OFF" if writes else "ON", "cache_size": -cache}
     in_effect = connection.info.setdefault("traced_pragmas", {})  # while the connection is open
     for name, value in pragmas.items():
         if in_effect.get(name) != value:

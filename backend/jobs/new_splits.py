@@ -57,7 +57,7 @@ def groups(store: Store, dataset_id: int, together: Iterable[str]) -> Group:
         return lambda pair: picture_key(pair.image_path)
     components = _Components()
     first_with: dict[tuple[str, str], str] = {}
-    with store.reading(scanning=True) as session:
+    with store.reading() as session:
         group_ids = duplicate_queries.groups_by_pair(session, dataset_id)
         for pair in pair_queries.iterate_pairs(session, dataset_id):
             picture = picture_key(pair.image_path)

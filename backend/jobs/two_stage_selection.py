@@ -84,7 +84,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> TwoStageResult:
     if choice.by not in CRITERIA:
         raise SettingsError(f"There is no selection by '{choice.by}'; use {', '.join(CRITERIA)}.")
     criterion = CRITERIA[choice.by]
-    with store.reading(scanning=True) as session:
+    with store.reading() as session:
         name = dataset_queries.get_dataset(session, dataset_id).name
         columns = phrase_queries.selection_columns(session, dataset_id, criterion.column)
         run = run_queries.latest_run(session, dataset_id, phrase_queries.KIND)
@@ -290,7 +290,6 @@ def measure_losses(
             session, dataset_id, after, _BATCH
         ),
         itemgetter(0),
-        scanning=True,
     ):
         batch_ids, captions, names = zip(*batch, strict=True)
         # Pairs added in the meantime are not part of the selection.

@@ -195,7 +195,7 @@ def map_of(store: Store, dataset_id: int, layout: str = ALIKE) -> MapView | None
     """Every pair with a position in the layout, as arrays; None if there is none: the map has not
     been drawn, or nothing has been scored or measured."""
     run_id = 0
-    with store.reading(scanning=True) as session:
+    with store.reading() as session:
         if layout == ALIKE:
             run = run_queries.latest_run(session, dataset_id, "map")
             if run is None:

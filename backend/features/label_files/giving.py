@@ -367,7 +367,7 @@ class _Pictures:
     def __init__(self, store: Store, dataset_id: int) -> None:
         #: Pair ids.
         self.ids: defaultdict[str, list[int]] = defaultdict(list)
-        with store.reading(scanning=True) as session:
+        with store.reading() as session:
             for path, pair_ids in pair_queries.ids_by_picture(session, dataset_id).items():
                 place = split_proof(path)[0]
                 for name in filter(None, (place, member_name(place))):

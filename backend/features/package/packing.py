@@ -200,7 +200,7 @@ def _write_database(
     store = workspace.store
     home_identity = store.identity
     with _new_database(database) as packed:
-        with store.reading(scanning=True) as home, packed.writing(large=True) as package:
+        with store.reading() as home, packed.writing(large=True) as package:
             queries.packed_pairs.create(package.connection())
             queries.copy_dataset(home, package, contents.dataset_id)
             all_ids = frozenset(pair_ids)

@@ -121,7 +121,7 @@ def find_moved(
     vectors = stored_images(store, engine, run).open()
     if not len(vectors.pairs):
         raise NotScored("No picture of this dataset has a vector yet. Score it first.")
-    with store.reading(scanning=True) as session:
+    with store.reading() as session:
         sequences = list(sequences_of(rows_of(session, dataset_id)))
     return compare(store, engine, vectors, sequences, progress)
 

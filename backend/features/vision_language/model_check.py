@@ -339,7 +339,7 @@ def _take_effect(
 ) -> dict[int, ModelAnswerRow]:
     """Use the run's answers instead of those of an earlier one; returns them."""
     ids, p_errors, before = list[int](), list[float](), dict[int, float]()
-    with store.reading(scanning=True) as session:
+    with store.reading() as session:
         opinions = signal_queries.opinions_of_run(session, run.id)
         active = classifier_queries.active(session, dataset_id)
         after_id = 0

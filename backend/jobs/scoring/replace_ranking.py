@@ -103,7 +103,7 @@ def _changes(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The pairs whose next probability is not stored yet, and that probability (NaN: unknown)."""
     stored_ids, stored_values = array("q"), array("d")
-    with store.reading(scanning=True) as session:
+    with store.reading() as session:
         for pair_id, p_error in ranking_queries.iterate_next(session, dataset_id):
             stored_ids.append(pair_id)
             stored_values.append(math.nan if p_error is None else p_error)
