@@ -268,7 +268,8 @@ def test_the_card_and_the_report_name_what_happened_and_nothing_else() -> None:
             changes = [number for number in numbers if number]
             shown = [f"{number:,}" for number in changes]
             assert [each for each in re.findall(r"\b[0-9,]+\b", text) if each in shown] == shown
-            assert " 0 " not in text and "(0" not in text
+            assert " 0 " not in text
+            assert "(0" not in text
             for name, word in names.items():
                 assert (word in text) == bool(values[name]), (text, name)
         assert ("No caption was changed" in sentence) == (not any(numbers[:4]))
