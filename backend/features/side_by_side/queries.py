@@ -30,8 +30,8 @@ def count_by(session: Session, dataset_id: int, column: str) -> dict[str, int]:
 def chances_of(session: Session, dataset_id: int, column: str, name: str) -> tuple[int, float]:
     """The number and the sum of the chances of error of the captions by `name`."""
     p_error = p_error_of(session, dataset_id)
-    query = select(func.count(p_error), func.coalesce(func.sum(p_error), 0.0)).where(
+    query = select(func.count(p_error), func.sum(p_error)).where(
         in_dataset(dataset_id), cast(Pair.extra[column].as_string(), String) == name
     )
     count, total = session.execute(query).tuples().one()
-    return count, float(total)
+    return count, float(total or 0.0)
