@@ -388,7 +388,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
     for number, each in enumerate(suggestions, 1):
         parts = parts_that_differ(view.caption, each.caption, view.claim)
         cards.append((number, each, readable(*parts), replacements(*parts), parts[1]))
-    best = [card for card in cards if card[1].is_offer]
+    is_best = any(each.is_offer for each in suggestions[:1])
     is_unjudged = any(s.p_before is not None and s.p_after is None for s in view.suggestions)
     is_whole = trajectory is None or trajectory.whole
     reason = why(view)
@@ -406,8 +406,8 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         ),
         decisions=DECISIONS,
         correction=None if correction is None else _correction(view, correction),
-        best=best,
-        others=[card for card in cards if not card[1].is_offer],
+        cards=cards,
+        is_best=is_best,
         why=reason,
         is_accused=reason is not None and is_accused(view),
         is_sampled=is_sampled,

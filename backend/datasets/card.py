@@ -23,13 +23,7 @@ class Counts(Protocol):
     @property
     def kept(self) -> int: ...
     @property
-    def corrected(self) -> int: ...
-    @property
-    def edited(self) -> int: ...
-    @property
-    def enriched(self) -> int: ...
-    @property
-    def shortened(self) -> int: ...
+    def caption_changes(self) -> list[str]: ...
     @property
     def tagged(self) -> int: ...
     @property
@@ -52,8 +46,15 @@ CITATION = """\
 
 def state_of(counts: Counts) -> str:
     """Whether captions were cleaned, or only written."""
-    texts = counts.corrected or counts.edited or counts.enriched or counts.shortened
-    return "cleaned" if texts or counts.left_out else "exported"
+    return "cleaned" if counts.caption_changes or counts.left_out else "exported"
+
+
+def _changes_of_pairs(counts: Counts) -> str:
+    """What happened, and nothing of what did not."""
+    changes = counts.caption_changes
+    captions = f"Captions: {', '.join(changes)}." if changes else "No caption was changed."
+    tagged = f" {counts.tagged:,} kept with a tag." if counts.tagged else ""
+    return captions + tagged
 
 
 def dataset_card(
@@ -72,9 +73,7 @@ def dataset_card(
         "",
         "## What is in it",
         "",
-        f"{counts.kept} of {counts.total} image-caption pairs. {counts.corrected} captions were "
-        f"corrected, {counts.edited} edited in bulk and {counts.enriched} enriched; "
-        f"{counts.tagged} {'pair is' if counts.tagged == 1 else 'pairs are'} kept with a tag.",
+        f"{counts.kept} of {counts.total} image-caption pairs. {_changes_of_pairs(counts)}",
         "",
         "| what became of the pairs | pairs |",
         "|---|---|",

@@ -633,13 +633,25 @@ class ExportCounts:
     def in_words(self) -> str:
         left_out = sum(self.left_out.values())
         reasons = "; ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
+        phrases = [*self.caption_changes, *([f"{self.tagged:,} tagged"] if self.tagged else ())]
         return (
-            f"{count_of(self.total, 'pair')}: {self.kept} kept ({self.corrected} corrected, "
-            f"{self.edited} edited in bulk, {self.enriched} enriched, "
-            + (f"{self.shortened} without some claims, " if self.shortened else "")
-            + f"{self.tagged} tagged), "
-            f"{left_out} left out" + (f" ({reasons})." if reasons else ".") + self.splits_in_words()
+            f"{count_of(self.total, 'pair')}: {self.kept} kept"
+            + (f" ({', '.join(phrases)})" if phrases else "")
+            + f", {left_out} left out"
+            + (f" ({reasons})." if reasons else ".")
+            + self.splits_in_words()
         )
+
+    @property
+    def caption_changes(self) -> list[str]:
+        """What became of captions that are kept, each with its count; without what befell none."""
+        counts = (
+            (self.corrected, "corrected"),
+            (self.edited, "edited in bulk"),
+            (self.enriched, "enriched"),
+            (self.shortened, "without some claims"),
+        )
+        return [f"{count:,} {change}" for count, change in counts if count]
 
     def splits_in_words(self) -> str:
         """A sentence about pictures in several splits, after a blank; "" without any."""

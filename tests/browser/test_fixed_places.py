@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.conftest import SIZE, Site, opened_page
 from tests.browser.test_every_page import EVERY_SIZE
 from tests.browser.test_main_job import pair_of, press
-from tests.browser.test_verdicts import wait_until_ready
+from tests.browser.test_verdicts import decisions, wait_until_ready, wait_until_saved
 
 pytestmark = pytest.mark.browser
 RIGHT = "#traced-stage [data-action=correct]"
@@ -83,7 +83,7 @@ def test_the_browsers_own_controls_follow_the_theme(page: Page) -> None:
     assert page.evaluate(scheme) != "dark"
 
 
-def test_a_suggestion_that_is_folded_is_shown_before_it_can_be_accepted(
+def test_an_answer_that_does_not_help_is_marked_and_taken_by_one_key(
     page: Page, site: Site
 ) -> None:
     (file,) = (site.folder / "state").glob("*.db")
@@ -94,12 +94,15 @@ def test_a_suggestion_that_is_folded_is_shown_before_it_can_be_accepted(
         change = 'p_after = p_before, provenance = \'{"model": "asked"}\''
         database.execute(f"UPDATE suggestions SET {change} WHERE pair_id = ?", (pair,))
     page.goto(f"{site.address}/?pair={pair}")
-    folded = page.locator("#traced-stage .weak [data-action=suggestion-1]")
-    expect(folded).to_have_count(1)
-    expect(folded).to_be_hidden()
-    page.keyboard.press("1")
-    expect(folded).to_be_visible()
-    assert pair_of(page) == str(pair)
+    wait_until_ready(page)
+    answer = page.locator("#traced-stage .weak [data-action=suggestion-1]")
+    expect(answer).to_be_visible()
+    expect(answer).to_be_in_viewport(ratio=1)
+    press(page, "1")
+    wait_until_saved(page)
+    assert decisions(site)[str(pair)] == "correction"
+    page.keyboard.press("z")
+    expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(pair))
 
 
 def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(

@@ -93,3 +93,21 @@ def test_each_suggestion_that_helps_is_taken_by_one_key(page: Page, site: Site) 
     page.goto(f"{site.address}/?pair={pair}")
     second = page.locator("#traced-stage [data-action=suggestion-2]")
     expect(second).to_be_visible()
+
+
+def test_a_held_arrow_moves_by_each_repeat(page: Page, site: Site) -> None:
+    """The browser repeats a held key: each repeat counts, and none more."""
+    page.goto(f"{site.address}/?review=all&order=position")
+    wait_until_ready(page)
+    listed = [pair_of(page)]
+    for _ in range(39):
+        press(page, "ArrowDown")
+        listed.append(pair_of(page))
+    assert len(set(listed)) == 40
+    for key, last in (("ArrowUp", listed[0]), ("ArrowDown", listed[39])):
+        for _ in range(39):
+            page.keyboard.down(key)
+        page.keyboard.up(key)
+        expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", last)
+        page.wait_for_timeout(300)  # nothing moves on
+        assert pair_of(page) == last

@@ -11,7 +11,7 @@ from research.scenes import demo
 from tests.browser.conftest import Site, held, opened_page, press_at_once
 from tests.browser.test_editing import DRAFT
 from tests.browser.test_main_job import pair_of, press
-from tests.browser.test_verdicts import EDITOR, HOLD, STAGE, decisions, wait_until_saved
+from tests.browser.test_verdicts import EDITOR, STAGE, decisions, wait_until_saved
 
 pytestmark = pytest.mark.browser
 LONG = "\n\n".join([" ".join(f"A sentence with a dog, the {n}." for n in range(26))] * 6)
@@ -135,16 +135,3 @@ def test_an_address_opens_its_pair_and_draft_whatever_dataset_was_used_last(
     expect(page.locator(EDITOR)).to_have_value("A cow.")
     page.keyboard.press("Escape")
     expect(page.locator(DRAFT)).to_be_visible()
-
-
-def test_each_key_along_the_queue_counts(page: Page, site: Site) -> None:
-    page.locator("#traced-queue [data-filter=order]").select_option("position")
-    page.wait_for_url(re.compile("order=position"))
-    rows = page.locator("#traced-queue .pairs [data-target]").all()
-    first, last = (rows[place].get_attribute("data-target") for place in (0, 25))
-    for key, times, target in (("ArrowDown", 25, last), ("ArrowUp", 25, first)):
-        page.evaluate(HOLD, [key, times])
-        expect(page.locator(STAGE)).to_have_attribute("data-pair", str(target))
-    for _ in range(25):
-        page.keyboard.press("j")
-    expect(page.locator(STAGE)).to_have_attribute("data-pair", str(last))

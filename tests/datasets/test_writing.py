@@ -1,7 +1,9 @@
 """Exports: complete or not at all, and readable again."""
 
 import hashlib
+import itertools
 import os
+import re
 import socket
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
@@ -252,6 +254,25 @@ def test_only_what_was_changed_is_called_cleaned(change: dict[str, Any], is_chan
     counts = replace(COUNTS, **values)
     card = dataset_card(name="d", created_at=CREATED, version="1", facts={}, counts=counts)
     assert ("# d, cleaned" in card.splitlines()) == is_changed
+
+
+def test_the_card_and_the_report_name_what_happened_and_nothing_else() -> None:
+    names = {"corrected": "corrected", "edited": "edited in bulk", "enriched": "enriched",
+             "shortened": "without some claims", "tagged": "tag"}  # fmt: skip
+    for numbers in itertools.product((0, 11, 1234), repeat=len(names)):
+        values: dict[str, Any] = dict(zip(names, numbers, strict=True))
+        counts = replace(COUNTS, **values, total=9999, kept=8888, left_out={"x": 1111})
+        card = dataset_card(name="d", created_at=CREATED, version="1", facts={}, counts=counts)
+        (sentence,) = (line for line in card.splitlines() if line.startswith("8888 of 9999"))
+        for text in (sentence, counts.in_words()):
+            changes = [number for number in numbers if number]
+            shown = [f"{number:,}" for number in changes]
+            assert [each for each in re.findall(r"\b[0-9,]+\b", text) if each in shown] == shown
+            assert " 0 " not in text
+            assert "(0" not in text
+            for name, word in names.items():
+                assert (word in text) == bool(values[name]), (text, name)
+        assert ("No caption was changed" in sentence) == (not any(numbers[:4]))
 
 
 @pytest.mark.parametrize("format", ["webdataset", "parquet-images", "huggingface"])

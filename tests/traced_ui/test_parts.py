@@ -241,7 +241,7 @@ def test_what_does_not_help_is_not_offered() -> None:
     second = replace(strong, id=2, p_after=0.3, doubts=("brown",))
     little = replace(strong, id=3, is_offer=False)
     shown = review_page.stage(pair("A red dog.", suggestions=(little, strong, second)))
-    assert '<details class="weak">' not in shown, "each is taken by one key"
+    assert 'class="weak"' not in shown
     shown_places = re.findall(r'data-action="(suggestion-\d)" data-suggestion="(\d)"', shown)
     assert shown_places == [("suggestion-1", str(strong.id)), ("suggestion-2", "2")]
     assert "brown" in shown.partition('class="doubts"')[2]

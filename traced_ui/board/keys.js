@@ -14,7 +14,7 @@ const WAYS = { next: 1, previous: -1 };
 const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "step-back", "claim-next", "claim-previous"];
 const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
-const OPEN = "#traced-queue .more[open], #traced-stage :is(.weak, .columns, li > details)[open]";  // over the pair
+const OPEN = "#traced-queue .more[open], #traced-stage :is(.columns, li > details)[open]";  // over the pair
 const FIELD = "input:not([type=checkbox], [type=radio], [type=range]), textarea, [data-form] select, [contenteditable=true]";
 const CONTROL = "input, select", CARDS = "#traced-stage .picks";  // other parts of a form; the boxes of cards are the board's own
 const OF_FORMS = ["search", "help"];  // what letters still do while one of them has the focus
@@ -76,9 +76,7 @@ function fold(part) {
 }
 
 function act(action, more = {}) {
-  const folded = one(`#traced-stage .weak:not([open]) [data-action="${action}"]`);
-  if (folded) folded.closest("details").open = true;  // nobody accepts a suggestion unseen
-  else if (LOCAL[action]) LOCAL[action]();
+  if (LOCAL[action]) LOCAL[action]();
   else if (isVerdict(action)) { if (isGrid()) decideMany(action); else decide(action); }
   else if (action in WAYS) go(WAYS[action]);
   else if (action === "save-edit") save();

@@ -29,20 +29,20 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     findings = gr.HTML(elem_id="rows-findings", padding=False)
     with gr.Row(elem_id="rows-decide", elem_classes="decision-row"):
         look = gr.Button("Compare rows", variant="primary", elem_id="rows-look")
-        mend = gr.Button("Move captions back", interactive=False, elem_id="rows-mend")
+        mend = gr.Button("Move captions back", visible=False, elem_id="rows-mend")
     status = gr.HTML(elem_id="rows-status")
     changes = gr.HTML(elem_id="rows-changes", padding=False)
     is_mending = gr.State(value=True)
 
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
-            return "", "", gr.Button(interactive=False), gr.Button(interactive=False)
+            return "", "", gr.Button(interactive=False), gr.Button(visible=False)
         report = last_report(seen_by(workspace, request), dataset_id)
         can_mend = report is not None and report.can_mend
         first, second = ("secondary", "primary") if can_mend else ("primary", "secondary")
         buttons = (
             gr.Button(interactive=True, variant=first),
-            gr.Button(interactive=can_mend, variant=second),
+            gr.Button(visible=can_mend, variant=second),
         )
         return report_html(report), changes_html(report), *buttons
 

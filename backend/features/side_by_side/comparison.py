@@ -8,6 +8,7 @@
 Of several captions of a picture by one captioner, the first one that is scored counts.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -70,7 +71,9 @@ class SideBySide:
     * `without_first`, `without_second`: pictures that the other has a caption of, this one not;
     * `unscored`: pictures with both, not both of which have a chance of error;
     * `first_tag`, `second_tag`: of the captions that are likelier wrong than the other's; "" if
-      there is none.
+      there is none;
+    * `first_chances`, `second_chances`: how many captions of each had a chance of error, and the
+      sum of these; empty in comparisons of earlier versions.
     """
 
     column: str
@@ -83,6 +86,8 @@ class SideBySide:
     unscored: int
     first_tag: str = ""
     second_tag: str = ""
+    first_chances: tuple[int, float] | tuple[()] = ()
+    second_chances: tuple[int, float] | tuple[()] = ()
 
     def share(self, counts: Counts, of_first: bool = True) -> tuple[float, float, float] | None:
         """The share of pictures with its bounds at 95 % confidence; None for too few of them."""
@@ -134,6 +139,21 @@ def captioners_in(store: Store, dataset_id: int) -> tuple[str, dict[str, int]]:
     return "", {}
 
 
+def scored_since(store: Store, dataset_id: int, report: SideBySide) -> list[str]:
+    """Those of the two whose chances of error are others than they were compared by."""
+    before = ((report.first, report.first_chances), (report.second, report.second_chances))
+    return [
+        name
+        for name, chances in before
+        if chances
+        and not _is_alike(chances, store.read(queries.chances_of, dataset_id, report.column, name))
+    ]
+
+
+def _is_alike(one: tuple[int, float], other: tuple[int, float]) -> bool:
+    return one[0] == other[0] and math.isclose(one[1], other[1], rel_tol=1e-9, abs_tol=1e-9)
+
+
 def compare(
     store: Store,
     dataset_id: int,
@@ -174,6 +194,10 @@ def compare(
         raise NotScored("The model does not know such pictures: its chances are no figures.")
     pictures = _by_picture(store, dataset_id, column, (first, second))
     report, worse = _count(pictures, column, first, second)
+    first_chances, second_chances = (
+        store.read(queries.chances_of, dataset_id, column, name) for name in (first, second)
+    )
+    report = replace(report, first_chances=first_chances, second_chances=second_chances)
     if author is None:
         return report
     first_tag, second_tag = tags_of(first, second)

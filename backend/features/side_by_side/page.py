@@ -1,5 +1,6 @@
 """Captioners: two of them over all their pictures, each difference a queue."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,13 @@ import gradio as gr
 from markupsafe import Markup
 from pydantic import TypeAdapter
 
-from backend.features.side_by_side.comparison import ALIKE, FEWEST, SideBySide, captioners_in
+from backend.features.side_by_side.comparison import (
+    ALIKE,
+    FEWEST,
+    SideBySide,
+    captioners_in,
+    scored_since,
+)
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
 from traced_ui.jobs import start_by
@@ -25,31 +32,33 @@ _FIELDS = tuple(SideBySide.__dataclass_fields__)
 def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page."""
     comparison = gr.HTML(elem_id="side-by-side", padding=False)
-    with gr.Row(elem_id="side-by-side-names"):
+    with gr.Row(elem_id="side-by-side-names", visible=False) as fields:
         first = gr.Dropdown([], label="One captioner", elem_id="side-by-side-first")
         second = gr.Dropdown([], label="The other", elem_id="side-by-side-second")
     with gr.Row(elem_id="side-by-side-decide", elem_classes="decision-row"):
-        start = gr.Button(
-            "Compare", variant="primary", interactive=False, elem_id="side-by-side-start"
-        )
+        start = gr.Button("Compare", variant="primary", visible=False, elem_id="side-by-side-start")
     status = gr.HTML(elem_id="side-by-side-status")
 
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
-            return "", gr.Dropdown([]), gr.Dropdown([]), gr.Button(interactive=False)
+            return "", gr.Row(visible=False), gr.skip(), gr.skip(), gr.Button(visible=False)
         visible = seen_by(workspace, request)
         column, names = captioners_in(visible.store, dataset_id)
         report = last_report(visible, dataset_id)
+        since = scored_since(visible.store, dataset_id, report) if report is not None else []
         captioners = list(names)
         pair = (report.first, report.second) if report is not None else tuple(captioners[:2])
-        fields = (
-            gr.Dropdown(captioners, value=name if name in names else None, visible=bool(names))
+        choices = (
+            gr.Dropdown(captioners, value=name if name in names else None)
             for name in (*pair, None, None)[:2]
         )
-        can_start = gr.Button(interactive=len(names) > 1)
-        return report_html(report, column, names, dataset_id), *fields, can_start
+        has_two = len(names) > 1  # otherwise there is nothing to choose, and nothing to start
+        return (
+            report_html(report, column, names, dataset_id, since), gr.Row(visible=has_two),
+            *choices, gr.Button(visible=has_two, interactive=has_two),
+        )  # fmt: skip
 
-    redraw = (draw, [dataset], [comparison, first, second, start])
+    redraw = (draw, [dataset], [comparison, fields, first, second, start])
     start_by(start, status, workspace, dataset, "side-by-side", redraw, first=first, second=second)
     gr.on(None, *redraw, **QUIET)
 
@@ -60,12 +69,17 @@ def last_report(workspace: Workspace, dataset_id: int) -> SideBySide | None:
     result = last.result if last is not None and last.status == "done" else {}
     if "likelier" not in result:
         return None
-    return _REPORT.validate_python({name: result[name] for name in _FIELDS})
+    return _REPORT.validate_python({name: result[name] for name in _FIELDS if name in result})
 
 
 def report_html(
-    report: SideBySide | None, column: str, names: dict[str, int], dataset_id: int
+    report: SideBySide | None,
+    column: str,
+    names: dict[str, int],
+    dataset_id: int,
+    since: Sequence[str] = (),
 ) -> Markup:
+    """`since`: those of the two whose captions have been scored since."""
     if report is None:
         return _render("side_by_side.html", report=None, column=column, names=names)
     queues = [
@@ -74,8 +88,8 @@ def report_html(
     ]
     missing = [(report.first, report.without_first), (report.second, report.without_second)]
     return _render(
-        "side_by_side.html", report=report, queues=queues, missing=missing, fewest=FEWEST,
-        alike=round(ALIKE * 100), share=report.share(report.likelier),
+        "side_by_side.html", report=report, queues=queues, missing=missing, since=since,
+        fewest=FEWEST, alike=round(ALIKE * 100), share=report.share(report.likelier),
         second_share=report.share(report.likelier, of_first=False),
         judged_share=report.share(report.judged),
         judged_second=report.share(report.judged, of_first=False),

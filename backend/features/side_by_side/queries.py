@@ -4,6 +4,7 @@ from sqlalchemy import String, cast, func, select
 from sqlalchemy.orm import Session
 
 from db.models import Pair
+from db.queries.ranking_queries import p_error_of
 from db.queries.statements import in_dataset
 
 #: Values of a column that are counted: one that has more names no captioners.
@@ -24,3 +25,13 @@ def count_by(session: Session, dataset_id: int, column: str) -> dict[str, int]:
     for text, count in session.execute(query).tuples():
         names[str(text)] = count
     return names
+
+
+def chances_of(session: Session, dataset_id: int, column: str, name: str) -> tuple[int, float]:
+    """The number and the sum of the chances of error of the captions by `name`."""
+    p_error = p_error_of(session, dataset_id)
+    query = select(func.count(p_error), func.sum(p_error)).where(
+        in_dataset(dataset_id), cast(Pair.extra[column].as_string(), String) == name
+    )
+    count, total = session.execute(query).tuples().one()
+    return count, float(total or 0.0)

@@ -16,6 +16,7 @@ from backend.features.side_by_side.comparison import (
     SideBySide,
     captioners_in,
     compare,
+    scored_since,
     tags_of,
 )
 from backend.workspace import QueueFilter, Workspace
@@ -134,6 +135,23 @@ def test_no_share_of_fewer_than_thirty_pictures(workspace: Workspace) -> None:
     assert "%" not in page.report_html(fewer, "writer", {}, 1).partition("<ul")[0]
     enough = replace(report, likelier=Counts(FEWEST, 0, 0))
     assert enough.share(enough.likelier) is not None
+
+
+def test_scores_that_changed_since_the_comparison_are_said(workspace: Workspace) -> None:
+    first_wins_in(workspace, 24)
+    report = compare(workspace.store, 1, None)
+    assert scored_since(workspace.store, 1, report) == []
+    shown = page.report_html(report, "writer", {}, 1)
+    set_chances(workspace, {"blip-30": 0.7})
+    assert scored_since(workspace.store, 1, report) == ["blip"]
+    assert page.report_html(report, "writer", {}, 1, ["blip"]).count("blip") > shown.count("blip")
+    first_wins_in(workspace, 3)
+    set_chances(workspace, {"blip-30": 0.7})
+    assert scored_since(workspace.store, 1, report) == ["qwen", "blip"]
+    assert scored_since(workspace.store, 1, compare(workspace.store, 1, None)) == []
+    # A comparison of an earlier version does not say what it was made of.
+    unknown = replace(report, first_chances=(), second_chances=())
+    assert scored_since(workspace.store, 1, unknown) == []
 
 
 def test_verdicts_of_people_are_counted_of_their_own(workspace: Workspace) -> None:
