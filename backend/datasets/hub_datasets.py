@@ -117,12 +117,14 @@ _POINTER_BYTES = 1024
 @dataclass(frozen=True)
 class SourceTables:
     """The tables of a source in order, the split of those that have one, and what was not read.
-    `energon`: what Energon's folder says about the tars."""
+    `energon`: what Energon's folder says about the tars; `text_tars`: those with the texts of the
+    pictures in `tables`."""
 
     tables: list[Path]
     splits: dict[Path, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     energon: EnergonFolder | None = None
+    text_tars: tuple[Path, ...] = ()
 
 
 def listed_files(folder: Path, subset: str | None = None) -> SourceTables | None:

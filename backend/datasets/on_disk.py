@@ -21,7 +21,7 @@ class SeenIds:
     """The ids read so far, each with what was read under it, to detect duplicates."""
 
     def __init__(self) -> None:
-        self._database = _temporary(
+        self._database = temporary_database(
             "CREATE TABLE seen (id BLOB PRIMARY KEY, content BLOB) WITHOUT ROWID"
         )
 
@@ -50,7 +50,7 @@ class Names:
     and "1" differ. An id that is set to several values is ambiguous: no value replaces another."""
 
     def __init__(self) -> None:
-        self._database = _temporary(
+        self._database = temporary_database(
             "CREATE TABLE names (id TEXT PRIMARY KEY, name TEXT, is_ambiguous INT) WITHOUT ROWID"
         )
 
@@ -81,7 +81,9 @@ class SplitsByPicture:
     indexed while pairs are added: they are sorted once, on disk."""
 
     def __init__(self) -> None:
-        self._database = _temporary("CREATE TABLE places (picture TEXT, split TEXT, pair INT)")
+        self._database = temporary_database(
+            "CREATE TABLE places (picture TEXT, split TEXT, pair INT)"
+        )
 
     def add(self, picture: str, split: str, pair: int = 0) -> None:
         self._database.execute("INSERT INTO places VALUES (?, ?, ?)", (picture, split, pair))
@@ -123,10 +125,11 @@ def _unusable(value: dict[str, Any]) -> Any:
     return Unusable(value[_UNUSABLE]) if value.keys() == {_UNUSABLE} else value
 
 
-def _temporary(table: str) -> sqlite3.Connection:
+def temporary_database(tables: str) -> sqlite3.Connection:
+    """A database with these tables, in a file that is gone when it is closed."""
     # A reader may be created in one thread and used in another.
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.execute("PRAGMA journal_mode = OFF")
     database.execute("PRAGMA cache_size = -8192")  # KiB
-    database.execute(table)
+    database.executescript(tables)
     return database

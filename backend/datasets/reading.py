@@ -8,7 +8,7 @@ so that every imported pair can be shown and scored.
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -86,6 +86,7 @@ from backend.datasets.splits import split_of_shard
 from backend.datasets.table_readers import table_readers
 from backend.datasets.tables import row_count, rows_of, text_encoding
 from backend.datasets.text_files import known_encoding
+from backend.datasets.text_tars import TextTars, set_texts_apart
 from backend.datasets.written_pictures import (
     WrittenPictures,
     hide_base64,
@@ -165,23 +166,39 @@ class DatasetReader:
     writer: Writer | None = None
     #: What lists of texts were in the tables read so far, by column.
     _forms: dict[str, ListForm] = field(default_factory=dict)
+    _text_tars: TextTars | None = None
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
         self.notes[:] = self.source.notes
         self._forms.clear()
-        with closing(SeenIds()) as ids:
+        with closing(SeenIds()) as ids, ExitStack() as stack:
+            if self.source.text_tars:
+                self._text_tars = stack.enter_context(closing(self._open_text_tars()))
             for table in self.source.tables:
                 yield from self._read(table, ids)
+            if self._text_tars is not None:
+                for tar, number, message in self._text_tars.find_unused():
+                    self._report(self._name_of(tar), number, "no image", message)
+
+    def _open_text_tars(self) -> TextTars:
+        names = {tar: self._name_of(tar) for tar in (*self.source.tables, *self.source.text_tars)}
+        choice = sample_choice(self.source.text_tars[0], None, self.options)
+        text_tars = TextTars(self.source, names, self.root, choice)
+        if text_tars.begins_again:
+            self._note(
+                "Names occur in several tars: a picture has the texts of the tar that is called as "
+                "its own but for one word, as in images/0.tar and texts/0.tar."
+            )
+        return text_tars
+
+    def _name_of(self, table: Path) -> str:
+        """The path below the root."""
+        is_below = table.is_relative_to(self.root) and table != self.root
+        return trim(table.relative_to(self.root).as_posix() if is_below else table.name, 1000)
 
     def _read(self, table: Path, ids: SeenIds) -> Iterator[SourcePair]:
-        name = trim(
-            table.relative_to(self.root).as_posix()
-            if table.is_relative_to(self.root)
-            else table.name,
-            1000,
-        )
-        name = table.name if name == "." else name
+        name = self._name_of(table)
         candidates = self._candidates(table, name)
         with DaemonPool(_WORKERS) as pool:
             while batch := list(islice(candidates, _AHEAD)):
@@ -317,7 +334,7 @@ class DatasetReader:
             return sidecar_rows(table, texts, self.options.uncaptioned, choice.captions)
         ending = table.suffix.lower()
         if ending == ".tar":
-            return tar_rows(table, texts, self.folders, choice)
+            return tar_rows(table, texts, self.folders, choice, self._text_tars)
         if ending == ".zip":
             delimiter = self.options.delimiter
             return zip_rows(table, known_name, delimiter, self._note, self.folders, texts)
@@ -511,6 +528,7 @@ def read_dataset(
     elif path.is_dir():
         energon = energon_folder(path, options)
         source = tables_of(path, options.subset, options.uncaptioned, energon)
+        source = set_texts_apart(source, path)
         root = path
     elif path.suffix.lower() not in (*SOURCES, *table_readers()) and not is_caption_list(path):
         raise UnsupportedFormat(not_a_table(path))
@@ -525,7 +543,7 @@ def read_dataset(
         if text_problem(str(root)):
             raise DatasetFormatError(f"The path '{trim(str(root), 1000)}' is not UTF-8. Rename it.")
     folders = (path, root)
-    _check_links(source.tables, folders)
+    _check_links([*source.tables, *source.text_tars], folders)
     counts = [
         None if _is_annotations(table) else row_count(table, folders) for table in source.tables
     ]

@@ -94,6 +94,12 @@ class SampleChoice:
         return parse_fields(self.captions) if self.captions else ()
 
     @property
+    def text_endings(self) -> frozenset[str]:
+        """Of the files whose text is read."""
+        chosen = {field.ending for field in self.caption_fields}
+        return frozenset({*CAPTIONS, *NAMED_LIKE_CAPTIONS, ".json", *chosen})
+
+    @property
     def picture_fields(self) -> tuple[SampleField, ...]:
         return parse_fields(self.pictures) if self.pictures else ()
 

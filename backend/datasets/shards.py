@@ -4,7 +4,6 @@ Each row's image is an address for `containers.locate`, so that nothing has to b
 """
 
 import json
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import filterfalse
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import Any
 
 from backend.datasets.caption_texts import TextReader
 from backend.datasets.cells import TableRow, trim
@@ -21,25 +20,24 @@ from backend.datasets.containers import SEPARATOR, ZipMembers, zip_member
 from backend.datasets.csv_table import csv_rows
 from backend.datasets.export_row import MARK
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.read_options import CAPTIONS, is_hidden
+from backend.datasets.read_options import is_hidden
 from backend.datasets.regular_files import read_within
-from backend.datasets.sample_fields import ALL_DETECTED, NAMED_LIKE_CAPTIONS, SampleChoice
+from backend.datasets.sample_fields import ALL_DETECTED, SampleChoice
 from backend.datasets.sidecars import Beside, files_beside, sidecar_row
 from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
+from backend.datasets.tar_members import DamagedTar, members_of
 from backend.datasets.tar_samples import (
     MOST_MEMBERS,
     MOST_TEXT,
     TarMember,
     has_picture_and_text,
-    read_member,
     samples_of,
 )
 from backend.datasets.text_files import decoded_lines, encoding_of, open_in_folders
+from backend.datasets.text_tars import TextTars
 from backend.errors import DatasetFormatError
 
-#: A multiple of a tar's blocks.
-_READ_AT_ONCE = 1 << 20
 _METADATA = ("metadata.jsonl", "metadata.csv", "data.jsonl", "data.csv")
 
 
@@ -105,6 +103,7 @@ def tar_rows(
     texts: TextReader,
     folders: Sequence[Path] = (),
     choice: SampleChoice = ALL_DETECTED,
+    text_tars: TextTars | None = None,
 ) -> Iterator[TableRow]:
     """One row per sample: consecutive members with the same name up to the first dot of the last
     path component, or up to the last dot where that gives a picture with a text.
@@ -113,17 +112,20 @@ def tar_rows(
     is uncertain which text belongs to which picture gives a problem. A truncated or damaged tar
     gives the samples before the damage, then a problem; tars that were joined are read one after
     the other.
-    `folders`: as for `text_files.open_in_folders`.
+    `folders`: as for `text_files.open_in_folders`; `text_tars`: the texts of its
+    pictures that lie in other tars.
     """
     number = 0
     excluded: set[str] = set()
     with closing(SeenIds()) as keys:
         try:
-            for group in _groups(path, folders, choice):
+            for group in _groups(path, folders, choice, text_tars):
                 if group[0].key in choice.excluded:
                     number += 1
                     excluded.add(group[0].key)
                     continue
+                if text_tars is not None:
+                    group = text_tars.settle(group)
                 is_torn = _is_torn(group, keys)
                 for values in [_UNSORTED] if is_torn else samples_of(group, texts, choice):
                     number += 1
@@ -131,7 +133,7 @@ def tar_rows(
                         yield TableRow(number, None, values)
                     else:
                         yield TableRow(number, values)
-        except _Damaged as problem:
+        except DamagedTar as problem:
             if not problem.has_members:
                 raise DatasetFormatError(
                     f"'{path.name}' is not a tar archive: {problem}."
@@ -156,76 +158,22 @@ def _is_torn(group: list["TarMember"], keys: SeenIds) -> bool:
     return occurred and not has_picture_and_text(group)
 
 
-class _Damaged(ValueError):
-    """A tar that cannot be read to its end; the message says why."""
-
-    has_members = False
-
-
 def _groups(
-    path: Path, folders: Sequence[Path], choice: SampleChoice
+    path: Path, folders: Sequence[Path], choice: SampleChoice, text_tars: TextTars | None
 ) -> Iterator[list["TarMember"]]:
-    """The members of a tar, in groups that follow each other and may be samples of one key. Raises
-    _Damaged."""
-    endings = {*CAPTIONS, *NAMED_LIKE_CAPTIONS, ".json"}
-    endings |= {field.ending for field in choice.caption_fields}
+    """The members of a tar, in groups that follow each other and may be samples of one key, each
+    picture with its texts of other tars behind it. Raises DamagedTar."""
     group: list[TarMember] = []
-    has_members = False
-    try:
-        with open_in_folders(path, folders) as raw:
-            start: int | None = 0
-            while start is not None:
-                raw.seek(start)
-                with tarfile.open(fileobj=cast(IO[bytes], _Reads(raw)), mode="r:") as archive:
-                    while (entry := archive.next()) is not None:
-                        archive.members.clear()  # it would keep all of them  # pyrefly: ignore[missing-attribute]
-                        if not entry.isfile() or is_hidden(entry.name.replace("\\", "/")):
-                            continue
-                        member = read_member(path, archive, entry, endings)
-                        has_members = True
-                        if group and not member.continues(group):
-                            yield group
-                            group = []
-                        if len(group) <= MOST_MEMBERS:
-                            group.append(member)
-                    start = _next_archive(raw, archive.offset)
-                if group:
-                    yield group
-                    group = []
-    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as problem:
-        endless = isinstance(problem, RecursionError)
-        damage = _Damaged("it consists of headers without end" if endless else str(problem))
-        damage.has_members = has_members
-        raise damage from problem
-
-
-class _Reads:
-    """A tar's file with limited read sizes: the library reads long names as a whole, and a damaged
-    header may claim gigabytes."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.seek, self.tell = file.seek, file.tell
-
-    def read(self, size: int) -> bytes:
-        if size > MOST_TEXT + tarfile.BLOCKSIZE:
-            raise ValueError(f"one of its headers claims {size:,} bytes")
-        return self._file.read(size)
-
-
-def _next_archive(raw: IO[bytes], offset: int) -> int | None:
-    """Where the next archive begins, if several were joined; None if there is none. Raises
-    ValueError unless the tar ends where the library stopped: it treats a damaged header as the end,
-    and the rest would silently be missing."""
-    raw.seek(offset)
-    while block := raw.read(_READ_AT_ONCE):
-        if rest := block.lstrip(b"\0"):
-            start = raw.tell() - len(rest)
-            start -= start % tarfile.BLOCKSIZE
-            if start == offset:
-                raise ValueError(f"the header at byte {offset:,} is damaged")
-            return start
-    return None
+    for own in members_of(path, folders, choice.text_endings):
+        others = text_tars.texts_of(path, own) if text_tars and own.is_picture else ()
+        for member in (own, *others):
+            if group and not member.continues(group):
+                yield group
+                group = []
+            if len(group) <= MOST_MEMBERS:
+                group.append(member)
+    if group:
+        yield group
 
 
 def zip_rows(

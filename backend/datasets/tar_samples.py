@@ -38,7 +38,8 @@ MOST_MEMBERS = 1000
 @dataclass(frozen=True)
 class TarMember:
     """A file in a tar. `key`: its name up to the first dot, `stem`: up to the last one, `ending`:
-    the rest after the key, all in normal form C; `text`: the content of a text, else None."""
+    the rest after the key, all in normal form C; `text`: the content of a text, else None;
+    `text_id`: what it is in `TextTars` if it comes from a tar of texts."""
 
     name: str
     key: str
@@ -46,6 +47,7 @@ class TarMember:
     ending: str
     address: EmbeddedImage
     text: bytes | None
+    text_id: int = 0
 
     @property
     def suffix(self) -> str:
@@ -226,8 +228,9 @@ def _no_caption(sample: list[TarMember], values: dict[str, Any], choice: SampleC
     key = trim(sample[0].key, 80)
     if not others:
         return (
-            f"The sample '{key}' has {lack}: nothing lies beside its picture in this tar. If the "
-            "texts are in another one, write each text after its picture into one tar."
+            f"The sample '{key}' has {lack}: no text is called like its picture, in this tar or in "
+            "tars of texts. If other tars hold the texts, import the folder that all of them are "
+            "in, with the same names for a picture and its text."
         )
     return (
         f"The sample '{key}' has {lack}. Beside its picture: {', '.join((*others, *fields))}. If "

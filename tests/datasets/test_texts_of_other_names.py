@@ -63,15 +63,6 @@ def test_what_lies_beside_a_picture_without_a_caption_is_named(tmp_path: Path) -
         assert name in reader.problems[0].message
 
 
-def test_pictures_and_texts_in_tars_of_their_own_are_told_apart(tmp_path: Path) -> None:
-    make_tar(tmp_path / "images" / "0.tar", {"a.png": encoded()})
-    make_tar(tmp_path / "texts" / "0.tar", {"a.txt": b"A dog."})
-    pairs, reader = read(tmp_path)
-    assert pairs == []
-    kinds = {problem.file: problem.kind for problem in reader.problems}
-    assert kinds == {"images/0.tar": "unreadable row", "texts/0.tar": "no image"}
-
-
 def test_conversations_of_a_sample_are_its_captions(tmp_path: Path) -> None:
     turns = [{"from": "human", "value": "<image>"}, {"from": "gpt", "value": "A dog."}]
     document = json.dumps({"conversations": turns}).encode()

@@ -1,0 +1,76 @@
+"""The files in a tar, one by one, with limited memory."""
+
+import tarfile
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import IO, cast
+
+from backend.datasets.read_options import is_hidden
+from backend.datasets.tar_samples import MOST_TEXT, TarMember, read_member
+from backend.datasets.text_files import open_in_folders
+
+#: A multiple of a tar's blocks.
+_READ_AT_ONCE = 1 << 20
+
+
+class DamagedTar(ValueError):
+    """A tar that cannot be read to its end; the message says why."""
+
+    has_members = False
+
+
+def members_of(
+    path: Path, folders: Sequence[Path], text_endings: Collection[str]
+) -> Iterator[TarMember]:
+    """The files in a tar that are not hidden; those of tars that were joined follow each other.
+    `folders`: as for `text_files.open_in_folders`; `text_endings`: of the files whose text is read.
+    Raises DamagedTar."""
+    has_members = False
+    try:
+        with open_in_folders(path, folders) as raw:
+            start: int | None = 0
+            while start is not None:
+                raw.seek(start)
+                with tarfile.open(fileobj=cast(IO[bytes], _Reads(raw)), mode="r:") as archive:
+                    while (entry := archive.next()) is not None:
+                        archive.members.clear()  # it would keep all of them  # pyrefly: ignore[missing-attribute]
+                        if not entry.isfile() or is_hidden(entry.name.replace("\\", "/")):
+                            continue
+                        member = read_member(path, archive, entry, text_endings)
+                        has_members = True
+                        yield member
+                    start = _next_archive(raw, archive.offset)
+    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as problem:
+        endless = isinstance(problem, RecursionError)
+        damage = DamagedTar("it consists of headers without end" if endless else str(problem))
+        damage.has_members = has_members
+        raise damage from problem
+
+
+class _Reads:
+    """A tar's file with limited read sizes: the library reads long names as a whole, and a damaged
+    header may claim gigabytes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int) -> bytes:
+        if size > MOST_TEXT + tarfile.BLOCKSIZE:
+            raise ValueError(f"one of its headers claims {size:,} bytes")
+        return self._file.read(size)
+
+
+def _next_archive(raw: IO[bytes], offset: int) -> int | None:
+    """Where the next archive begins, if several were joined; None if there is none. Raises
+    ValueError unless the tar ends where the library stopped: it treats a damaged header as the end,
+    and the rest would silently be missing."""
+    raw.seek(offset)
+    while block := raw.read(_READ_AT_ONCE):
+        if rest := block.lstrip(b"\0"):
+            start = raw.tell() - len(rest)
+            start -= start % tarfile.BLOCKSIZE
+            if start == offset:
+                raise ValueError(f"the header at byte {offset:,} is damaged")
+            return start
+    return None
