@@ -101,6 +101,8 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
             group_name = group.removeprefix("traced_curator.")
             install(packages, module, sources.pop(module), group_name, value, name)
     assert not sources
+    for source in fences(page, "html"):
+        (packages / source.split()[1].rstrip(":")).write_text(source, encoding="utf-8")
     for name, source, group, value in WRONG_SHAPES:
         install(packages, name, source, group, value)
     pairs = tmp_path / "pairs"
@@ -122,13 +124,15 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
     assert answers["mended"] == [f"{text}." for text in words]
     assert "British English" in answers["part"]
     assert answers["tags"] == {"slides": 1}, answers["pressed"]
+    assert answers["words"] == 3
+    assert ">3 words<" in answers["beside"]
     assert answers["long"] == [1, 3], "one of 12 characters, two of 11"
     assert answers["licences"] == ["CC0-1.0"] * len(words)
     states = {name: state for name, (state, _) in answers["doctor"].items()}
     assert states == {
         "brightness": "ok", "antonyms": "ok", "captions": "ok", "licences": "ok",
         "full-stop": "ok", "longer-than": "ok", "house-rules": "ok", "licence-of-export": "ok",
-        "slides": "ok", "verdict-counts": "ok",
+        "slides": "ok", "verdict-counts": "ok", "word-count": "ok",
         **dict.fromkeys((name for name, *_ in WRONG_SHAPES), "warning"),
     }  # fmt: skip
     for name, *_ in WRONG_SHAPES:
@@ -174,11 +178,13 @@ from backend.cli.doctor import examine
 from backend.engine.scoring.loading import load_scorer
 from backend.review.queue_form import from_text
 from backend.review.caption_edits import change_each, edit_captions, find_mend
+from traced_ui.api import Caller, open_pair
 from traced_ui.board import Post, answer
 from traced_ui.page_dataset import PageDataset
 from traced_ui.page_state import PageState
 from traced_ui.pages import build_parts
 from traced_ui.review_actions import ALL_KEYS, OpenPage
+from traced_ui.review_page import side_panel
 from traced_curator import ExportChoice, Workspace, load_settings
 good = tuple(each for each in proposers.PROPOSERS if each.name != "listing")
 judge.PROPOSERS = good
@@ -188,6 +194,7 @@ out = Path(sys.argv[2]).parent.parent / "out"
 report = workspace.jobs.export(1, ExportChoice(), str(out), "captions", licence="CC0-1.0")
 workspace.jobs.export(1, ExportChoice(), f"{out}-jsonl", "jsonl")
 best = workspace.review.suggest(2)[0]
+view = workspace.review.open_pair(1)
 everything = workspace.review.filter_of(1, {"review": "all", "order": "position"})
 mended = edit_captions(workspace.store, everything, change_each(find_mend("full-stop")))
 with gr.Blocks() as blocks:
@@ -229,6 +236,7 @@ print(json.dumps({
     "captions": (out / "captions.txt").read_text().splitlines(),
     "mended": [each.after for each in mended.examples],
     "part": " ".join(str(b.value) for b in blocks.blocks.values() if isinstance(b, gr.Markdown)),
+    "words": open_pair(Caller(workspace), 1).word_count.words, "beside": side_panel(view),
     "tags": workspace.review.tags(1), "pressed": pressed, "long": long,
     "card": report.card, "file": (out / "LICENCE-CC0-1.0.txt").read_text(),
     "licences": [json.loads(line)["licence"] for line in open(f"{out}-jsonl/data.jsonl")],

@@ -1,6 +1,7 @@
 """What the API and MCP answer. Scores that were not measured are null."""
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, replace
@@ -23,9 +24,12 @@ from backend.engine.regions.stated_boxes import compare_with_stated
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
 from backend.measures import MEASURES, Measure, filter_names
+from backend.review.pair_parts import PairPart, load_pair_parts
 from backend.review.views import PairView, fingerprint_of
 from backend.workspace import Cursor, QueuePage
 from backend.workspace import QueueRow as StoredRow
+
+log = logging.getLogger(f"traced.{__name__}")
 
 
 class Record(BaseModel):
@@ -201,14 +205,6 @@ class Phrase(Record):
     spread: float | None
 
 
-class Specificity(Record):
-    log_probability: float = Field(validation_alias="log_share")
-    rank: int
-    of: int
-    fits_better: list[int] = Field(validation_alias="better", description="Pairs.")
-    judged_by: str = Field(validation_alias="by")
-
-
 class Step(Record):
     step: int
     s: float
@@ -268,7 +264,25 @@ class Claim(Record):
     is_gone: bool = Field(description="Whether the corrected caption is without it.")
 
 
-class Pair(ScoredPair):
+#: What features and packages add beside a pair, as far as programs may read it.
+_PARTS = tuple(part for part in load_pair_parts() if part.api is not None)
+_FIELDS: dict[str, Any] = {part.name: (part.api | None, ...) for part in _PARTS}
+_PairWithParts: Any = create_model("PairWithParts", __base__=ScoredPair, **_FIELDS)
+
+
+def _read_by(part: PairPart, view: PairView) -> BaseModel | None:
+    """The record of the part; None where there is none, or it is not as its model says."""
+    record = view.parts.get(part.name)
+    if record is None or part.api is None or isinstance(record, Exception):
+        return None
+    try:
+        return part.api.model_validate(record, from_attributes=True)
+    except Exception:  # of whatever its author wrote
+        log.exception("the part '%s' of pair %d cannot be told", part.name, view.pair_id)
+        return None
+
+
+class Pair(_PairWithParts):
     picture: str = Field(description="Its address, from this server's page.")
     guidelines: str = Field(description="Of the dataset, in Markdown.")
     picture_issues: list[str]
@@ -278,7 +292,6 @@ class Pair(ScoredPair):
     claims: list[Claim] = Field(description="Of a caption that has several.")
     trajectory: list[Step] = Field(description="Of its most suspicious claim, or another.")
     phrases: list[Phrase] | None
-    specificity: Specificity | None
     suggestions: list[Suggestion] = Field(validation_alias="helpful_suggestions")
     enrichments: list[Suggestion]
     better_picture: BetterPicture | None = Field(description="Whose caption it may be.")
@@ -292,8 +305,8 @@ class Pair(ScoredPair):
         return cls.model_validate(
             vars(view)
             | dict(view.numbers)
+            | {part.name: _read_by(part, view) for part in _PARTS}
             | {
-                "specificity": view.specificity,
                 "helpful_suggestions": view.helpful_suggestions,
                 "etag": etag_of(view.version, view.fingerprint),
                 "picture": f"pictures/{view.pair_id}",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import gradio as gr
 
+from backend.review.pair_parts import load_pair_parts
 from backend.workspace import Workspace
 from traced_ui import (
     board,
@@ -33,7 +34,7 @@ STYLES = [
     Path(__file__).with_name("styles.css"),
     Path(__file__).with_name("rooms.css"),
     Path(__file__).with_name("board") / "board.css",
-    *(page.styles for page in rooms.ADDED.values() if page.styles is not None),
+    *(each.styles for each in (*rooms.ADDED.values(), *load_pair_parts()) if each.styles),
 ]
 _FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 #: The pages but Review, by name: each builds itself, and returns what draws it when it is opened.

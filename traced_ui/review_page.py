@@ -55,8 +55,9 @@ from traced_ui.highlighting import excerpt, highlighted_caption, words_of
 from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
 from traced_ui.messages import explain_on_page, note
+from traced_ui.pair_places import parts_in
 from traced_ui.reasons import expectations_by_word, reasons_section
-from traced_ui.support import enrichments, phrases_section, specificity_line
+from traced_ui.support import enrichments, phrases_section
 from traced_ui.templates import chance, part, percent, render, renderer_of
 from traced_ui.trajectory_chart import RISE
 
@@ -413,6 +414,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         is_sampled=is_sampled,
         mixed_every=MIXED_EVERY,
         opinions=_opinions(view),
+        parts=parts_in("picture", view),
     )  # fmt: skip
 
 
@@ -646,7 +648,8 @@ def side_panel(view: PairView) -> Markup:
     reasons = reasons_section(view.reasons, view.trajectory)
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
-        specificity=specificity_line(view), enrichments=enrichments(view),
+        enrichments=enrichments(view), alike_parts=parts_in("alike", view),
+        tabs=parts_in("tab", view),
         short=LISTED, guidelines=guidelines(view), bars=bars(view),
     )  # fmt: skip
 

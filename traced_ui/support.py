@@ -4,7 +4,6 @@ The caption itself is not shaded, because shading marks suspect words. Hollow is
 chip states the change in s without judging it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from backend.engine.detection.localisation import most_suspect
 from backend.engine.detection.types import SuspectWord
 from backend.review.views import PairView, PhraseView, SuggestionView
 from traced_ui.differences import readable
-from traced_ui.templates import part, percent, render
+from traced_ui.templates import ordinal, part, percent, render
 
 HELP = (
     "How much s falls, for this model, when a phrase is made meaningless by replacing its head "
@@ -98,31 +97,6 @@ def _chip(text: str, view: PhraseView, largest: float) -> PhraseChip:
         left=0.5 + min(half, 0.0),
         share=abs(half),
     )
-
-
-#: Pictures in the strip; the link leads to all of them.
-SHOWN = 7
-
-
-def ordinal(number: int) -> str:
-    """
-    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 21, 112)]
-    ['1st', '2nd', '3rd', '4th', '11th', '21st', '112th']
-    """
-    if number % 100 in (11, 12, 13):
-        return f"{number}th"
-    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
-
-
-def specificity_line(view: PairView) -> Markup | None:
-    """The sentence, with the strip if there is one; None if the caption was not measured."""
-    retrieval = view.specificity
-    if retrieval is None:
-        return None
-    return render(
-        "review/specificity.html", retrieval=retrieval, rank=ordinal(retrieval.rank),
-        share=math.exp(retrieval.log_share), shown=SHOWN, may_enrich=view.may_enrich,
-    )  # fmt: skip
 
 
 def enrichments(view: PairView) -> Markup | None:

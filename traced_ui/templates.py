@@ -61,6 +61,16 @@ def count_of(count: int, noun: str = "pair") -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+def ordinal(number: int) -> str:
+    """
+    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 21, 112)]
+    ['1st', '2nd', '3rd', '4th', '11th', '21st', '112th']
+    """
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
+
+
 def renderer_of(folder: Path) -> Callable[..., Markup]:
     """`render` for the templates of another folder, a feature's, which may use ours as well."""
 
@@ -103,7 +113,7 @@ def environment(*folders: Path) -> Environment:
     environment_of_pages = template_environment(*folders, FOLDER)
     environment_of_pages.filters.update(
         number=number, percent=percent, chance=chance, many=many, counted=count_of,
-        picture=picture_source, signed=_sign,
+        picture=picture_source, signed=_sign, ordinal=ordinal,
         width="{:.1%}".format,  # of CSS, unlike `percent`
     )  # fmt: skip
     return environment_of_pages

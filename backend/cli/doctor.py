@@ -190,11 +190,12 @@ def _plugins() -> Iterator[Finding]:
     from backend.engine.correction import captioner_loading, proposers
     from backend.engine.scoring import loading
     from backend.review import queue_form
+    from backend.review.pair_parts import load_pair_parts
 
     _ = (
         loading.FAMILIES, proposers.PROPOSERS, captioner_loading.families(), table_readers(),
         measures.MEASURES, export_formats.EXPORT_FORMATS,
-        queue_form.ADDED,
+        queue_form.ADDED, load_pair_parts(),
     )  # fmt: skip
     for plugin in plugins.load_plugins():
         what = f"plug-in '{plugin.name}' ({plugin.group}, {plugin.package})"

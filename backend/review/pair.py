@@ -33,13 +33,13 @@ from backend.jobs.scoring.stored_rows import (
     to_suspects,
 )
 from backend.measures import ABSTRACT_THRESHOLD, MEASURES
+from backend.review.pair_parts import read_parts
 from backend.review.views import (
     BetterPicture,
     ClaimView,
     Likeness,
     PairView,
     PhraseView,
-    SpecificityView,
     VerdictView,
     suggestion_view,
 )
@@ -55,7 +55,6 @@ from db.queries import (
     phrase_queries,
     run_queries,
     signal_queries,
-    specificity_queries,
     suggestion_queries,
     trajectory_queries,
     verdict_queries,
@@ -67,7 +66,6 @@ from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import CaptionRow
 from db.queries.phrase_queries import PhraseRow
 from db.queries.run_queries import RunRow
-from db.queries.specificity_queries import RetrievalRow
 from db.queries.suggestion_queries import SuggestionRow
 from db.queries.trajectory_queries import TrajectoryRow
 from db.queries.verdict_queries import VerdictRow
@@ -115,13 +113,11 @@ def view_of(
         marks, issues, tags = issue_queries.marks_issues_and_tags(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
-        has_retrieval = pair.numbers["specificity"] is not None
-        retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
-        retrieval_run = run_queries.get_run(session, retrieval.run_id) if retrieval else None
         captions = pair_queries.captions_of_picture(session, pair.dataset_id, pair.image_path)
         proposal = None
         if pair.corrected_caption is not None:
             proposal = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
+        parts = read_parts(session, pair)  # the last: one that fails ends the transaction
     better = better_picture(rows) if pair.decision is None else None
     trajectory = None
     corrected_text = pair.corrected_caption or edited_texts.get(pair_id)
@@ -174,9 +170,9 @@ def view_of(
         likeness=Likeness(word, kind, *alike),
         phrases=None if phrases is None else _phrases(phrases, suspects, phrases_run),
         phrases_note=_phrases_note(pair.caption, phrases_run),
-        specificity=_specificity(retrieval, retrieval_run),
+        parts=parts,
         may_ask=_may_ask(corrector, corrections),
-        may_enrich=retrieval is not None
+        may_enrich=pair.numbers["specificity"] is not None
         and plugins.is_there("operations", "enrich")
         and bool(_may_ask(corrector, richer)),
         enrichments=tuple(
@@ -309,17 +305,6 @@ def _phrases(
             and any(word.start < row.end and word.end > row.start for word in likely),
         )
         for row in rows
-    )  # fmt: skip
-
-
-def _specificity(row: RetrievalRow | None, run: RunRow | None) -> SpecificityView | None:
-    if row is None or run is None:
-        return None
-    parameters = run.parameters
-    return SpecificityView(
-        row.specificity, row.rank, row.of, row.better, row.likeness < specificity_queries.EASY,
-        int(parameters.get("pool", 0)), int(parameters.get("pictures", 0)),
-        str(parameters.get("by", "")),
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """The frozen records that the workspace returns to pages and to the command line."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -141,23 +141,6 @@ class Likeness:
 
 
 @dataclass(frozen=True)
-class SpecificityView:
-    """How well a caption retrieves its own picture among similar ones. `log_share`: at most 0,
-    higher is better; `rank`: of `of` pictures, 1 is best; `better`: pairs whose pictures match the
-    caption as well or better, best first; `easy`: those pictures are not similar to this one;
-    `pool` of `pictures` were searched; `by`: the model whose embeddings were used."""
-
-    log_share: float
-    rank: int
-    of: int
-    better: tuple[int, ...]
-    easy: bool
-    pool: int
-    pictures: int
-    by: str
-
-
-@dataclass(frozen=True)
 class ClaimView(MeasuredRecord):
     """One claim of a caption that has several: the characters `start` to `end`. `numbers`: of the
     measures that claims have. `words_read`: as many of its words have been read by the model, None:
@@ -250,7 +233,9 @@ class PairView(MeasuredRecord):
     phrases: tuple[PhraseView, ...] | None = None
     #: A caveat about these numbers, empty if there is none.
     phrases_note: str = ""
-    specificity: SpecificityView | None = None
+    #: What features and packages say of it, by the names of their parts; of one that fails, its
+    #: error (`review.pair_parts`).
+    parts: Mapping[str, object] = field(default_factory=dict)
     #: The vision-language model available for correcting this pair; "": none.
     may_ask: str = ""
     #: Whether it is available for richer captions of this pair.

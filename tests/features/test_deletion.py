@@ -52,7 +52,8 @@ def run_tests(copy: Path, *tests: str) -> None:
 
 @pytest.mark.parametrize(
     "features",
-    [pytest.param([feature], marks=pytest.mark.nightly) for feature in FEATURES] + [FEATURES],
+    [pytest.param([feature], id=feature, marks=pytest.mark.nightly) for feature in FEATURES]
+    + [pytest.param(FEATURES, id="all")],
 )
 def test_the_core_does_without(features: list[str], tmp_path: Path) -> None:
     """Imports between features are checked by `test_architecture.py`."""

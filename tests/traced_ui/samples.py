@@ -43,7 +43,6 @@ from backend.review.views import (
     ProgressView,
     RegionView,
     Retraining,
-    SpecificityView,
     SuggestionView,
     SuspectsHit,
     ThresholdView,
@@ -78,7 +77,7 @@ from traced_ui.model_cards import ModelCard
 from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
 from traced_ui.shared_result import SharedResult
-from traced_ui.support import enrichments, phrases_section, specificity_line
+from traced_ui.support import enrichments, phrases_section
 from traced_ui.templates import render, render_page
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
 from traced_ui.undo_list import Undoable
@@ -150,7 +149,6 @@ def pair(text: str, **changed: Any) -> PairView:
         note=text, guidelines=text, picture_issues=(text,),
         wrong_words=Caption.parse(text).spans[:1], likeness=Likeness(text, text, 1000, 3),
         may_ask=text,
-        specificity=SpecificityView(-0.5, 2, 21, (8, 9), True, 10, 20, text),
         enrichments=(suggestion(text, ranks=(3, 1, 21), struck=(text,)),),
         reasons=reasons(text),
         captions_of_picture=(
@@ -413,7 +411,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
         phrases_section(text, (PhraseView(0, len(text), "object", 0.1, 0.2),), 0.5, text)
     ),
     "review/reasons.html": lambda text: str(reasons_section(reasons(text), trajectory(text))),
-    "review/specificity.html": lambda text: str(specificity_line(pair(text))),
     "review/enrichments.html": lambda text: str(enrichments(pair(text))),
     "review/board.html": lambda text: render(
         "review/board.html",

@@ -1,8 +1,13 @@
 """Requesting and accepting a richer caption on the page: the original caption was correct."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from backend.review.pair import view_of
+from backend.review.views import SuggestionView
 from backend.workspace import Workspace
 from db.queries import run_queries, suggestion_queries
 from db.queries.specificity_queries import RetrievalRow, save_retrievals
@@ -10,7 +15,30 @@ from db.queries.suggestion_queries import NewSuggestion
 from tests.fixtures.features import needs
 from tests.traced_ui.pages import Page
 from traced_ui.api import Caller, decide, open_pair
-from traced_ui.support import specificity_line
+from traced_ui.review_page import side_panel
+from traced_ui.support import enrichments
+
+
+def test_richer_captions_are_listed_apart_from_corrections() -> None:
+    suggestion = SuggestionView(
+        7, "A red dog <b>", "vlm · blend v1", 0.2, 0.3, 0.1, 0.12, 1, 0.9, (), (3, 1, 21),
+        ("the picture does not show 'a kite'",), (0.5, 0.75), ("the model reads 32 of 41 words",),
+    )  # fmt: skip
+    view: Any = SimpleNamespace(caption="A dog", enrichments=(suggestion,))
+    message = str(enrichments(view))
+    assert 'data-action="enrich-1"' in message
+    assert "3rd → 1st of 21" in message
+    assert "does not show" in message
+    assert "concrete–vague 0.50 → 0.75" in message
+    assert "the model reads 32 of 41 words" in message
+    assert "<b>" not in message.replace("<kbd>", "")
+    assert "<ins>red" in message
+    # A description from scratch is not shown as an edit: two interleaved texts are unreadable.
+    afresh = replace(suggestion, caption="On a bench at the lake, two men in red.")
+    view: Any = SimpleNamespace(caption="A dog", enrichments=(afresh,))
+    assert "On a bench at the lake, two men in red." in str(enrichments(view))
+    none: Any = SimpleNamespace(caption="A dog", enrichments=())
+    assert enrichments(none) is None
 
 
 def suggest(workspace: Workspace, pair_id: int) -> dict[str, int]:
@@ -104,9 +132,7 @@ def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Page) -> None:
 @needs("specificity")
 def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None:
     workspace, first = page.workspace, page.pair
-    assert 'data-action="richer"' not in str(
-        specificity_line(workspace.review.open_pair(first)) or ""
-    )
+    assert 'data-action="richer"' not in side_panel(workspace.review.open_pair(first))
     with workspace.store.writing() as session:
         run = run_queries.start_run(
             session, kind="specificity", dataset_id=1, scorer_kind="clip", model="m", revision="1",
@@ -115,7 +141,7 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None
         )  # fmt: skip
         save_retrievals(session, [RetrievalRow(first, run.id, -1.0, 2, 3, 0.6, ())])
     asking = view_of(workspace.store, first, corrector="folder/longer")
-    assert 'data-action="richer"' in str(specificity_line(asking))
+    assert side_panel(asking).count('data-action="richer"') == 1
     assert not view_of(workspace.store, first).may_enrich  # no model to ask
     suggest(workspace, first)
     assert not view_of(workspace.store, first, corrector="folder/longer").may_enrich

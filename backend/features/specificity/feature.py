@@ -8,5 +8,6 @@ ENTRY_POINTS = {
         "boost": f"{_FEATURE}.boost_operation:BOOST",
         "enrich": f"{_FEATURE}.boost_operation:ENRICH",
     },
+    "pair_parts": {"specificity": f"{_FEATURE}.part:PART"},
     "commands": {"specificity": f"{_FEATURE}.command:COMMANDS"},
 }

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +22,11 @@ from backend.settings import EMBEDDED_SCORER
 from backend.workspace import QueueFilter, Workspace
 from db.queries import specificity_queries
 from tests.checkpoints import drawn_folder
+from tests.db.building import watching
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import VECTORS, OpenWorkspace, score_pairs
+from traced_ui.api import Caller, open_pair
 
 PAIRS = 28
 
@@ -108,9 +111,27 @@ def test_many_pictures_are_sampled_and_the_page_says_so(
     rows = rows_of(workspace)
     assert len(rows) == PAIRS + 3
     assert {row.run_id for row in rows.values()} == {report.run_id}
-    view = workspace.review.open_pair(1).specificity
-    assert view is not None
+    view: Any = workspace.review.open_pair(1).parts["specificity"]
     assert (view.pool, view.pictures) == (25, PAIRS)
+
+
+def test_a_pair_tells_it_by_one_statement_and_by_none_where_it_was_not_measured(
+    workspace: Workspace,
+) -> None:
+    counts = []
+    for is_measured in (False, True):
+        if is_measured:
+            workspace.jobs.run("specificity", 1)
+        workspace.review.open_pair(1)
+        with watching(workspace.store.opened) as statements:
+            view = workspace.review.open_pair(1)
+        assert ("specificity" in view.parts) == is_measured
+        counts.append(len(statements))
+    assert counts[1] == counts[0] + 1
+    record: Any = view.parts["specificity"]
+    answer = open_pair(Caller(workspace), 1).specificity
+    assert (answer.rank, answer.of, answer.judged_by) == (record.rank, record.of, record.by)
+    assert answer.fits_better == list(record.better)
 
 
 def test_specificity_is_used_by_queue_search_and_export(
@@ -150,7 +171,7 @@ def test_the_regions_of_the_plane_are_queues_that_partition_the_pairs(workspace:
 
 
 def test_missing_measurements_and_vectors_are_reported(workspace: Workspace) -> None:
-    assert workspace.review.open_pair(1).specificity is None
+    assert "specificity" not in workspace.review.open_pair(1).parts
     with pytest.raises(SettingsError, match="has not been measured"):
         workspace.review.search(1, like="confused:1")
     for file in (workspace.settings.data_directory / "search").rglob("*.width"):
@@ -173,8 +194,8 @@ def test_after_scoring_by_itm_specificity_uses_itc_and_says_so(
     assert (workspace.engine.scorer.info.kind, report.by) == ("blip-itm", "ITC")
     row = rows_of(workspace)[1]
     view = workspace.review.open_pair(1)
-    assert view.specificity is not None
-    assert view.specificity.by == "ITC"
+    record: Any = view.parts["specificity"]
+    assert record.by == "ITC"
     # The share among neighbours is computed from the vectors of ITC with their scale.
     pictures = job.picture_vectors(workspace.store, workspace.engine, 1)
     text = job.texts_of(workspace.engine, [view.caption])[0]
