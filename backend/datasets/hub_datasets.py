@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from backend.datasets import splits
+from backend.datasets import energon, splits
 from backend.datasets.cells import trim
 from backend.datasets.columns import MODEL_WRITERS, WRITERS, usual_name
 from backend.datasets.energon import EnergonFolder
@@ -32,6 +32,7 @@ from backend.datasets.read_options import (
     where_to_state,
 )
 from backend.datasets.regular_files import open_within, read_within
+from backend.datasets.table_readers import table_readers
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError, UnsafePath
 
 #: Distinguishes the name of a Hub dataset from a path.
@@ -154,9 +155,7 @@ def needed_files(
     """Which files of a repository a copy needs, so that one of its subsets can be read: all that
     its tables may refer to. `card`: the text of its README.md. Raises as `listed_files`."""
     names = frozenset(names)
-    readable = sorted(
-        name for name in names if not is_hidden(name) and name.lower().endswith(_READ)
-    )
+    readable = _readable(names)
     configs = configs_of(card)
     if not configs:
         if subset is not None:
@@ -166,7 +165,7 @@ def needed_files(
     subset_files = configs[choice].splits_of(names)
     tables = _tables_among(subset_files)
     if tables and all(map(_holds_its_pictures, tables)):
-        return [*tables, "README.md"]
+        return [*tables, *filter(_is_about_tars, readable), "README.md"]
     others = {
         name
         for other, config in configs.items() if other != choice
@@ -176,6 +175,29 @@ def needed_files(
         *(name for name in readable if name not in others or name in subset_files),
         "README.md",
     ]
+
+
+def _readable(names: frozenset[str]) -> list[str]:
+    """Those that anything reads: by their endings, or as parts of a table that is a folder."""
+    readers = table_readers()
+    endings = (*_READ, *readers)
+    folders = {
+        reader.folder_of(name)
+        for ending, reader in readers.items() if reader.folder_of
+        for name in names if name.lower().endswith(ending)
+    }  # fmt: skip
+    return sorted(
+        name
+        for name in names
+        if (not is_hidden(name) and name.lower().endswith(endings))
+        or _is_about_tars(name)
+        or name.startswith(tuple(folders))
+    )
+
+
+def _is_about_tars(name: str) -> bool:
+    """Whether it says which samples of tars belong to which split, and which are left out."""
+    return f"/{name}".endswith(tuple(f"/{file}" for file in energon.FILES))
 
 
 def _holds_its_pictures(table: str) -> bool:

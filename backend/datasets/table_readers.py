@@ -28,13 +28,16 @@ class TableReader:
     `endings`: of their files, such as ".xlsx"; `rows`: the rows of a file. A picture inside it is a
     cell `EmbeddedImage(f"{path.name}{SEPARATOR}{inner}")`, and `picture(path, inner)` are its
     bytes. `find_tables`: the tables of a folder of this format, or of the file that lists them;
-    None for another. All may raise DatasetFormatError, and `picture` ImageError or ValueError.
+    None for another. `folder_of`: the folder below which a table of this name has all its files, if
+    these are more than the table; its path ends in a slash, or is "". All may raise
+    DatasetFormatError, and `picture` ImageError or ValueError.
     """
 
     endings: tuple[str, ...]
     rows: Callable[[Path], Iterator[TableRow]]
     picture: Callable[[Path, str], bytes] | None = None
     find_tables: Callable[[Path], FoundTables | None] = _none_of_them
+    folder_of: Callable[[str], str] | None = None
 
     def checked_rows(self, path: Path) -> Iterator[TableRow]:
         """The rows; raises SettingsError at what is none."""

@@ -29,6 +29,8 @@ from backend.errors import (
     UnsafePath,
 )
 from tests.datasets.folders import encoded, json_lines, read, write, zip_bytes
+from tests.datasets.test_energon import dataset as energon_dataset
+from tests.features.streaming.shard_writer import write_litdata, write_mds
 from tests.fixtures.hub_server import TOKEN, Hub, Repository, dataset_hub, set_constants
 
 datasets.disable_progress_bars()
@@ -105,6 +107,59 @@ def test_a_copy_is_read_like_a_folder_and_brought_up_to_date(hub: Hub, tmp_path:
     fetch(PETS, tmp_path, MOST)
     assert captions(folder) == [("train", "A dog."), ("val", "Hm.")]
     assert len([request for request in hub.requests if "/resolve/" in request]) == 1
+
+
+def test_what_says_which_samples_of_tars_count_is_copied_with_them(
+    hub: Hub, tmp_path: Path
+) -> None:
+    """Without it, samples would be imported that the dataset leaves out."""
+    source = energon_dataset(
+        tmp_path / "set",
+        split="split_parts: {train: ['shards/shard_{000..001}.tar']}\n"
+        "exclude: ['shards/shard_000.tar/blue']\n",
+    )
+    expected = captions(source)
+    assert "A blue square." not in dict(expected).values()
+    publish(hub, files_of(source))
+    assert captions(fetch(PETS, tmp_path / "copies", MOST)) == expected
+    publish(
+        hub,
+        files_of(source)
+        | {"README.md": card({"config_name": "default", "data_files": "shards/*.tar"})},
+    )
+    assert captions(fetch(PETS, tmp_path / "others", MOST)) == expected
+
+
+@pytest.mark.parametrize("kind", ["mds", "litdata", "lance"])
+def test_tables_of_features_are_copied_whole(hub: Hub, tmp_path: Path, kind: str) -> None:
+    source = tmp_path / "set"
+    rows = [{"caption": f"A {colour} square.".encode(), "image": encoded(colour=colour)}
+            for colour in ("red", "blue")]  # fmt: skip
+    if kind == "lance":
+        lance = pytest.importorskip("lance")
+        lance.write_dataset(
+            pa.table({key: [row[key] for row in rows] for key in rows[0]}).cast(
+                pa.schema({"caption": pa.string(), "image": pa.large_binary()})
+            ),
+            str(source / "train.lance"),
+        )
+    elif kind == "mds":
+        write_mds(source, {"caption": "str", "image": "jpeg"}, [rows[:1], rows[1:]])
+    else:
+        samples = [{str(n): value for n, value in enumerate(row.values())} for row in rows]
+        write_litdata(source, ["str", "jpeg"], {"caption": None, "image": None}, samples)
+    publish(hub, files_of(source))
+    copy = fetch(PETS, tmp_path / "copies", MOST)
+    assert files_of(copy) == files_of(source)
+    assert len(read(copy)[0]) == len(rows)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_nothing_of_this_machine_is_read_by_the_name_of_a_dataset(

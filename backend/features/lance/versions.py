@@ -193,4 +193,12 @@ def _picture(manifest: Path, inner: str) -> bytes:
     return content
 
 
-READER = TableReader((ENDING,), _rows, _picture, _find_tables)
+def _folder_of(name: str) -> str:
+    """
+    >>> _folder_of("train.lance/_versions/1.manifest"), _folder_of("_versions/1.manifest")
+    ('train.lance/', '')
+    """
+    return name.rpartition(f"{VERSIONS}/")[0]
+
+
+READER = TableReader((ENDING,), _rows, _picture, _find_tables, _folder_of)
