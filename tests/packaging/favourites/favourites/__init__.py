@@ -1,0 +1,1 @@
+"""Pairs that people like, to show in a talk."""
