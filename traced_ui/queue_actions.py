@@ -43,6 +43,8 @@ class QueueActions(PageActions):
         pair = id_in(address.get("pair", ""))
         if pair is None and dataset_id is not None and state.filter == START and not self.is_team:
             pair = self.workspace.opening_pair(dataset_id)
+            if pair is not None:
+                self.say("An example to begin with. The queue begins with its first row.")
         self._show_or_first(pair)
 
     @on("dataset")

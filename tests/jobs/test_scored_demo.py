@@ -26,6 +26,9 @@ from research.scenes.caption_reading import claims_of
 from research.scenes.demo import COPIES, SEED, make_pairs, plant_copies
 from research.scenes.truth import facts
 from traced_ui import review_page
+from traced_ui.page_actions import PageAction
+from traced_ui.page_state import PageState
+from traced_ui.review_actions import OpenPage
 
 SAMPLE = 6
 
@@ -55,6 +58,28 @@ def test_the_demo_is_completely_scored(workspace: Workspace) -> None:
     assert first.suggestions
     assert first.image_size is not None
     assert workspace.review.search(dataset_id, "a dog", "")
+
+
+def test_opening_on_an_example_instead_of_the_head_of_the_queue_is_said(
+    workspace: Workspace,
+) -> None:
+    dataset_id = workspace.prepare(str(DEMO))
+
+    def visit() -> tuple[int | None, str]:
+        page = OpenPage(workspace, PageState())
+        parts = page.perform(PageAction.model_validate({"action": "visit", "dataset": dataset_id}))
+        return page.state.pair, parts["toast"]
+
+    example, said = visit()
+    assert (example, bool(said)) == (workspace.opening_pair(dataset_id), True)
+    view = workspace.review.open_pair(example or 0)
+    workspace.review.decide(
+        view.pair_id, view.version, "correct", author="", fingerprint=view.fingerprint
+    )
+    head = workspace.review.first_pair(from_fields(dataset_id, START))
+    assert visit() == (head, "")
+    workspace.review.undo(dataset_id, "")
+    assert visit() == (example, said)
 
 
 def test_it_opens_with_one_wrong_word_and_its_right_correction(workspace: Workspace) -> None:

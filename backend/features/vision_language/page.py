@@ -36,7 +36,8 @@ _WIDE = 320
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     state = gr.HTML(elem_id="language-model-state", padding=False)
-    with gr.Column(elem_id="language-model-form", visible=False) as form:
+    with gr.Column(elem_id="language-model-form", elem_classes="plain-form", visible=False) as form:
+        gr.Markdown("### Where it runs")
         with gr.Row():
             url = gr.Textbox(
                 label="Address of the server", placeholder="http://localhost:8000/v1",
@@ -48,12 +49,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 info="If the server needs one. It stays on this machine, and is never shown again.",
                 min_width=_WIDE,
             )  # fmt: skip
-        with gr.Row():
+        with gr.Row(elem_id="language-model-choice"):
             model = gr.Dropdown(
                 [], label="Model", allow_custom_value=True, elem_id="language-model-name",
                 info="One that the server lists, or its name.",
             )  # fmt: skip
             models = gr.Button("List its models", elem_id="language-model-list")
+        gr.Markdown("### What it may cost")
         with gr.Row():
             price_in, price_out = (
                 gr.Number(None, label=f"Price per million {way} tokens", minimum=0)
@@ -66,7 +68,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             cost = gr.Number(
                 None, label="Limit on cost", minimum=0, info="By these prices, until then."
             )
-        with gr.Row():
+        with gr.Row(elem_classes="decision-row"):
             test = gr.Button("Test", elem_id="language-model-test")
             use = gr.Button("Test and use", variant="primary", elem_id="language-model-use")
             forget = gr.Button("Delete the key", elem_id="language-model-forget")
