@@ -56,7 +56,9 @@ def look_first(
         rows = first_rows(session, dataset_id, most)
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
     if not is_due(store, dataset_id):
-        reason = f"It takes {FEWEST_ROWS} rows of a dataset that is not scored."
+        reason = (
+            f"Only datasets of {FEWEST_ROWS} rows or more that are not yet scored are looked at."
+        )
         return RowsReport(dataset_id, total, 0, (reason,), (), is_first_look=True)
     sequences = list(sequences_of(row[:3] for row in rows))
     problems: list[str] = []

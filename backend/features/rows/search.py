@@ -171,12 +171,12 @@ class _SequenceSearch:
     def run(self, report: "partial[None]") -> NDArray[np.int64]:
         """Returns the moves, as `Search` has them."""
         places = np.flatnonzero(self.vectors.has(self.sequence.pairs))
-        file = self.sequence.file or "The files with few rows"
+        file = self.sequence.file or "Files of few rows, together"
         if len(places) < FEWEST_ROWS:
             if len(self.sequence.pairs):
                 self.search.reasons.append(
-                    f"{file}: {len(places):,} of {len(self.sequence.pairs):,} rows have a picture "
-                    f"with a vector; it takes {FEWEST_ROWS}."
+                    f"{file}: {len(places):,} of {len(self.sequence.pairs):,} rows can be "
+                    f"compared; {FEWEST_ROWS} are needed."
                 )
             return np.zeros((0, 2), np.int64)
         runs: list[Finding] = []
@@ -185,7 +185,7 @@ class _SequenceSearch:
             stretch = self._read(part)
             self.search.compared += len(stretch.positions)
             if len(stretch.positions) < FEWEST_ROWS:
-                problems[f"fewer than {FEWEST_ROWS} rows have a caption and a vector"] = None
+                problems[f"fewer than {FEWEST_ROWS} rows can be compared"] = None
             elif stretch.problem:
                 problems[stretch.problem] = None
             else:
