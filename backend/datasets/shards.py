@@ -26,7 +26,7 @@ from backend.datasets.sample_fields import ALL_DETECTED, SampleChoice
 from backend.datasets.sidecars import Beside, files_beside, sidecar_row
 from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
-from backend.datasets.tar_members import DamagedTar, members_of
+from backend.datasets.tar_members import DamagedTar, members_and_ends
 from backend.datasets.tar_samples import (
     MOST_MEMBERS,
     MOST_TEXT,
@@ -164,16 +164,14 @@ def _groups(
     """The members of a tar, in groups that follow each other and may be samples of one key, each
     picture with its texts of other tars behind it. Raises DamagedTar."""
     group: list[TarMember] = []
-    for own in members_of(path, folders, choice.text_endings):
-        others = text_tars.texts_of(path, own) if text_tars and own.is_picture else ()
+    for own in members_and_ends(path, folders, choice.text_endings):
+        others = text_tars.texts_of(path, own) if text_tars and own and own.is_picture else ()
         for member in (own, *others):
-            if group and not member.continues(group):
+            if group and (member is None or not member.continues(group)):
                 yield group
                 group = []
-            if len(group) <= MOST_MEMBERS:
+            if member is not None and len(group) <= MOST_MEMBERS:
                 group.append(member)
-    if group:
-        yield group
 
 
 def zip_rows(

@@ -22,7 +22,15 @@ class DamagedTar(ValueError):
 def members_of(
     path: Path, folders: Sequence[Path], text_endings: Collection[str]
 ) -> Iterator[TarMember]:
-    """The files in a tar that are not hidden; those of tars that were joined follow each other.
+    """As `members_and_ends`, without the ends."""
+    return (each for each in members_and_ends(path, folders, text_endings) if each is not None)
+
+
+def members_and_ends(
+    path: Path, folders: Sequence[Path], text_endings: Collection[str]
+) -> Iterator[TarMember | None]:
+    """The files in a tar that are not hidden; those of tars that were joined follow each other,
+    with None after the last of each, which is whole whatever comes behind it.
     `folders`: as for `text_files.open_in_folders`; `text_endings`: of the files whose text is read.
     Raises DamagedTar."""
     has_members = False
@@ -40,6 +48,7 @@ def members_of(
                         has_members = True
                         yield member
                     start = _next_archive(raw, archive.offset)
+                yield None
     except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as problem:
         endless = isinstance(problem, RecursionError)
         damage = DamagedTar("it consists of headers without end" if endless else str(problem))
