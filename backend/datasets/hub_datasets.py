@@ -186,18 +186,19 @@ def _readable(names: frozenset[str]) -> list[str]:
         for ending, reader in readers.items() if reader.folder_of
         for name in names if name.lower().endswith(ending)
     }  # fmt: skip
+    prefixes = tuple(folders)
     return sorted(
         name
         for name in names
         if (not is_hidden(name) and name.lower().endswith(endings))
         or _is_about_tars(name)
-        or name.startswith(tuple(folders))
+        or name.startswith(prefixes)
     )
 
 
 def _is_about_tars(name: str) -> bool:
     """Whether it says which samples of tars belong to which split, and which are left out."""
-    return f"/{name}".endswith(tuple(f"/{file}" for file in energon.FILES))
+    return any(f"/{name}".endswith(f"/{file}") for file in energon.FILES)
 
 
 def _holds_its_pictures(table: str) -> bool:

@@ -96,8 +96,8 @@ class SampleChoice:
     @property
     def text_endings(self) -> frozenset[str]:
         """Of the files whose text is read."""
-        chosen = {field.ending for field in self.caption_fields}
-        return frozenset({*CAPTIONS, *NAMED_LIKE_CAPTIONS, ".json", *chosen})
+        endings = (field.ending for field in self.caption_fields)
+        return frozenset((*CAPTIONS, *NAMED_LIKE_CAPTIONS, ".json", *endings))
 
     @property
     def picture_fields(self) -> tuple[SampleField, ...]:

@@ -161,10 +161,8 @@ def _is_inside(path: str, column: str) -> bool:
 
 def _are_embedded(cells: pa.ChunkedArray) -> bool:
     """Whether all images of the lists have bytes."""
-    return all(
-        chunk.flatten().null_count == chunk.flatten().field("bytes").null_count == 0
-        for chunk in cells.chunks
-    )
+    images = (chunk.flatten() for chunk in cells.chunks)
+    return all(each.null_count == each.field("bytes").null_count == 0 for each in images)
 
 
 def _peek(parquet: OpenParquet, column: str) -> Any:

@@ -99,12 +99,12 @@ def test_a_held_arrow_moves_by_each_repeat(page: Page, site: Site) -> None:
     """The browser repeats a held key: each repeat counts, and none more."""
     page.goto(f"{site.address}/?review=all&order=position")
     wait_until_ready(page)
-    listed = [pair_of(page)]
+    pairs = [pair_of(page)]
     for _ in range(39):
         press(page, "ArrowDown")
-        listed.append(pair_of(page))
-    assert len(set(listed)) == 40
-    for key, last in (("ArrowUp", listed[0]), ("ArrowDown", listed[39])):
+        pairs.append(pair_of(page))
+    assert len(set(pairs)) == 40
+    for key, last in (("ArrowUp", pairs[0]), ("ArrowDown", pairs[39])):
         for _ in range(39):
             page.keyboard.down(key)
         page.keyboard.up(key)

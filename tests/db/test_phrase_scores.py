@@ -36,11 +36,11 @@ def test_selection_columns_contain_every_pair_of_the_dataset(store: Store) -> No
         )
     with store.reading() as session:
         columns = phrase_queries.selection_columns(session, dataset, "support")
-        listed = phrase_queries.captions_and_images(session, dataset, ids[1], 2)
+        captions = phrase_queries.captions_and_images(session, dataset, ids[1], 2)
         nothing = phrase_queries.selection_columns(session, dataset + 1, "support")
     assert columns.ids.tolist() == ids
     np.testing.assert_array_equal(columns.value, [0.5, np.nan, np.nan, -2.0, np.nan])
     assert columns.verdicts.tolist() == [0] * 5
     assert [columns.split_names[i] for i in columns.splits] == [columns.split_names[0]] * 5
-    assert [row[0] for row in listed] == ids[2:4]
+    assert [row[0] for row in captions] == ids[2:4]
     assert (len(nothing.ids), nothing.split_names) == (0, ())

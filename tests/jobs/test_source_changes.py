@@ -431,12 +431,12 @@ def verdicts_of(workspace: Workspace, report: ImportReport) -> list[tuple[Any, .
     """Id, picture, caption and decision of each pair, in the order of the ids."""
     with workspace.store.reading() as session:
         rows = list(pair_queries.iterate_pairs(session, report.dataset_id))
-    found = [
+    states = [
         (r.external_id, split_proof(r.image_path)[0], r.caption, r.decision)
         for r in rows
         if not r.hidden
     ]
-    return sorted(found, key=lambda each: (len(each[0]), each[0]))
+    return sorted(states, key=lambda each: (len(each[0]), each[0]))
 
 
 ROWS = [("a.png", "A dog."), ("b.png", "A cat."), ("c.png", "A cow."), ("d.png", "A hen.")]

@@ -31,13 +31,13 @@ def test_a_feature_in_one_folder_has_all_its_places(tmp_path: Path) -> None:
         [str(FEATURE / "journey.py"), str(tmp_path / "data")], environment
     )
     assert status == 0, reported
-    seen = json.loads(printed.splitlines()[-1])
-    pair, liked_by = seen["pair"], "Ada &lt;b&gt;"
-    assert "liking" not in seen["before"]
-    assert f"A favourite of {liked_by}" in seen["after"]
-    assert seen["queue"] == pair
-    assert re.findall(r'id="row-(\d+)"', seen["rows"]) == [str(pair)]
-    assert 'data-filter="liked"' in seen["panel"]
-    assert [row["id"] for row in seen["listed"]["pairs"]] == [pair]
-    assert seen["api"] == {"liked_by": "Ada <b>"}
-    assert (seen["page"], seen["is_in_bar"]) == (200, True)
+    report = json.loads(printed.splitlines()[-1])
+    pair, liked_by = report["pair"], "Ada &lt;b&gt;"
+    assert "liking" not in report["before"]
+    assert f"A favourite of {liked_by}" in report["after"]
+    assert report["queue"] == pair
+    assert re.findall(r'id="row-(\d+)"', report["rows"]) == [str(pair)]
+    assert 'data-filter="liked"' in report["panel"]
+    assert [row["id"] for row in report["listed"]["pairs"]] == [pair]
+    assert report["api"] == {"liked_by": "Ada <b>"}
+    assert (report["page"], report["is_in_bar"]) == (200, True)

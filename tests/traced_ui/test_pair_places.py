@@ -119,8 +119,8 @@ def test_hostile_text_is_escaped(added: Callable[..., PairPart]) -> None:
     def draw(hostile: str) -> str:
         parts: dict[str, object] = {f"at_{place}": {"words": hostile} for place in PLACES}
         parts["at_picture"] = ValueError(hostile)  # an error says what it was given
-        drawn = drawn_pair(pair(hostile, guidelines="", parts=parts))
-        return "".join(drawn.values())
+        sides = drawn_pair(pair(hostile, guidelines="", parts=parts))
+        return "".join(sides.values())
 
     check_escaping("parts of a pair", draw)
 

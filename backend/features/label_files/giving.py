@@ -292,8 +292,8 @@ class _Labels:
 
     def _account(self, names: Sequence[str]) -> str:
         """Of a person, by one of the names in the file; without an account, the first of these."""
-        known = (self._accounts.get(name.casefold()) for name in names)
-        name = next(filter(None, known), names[0])
+        accounts = (self._accounts.get(name.casefold()) for name in names)
+        name = next(filter(None, accounts), names[0])
         return _CONTROLS.sub("\ufffd", trim(name, _LONGEST_NAME)).replace(AND, "+")
 
     def _decide(self, label: Label, pair: PairRow, decision: str, caption: str | None) -> None:
@@ -329,8 +329,8 @@ class _Labels:
     def _opinion(self, pair_id: int, author: str) -> tuple[str, str | None] | None:
         with self._store.reading() as session:
             opinions = opinion_queries.of_pair(session, pair_id)
-        said = (each for each in opinions if each.author == author)
-        return next(((each.decision, each.corrected_caption) for each in said), None)
+        readings = (each for each in opinions if each.author == author)
+        return next(((each.decision, each.corrected_caption) for each in readings), None)
 
     def _list(self, kind: str, label: Label, message: str) -> None:
         self._tally[kind] += 1

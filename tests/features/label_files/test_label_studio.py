@@ -272,8 +272,8 @@ def test_rows_of_two_people_are_two_readings(workspace: Workspace, tmp_path: Pat
 
 def test_argilla_says_who_answered(workspace: Workspace, tmp_path: Path) -> None:
     def record(id: str, *answers: tuple[str, str]) -> dict[str, Any]:
-        given = [{"value": value, "user_id": user} for value, user in answers]
-        return {"metadata": {"pair_id": id}, "responses": {"label": given}}
+        responses = [{"value": value, "user_id": user} for value, user in answers]
+        return {"metadata": {"pair_id": id}, "responses": {"label": responses}}
 
     rows = [record("red", ("right", "u1"), ("right", "u2")), record("blue", ("wrong", "u1"))]
     rows.append(record("green", ("right", "u1"), ("wrong", "u2")))

@@ -34,7 +34,7 @@ def main(folder: Path) -> dict[str, Any]:
     queue = post(again["state"], **visit, address={"liked": "yes"})
     panel = post(queue["state"] | {"is_filtering": True}, **visit, address={"liked": "yes"})
     about = f"/api/v1/datasets/{dataset}"
-    listed = client.get(f"{about}/queue", params={"filters": "liked=yes"}).json()
+    likes = client.get(f"{about}/queue", params={"filters": "liked=yes"}).json()
     return {
         "pair": pair,
         "before": opened["parts"]["stage"],
@@ -43,7 +43,7 @@ def main(folder: Path) -> dict[str, Any]:
         "rows": queue["parts"]["queue"],
         "panel": panel["parts"]["queue"],
         "api": client.get(f"/api/v1/pairs/{pair}").json().get("liking"),
-        "listed": listed,
+        "listed": likes,
         "page": client.get("/favourites").status_code,
         "is_in_bar": "favourites" in client.get("/").text,
     }
