@@ -13,6 +13,18 @@ from tests.browser.test_verdicts import decisions, take_back, wait_until_ready, 
 pytestmark = pytest.mark.browser
 SEARCH = "#traced-queue [data-filter=text]"
 STAGE = "#traced-stage [data-pair]"
+#: Reloads the page in the moment in which its queue is another one.
+RELOAD_AT_ONCE = """() => new Promise((painted) => {
+  const queue = document.querySelector("#traced-queue");
+  const shown = () => queue.querySelector("[data-link]").dataset.link;
+  const before = shown();
+  new MutationObserver(() => {
+    if (shown() === before) return;
+    painted();
+    location.reload();
+  }).observe(queue, { subtree: true, childList: true, attributes: true });
+  document.querySelector("[data-action=drop-filter]").click();
+})"""
 
 
 def test_escape_leaves_a_search_and_keeps_the_queue(page: Page) -> None:
@@ -51,6 +63,20 @@ def test_back_and_forward_go_from_pair_to_pair(page: Page) -> None:
     page.go_back()
     expect(page.locator(SEARCH)).to_have_value("")
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
+
+
+def test_a_reload_opens_what_was_shown_however_short(page: Page) -> None:
+    for text in ("a", "zzzz"):
+        page.locator(SEARCH).fill(text)
+        page.keyboard.press("Enter")
+        expect(page.locator("#traced-queue [data-action=drop-filter]")).to_contain_text(text)
+        page.reload()
+        expect(page.locator(SEARCH)).to_have_value(text)
+    with page.expect_navigation():
+        page.evaluate(RELOAD_AT_ONCE)
+    expect(page.locator(STAGE)).to_be_visible()
+    expect(page.locator(SEARCH)).to_have_value("")
+    assert "text=" not in page.url
 
 
 def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:

@@ -8,25 +8,42 @@ const SETTLED = 120;  // ms; anything shown for less time gets no history entry
 const asked = () => new URL(location.href).searchParams;
 
 let settling = 0;
+let shown = "", shownQueue = "", since = 0;  // the URL and queue of what is on the screen, and when it appeared
 let returning = 0;  // Back or Forward has been pressed, and the pair is not shown yet
 
-function tellAddress() { clearTimeout(settling); settling = setTimeout(tell, SETTLED); }
-
-function tell() {
-  if (!queue() || returning) return;
-  const address = new URL(location.href), before = asked(), now = new URLSearchParams(queue().dataset.link);
-  for (const [key, value] of before) if (key.startsWith("__")) now.set(key, value);
+function urlShown() {
+  const address = new URL(location.href), now = new URLSearchParams(queue().dataset.link);
+  for (const [key, value] of asked()) if (key.startsWith("__")) now.set(key, value);
   now.set("dataset", state.dataset);
   if (stage()) now.set("pair", stage().dataset.pair);
   address.search = now.toString();
-  keepReview(address.search);
-  if (address.href === location.href) return;
+  return address.href;
+}
+
+// Told at once, because a reload opens what the browser was told last. Only pairs that pass while a key
+// is held wait until it rests: browsers limit how often.
+function follow() {
+  if (!queue() || returning) return;
+  const address = urlShown(), { link } = queue().dataset;
+  if (address === shown) return;
+  const isPassing = performance.now() - since < SETTLED, isSameQueue = link === shownQueue;
+  [shown, shownQueue, since] = [address, link, performance.now()];
+  clearTimeout(settling);
+  const way = isPassing ? "replaceState" : "pushState";
+  if (isPassing && isSameQueue) settling = setTimeout(() => tell(way), SETTLED); else tell(way);
+}
+
+function tell(way) {
+  if (!shown || returning) return;
+  const before = asked(), now = new URL(shown).searchParams;
+  keepReview(`?${now}`);
+  if (shown === location.href) return;
   // The first full URL replaces the one that led to it, without a history entry of its own.
   const isBare = !before.has("dataset") || before.has("grid") || (!before.has("pair") && now.has("pair"));
-  history[isBare ? "replaceState" : "pushState"](null, "", address);
+  history[isBare ? "replaceState" : way](null, "", shown);
 }
 // A page that is left at once is found again, too.
-addEventListener("pagehide", tell);
+addEventListener("pagehide", () => tell("replaceState"));
 
 addEventListener("popstate", () => {
   const to = asked();
@@ -42,5 +59,10 @@ listen("click", (event) => {
   history.pushState(null, "", link.getAttribute("href"));
   dispatchEvent(new PopStateEvent("popstate"));
 });
-for (const part of ["queue", "stage"]) onPaint(part, tellAddress);
-onDone(({ action }) => { if (action === "visit" && returning) returning -= 1; });
+for (const part of ["queue", "stage"]) onPaint(part, follow);
+onDone(({ action }) => {
+  if (action !== "visit" || !returning) return;
+  returning -= 1;
+  shown = location.href;
+  follow();
+});
