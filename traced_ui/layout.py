@@ -14,7 +14,6 @@ from traced_ui import (
     guidelines_page,
     header,
     models_page,
-    near_duplicates,
     page_dataset,
     picture_map,
     playground,
@@ -40,7 +39,6 @@ _FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto San
 #: The pages but Review, by name: each builds itself, and returns what draws it when it is opened.
 _PAGES: dict[str, Build] = {
     "map": picture_map.build,
-    "duplicates": near_duplicates.build,
     "progress": progress.build,
     "retrain": retrain.build,
     "export": export.build,

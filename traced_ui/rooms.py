@@ -9,7 +9,7 @@ from traced_ui.pages import AddedPage, Page, Room
 REVIEW, TRY = Page("review", "Review"), Page("try", "Try one picture")
 _OURS = (
     Room("Review", (REVIEW,)),
-    Room("Explore", (Page("map", "Map"), Page("duplicates", "Duplicates"))),
+    Room("Explore", (Page("map", "Map"),)),
     Room("Improve", (Page("progress", "Progress"), Page("retrain", "Learn from my verdicts"))),
     Room("Export", (Page("export", "Export"),)),
 )

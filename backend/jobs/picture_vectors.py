@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.engine.duplicate_groups import NEAR_DUPLICATE, near_duplicates, unit
 from backend.engine.picture_map import layout
-from backend.jobs.reports import DuplicatesReport, MapReport
+from backend.engine.unit_vectors import unit
+from backend.jobs.reports import MapReport
 from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import duplicate_queries, map_queries, pair_queries, run_queries
-from db.queries.duplicate_queries import DuplicateRow
+from db.queries import map_queries, pair_queries, run_queries
 from db.queries.map_queries import PlaceRow
 from db.queries.run_queries import RunRow
 
@@ -84,45 +83,6 @@ def pictures_of(store: Store, engine: Engine, dataset_id: int) -> Pictures:
         run,
         np.array([keys[place] for place in rows_with_key], np.int64),
         vectors,
-    )
-
-
-def find_near_duplicates(
-    store: Store,
-    engine: Engine,
-    dataset_id: int,
-    progress: Progress = no_progress,
-    threshold: float = NEAR_DUPLICATE,
-) -> DuplicatesReport:
-    """Group the near-duplicate pictures of a dataset; replaces the previous groups. `threshold`:
-    the minimum cosine with a group's first picture. Raises SettingsError if there are no vectors
-    yet."""
-    pictures = pictures_of(store, engine, dataset_id)
-    total = len(pictures.pairs)
-
-    def blocks() -> Iterator[NDArray[np.float32]]:
-        for number, block in enumerate(pictures.blocks()):
-            progress(min(number * BLOCK, total), total, "Comparing pictures")
-            yield block
-        progress(total, total, "Comparing pictures")
-
-    groups = near_duplicates(blocks(), threshold)
-    rows = [
-        DuplicateRow(pair, pictures.pairs[group.members[0]][0], cosine)
-        for group in groups
-        for member, cosine in zip(group.members, group.cosines, strict=True)
-        for pair in pictures.pairs[member]
-    ]
-    with store.writing(large=True) as session:
-        duplicate_queries.replace_groups(session, dataset_id, rows)
-        pictures.record_run(session, "duplicates", threshold=threshold)
-    return DuplicatesReport(
-        dataset_id,
-        threshold,
-        total,
-        pictures.without,
-        len(groups),
-        sum(len(group.members) for group in groups),
     )
 
 

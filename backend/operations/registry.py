@@ -11,7 +11,6 @@ from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
 from backend.operations.model_files import DOWNLOAD, PROBE
-from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
 from backend.operations.picture_map import MAP
 from backend.operations.regions import REGIONS
@@ -23,7 +22,7 @@ from backend.operations.select import SELECT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, SCORE, ESTIMATE, MEASURE, DUPLICATES, MAP, REGIONS, TRAIN, ADOPT,
+        IMPORT, SCORE, ESTIMATE, MEASURE, MAP, REGIONS, TRAIN, ADOPT,
         CORRECT, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )

@@ -27,7 +27,7 @@ ORDERS, RANGES = order_names(), tuple(filter_names())
 LIKENESS = ("meaning", "like", "map", "suspect_word", "suspect_kind")
 _OURS = (
     "review", "order", "text", "split", "decision", "decided_by",
-    "truncated", "external_id", "extra", "note", "noted", "duplicates", "tag",
+    "truncated", "external_id", "extra", "note", "noted", "tag",
     "captioned", "vague", *LIKENESS,
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")), "where",
 )  # fmt: skip
@@ -43,7 +43,7 @@ _OF_THE_WHOLE = ("order", "meaning", "like", "where")
 _CHOICES: dict[str, tuple[str, ...]] = {
     "review": REVIEWS, "order": (*ORDERS, f"{EXTRA}COLUMN"), "decision": DECISIONS,
     "suspect_kind": tuple(WORD_KINDS), "truncated": ("yes", "no"), "noted": ("yes", "no"),
-    "duplicates": ("yes", "no"), "captioned": ("yes", "no"), "vague": ("yes", "no"),
+    "captioned": ("yes", "no"), "vague": ("yes", "no"),
     **{name: added.choices for name, added in ADDED.items() if added.choices},
 }  # fmt: skip
 #: Before the name of an order: the other way round.
@@ -58,7 +58,7 @@ _TEXTS = (
     "decision", "split", "decided_by", "text", "tag", "note", "external_id",
     "suspect_word", "suspect_kind",
 )  # fmt: skip
-_FLAGS = ("truncated", "duplicates", "noted", "captioned", "vague")
+_FLAGS = ("truncated", "noted", "captioned", "vague")
 #: Orders that have no other way round.
 _NOT_REVERSED = ("random", "uncertainty")
 

@@ -22,9 +22,7 @@ from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.notices import Sentence
-from db.decisions import NOT_EXPORTED
 from db.measures import MeasuredRecord
-from db.queries.duplicate_queries import MemberRow
 from db.queries.pair_queries import CaptionRow
 from db.queries.suggestion_queries import SuggestionRow
 
@@ -388,63 +386,6 @@ class EditView:
     refused: int
     passed_over: int
     examples: tuple[EditedCaption, ...]
-
-
-@dataclass(frozen=True)
-class DuplicatePicture:
-    """A picture of a group with its pairs, in import order."""
-
-    rows: tuple[MemberRow, ...]
-
-    @property
-    def image_path(self) -> str:
-        return self.rows[0].image_path
-
-    @property
-    def pair_ids(self) -> tuple[int, ...]:
-        return tuple(row.pair_id for row in self.rows)
-
-    @property
-    def stays(self) -> bool:
-        """Whether any of its pairs would be exported."""
-        return any(row.decision not in NOT_EXPORTED for row in self.rows)
-
-    @property
-    def sharpness(self) -> float | None:
-        """Higher is sharper; None: not measured."""
-        return next((row.sharpness for row in self.rows if row.sharpness is not None), None)
-
-
-@dataclass(frozen=True)
-class DuplicateGroup:
-    """`pictures`: the reference picture, then its near duplicates, nearest first."""
-
-    id: int
-    pictures: tuple[DuplicatePicture, ...]
-
-
-@dataclass(frozen=True)
-class DuplicatesView:
-    """A page of groups, and the counts of all. `open_count`: groups with undecided pairs to choose
-    from. `threshold`: minimum cosine to a group's first picture."""
-
-    groups: tuple[DuplicateGroup, ...]
-    threshold: float
-    has_more: bool
-    group_count: int
-    open_count: int
-    picture_count: int
-
-
-@dataclass(frozen=True)
-class KeptView:
-    """In `groups` groups one picture is kept. `dropped`: pairs of the other pictures that were
-    dropped; `left_alone`: already decided otherwise; `passed_over`: another curator was faster."""
-
-    groups: int
-    dropped: int
-    left_alone: int
-    passed_over: int
 
 
 @dataclass(frozen=True)

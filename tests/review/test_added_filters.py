@@ -111,7 +111,7 @@ def test_one_that_fails_is_named_where_it_is_used_and_only_there(
     with store.reading() as session:
         values = queue_values.read_values(session, QueueFilter(dataset))
     assert values.words["torn"] == ()
-    assert values.words["duplicates"] == (("no", 1),)
+    assert values.words["noted"] == (("no", 1),)
 
 
 def test_an_unknown_filter_and_an_unknown_value_are_named(added: dict[str, AddedFilter]) -> None:

@@ -31,9 +31,6 @@ from backend.review.views import (
     CaptionCheck,
     ClaimView,
     DatasetSummary,
-    DuplicateGroup,
-    DuplicatePicture,
-    DuplicatesView,
     ExpectedErrors,
     Likeness,
     PairView,
@@ -49,7 +46,6 @@ from backend.review.views import (
     VerdictView,
 )  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
-from db.queries.duplicate_queries import MemberRow
 from db.queries.opinion_queries import DisputedPair, OpinionRow
 from db.queries.pair_queries import CaptionRow
 from traced_ui import (
@@ -61,7 +57,6 @@ from traced_ui import (
     login,
     model_cards,
     models_page,
-    near_duplicates,
     plane,
     playground,
     progress,
@@ -175,18 +170,6 @@ def row(text: str, number: int, decision: str | None, enriches: bool = False) ->
         decision=decision, enriches=enriches, verdict_version=1, note=text, image_path=text,
         s_0=0.5, numbers={"p_error": 0.7, "s_0": 0.5, "gain": 0.1, "support": -0.2},
     )  # fmt: skip
-
-
-def duplicate_groups(text: str) -> str:
-    pictures = [
-        DuplicatePicture(
-            (MemberRow(1, number, text, f"{text}{number}", text, 0.7, decision, 2, 0.99, True, None,
-                       None),)
-        )
-        for number, decision in ((1, None), (2, "drop"), (3, None))
-    ]  # fmt: skip
-    view = DuplicatesView((DuplicateGroup(1, (*pictures, *pictures[2:] * 8)),), 0.98, True, 5, 2, 8)
-    return near_duplicates.groups_html(view, 3, is_first_page=False)
 
 
 def queue(text: str) -> str:
@@ -361,7 +344,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
         dataset_id=3,
         is_unfamiliar=False,
     ),
-    "duplicates/groups.html": duplicate_groups,
     "export/written.html": lambda text: render(
         "export/written.html", job=replace(job(text), result={"written": 3, "out": text})
     ),

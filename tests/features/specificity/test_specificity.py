@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from backend.datasets import images
-from backend.engine.duplicate_groups import NEAR_DUPLICATE
 from backend.engine.scoring.protocol import logit_scale_of
+from backend.engine.unit_vectors import NEAR_DUPLICATE
 from backend.errors import NotScored, SettingsError
 from backend.features.specificity import measuring as job
 from backend.features.specificity.retrieval import NEIGHBOURS

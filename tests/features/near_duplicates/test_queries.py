@@ -2,18 +2,18 @@
 
 import pytest
 
+from backend.features.near_duplicates import queries
+from backend.features.near_duplicates.queries import DuplicateCounts, DuplicateRow
 from db import Store
 from db.authors import duplicate_author
 from db.models import PictureSignals
 from db.queries import (
     dataset_queries,
-    duplicate_queries,
     opinion_queries,
     pair_queries,
     plot_queries,
     verdict_queries,
 )
-from db.queries.duplicate_queries import DuplicateCounts, DuplicateRow
 from db.queries.pair_queries import NewPair
 from tests.db.building import add_dataset, add_pairs, decide, redo, rows_of, undo
 
@@ -26,7 +26,7 @@ def group(store: Store, dataset_id: int, *groups: list[int]) -> None:
         for index, pair_id in enumerate(of_group)
     ]
     with store.writing() as session:
-        duplicate_queries.replace_groups(session, dataset_id, rows)
+        queries.replace_groups(session, dataset_id, rows)
 
 
 @pytest.fixture
@@ -42,18 +42,18 @@ def dataset(store: Store) -> tuple[int, list[int]]:
 def test_groups_are_replaced_as_a_whole(store: Store, dataset: tuple[int, list[int]]) -> None:
     dataset_id, ids = dataset
     with store.reading() as session:
-        assert duplicate_queries.group_ids(session, dataset_id) == [ids[0], ids[1]]
-        assert duplicate_queries.group_ids(session, dataset_id, after=ids[0]) == [ids[1]]
-        assert duplicate_queries.group_ids(session, dataset_id, limit=1) == [ids[0]]
-        assert duplicate_queries.counts(session, dataset_id) == DuplicateCounts(2, 2, 5)
-        listed = duplicate_queries.members(session, [ids[1], ids[0]])
+        assert queries.group_ids(session, dataset_id) == [ids[0], ids[1]]
+        assert queries.group_ids(session, dataset_id, after=ids[0]) == [ids[1]]
+        assert queries.group_ids(session, dataset_id, limit=1) == [ids[0]]
+        assert queries.counts(session, dataset_id) == DuplicateCounts(2, 2, 5)
+        listed = queries.members(session, [ids[1], ids[0]])
     assert [row.pair_id for row in listed] == [ids[0], ids[4], ids[2], ids[1], ids[5]]
     assert listed[1].similarity == pytest.approx(0.99)
     assert (listed[0].caption, listed[0].has_same_pixels) == ("photo number 0", None)
     group(store, dataset_id)
     with store.writing() as session:
-        assert duplicate_queries.counts(session, dataset_id) == DuplicateCounts(0, 0, 0)
-        assert duplicate_queries.counts(session, dataset_id + 1) == DuplicateCounts(1, 1, 2)
+        assert queries.counts(session, dataset_id) == DuplicateCounts(0, 0, 0)
+        assert queries.counts(session, dataset_id + 1) == DuplicateCounts(1, 1, 2)
         dataset_queries.delete_dataset(session, dataset_id + 1)
 
 
@@ -69,8 +69,8 @@ def test_dropped_duplicates_say_nothing_about_captions(
     assert done.written == (ids[2], ids[4])
     assert rows_of(store, [ids[2]])[0].judgement == "duplicate"
     with store.reading() as session:
-        assert duplicate_queries.group_ids(session, dataset_id, only_open=True) == [ids[1]]
-        assert duplicate_queries.counts(session, dataset_id).open == 1
+        assert queries.group_ids(session, dataset_id, only_open=True) == [ids[1]]
+        assert queries.counts(session, dataset_id).open == 1
         counted = pair_queries.counts(session, dataset_id)
         assert (counted.reviewed, counted.errors_found) == (3, 1)
         assert counted.by_decision == {"drop": 1, "duplicate": 2}
@@ -85,7 +85,7 @@ def test_dropped_duplicates_say_nothing_about_captions(
     assert (undone.together, undone.decision) == (2, None)
     with store.reading() as session:
         assert pair_queries.counts(session, dataset_id).by_decision == {"drop": 1}
-        assert duplicate_queries.counts(session, dataset_id).open == 2
+        assert queries.counts(session, dataset_id).open == 2
     again = redo(store, dataset_id)
     assert again is not None
     assert (again.together, again.decision) == (2, "drop")
@@ -99,7 +99,7 @@ def test_a_group_is_open_while_a_choice_remains(
 
     def open_groups() -> list[int]:
         with store.reading() as session:
-            return duplicate_queries.group_ids(session, dataset_id, only_open=True)
+            return queries.group_ids(session, dataset_id, only_open=True)
 
     decide(store, ids[1], "correct")
     assert open_groups() == [ids[0], ids[1]]  # the other is undecided
@@ -125,12 +125,12 @@ def test_captions_of_one_picture_are_not_duplicates_and_pixels_are_compared(stor
                 )
             )  # fmt: skip
     with store.writing() as session:
-        listed = duplicate_queries.members(session, [ids[0]])
+        listed = queries.members(session, [ids[0]])
         assert [row.pair_id for row in listed] == ids
         assert [row.has_same_pixels for row in listed] == [True, True, None, False]
         assert (listed[3].sharpness, listed[3].size, listed[2].sharpness) == (0.5, 96, None)
-        assert duplicate_queries.counts(session, dataset_id) == DuplicateCounts(1, 1, 2)
+        assert queries.counts(session, dataset_id) == DuplicateCounts(1, 1, 2)
         verdict_queries.add_verdicts(session, [(ids[2], 0), (ids[3], 0)], "drop", author="Ada")
     with store.reading() as session:
         # Two captions are undecided, but of one picture.
-        assert duplicate_queries.counts(session, dataset_id).open == 0
+        assert queries.counts(session, dataset_id).open == 0

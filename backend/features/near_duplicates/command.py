@@ -1,16 +1,16 @@
-"""`duplicates`: near duplicates, and what is kept of each group."""
+"""The command `duplicates`: near duplicates, and what is kept of each group."""
 
 from typing import TYPE_CHECKING, Any
 
 from backend.cli.output import emit, open_dataset, progress
 from backend.datasets.cells import split_proof
 from backend.errors import SettingsError
+from backend.features.near_duplicates.operation import DUPLICATES, DuplicatesOptions
 from backend.operations.common_options import Author, Common, Dataset
-from backend.operations.near_duplicates import DUPLICATES, DuplicatesOptions
 
 if TYPE_CHECKING:
-    from backend.jobs.reports import DuplicatesReport
-    from backend.review.views import DuplicateGroup, KeptView
+    from backend.features.near_duplicates.choosing import DuplicateGroup, KeptView
+    from backend.features.near_duplicates.report import DuplicatesReport
 
 #: Maximum number of groups listed in the text output.
 SHOWN = 20
@@ -26,7 +26,7 @@ class DuplicatesCommand(DuplicatesOptions):
 
 
 def duplicates(dataset: Dataset, options: DuplicatesCommand, common: Common) -> None:
-    from backend.review.near_duplicates import WAYS, groups_of
+    from backend.features.near_duplicates.choosing import WAYS, groups_of, keep_in_all
 
     keep, dry_run = options.keep, options.dry_run
     if keep is not None and keep not in WAYS:
@@ -40,7 +40,7 @@ def duplicates(dataset: Dataset, options: DuplicatesCommand, common: Common) -> 
     groups = view.groups if view is not None else ()
     outcome = None
     if keep is not None:
-        outcome = workspace.review.keep_in_all(dataset_id, keep, dry_run)
+        outcome = keep_in_all(workspace.store, dataset_id, keep, workspace.settings.author, dry_run)
     listing = {
         "dataset_id": dataset_id,
         "threshold": report.threshold,
@@ -94,3 +94,6 @@ def summary(
         )
         lines.append(f"{outcome.dropped:,} pairs {verb}, in {outcome.groups:,} groups.{note}")
     return "\n".join(lines)
+
+
+COMMANDS = {"duplicates": duplicates}

@@ -3,19 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    case,
-    exists,
-    func,
-    or_,
-    select,
-)
+from sqlalchemy import Select, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from backend.features.near_duplicates.tables import NearDuplicate
 from db.decisions import NOT_EXPORTED
-from db.models import NearDuplicate, Pair, PictureSignals
+from db.models import Pair, PictureSignals
 from db.queries.blind_review import verdict_seen
 from db.queries.ranking_queries import P_ERROR
 from db.queries.statements import (
@@ -29,7 +22,7 @@ from db.queries.statements import (
 
 @dataclass(frozen=True)
 class DuplicateRow:
-    """See `db.models.NearDuplicate`."""
+    """See `NearDuplicate`."""
 
     pair_id: int
     group_id: int
@@ -158,11 +151,6 @@ def counts(session: Session, dataset_id: int) -> DuplicateCounts:
         session.execute(select(func.count()).select_from(open_groups)).scalar_one(),
         session.execute(pictures).scalar_one(),
     )
-
-
-def is_duplicate() -> ColumnElement[bool]:
-    """Condition: the pair's picture belongs to a group."""
-    return exists().where(NearDuplicate.pair_id == Pair.id)
 
 
 def _groups(session: Session, dataset_id: int, only_open: bool = False) -> Select[int]:

@@ -16,19 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-#: Pictures are near duplicates from this cosine on.
-NEAR_DUPLICATE = 0.98
 #: Range of thresholds. Below it, pictures that merely look alike would be grouped.
 LOWEST, HIGHEST = 0.8, 1.0
-
-
-def unit(vectors: ArrayLike) -> NDArray[np.float32]:
-    """Rows scaled to length 1, float32 [n, d]; rows of zeros are unchanged."""
-    rows = np.asarray(vectors, np.float32)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
 
 
 @dataclass(frozen=True)
@@ -40,7 +31,7 @@ class Group:
     cosines: tuple[float, ...]
 
 
-def near_duplicates(blocks: Iterable[NDArray[np.float32]], threshold: float) -> list[Group]:
+def group_pictures(blocks: Iterable[NDArray[np.float32]], threshold: float) -> list[Group]:
     """Groups of two or more, in the order of their first rows.
 
     `blocks`: unit vectors [rows, d] in order, together [n, d]. `threshold`: minimum cosine with a

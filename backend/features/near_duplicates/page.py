@@ -10,21 +10,27 @@ from typing import Any
 import gradio as gr
 
 from backend.errors import SettingsError
-from backend.operations.near_duplicates import DuplicatesOptions
-from backend.review.near_duplicates import groups_of
-from backend.review.views import DuplicatesView, KeptView
+from backend.features.near_duplicates.choosing import (
+    DuplicatesView,
+    KeptView,
+    groups_of,
+    keep_one,
+)
+from backend.features.near_duplicates.operation import DuplicatesOptions
 from backend.workspace import Workspace
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, explain_on_page, note
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
+from traced_ui.pages import AddedPage, Page
 from traced_ui.review_page import LISTED
-from traced_ui.templates import count_of, part, render
+from traced_ui.templates import count_of, part, renderer_of
 
+render_in = renderer_of(Path(__file__).with_name("templates"))
 SCRIPT = Path(__file__).with_name("near_duplicates.js")
 #: Groups per page, and pictures shown per group.
-PAGE, SHOWN = 20, 9
+AT_ONCE, SHOWN = 20, 9
 UNDECIDED_GROUPS = "undecided groups"
 SHOWS = {UNDECIDED_GROUPS: True, "all groups": False}
 
@@ -93,7 +99,7 @@ def _perform(
     if action == "keep":
         versions = [(int(pair), int(version)) for pair, version in event_value(event, "seen", ())]
         group, kept_pair = int(event_value(event, "group", 0)), int(event_value(event, "pair", 0))
-        outcome = workspace.review.keep_one(dataset_id, group, kept_pair, versions, author)
+        outcome = keep_one(workspace.store, dataset_id, group, kept_pair, versions, author)
         return note(kept_message(outcome), "good" if outcome.dropped else "info"), place
     if action in ("undo", "redo"):
         is_undo = action == "undo"
@@ -128,7 +134,7 @@ def page_html(
     if dataset_id is None:
         return part("empty", "No dataset yet")
     only_open = SHOWS.get(groups_shown, True)
-    view = groups_of(workspace.store, dataset_id, only_open, after, PAGE)
+    view = groups_of(workspace.store, dataset_id, only_open, after, AT_ONCE)
     if view is None:
         return part(
             "empty", "Near duplicates have not been searched for yet",
@@ -157,7 +163,15 @@ def groups_html(
         ]
         for group in view.groups
     }  # fmt: skip
-    return render(
-        "duplicates/groups.html", view=view, dataset_id=dataset_id, seen=versions, shown=SHOWN,
+    return render_in(
+        "groups.html", view=view, dataset_id=dataset_id, seen=versions, shown=SHOWN,
         short=LISTED, is_first_page=is_first_page, is_unfamiliar=is_unfamiliar,
     )  # fmt: skip
+
+
+PAGE = AddedPage(
+    Page("duplicates", "Duplicates"),
+    "Explore",
+    build,
+    Path(__file__).with_name("near_duplicates.css"),
+)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from backend.jobs.reports import DuplicatesReport
+from backend.features.near_duplicates.report import DuplicatesReport
 from backend.operations.operation import Operation
 from backend.options import Options
 from backend.progress import Progress
@@ -28,12 +28,10 @@ class DuplicatesOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: DuplicatesOptions, progress: Progress
 ) -> DuplicatesReport:
-    from backend.jobs import picture_vectors
+    from backend.features.near_duplicates.finding import find_groups
 
     engine = context.engines.of_dataset(dataset_id)
-    return picture_vectors.find_near_duplicates(
-        context.store, engine, dataset_id, progress, options.threshold
-    )
+    return find_groups(context.store, engine, dataset_id, progress, options.threshold)
 
 
 DUPLICATES = Operation(

@@ -1,19 +1,25 @@
-"""Near duplicates and the map of a whole dataset, from the vectors stored by scoring."""
+"""Near duplicates of a whole dataset, from the vectors stored by scoring, and what is kept."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from backend.errors import SettingsError
-from backend.jobs.picture_vectors import draw_map
-from backend.review.charts import map_of, region_of
-from backend.review.near_duplicates import groups_of
+from backend.features.near_duplicates.choosing import groups_of, keep_in_all, keep_one
+from backend.store import tables_of_pictures
 from backend.workspace import Workspace
+from db.queries.change_queries import Revision, revise_pairs
+from db.queries.pair_queries import NewPair
 from tests.datasets.folders import image_folder
+from tests.features.near_duplicates.choices import (
+    groups_in,
+    keep_and_undo,
+    name_of,
+    pictures,
+)
 from tests.fixtures.shared import SharedFolder
 from tests.fixtures.sizes import Sizes
-from tests.jobs.copied_pictures import PAIRS, keep_and_undo, name_of, pictures, score_copies
+from tests.jobs.copied_pictures import PAIRS, score_copies
 from tests.jobs.opening import CLIP, OpenWorkspace
 
 
@@ -59,7 +65,7 @@ def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
     group = next(g for g in view.groups if name_of(g.pictures[0]) == "2.png")
     first, same, copy = group.pictures
     seen = [(row.pair_id, row.verdict_version) for p in group.pictures for row in p.rows]
-    done = workspace.review.keep_one(1, group.id, copy.rows[0].pair_id, seen)
+    done = keep_one(workspace.store, 1, group.id, copy.rows[0].pair_id, seen, "Ada")
     assert (done.dropped, done.left_alone, done.passed_over) == (2, 0, 0)
     assert workspace.review.open_pair(copy.rows[0].pair_id).decision is None
     dropped = workspace.review.open_pair(first.rows[0].pair_id)
@@ -67,15 +73,15 @@ def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
     assert workspace.summary(1).errors_found == 0
     assert ["2.png", "same.png", "copy.jpg"] not in pictures(workspace, only_open=True)
     with pytest.raises(SettingsError, match="was removed"):
-        workspace.review.keep_one(1, group.id, first.rows[0].pair_id, seen)
+        keep_one(workspace.store, 1, group.id, first.rows[0].pair_id, seen, "Ada")
     with pytest.raises(SettingsError, match="no longer in this group"):
-        workspace.review.keep_one(1, group.id, 9999, seen)
+        keep_one(workspace.store, 1, group.id, 9999, seen, "Ada")
     with pytest.raises(SettingsError, match="no longer in this group"):
-        workspace.review.keep_one(2, group.id, copy.rows[0].pair_id, seen)
+        keep_one(workspace.store, 2, group.id, copy.rows[0].pair_id, seen, "Ada")
     assert workspace.review.undo(1).together == 2  # pyrefly: ignore[missing-attribute]
     # Decisions made in the meantime are kept.
     workspace.review.decide(same.rows[0].pair_id, 2, "correct")
-    done = workspace.review.keep_one(1, group.id, copy.rows[0].pair_id, seen)
+    done = keep_one(workspace.store, 1, group.id, copy.rows[0].pair_id, seen, "Ada")
     assert (done.dropped, done.left_alone, done.passed_over) == (0, 1, 1)
     assert workspace.review.open_pair(same.rows[0].pair_id).decision == "correct"
 
@@ -92,7 +98,7 @@ def test_each_strategy_keeps_one_picture_of_every_group(workspace: Workspace, wa
             likely = [picture.rows[0].p_error or 0 for picture in group.pictures]
             assert kept.rows[0].p_error == min(likely)
     with pytest.raises(SettingsError, match="first, sharpest, best"):
-        workspace.review.keep_in_all(1, "prettiest")
+        keep_in_all(workspace.store, 1, "prettiest", "Ada")
 
 
 def test_pairs_called_correct_by_a_person_are_kept(workspace: Workspace) -> None:
@@ -102,57 +108,23 @@ def test_pairs_called_correct_by_a_person_are_kept(workspace: Workspace) -> None
     group = next(g for g in view.groups if name_of(g.pictures[0]) == "2.png")
     right = group.pictures[2].rows[0].pair_id
     workspace.review.decide(right, 0, "correct")
-    workspace.review.keep_in_all(1, "first")
+    keep_in_all(workspace.store, 1, "first", "Ada")
     assert workspace.review.open_pair(right).decision == "correct"
     assert workspace.review.open_pair(group.id).decision == "drop"
 
 
-def test_a_region_of_the_map_is_a_queue_until_the_map_is_redrawn(workspace: Workspace) -> None:
-    assert map_of(workspace.store, 1) is None
-    report = workspace.jobs.run("map", 1)
-    assert (report.pictures, report.pairs, report.without) == (PAIRS + 3, PAIRS + 4, 0)
-    view = map_of(workspace.store, 1)
-    assert view is not None
-    assert len(view.pairs) == PAIRS + 4
-    assert view.p_error.dtype == np.float32
-    assert set(view.verdicts) == {"undecided"}
-    second = view.pairs.tolist().index(PAIRS + 4)
-    assert (view.x[7], view.y[7]) == (view.x[second], view.y[second])  # captions of one picture
-    middle = float(np.median(view.x))
-    left = region_of(view.run_id, [(0, 0), (middle, 0), (middle, 1), (0, 1)])
-    ids = listed(workspace, f"review=all&map={left}")
-    edge = round(middle, 3)
-    assert len(ids) == int((view.x < edge).sum()) > 5
-    with pytest.raises(SettingsError, match="encloses no picture"):
-        region_of(view.run_id, [(0.1, 0.1), (0.1, 0.1)])
-    with pytest.raises(SettingsError, match="not a region of a map"):
-        listed(workspace, "map=somewhere")
-    assert draw_map(workspace.store, workspace.engine, 1).run_id != report.run_id
-    with pytest.raises(SettingsError, match="drawn again"):
-        listed(workspace, f"review=all&map={left}")
-
-
-def test_both_run_in_the_background_and_a_cancelled_map_keeps_the_old_one(
-    workspace: Workspace,
-) -> None:
+def test_a_stopped_search_keeps_the_groups_of_before(workspace: Workspace) -> None:
     workspace.jobs.start("duplicates", 1, threshold=0.995)
-    workspace.jobs.start("map", 1)
     assert workspace.jobs.background.wait(250)
-    assert [job.status for job in workspace.jobs.recent()] == ["done", "done"]
-    before = map_of(workspace.store, 1)
-    assert before is not None
+    assert [job.status for job in workspace.jobs.recent()] == ["done"]
+    before = pictures(workspace)
 
     def stop(done: int, total: int, message: str) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.run("map", 1, stop)
-    with pytest.raises(KeyboardInterrupt):
         workspace.jobs.run("duplicates", 1, stop)
-    after = map_of(workspace.store, 1)
-    assert after is not None
-    assert after.run_id == before.run_id
-    assert pictures(workspace) != []
+    assert pictures(workspace) == before != []
 
 
 def test_a_dataset_without_vectors_must_be_scored_first(
@@ -161,7 +133,29 @@ def test_a_dataset_without_vectors_must_be_scored_first(
     image_folder(tmp_path / "pairs", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
     workspace = open_workspace()
     workspace.find_or_import(str(tmp_path / "pairs"))
-    for kind in ("duplicates", "map"):
-        with pytest.raises(SettingsError, match="not been scored") as raised:
-            workspace.jobs.run(kind, 1)
-        assert "score NAME" in raised.value.remedies["terminal"]
+    with pytest.raises(SettingsError, match="not been scored") as raised:
+        workspace.jobs.run("duplicates", 1)
+    assert "score NAME" in raised.value.remedies["terminal"]
+
+
+def test_a_new_picture_is_in_no_group(workspace: Workspace) -> None:
+    """The others of its group stay; a pair with a new caption is in it as before."""
+    workspace.jobs.run("duplicates", 1, threshold=0.995)
+    group = next(g for g in groups_in(workspace) if name_of(g.pictures[0]) == "2.png")
+    other, reworded = (picture.rows[0] for picture in group.pictures[1:])
+    with workspace.store.writing() as session:
+        revise_pairs(
+            session,
+            [
+                Revision(other.pair_id, NewPair(other.external_id, "new.png", "A."), True, "other"),
+                Revision(
+                    reworded.pair_id,
+                    NewPair(reworded.external_id, reworded.image_path, "Another."),
+                    True,
+                    "same",
+                ),
+            ],
+            tables_of_pictures(),
+        )
+    left = next(g for g in groups_in(workspace) if g.id == group.id)
+    assert [p.rows[0].pair_id for p in left.pictures] == [group.id, reworded.pair_id]
