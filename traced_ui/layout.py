@@ -15,7 +15,6 @@ from traced_ui import (
     header,
     models_page,
     page_dataset,
-    picture_map,
     playground,
     progress,
     retrain,
@@ -38,7 +37,6 @@ STYLES = [
 _FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 #: The pages but Review, by name: each builds itself, and returns what draws it when it is opened.
 _PAGES: dict[str, Build] = {
-    "map": picture_map.build,
     "progress": progress.build,
     "retrain": retrain.build,
     "export": export.build,

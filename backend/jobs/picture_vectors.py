@@ -1,8 +1,4 @@
-"""The pictures of a dataset and their vectors, as stored by scoring, their near duplicates and map.
-
-No image is opened. Groups and map are written at the end: a job that is stopped leaves the previous
-ones in place.
-"""
+"""The pictures of a dataset and their vectors, as stored by scoring. No image is opened."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,16 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.engine.picture_map import layout
 from backend.engine.unit_vectors import unit
-from backend.jobs.reports import MapReport
 from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import map_queries, pair_queries, run_queries
-from db.queries.map_queries import PlaceRow
+from db.queries import pair_queries, run_queries
 from db.queries.run_queries import RunRow
 
 #: Vectors read at once.
@@ -84,21 +76,3 @@ def pictures_of(store: Store, engine: Engine, dataset_id: int) -> Pictures:
         np.array([keys[place] for place in rows_with_key], np.int64),
         vectors,
     )
-
-
-def draw_map(
-    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
-) -> MapReport:
-    """Compute a position for every pair whose picture has a vector; replaces the previous map.
-    Raises SettingsError if there are no vectors yet."""
-    pictures = pictures_of(store, engine, dataset_id)
-    places = layout(len(pictures.pairs), pictures.vectors, progress)
-    rows = [
-        PlaceRow(pair, float(x), float(y))
-        for pairs, (x, y) in zip(pictures.pairs, places, strict=True)
-        for pair in pairs
-    ]
-    with store.writing(large=True) as session:
-        map_queries.replace_places(session, dataset_id, rows)
-        run = pictures.record_run(session, "map")
-    return MapReport(dataset_id, run.id, len(pictures.pairs), len(rows), pictures.without)

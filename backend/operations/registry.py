@@ -12,7 +12,6 @@ from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
 from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.operation import Operation
-from backend.operations.picture_map import MAP
 from backend.operations.regions import REGIONS
 from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE
@@ -22,7 +21,7 @@ from backend.operations.select import SELECT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, SCORE, ESTIMATE, MEASURE, MAP, REGIONS, TRAIN, ADOPT,
+        IMPORT, SCORE, ESTIMATE, MEASURE, REGIONS, TRAIN, ADOPT,
         CORRECT, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )

@@ -17,7 +17,7 @@ from db.queries.verdict_queries import reopen
 #: What people did; it stays with the pair whatever the source does.
 _HISTORY = {"verdicts", "opinions", "holds", "pair_tags"}
 #: What was measured on the picture alone; a new caption leaves it valid.
-_OF_PICTURE = {"picture_signals", "picture_issues", "map_places"}
+_OF_PICTURE = {"picture_signals", "picture_issues"}
 #: What was computed from picture and caption, with its value before that.
 _COMPUTED: dict[str, Any] = dict.fromkeys(
     ("words_read", "suspect_word", "suspect_kind", *columns_with_numbers())

@@ -27,7 +27,7 @@ from tests.fixtures import programs
 #: Tables and indexes that migrations made before their feature was a folder, which declares them.
 OF_FEATURES = (
     "snapshots", "snapshot_pairs", "ix_snapshot_pairs_pair_id", "near_duplicates",
-    "ix_near_duplicates_group",
+    "ix_near_duplicates_group", "map_places", "ix_map_places_place",
 )  # fmt: skip
 
 

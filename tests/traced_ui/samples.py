@@ -35,14 +35,11 @@ from backend.review.views import (
     Likeness,
     PairView,
     PhraseView,
-    PlaneView,
     PlaygroundResult,
     ProgressView,
-    RegionView,
     Retraining,
     SuggestionView,
     SuspectsHit,
-    ThresholdView,
     VerdictView,
 )  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
@@ -57,7 +54,6 @@ from traced_ui import (
     login,
     model_cards,
     models_page,
-    plane,
     playground,
     progress,
     retrain,
@@ -206,16 +202,6 @@ def team_view(text: str) -> TeamView:
     return TeamView(3, result, result, 2, (DisputedPair(1, text, text, opinions),))
 
 
-def plane_view() -> PlaneView:
-    line = ThresholdView(0.9, 0.7, 0.95, 0.9, 0.99, 40, 0.6, 1200)
-    return PlaneView((line, line), ())
-
-
-def regions(text: str) -> str:
-    region = RegionView(text, text, {"text": text}, 1200)
-    return plane.regions_html(replace(plane_view(), regions=(region,)), 3)
-
-
 def concreteness(text: str) -> Abstractness:
     gains = (0.1, -0.3, 0.0)
     spans = Caption.parse(text).spans
@@ -328,22 +314,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
     "team/accounts.html": accounts,
     "team/page.html": lambda text: team.page_html(team_view(text)),
-    "plane/thresholds.html": lambda text: plane.thresholds_html(plane_view(), 3),
-    "plane/regions.html": regions,
-    "map/hint.html": lambda text: render(
-        "map/hint.html", pairs=7, dataset_id=3, run_id=1, layout="alike", alike="alike"
-    ),
-    "map/tiles.html": lambda text: render("map/tiles.html"),
-    "map/card.html": lambda text: render("map/card.html", pair=pair(text), text=text),
-    "map/region.html": lambda text: render(
-        "map/region.html",
-        address=f"?text={text}",
-        inside=text,
-        undecided=text,
-        rows=[row(text, 1, None), row(text, 2, "drop")],
-        dataset_id=3,
-        is_unfamiliar=False,
-    ),
     "export/written.html": lambda text: render(
         "export/written.html", job=replace(job(text), result={"written": 3, "out": text})
     ),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from backend.errors import SettingsError
-from backend.jobs.picture_vectors import draw_map
-from backend.review.charts import map_of, region_of
+from backend.features.picture_map.drawing import draw_map
+from backend.features.picture_map.views import map_of, region_of
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
 from tests.fixtures.shared import SharedFolder

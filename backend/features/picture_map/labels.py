@@ -7,7 +7,7 @@ import numpy as np
 
 from backend.engine.correction.anchoring import content_words
 from backend.engine.english.word_lists import ADJECTIVES, COLOURS
-from backend.review.views import MapView
+from backend.features.picture_map.views import MapView
 from backend.store import Store
 from db.queries import pair_queries
 

@@ -5,7 +5,9 @@ import math
 import pytest
 
 import db
-from backend.review.charts import map_of, plane_of
+from backend.features.picture_map.part import thresholds_html
+from backend.features.picture_map.plane import plane_of
+from backend.features.picture_map.views import map_of
 from backend.review.queue_form import clean_fields, from_fields
 from backend.store import Store
 from db.queries import (
@@ -18,7 +20,6 @@ from db.queries import (
 )
 from db.queries.specificity_queries import RetrievalRow
 from tests.db.building import add_dataset, set_probabilities, start_run
-from traced_ui.plane import thresholds_html
 
 PAIRS = 20
 

@@ -11,7 +11,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from db.models import MapPlace, Pair
+from backend.features.picture_map.tables import MapPlace
+from db.models import Pair
 from db.queries.blind_review import judgement_of, verdict_seen
 from db.queries.ranking_queries import p_error_of
 from db.queries.statements import (
@@ -26,7 +27,7 @@ Corners = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class PlaceRow:
-    """See `db.models.MapPlace`."""
+    """See `MapPlace`."""
 
     pair_id: int
     x: float
@@ -55,6 +56,23 @@ def points(
     )
     for row in rows:
         yield row.tuple()
+
+
+def by_scores(
+    session: Session, dataset_id: int, up: str = "icc"
+) -> Iterator[tuple[int, float, float, float | None, float | None, str | None]]:
+    """As `points`, of every pair that has both numbers: its p_error across, and upwards its icc or
+    its specificity (`up`), a logarithm."""
+    p_error, verdict = p_error_of(session, dataset_id), verdict_seen(session, dataset_id)
+    upwards = Pair.specificity if up == "specificity" else Pair.icc
+    rows = session.execute(
+        select(Pair.id, p_error, upwards, Pair.icc, judgement_of(verdict))
+        .where(in_dataset(dataset_id), p_error.is_not(None), upwards.is_not(None))
+        .order_by(Pair.id)
+        .execution_options(yield_per=5000)
+    )
+    for pair, chance, height, icc, judgement in rows:
+        yield pair, chance or 0.0, height or 0.0, chance, icc, judgement
 
 
 def is_inside(corners: Corners) -> ColumnElement[bool]:

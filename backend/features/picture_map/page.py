@@ -9,51 +9,39 @@ fetched only for the picture under the mouse.
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 import numpy as np
-from numpy.typing import NDArray
 
 from backend.errors import SettingsError
-from backend.measures import ABSTRACT_THRESHOLD
-from backend.review.charts import ALIKE, map_of, plane_of, region_of
-from backend.review.map_labels import Label, labels_of
+from backend.features.picture_map.labels import labels_of
+from backend.features.picture_map.part import (
+    COLOURS,
+    UPWARDS,
+    map_figure,
+    regions_html,
+    render_in,
+    thresholds_html,
+)
+from backend.features.picture_map.plane import plane_of
+from backend.features.picture_map.views import ALIKE, map_of, region_of
 from backend.review.queue_form import as_query, clean_fields
-from backend.review.views import MapView
 from backend.workspace import MOST_COUNTED, Workspace
-from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, map_layout, new_figure
 from traced_ui.highlighting import excerpt
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, explain_on_page, note
 from traced_ui.page_dataset import PageDataset
-from traced_ui.plane import TITLES, regions_html, thresholds_html
-from traced_ui.templates import count_of, part, render
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+from traced_ui.pages import AddedPage, Page
+from traced_ui.templates import count_of, part
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
 LAYOUTS = {"alike": ALIKE, "wrong or vague": "icc", "wrong or generic": "specificity"}
-COLOURS = {"chance of error": "p_error", "concrete to vague": "icc", "verdict": "verdict"}
-#: What is up in a layout by numbers, its regions, each where its name stands, and their border.
-UPWARDS = {
-    "icc": "vague below, concrete above",
-    "specificity": "generic below, specific above",
-}
-_CORNERS = {
-    "icc": {"wrong": (0.75, 1), "abstract": (0.25, 0), "good": (0.25, 1)},
-    "specificity": {"wrong": (0.75, 1), "generic": (0.25, 0), "good": (0.25, 1)},
-}
-_LINES = {"icc": ABSTRACT_THRESHOLD, "specificity": 0.5}
 #: Number of pictures shown of a region.
 SHOWN = 12
 #: Maximum number of points in a line sent by the browser.
 _LONGEST_LINE = 5000
-#: Points that need attention are orange: likely wrong, or abstract.
-_P_ERROR_COLORSCALE: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S_COLOUR)]
-_UNKNOWN = "#9aa0a8"
 _IN_ADDRESS = f"""() => {{
   const wanted = new URL(location.href).searchParams.get("layout");
   return {list(LAYOUTS.values())}.includes(wanted) ? wanted : "{ALIKE}";
@@ -70,8 +58,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     with gr.Row(elem_id="map"):
         with gr.Column(scale=3, elem_id="map-left"):
             empty = gr.HTML(part("empty", "Drawing the map …"), elem_id="map-empty")
-            chart = gr.Plot(elem_id="map-chart", show_label=False, container=False, visible=False)
-            gr.HTML(render("map/tiles.html"), padding=False)
+            chart = gr.Plot(
+                elem_id="map-chart",
+                elem_classes="chart-alone",
+                show_label=False,
+                container=False,
+                visible=False,
+            )
+            gr.HTML(render_in("map_tiles.html"), padding=False)
         with gr.Column(scale=1, min_width=330, elem_id="map-right"):
             layout = gr.Radio([*LAYOUTS.items()], value=ALIKE, label="Lay out",
                               elem_id="map-layout")  # fmt: skip
@@ -99,7 +93,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             return gr.Plot(visible=False), message, "", "", "", "", drawing
         labels = labels_of(store, view) if layout == ALIKE else []
         figure = map_figure(view, COLOURS.get(colours, "p_error"), labels)
-        below = render("map/hint.html", pairs=len(view.pairs), dataset_id=dataset_id,
+        below = render_in("map_hint.html", pairs=len(view.pairs), dataset_id=dataset_id,
                        run_id=view.run_id, layout=layout, alike=ALIKE)  # fmt: skip
         queues, thresholds = "", ""
         if layout != ALIKE:
@@ -142,7 +136,7 @@ def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
     if view.dataset_id != dataset_id:
         raise SettingsError("That pair belongs to another dataset.")
     span = (view.claim.start, view.claim.end) if view.claim is not None else None
-    return render("map/card.html", pair=view, text=excerpt(view.caption, span, 300)[0])
+    return render_in("map_card.html", pair=view, text=excerpt(view.caption, span, 300)[0])
 
 
 def region_html(
@@ -165,7 +159,7 @@ def region_html(
     most = f"more than {MOST_COUNTED:,}"
     inside = count_of(counts[0]) if counts[0] <= MOST_COUNTED else f"{most} pairs"
     undecided_count = f"{counts[1]:,}" if counts[1] <= MOST_COUNTED else most
-    return render("map/region.html", address=address, inside=inside, undecided=undecided_count,
+    return render_in("map_region.html", address=address, inside=inside, undecided=undecided_count,
                   rows=rows, dataset_id=dataset_id,
                   is_unfamiliar=workspace.review.is_unfamiliar(dataset_id),
     )  # fmt: skip
@@ -207,73 +201,11 @@ def _line(corners: Any) -> list[tuple[float, float]]:
     return list(zip(numbers[::2], numbers[1::2], strict=False))
 
 
-def map_figure(view: MapView, colour: str, labels: Sequence[Label] = ()) -> "Figure":
-    """One point per pair. `colour`: p_error, icc or verdict. Points needing attention are on top.
-    `labels`: of regions of the map; those of other layouts are their names."""
-    size = 7 if len(view.pairs) < 3000 else 5 if len(view.pairs) < 30_000 else 3
-    if colour == "verdict":
-        traces = [
-            _points(view, np.flatnonzero(view.verdicts == name), name,
-                    {"color": look, "symbol": mark, "size": size, "opacity": 0.4})
-            for name, (look, mark) in VERDICT_LOOKS.items()
-        ]  # fmt: skip
-    else:
-        values = view.p_error if colour == "p_error" else view.icc
-        loudness = values if colour == "p_error" else -values
-        by_loudness = np.argsort(loudness, kind="stable")[: int(np.isfinite(values).sum())]
-        title = next(name for name, column in COLOURS.items() if column == colour)
-        ends = ["0 %", "50 %", "100 %"] if colour == "p_error" else ["vague", "", "concrete"]
-        scale = _P_ERROR_COLORSCALE if colour == "p_error" else [
-            (1 - at, look) for at, look in reversed(_P_ERROR_COLORSCALE)
-        ]  # fmt: skip
-        marker = {
-            "color": _round(values[by_loudness]), "cmin": 0, "cmax": 1, "colorscale": scale,
-            "size": size, "opacity": 0.4,  # shows where points overlap
-            "colorbar": {
-                "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 8,
-                "lenmode": "pixels", "len": 170, "x": 0, "xanchor": "left", "xpad": 14, "y": 1,
-                "yanchor": "bottom", "ypad": 2, "outlinewidth": 0, "tickvals": [0, 0.5, 1],
-                "ticktext": ends,
-            },
-        }  # fmt: skip
-        unknown = {"color": _UNKNOWN, "symbol": "circle-open", "size": size}
-        traces = [
-            _points(view, np.flatnonzero(~np.isfinite(values)), "unknown", unknown),
-            _points(view, by_loudness, title, marker),
-        ]
-    data = [trace for trace in traces if len(trace["x"])]
-    layout = map_layout(has_legend=len(data) > 1, up=UPWARDS.get(view.layout))
-    names = [(x, y, TITLES[name]) for name, (x, y) in _CORNERS.get(view.layout, {}).items()]
-    layout["meta"] = {"labels": names or list(labels)}  # drawn by the script, above the pictures
-    layout["shapes"] = [
-        {"type": "line", "line": {"color": C_COLOUR, "dash": "dash", "width": 1}, **ends}
-        for ends in _lines(view.layout)
-    ]
-    return new_figure({"data": data, "layout": layout})
-
-
-def _lines(layout: str) -> list[dict[str, Any]]:
-    """The borders between the regions of a layout by numbers."""
-    if layout not in _LINES:
-        return []
-    right, up = 0.5, _LINES[layout]
-    return [
-        {"x0": right, "x1": right, "y0": 0, "y1": 1},
-        {"x0": 0, "x1": right, "y0": up, "y1": up},
-    ]
-
-
-def _points(
-    view: MapView, places: NDArray[np.intp], name: str, marker: dict[str, Any]
-) -> dict[str, Any]:
-    """Lists, which the browser's script reads too; Plotly would encode arrays."""
-    return {
-        "type": "scattergl", "mode": "markers", "name": name, "marker": marker,
-        "x": _round(view.x[places]), "y": _round(view.y[places]),
-        "customdata": view.pairs[places].tolist(), "hoverinfo": "none",
-        "unselected": {"marker": {"opacity": 0.12}},
-    }  # fmt: skip
-
-
-def _round(values: NDArray[np.float32]) -> list[float]:
-    return [round(value, 4) for value in values.tolist()]
+PAGE = AddedPage(
+    Page("map", "Map"),
+    "Explore",
+    build,
+    Path(__file__).with_name("picture_map.css"),
+    is_first=True,
+    earlier={"plane": "map?layout=icc"},
+)

@@ -1,6 +1,8 @@
 """The map's colours by probability, ICC and verdict, including pairs without values."""
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +12,32 @@ import plotly.graph_objects as go
 import pytest
 
 from backend.errors import SettingsError
-from backend.review.charts import ALIKE
-from backend.review.map_labels import labels_of
-from backend.review.views import MapView
-from backend.verdict_texts import UNDECIDED
+from backend.features.picture_map import page as map_page
+from backend.features.picture_map import queries
+from backend.features.picture_map.labels import labels_of
+from backend.features.picture_map.page import box_of, region_html
+from backend.features.picture_map.part import (
+    COLOURS,
+    VERDICT_LOOKS,
+    map_figure,
+    regions_html,
+    render_in,
+)
+from backend.features.picture_map.plane import PlaneView, RegionView, ThresholdView
+from backend.features.picture_map.views import ALIKE, MapView
+from backend.verdict_texts import TEXTS, UNDECIDED
 from backend.workspace import Workspace
-from db.queries import detection_queries, map_queries, run_queries, signal_queries
+from db.queries import detection_queries, run_queries, signal_queries
 from db.queries.detection_queries import DetectionRow
 from db.queries.pair_queries import NewPair
 from tests.db.building import add_pairs
-from traced_ui import picture_map
+from tests.hostile.markup import check_escaping
+from tests.traced_ui.conftest import imported, workspace
+from tests.traced_ui.samples import pair, row
 from traced_ui.figures import C_COLOUR, S_COLOUR
 from traced_ui.page_dataset import PageDataset
-from traced_ui.picture_map import COLOURS, box_of, map_figure, region_html
+
+__all__ = ["imported", "workspace"]
 
 NAN = float("nan")
 #: Pairs 1 to 6, each at a different place.
@@ -101,8 +116,8 @@ def mapped(workspace: Workspace) -> Workspace:
             session, kind="map", dataset_id=1, scorer_kind="s", model="m", revision="r",
             explorer="", parameters={}, code_version="1",
         )  # fmt: skip
-        places = [map_queries.PlaceRow(n, n / 10, n / 20) for n in (1, 2, 3)]
-        map_queries.replace_places(session, 1, places)
+        places = [queries.PlaceRow(n, n / 10, n / 20) for n in (1, 2, 3)]
+        queries.replace_places(session, 1, places)
         run_queries.finish_run(session, run.id)
         signal_queries.save_icc(session, {1: 0.25})
         rows = [DetectionRow(1, 0.75, ()), DetectionRow(2, 0.5, ())]
@@ -124,7 +139,7 @@ def drawn_by(page: gr.Blocks, colour: str) -> tuple[Any, Any]:
 @pytest.fixture
 def page(workspace: Workspace) -> gr.Blocks:
     with gr.Blocks() as blocks:
-        picture_map.build(workspace, PageDataset("1"))
+        map_page.build(workspace, PageDataset("1"))
     return blocks
 
 
@@ -180,3 +195,48 @@ def test_regions_of_the_map_are_named_by_what_is_said_there(workspace: Workspace
     view = MapView(1, np.array(ids, np.int32), places, places, nothing, nothing, np.full(40, ""))
     labels = labels_of(workspace.store, view)
     assert {(round(x, 1), word) for x, _, word in labels} == {(0.1, "beach"), (0.9, "street")}
+
+
+@pytest.mark.parametrize("line", ["abc", [1, "a"], [1, None], [[1], 2], [1, 10**400], None, 7])
+def test_an_invalid_region_is_refused(line: object) -> None:
+    with pytest.raises(SettingsError, match="not a region"):
+        map_page._line(line)
+
+
+def plane_view(text: str) -> PlaneView:
+    line = ThresholdView(0.9, 0.7, 0.95, 0.9, 0.99, 40, 0.6, 1200)
+    return PlaneView((line, line), (), regions=(RegionView(text, text, {"text": text}, 1200),))
+
+
+#: Those of the templates that show texts of others.
+SAMPLES: dict[str, Callable[[str], str]] = {
+    "plane_regions.html": lambda text: regions_html(plane_view(text), 3),
+    "map_card.html": lambda text: render_in("map_card.html", pair=pair(text), text=text),
+    "map_region.html": lambda text: render_in(
+        "map_region.html", address=f"?text={text}", inside=text, undecided=text,
+        rows=[row(text, 1, None), row(text, 2, "drop")], dataset_id=3, is_unfamiliar=False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_hostile_text_is_escaped(name: str) -> None:
+    check_escaping(name, SAMPLES[name])
+
+
+def test_verdicts_have_the_same_names_on_the_map() -> None:
+    assert {UNDECIDED, *(text.caption for text in TEXTS.values())} <= set(VERDICT_LOOKS)
+
+
+def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> None:
+    for is_unfamiliar in (False, True):
+        shown = replace(pair("A dog"), is_unfamiliar=is_unfamiliar)
+        for markup in (
+            render_in("map_card.html", pair=shown, text=""),
+            render_in(
+                "map_region.html", address="?", inside="1 pair", undecided="1",
+                rows=[row("A dog", 1, None)], dataset_id=1, is_unfamiliar=is_unfamiliar,
+            ),
+        ):  # fmt: skip
+            assert ("not know" in markup) == is_unfamiliar
+            assert bool(re.search(r"70 %|0\.700|% likely", markup)) != is_unfamiliar

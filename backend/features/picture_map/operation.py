@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from backend.jobs.reports import MapReport
+from backend.features.picture_map.report import MapReport
 from backend.operations.operation import Operation
 from backend.options import Options
 from backend.progress import Progress
@@ -20,10 +20,10 @@ class MapOptions(Options):
 
 
 def run(context: "Context", dataset_id: int, options: MapOptions, progress: Progress) -> MapReport:
-    from backend.jobs import picture_vectors
+    from backend.features.picture_map.drawing import draw_map
 
     engine = context.engines.of_dataset(dataset_id)
-    return picture_vectors.draw_map(context.store, engine, dataset_id, progress)
+    return draw_map(context.store, engine, dataset_id, progress)
 
 
 MAP = Operation(

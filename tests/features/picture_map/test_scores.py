@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from backend.features.picture_map import queries
 from db import Store
 from db.authors import RULE
 from db.queries import plot_queries, signal_queries, specificity_queries
@@ -20,7 +21,7 @@ def test_every_scored_pair_has_a_place(store: Store) -> None:
     decide(store, ids[2])
     decide(store, ids[0], author=RULE + "all")
     with store.reading() as session:
-        points = list(plot_queries.by_scores(session, dataset))
+        points = list(queries.by_scores(session, dataset))
         decided = list(plot_queries.decided_points(session, dataset))
     assert points == [
         (i, pytest.approx(p), pytest.approx(icc), pytest.approx(p), pytest.approx(icc), verdict)
@@ -41,7 +42,7 @@ def test_upwards_may_be_specificity(store: Store) -> None:
         )
         signal_queries.save_icc(session, dict.fromkeys(ids, 0.5))
     with store.reading() as session:
-        points = list(plot_queries.by_scores(session, dataset, "specificity"))
+        points = list(queries.by_scores(session, dataset, "specificity"))
     assert [point[:3] for point in points] == [
         (i, pytest.approx(0.1), pytest.approx(log)) for i, log in zip(ids, logs, strict=False)
     ]

@@ -1,7 +1,10 @@
 """`map` as scripts use it."""
 
+from tests.cli.conftest import scored_copies
 from tests.cli.invoking import as_json, invoked
 from tests.jobs.copied_pictures import PAIRS
+
+__all__ = ["scored_copies"]
 
 
 def test_the_map_command_reports_counts_and_an_unknown_dataset(

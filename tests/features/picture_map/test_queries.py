@@ -4,10 +4,13 @@ import random
 
 import pytest
 
+from backend.features.picture_map import queries
+from backend.features.picture_map.filter import in_region
+from backend.features.picture_map.queries import Corners, PlaceRow
+from backend.features.picture_map.regions import Region, region_text
 from db import Store
-from db.queries import map_queries, queue_queries
-from db.queries.map_queries import Corners, PlaceRow
-from db.queries.queue_queries import QueueFilter
+from db.queries import queue_queries
+from db.queries.queue_queries import AddedCriterion, QueueFilter
 from tests.db.building import add_dataset, set_probabilities
 
 #: A star with dents, a triangle, a bow tie and a box whose sides run along the axes.
@@ -39,10 +42,10 @@ def placed(store: Store) -> tuple[int, list[PlaceRow]]:
     other, others = add_dataset(store, 5, "other")
     rows = [PlaceRow(pair_id, rng.random(), rng.random()) for pair_id in ids[:60]]
     with store.writing() as session:
-        map_queries.replace_places(session, made, [PlaceRow(ids[60], 0.5, 0.5)])
-        map_queries.replace_places(session, made, rows)
+        queries.replace_places(session, made, [PlaceRow(ids[60], 0.5, 0.5)])
+        queries.replace_places(session, made, rows)
         beside = [PlaceRow(pair_id, 0.5, 0.4) for pair_id in others]
-        map_queries.replace_places(session, other, beside)
+        queries.replace_places(session, other, beside)
     set_probabilities(store, ids, [n / 61 for n in range(61)])
     return made, rows
 
@@ -54,7 +57,8 @@ def test_a_region_contains_the_same_pairs_as_a_plain_loop(
     made, rows = placed
     wanted = {row.pair_id for row in rows if is_inside(row.x, row.y, corners)}
     assert 3 < len(wanted) < 50
-    filter = QueueFilter(made, region=corners)
+    criterion = AddedCriterion(region_text(Region(1, corners)), in_region)
+    filter = QueueFilter(made, added=(criterion,))
     with store.reading() as session:
         listed = [row.pair_id for row in queue_queries.page(session, filter, limit=100).rows]
         assert queue_queries.count(session, filter) == len(wanted)
@@ -64,4 +68,4 @@ def test_a_region_contains_the_same_pairs_as_a_plain_loop(
 
 def test_a_line_is_not_a_region() -> None:
     with pytest.raises(ValueError, match="no inside"):
-        map_queries.is_inside(((0.1, 0.5), (0.5, 0.5), (0.9, 0.5)))
+        queries.is_inside(((0.1, 0.5), (0.5, 0.5), (0.9, 0.5)))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.engine.picture_map import layout
 from backend.engine.unit_vectors import unit
+from backend.features.picture_map.layout import layout
 
 
 def clusters(count: int, kinds: int = 4, seed: int = 3) -> tuple[NDArray[np.float32], NDArray]:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from backend.engine.picture_map import (
+from backend.features.picture_map.regions import (
     MOST_CORNERS,
     drawn_region,
     parse_region,
