@@ -29,7 +29,6 @@ from backend.cli import (
     log_output,
     maintenance,
     model_commands,
-    picture_commands,
     score,
     tag,
 )
@@ -232,7 +231,6 @@ for name, function in (
     ("score", score.score),
     *((each.name, command_of(each)) for each in OPERATIONS.values() if each.is_command),
     ("tag", tag.tag),
-    ("duplicates", picture_commands.duplicates),
     ("train", score.train),
     ("check", check_command.check),
     ("select", tag.select),

@@ -2,8 +2,9 @@
 `db.models`.
 
 Each row belongs to a dataset or to a pair, by a foreign key `dataset_id` or `pair_id`, and is
-deleted with its dataset; nothing else of the program touches it. Tables of a feature that is no
-longer there stay as they are, and are in use again once it is back.
+deleted with its dataset; except of those that are `OF_PICTURE`, nothing else of the program touches
+them. Tables of a feature that is no longer there stay as they are, and are in use again once it is
+back.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,6 +17,11 @@ from db.session import Store
 
 #: The columns by which rows belong to something, and the tables that they refer to.
 _OWNERS = {"dataset_id": "datasets", "pair_id": "pairs"}
+#: `info` of a table whose rows say something of a pair's picture, which was computed: they are
+#: deleted when the pair gets another picture, and a package of pairs has them. A column of it that
+#: names another pair has the `info` OTHER_PAIR.
+OF_PICTURE = {"of": "picture"}
+OTHER_PAIR = {"of": "pair"}
 
 
 def new_tables() -> MetaData:

@@ -472,34 +472,6 @@ class PictureIssue(Base):
 Index("ix_picture_issues_issue", PictureIssue.issue, PictureIssue.pair_id)
 
 
-class NearDuplicate(Base):
-    """Membership of a pair's picture in a group of near duplicates. `group_id`: the id of a pair of
-    the group's first picture; `similarity`: the cosine with that picture."""
-
-    __tablename__ = "near_duplicates"
-
-    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
-    group_id: Mapped[int] = mapped_column(Integer)
-    similarity: Mapped[float] = mapped_column(Double)
-
-
-Index("ix_near_duplicates_group", NearDuplicate.group_id, NearDuplicate.pair_id)
-
-
-class MapPlace(Base):
-    """Position of a pair's picture on the map of its dataset, in the unit square."""
-
-    __tablename__ = "map_places"
-
-    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
-    x: Mapped[float] = mapped_column(Double)
-    y: Mapped[float] = mapped_column(Double)
-
-
-# A region query is a range scan over x, filtered in memory.
-Index("ix_map_places_place", MapPlace.x, MapPlace.y, MapPlace.pair_id)
-
-
 class Suggestion(Base):
     """A suggested caption. `caption_digest` stands in for the caption in the unique
     index, because PostgreSQL cannot index texts of more than about 2,700 bytes."""

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from backend.datasets.text_files import text_of
-from backend.engine.duplicate_groups import unit
 from backend.engine.scoring.protocol import Scorer
+from backend.engine.unit_vectors import unit
 from backend.errors import DatasetError, SettingsError
 from backend.features.specificity.picture_bags import Bag, check_size, file_name
 from backend.features.specificity.retrieval import TIE

@@ -45,7 +45,7 @@ WITHOUT_SQL = ("db.authors", "db.decisions", "db.measures", "db.processes", "db.
 #: File names that occur in several folders because they cover one subject on several levels: its
 #: queries, operations, page, commands and evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {
-    "errors", "export", "measures", "near_duplicates", "picture_map", "progress",
+    "errors", "export", "measures", "progress",
     "retrain", "score", "support",
 }  # fmt: skip
 #: How many other names may occur twice: the name of a file should identify it.

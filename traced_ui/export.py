@@ -13,6 +13,7 @@ from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.splits import split_in
 from backend.errors import SettingsError
 from backend.jobs.export_dataset import LIKELY_WRONG
+from backend.jobs.export_steps import group_names
 from backend.jobs.reports import (
     ExportChoice,
     ExportCounts,
@@ -179,8 +180,9 @@ def _more_fields() -> dict[str, Any]:
         )
         fields["together"] = gr.Textbox(
             label="In one split, beside pairs of one picture", elem_id="export-split-together",
-            placeholder="duplicates, scene",
-            info="Near duplicates, or columns whose equal values stay together.",
+            placeholder=", ".join((*group_names(), "scene")),
+            info="Columns of the source whose equal values stay together, or what is known of "
+            "pictures, by its name.",
         )  # fmt: skip
     fields["shares"].change(
         lambda shares: gr.update(visible=bool(shares)), [fields["shares"]], [drawn], **QUIET

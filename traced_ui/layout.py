@@ -14,9 +14,7 @@ from traced_ui import (
     guidelines_page,
     header,
     models_page,
-    near_duplicates,
     page_dataset,
-    picture_map,
     playground,
     progress,
     retrain,
@@ -39,8 +37,6 @@ STYLES = [
 _FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 #: The pages but Review, by name: each builds itself, and returns what draws it when it is opened.
 _PAGES: dict[str, Build] = {
-    "map": picture_map.build,
-    "duplicates": near_duplicates.build,
     "progress": progress.build,
     "retrain": retrain.build,
     "export": export.build,

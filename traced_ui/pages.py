@@ -1,8 +1,8 @@
 """What a page of the program is, for its own pages and those that features and packages add."""
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,13 +48,17 @@ class AddedPage:
     """A page of a feature or a package, at the address of its name.
 
     `room`: the title of the room that it is listed in, after the room's own pages; `build`: as for
-    our own pages; `styles`: a style sheet, which all pages load.
+    our own pages; `styles`: a style sheet, which all pages load; `is_first`: it stands before the
+    room's own pages, and the room opens with it; `earlier`: addresses that it had, and what they
+    are now.
     """
 
     page: Page
     room: str
     build: Build
     styles: Path | None = None
+    is_first: bool = False
+    earlier: Mapping[str, str] = field(default_factory=dict)
 
 
 #: Where parts can be: on Add data, below what an import has found; at the end of Learn from my

@@ -16,12 +16,13 @@ from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.notices import Sentence
 from backend.jobs.reports import JobView
 from backend.measures import MEASURES, OF_THE_MODEL, filter_names
-from backend.review.added_filters import TOPICS
+from backend.review.added_filters import ALIKE, TOPICS
 from backend.review.pair_selection import LONGEST
 from backend.review.queue import MIXED_EVERY
 from backend.review.queue_form import (
     ADDED,
     EXTRA,
+    LIKENESS,
     REVERSED,
     as_query,
     groups_of,
@@ -104,7 +105,7 @@ _OF_TOPIC: dict[str, tuple[str, ...]] = dict(
         TOPICS,
         (
             ("decision", "decided_by", "note", "noted"),
-            ("captioned", "vague", "duplicates", "suspect_kind", "truncated", "tag"),
+            ("captioned", "vague", "suspect_kind", "truncated", "tag"),
             ("split", "external_id", "extra"),
         ),
         strict=True,
@@ -121,11 +122,11 @@ _CHIPS = {
     **{f"{column}_to": f"{name} to" for column, name in _PLAIN.items()},
     "text": "Words", "meaning": "Meaning", "split": "Split", "decision": "Verdict",
     "decided_by": "Decided by", "note": "Note contains", "noted": "With a note",
-    "captioned": "With a caption", "duplicates": "Near duplicates",
-    "suspect_kind": "Suspect word is a", "truncated": "Truncated by the model",
+    "captioned": "With a caption", "suspect_kind": "Suspect word is a",
+    "truncated": "Truncated by the model",
     "external_id": "Id contains", "extra": "Source column", "tag": "Tag",
     "vague": "Has vague sentences",
-    **{name: added.title for name, added in ADDED.items()},
+    **{name: added.title for name, added in ADDED.items() if added.topic != ALIKE},
 }  # fmt: skip
 
 
@@ -244,6 +245,7 @@ def queue(
         ],
         choices=choices,
         added=ADDED,
+        likeness=LIKENESS,
         forms={
             name: _form(name, added.template, filter.get(name, ""), choices.get(name, ()))
             for name, added in ADDED.items()
@@ -355,8 +357,9 @@ def _in_common(filter: Mapping[str, str], like: str) -> str:
         return f"suspect words of the kind {kind}"
     if word := filter.get("suspect_word"):
         return f"suspect word “{word}”"
-    if filter.get("map"):
-        return "a region of the map"
+    for name, added in ADDED.items():
+        if added.topic == ALIKE and filter.get(name):
+            return added.title
     way = filter.get("like", "").partition(":")[0]
     return {
         "image": f"pictures like {like}'s",

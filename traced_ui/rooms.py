@@ -9,7 +9,7 @@ from traced_ui.pages import AddedPage, Page, Room
 REVIEW, TRY = Page("review", "Review"), Page("try", "Try one picture")
 _OURS = (
     Room("Review", (REVIEW,)),
-    Room("Explore", (Page("map", "Map"), Page("duplicates", "Duplicates"))),
+    Room("Explore", ()),
     Room("Improve", (Page("progress", "Progress"), Page("retrain", "Learn from my verdicts"))),
     Room("Export", (Page("export", "Export"),)),
 )
@@ -50,18 +50,20 @@ ADDED = {extra.page.name: extra for extra in _load_added()}
 
 
 def _with_added(room: Room) -> Room:
-    extra = (each.page for each in ADDED.values() if each.room == room.title)
-    return room._replace(pages=(*room.pages, *extra))
+    extra = [each for each in ADDED.values() if each.room == room.title]
+    first, later = ([e.page for e in extra if e.is_first is is_first] for is_first in (True, False))
+    return room._replace(pages=(*first, *room.pages, *later))
 
 
-ROOMS = tuple(map(_with_added, _OURS))
+ROOMS = tuple(room for room in map(_with_added, _OURS) if room.pages)
 DATASET = _with_added(_DATASET)
 PAGES = (*(page for room in (*ROOMS, DATASET) for page in room.pages), TRY)
 #: Addresses of pages, as in requests.
 PATHS = frozenset(f"/{page.path}" for page in PAGES)
 #: Where the pages of earlier versions are now, by their names (`/?tab=NAME`, `/NAME`).
 EARLIER = {
-    **{page.name: page.path for page in PAGES}, "playground": TRY.path, "plane": "map?layout=icc",
+    **{page.name: page.path for page in PAGES}, "playground": TRY.path,
+    **{name: address for each in ADDED.values() for name, address in each.earlier.items()},
 }  # fmt: skip
 
 

@@ -234,9 +234,9 @@ class ExportCommand(ExportOptions):
     """Only pairs of this split; may be given several times. '' for pairs without one. Or shares,
     such as 80/10/10: new splits for training, validation and test, drawn by --seed."""
     together: list[str] | None = None
-    """With shares in --split: what is in one split, beside pairs of one picture: 'duplicates', or a
-    column of the source, whose equal values stay together. May be given several times, or with
-    commas between."""
+    """With shares in --split: what is in one split, beside pairs of one picture: a column of the
+    source, whose equal values stay together, or what a feature knows of pictures, by its name. May
+    be given several times, or with commas between."""
     ids: Annotated[Path | None, CommandLine(metavar="FILE")] = None
     """Only the pairs whose ids are in this file, one id per line."""
     select: Literal["leave out", "tag"] = "leave out"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: The values of a column by the ids of pairs; pairs without one have none.
 Column = Callable[["Session", Sequence[int]], Mapping[int, Any]]
+#: What each pair of a dataset belongs to, by the ids of pairs.
+Grouping = Callable[["Session", int], Mapping[int, Any]]
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,9 @@ class ExportStep:
     Python; `begin(store, dataset_id, author, options)`: what is done with them before pairs are
     counted: it may raise SettingsError, and nothing is exported. `card(store, dataset_id)`: lines
     of the card, by their titles; `croissant.json` has them too. `columns`: of every pair, by name.
-    `files(store, dataset_id)`: texts beside the export, by the names of their files."""
+    `files(store, dataset_id)`: texts beside the export, by the names of their files. `together`:
+    what pairs belong to that stays in one new split, by the names that `--together` takes; it may
+    raise SettingsError where nothing is known."""
 
     name: str
     options: type[Options] = Options
@@ -32,6 +36,7 @@ class ExportStep:
     card: "Callable[[Store, int], Mapping[str, str]] | None" = None
     columns: Mapping[str, Column] = field(default_factory=dict)
     files: "Callable[[Store, int], Mapping[str, str]] | None" = None
+    together: Mapping[str, Grouping] = field(default_factory=dict)
 
 
 def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
@@ -80,6 +85,20 @@ def columns_of(session: "Session", pair_ids: Sequence[int]) -> dict[int, dict[st
             for pair_id in pair_ids:
                 columns[pair_id][name] = values.get(pair_id)
     return columns
+
+
+def group_names() -> list[str]:
+    """What steps know of that pairs belong to."""
+    return [name for step in steps() for name in step.together]
+
+
+def groups_of(session: "Session", dataset_id: int, name: str) -> Mapping[int, Any] | None:
+    """What each pair belongs to, by the step that knows it; None if none does. Raises
+    SettingsError."""
+    for step in steps():
+        if name in step.together:
+            return _try(step, step.together[name], session, dataset_id)
+    return None
 
 
 def files_of(store: "Store", dataset_id: int) -> dict[str, str]:

@@ -14,9 +14,10 @@ import numpy as np
 
 from backend.datasets.cells import picture_key
 from backend.errors import SettingsError
-from backend.jobs.reports import DUPLICATES, PICTURE, NewSplits
+from backend.jobs import export_steps
+from backend.jobs.reports import PICTURE, NewSplits
 from backend.store import Store
-from db.queries import duplicate_queries, pair_queries
+from db.queries import pair_queries
 from db.queries.pair_queries import PairRow
 
 Group = Callable[[PairRow], str]
@@ -49,28 +50,26 @@ class NewExportSplits:
 
 def groups(store: Store, dataset_id: int, together: Iterable[str]) -> Group:
     """What a pair belongs to: its picture, or the first, by name, of all pictures that it hangs
-    together with by near duplicates and by equal values in columns. Of all pairs of the dataset, so
-    that what an export leaves out joins no others. Raises SettingsError for a column that no pair
-    has, and for near duplicates that nobody has looked for."""
+    together with by equal values in columns and by what features know. Of all pairs of the dataset,
+    so that what an export leaves out joins no others. Raises SettingsError for a column that no
+    pair has."""
     criteria = [name for name in dict.fromkeys(together) if name != PICTURE]
     if not criteria:
         return lambda pair: picture_key(pair.image_path)
     components = _Components()
     first_with: dict[tuple[str, str], str] = {}
     with store.reading() as session:
-        group_ids = duplicate_queries.groups_by_pair(session, dataset_id)
+        known = {name: export_steps.groups_of(session, dataset_id, name) for name in criteria}
         for pair in pair_queries.iterate_pairs(session, dataset_id):
             picture = picture_key(pair.image_path)
             for name in criteria:
-                value = group_ids.get(pair.id) if name == DUPLICATES else pair.extra.get(name)
+                values = known[name]
+                value = pair.extra.get(name) if values is None else values.get(pair.id)
                 if value is not None and value != "":
                     components.join(picture, first_with.setdefault((name, str(value)), picture))
     if missing := set(criteria) - {name for name, _ in first_with}:
-        name = sorted(missing)[0]
         raise SettingsError(
-            "No near duplicates are known. Look for them first (`duplicates`), or do without."
-            if name == DUPLICATES
-            else f"No pair has a column '{name[:80]}', whose values would stay together."
+            f"No pair has a column '{min(missing)[:80]}', whose values would stay together."
         )
     return lambda pair: components.first(picture_key(pair.image_path))
 

@@ -1,8 +1,4 @@
-"""The pictures of a dataset and their vectors, as stored by scoring, their near duplicates and map.
-
-No image is opened. Groups and map are written at the end: a job that is stopped leaves the previous
-ones in place.
-"""
+"""The pictures of a dataset and their vectors, as stored by scoring. No image is opened."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,17 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.engine.duplicate_groups import NEAR_DUPLICATE, near_duplicates, unit
-from backend.engine.picture_map import layout
-from backend.jobs.reports import DuplicatesReport, MapReport
+from backend.engine.unit_vectors import unit
 from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import duplicate_queries, map_queries, pair_queries, run_queries
-from db.queries.duplicate_queries import DuplicateRow
-from db.queries.map_queries import PlaceRow
+from db.queries import pair_queries, run_queries
 from db.queries.run_queries import RunRow
 
 #: Vectors read at once.
@@ -85,60 +76,3 @@ def pictures_of(store: Store, engine: Engine, dataset_id: int) -> Pictures:
         np.array([keys[place] for place in rows_with_key], np.int64),
         vectors,
     )
-
-
-def find_near_duplicates(
-    store: Store,
-    engine: Engine,
-    dataset_id: int,
-    progress: Progress = no_progress,
-    threshold: float = NEAR_DUPLICATE,
-) -> DuplicatesReport:
-    """Group the near-duplicate pictures of a dataset; replaces the previous groups. `threshold`:
-    the minimum cosine with a group's first picture. Raises SettingsError if there are no vectors
-    yet."""
-    pictures = pictures_of(store, engine, dataset_id)
-    total = len(pictures.pairs)
-
-    def blocks() -> Iterator[NDArray[np.float32]]:
-        for number, block in enumerate(pictures.blocks()):
-            progress(min(number * BLOCK, total), total, "Comparing pictures")
-            yield block
-        progress(total, total, "Comparing pictures")
-
-    groups = near_duplicates(blocks(), threshold)
-    rows = [
-        DuplicateRow(pair, pictures.pairs[group.members[0]][0], cosine)
-        for group in groups
-        for member, cosine in zip(group.members, group.cosines, strict=True)
-        for pair in pictures.pairs[member]
-    ]
-    with store.writing(large=True) as session:
-        duplicate_queries.replace_groups(session, dataset_id, rows)
-        pictures.record_run(session, "duplicates", threshold=threshold)
-    return DuplicatesReport(
-        dataset_id,
-        threshold,
-        total,
-        pictures.without,
-        len(groups),
-        sum(len(group.members) for group in groups),
-    )
-
-
-def draw_map(
-    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
-) -> MapReport:
-    """Compute a position for every pair whose picture has a vector; replaces the previous map.
-    Raises SettingsError if there are no vectors yet."""
-    pictures = pictures_of(store, engine, dataset_id)
-    places = layout(len(pictures.pairs), pictures.vectors, progress)
-    rows = [
-        PlaceRow(pair, float(x), float(y))
-        for pairs, (x, y) in zip(pictures.pairs, places, strict=True)
-        for pair in pairs
-    ]
-    with store.writing(large=True) as session:
-        map_queries.replace_places(session, dataset_id, rows)
-        run = pictures.record_run(session, "map")
-    return MapReport(dataset_id, run.id, len(pictures.pairs), len(rows), pictures.without)

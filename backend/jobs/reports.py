@@ -213,44 +213,6 @@ class MeasureReport:
 
 
 @dataclass(frozen=True)
-class DuplicatesReport:
-    """`pictures` were compared, `without` have no vector; the `groups` of near duplicates have
-    `members` pictures in all. `threshold`: the minimum cosine with a group's first picture."""
-
-    dataset_id: int
-    threshold: float
-    pictures: int
-    without: int
-    groups: int
-    members: int
-
-    def in_words(self) -> str:
-        without = f" {self.without:,} have no vector." if self.without else ""
-        return (
-            f"{self.groups:,} groups of near duplicates hold {self.members:,} of "
-            f"{self.pictures:,} pictures.{without}"
-        )
-
-
-@dataclass(frozen=True)
-class MapReport:
-    """`pictures`, with `pairs`, are on the map; `without`: pictures without a vector."""
-
-    dataset_id: int
-    run_id: int
-    pictures: int
-    pairs: int
-    without: int
-
-    def in_words(self) -> str:
-        without = f" {self.without:,} have no vector." if self.without else ""
-        return (
-            f"{self.pictures:,} pictures ({self.pairs:,} pairs) are on the map.{without} See the "
-            "Map page."
-        )
-
-
-@dataclass(frozen=True)
 class QueueReport:
     """A job that asked a model about the pairs of a queue. `outcomes`: how many pairs ended how.
     `stopped`: why it stopped before the end of the queue; `warning`: see `own_captions`."""
@@ -487,8 +449,8 @@ class SelectionReport:
         return lines
 
 
-#: What is together in a new split: pairs of one picture, always; pictures that are near duplicates.
-PICTURE, DUPLICATES = "picture", "duplicates"
+#: What is together in a new split always: pairs of one picture.
+PICTURE = "picture"
 
 
 class NewSplits(Options):
@@ -499,8 +461,8 @@ class NewSplits(Options):
     seed: Annotated[int, NOT_TYPED] = Field(0, ge=0)
     """Of the draw."""
     together: Annotated[tuple[str, ...], NOT_TYPED] = (PICTURE,)
-    """What is in one split: 'picture', always; 'duplicates'; pairs with the same value in a column
-    of the source, by its name."""
+    """What is in one split: 'picture', always; pairs with the same value in a column of the source,
+    by its name; what a feature knows, by its name."""
 
     @field_validator("shares")
     @classmethod

@@ -51,7 +51,11 @@ class _OwnOptions(Options):
 
 
 #: The options that features and other packages add.
-_ADDED = tuple(step.options for step in steps(taken=tuple(_OwnOptions.model_fields)))
+_ADDED = tuple(
+    step.options
+    for step in steps(taken=tuple(_OwnOptions.model_fields))
+    if step.options.model_fields
+)
 
 
 class ExportOptions(*_ADDED, _OwnOptions):  # pyrefly: ignore[invalid-inheritance]

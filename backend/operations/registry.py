@@ -11,9 +11,7 @@ from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
 from backend.operations.model_files import DOWNLOAD, PROBE
-from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
-from backend.operations.picture_map import MAP
 from backend.operations.regions import REGIONS
 from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE
@@ -23,7 +21,7 @@ from backend.operations.select import SELECT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, SCORE, ESTIMATE, MEASURE, DUPLICATES, MAP, REGIONS, TRAIN, ADOPT,
+        IMPORT, SCORE, ESTIMATE, MEASURE, REGIONS, TRAIN, ADOPT,
         CORRECT, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )

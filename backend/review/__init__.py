@@ -4,6 +4,6 @@ pair, suggestions   one pair with everything that a page shows about it
 ask_models          suggestions, checks of an edit, the playground
 queue_form          a queue as text fields: in the form, in a link, in a saved view
 search, nearest     pairs by meaning and by picture
-plane, progress     a dataset at a glance
+charts              a dataset at a glance
 views               the frozen records that all of these return
 """

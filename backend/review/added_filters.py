@@ -18,6 +18,8 @@ log = logging.getLogger(f"traced.{__name__}")
 
 #: Where filters stand in the filter panel.
 TOPICS = ("Verdicts and notes", "Picture and words", "Where it comes from")
+#: Or nowhere there: what all pairs of the queue have in common, and is named above it by the title.
+ALIKE = "Alike"
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class AddedFilter:
     `words(value)`: what the page calls a value. `counts(session, ids of pairs)`: how many of these
     pairs have each value, which can then be clicked in the filter panel. `template`: its form
     there, if it is another than a field or these values; it is given the `filter`, its `value` and
-    the `counts`, and holds a field with `data-filter="NAME"`.
+    the `counts`, and holds a field with `data-filter="NAME"`. `check(session, dataset id, value)`
+    raises SettingsError for a value that means nothing in this dataset, or no longer.
     """
 
     name: str
@@ -42,17 +45,29 @@ class AddedFilter:
     words: Callable[[str], str] = str
     counts: Callable[[Session, Sequence[int]], Mapping[str, int]] | None = None
     template: Path | None = None
+    check: Callable[[Session, int, str], None] | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch("[a-z][a-z0-9_]*", self.name):
             raise ValueError(f"'{self.name}' cannot be a word of an address: use a-z, 0-9 and _.")
-        if self.topic not in TOPICS:
-            raise ValueError(f"There is no topic '{self.topic}': {', '.join(TOPICS)}.")
+        if self.topic not in (*TOPICS, ALIKE):
+            raise ValueError(f"There is no topic '{self.topic}': {', '.join((*TOPICS, ALIKE))}.")
 
     def meets(self, value: str) -> ColumnElement[bool]:
         """The condition with this value, built once. Raises SettingsError, which names the filter
         where its author did not expect the value."""
         return _condition(self, value)
+
+    def check_in(self, session: Session, dataset_id: int, value: str) -> None:
+        """Raises SettingsError, see `check`."""
+        if self.check is None:
+            return
+        try:
+            self.check(session, dataset_id, value)
+        except TracedError:
+            raise
+        except Exception as error:  # of whatever its author wrote
+            raise _fault(self, f"{type(error).__name__}: {error}") from error
 
     def in_words(self, value: str) -> str:
         """What the page calls the value."""

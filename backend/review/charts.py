@@ -1,6 +1,4 @@
-"""What the charts show: the plane of probability of error against concreteness or specificity, the
-map of pictures, and the state of the review.
-"""
+"""What the charts show of the state of the review."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,50 +6,36 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
-import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.engine.picture_map import Point, drawn_region, parse_region, region_text
 from backend.engine.statistics.calibration import (
     BinaryVerdict,
     calibration,
     errors_left_by_decided,
     precision_of_flagged,
     suspects_hit,
-    thresholds,
 )
 from backend.engine.statistics.stopping import remaining_errors
-from backend.errors import SettingsError
 from backend.jobs.errors_left import ErrorsLeft, estimate_left
 from backend.jobs.notices import notices_of, set_aside
 from backend.jobs.reports import SAMPLED
-from backend.measures import ABSTRACT_THRESHOLD, MEASURES
-from backend.review.queue_form import from_fields
 from backend.review.views import (
     ExpectedErrors,
-    MapView,
-    PlaneView,
     ProgressView,
-    RegionView,
     Retraining,
     SuspectsHit,
-    ThresholdView,
     Whole,
 )
 from backend.store import Store
-from backend.verdict_texts import about_caption
-from db.decisions import ENRICHED, RIGHT_OR_WRONG, is_wrong
+from db.decisions import RIGHT_OR_WRONG, is_wrong
 from db.queries import (
     classifier_queries,
     dataset_queries,
-    map_queries,
     pair_queries,
     plot_queries,
-    queue_queries,
     run_queries,
     word_mark_queries,
 )
-from db.queries.queue_queries import QueueFilter, Range
 
 #: The share of the errors that are left which a curator is told to look for.
 MOST_ERRORS = 0.9
@@ -184,138 +168,3 @@ def expected_errors(chances: Sequence[plot_queries.Chances]) -> tuple[ExpectedEr
             tenths[row.tenth] = row.pairs
         splits.append(ExpectedErrors(name, pairs, errors, tuple(tenths)))
     return tuple(splits)
-
-
-#: How pictures are laid out: alike ones near each other, or by two numbers: the chance of error
-#: across, and upwards how concrete or how specific the caption is.
-ALIKE, LAYOUTS = "alike", ("alike", "icc", "specificity")
-
-
-def map_of(store: Store, dataset_id: int, layout: str = ALIKE) -> MapView | None:
-    """Every pair with a position in the layout, as arrays; None if there is none: the map has not
-    been drawn, or nothing has been scored or measured."""
-    run_id = 0
-    with store.reading() as session:
-        if layout == ALIKE:
-            run = run_queries.latest_run(session, dataset_id, "map")
-            if run is None:
-                return None
-            run_id, rows = run.id, list(map_queries.points(session, dataset_id))
-        else:
-            rows = list(plot_queries.by_scores(session, dataset_id, layout))
-    if not rows:
-        return None
-    pairs, xs, ys, p_errors, iccs, judgements = zip(*rows, strict=True)
-    heights = np.array(ys, np.float32)
-    return MapView(
-        run_id,
-        np.array(pairs, np.int32),
-        np.array(xs, np.float32),
-        np.exp(heights) if layout == "specificity" else heights,
-        np.array(p_errors, np.float32),
-        np.array(iccs, np.float32),
-        np.array([about_caption(judgement) for judgement in judgements]),
-        layout,
-    )
-
-
-def region_of(run_id: int, line: Sequence[Point]) -> str:
-    """The region inside a line drawn on the map of that run, as a queue field.
-    Raises SettingsError."""
-    try:
-        return region_text(drawn_region(run_id, line))
-    except ValueError as problem:
-        raise SettingsError(
-            "That line encloses no picture. Draw around some pictures."
-        ) from problem
-
-
-def check_region(store: Store, dataset_id: int, text: str) -> None:
-    """Raises SettingsError if a region was drawn on a map other than the dataset's newest: its
-    positions now belong to other pictures."""
-    try:
-        run_id = parse_region(text).run_id
-    except ValueError:
-        return  # the fields are checked where they are read
-    run = store.read(run_queries.latest_run, dataset_id, "map")
-    if run is None or run.id != run_id:
-        raise SettingsError(
-            "This region belongs to another map: the map has been drawn again, or it is another "
-            "dataset's. Draw the region again on the Map page."
-        )
-
-
-def plane_of(store: Store, dataset_id: int) -> PlaneView:
-    """The regions and thresholds of a dataset."""
-    with store.reading() as session:
-        points = list(plot_queries.decided_points(session, dataset_id))
-        wrong = [
-            (p, is_wrong(decision))
-            for p, _, _, decision in points
-            if decision in RIGHT_OR_WRONG and p is not None
-        ]
-        # Least concrete first: the score is how abstract a caption is.
-        abstract = [
-            (1 - icc, decision == "abstract")
-            for _, icc, _, decision in points
-            if decision != "unsure" and icc is not None
-        ]
-        # Least specific first. An accepted enrichment confirms that the caption was generic.
-        generic = [
-            (-log, decision == ENRICHED)
-            for _, _, log, decision in points
-            if decision in ("correct", ENRICHED) and log is not None
-        ]
-
-        def beyond(*ranges: Range) -> int:
-            filter = QueueFilter(dataset_id, review="unreviewed", ranges=ranges)
-            return queue_queries.count(session, filter)
-
-        measured = any(True for _ in plot_queries.by_scores(session, dataset_id, "specificity"))
-
-        def generic_below(log: float) -> int:
-            fields = {"order": "specificity", "specificity_to": f"{log:.4f}"}
-            return beyond(*from_fields(dataset_id, fields).ranges)
-
-        return PlaneView(
-            measured=measured,
-            regions=tuple(
-                RegionView(
-                    name, meaning, fields,
-                    beyond(*from_fields(dataset_id, fields).ranges),
-                )
-                for name, meaning, fields in _regions(measured)
-            ),
-            wrong=tuple(
-                ThresholdView(**vars(t), waiting=beyond(Range("p_error", t.at, None)))
-                for t in thresholds(wrong)
-            ),
-            abstract=tuple(
-                ThresholdView(**vars(t), waiting=beyond(Range("icc", None, t.at)))
-                for t in (replace(t, at=1 - t.at) for t in thresholds(abstract))
-            ),
-            generic=tuple(
-                ThresholdView(**vars(t), waiting=generic_below(t.at))
-                for t in (replace(t, at=-t.at) for t in thresholds(generic))
-            ),
-        )  # fmt: skip
-
-
-def _regions(has_specificity: bool) -> list[tuple[str, str, dict[str, str]]]:
-    """(name, description, queue fields), each excluding the ones before: for a wrong or an
-    abstract caption, specificity is meaningless."""
-    right = {"p_error_to": "0.5"}
-    concrete = {**right, "icc_from": f"{ABSTRACT_THRESHOLD:g}"}
-    line = f"{MEASURES['specificity'].line:.4f}"
-    regions = [
-        ("wrong", "fix or remove it", {"p_error_from": "0.5"}),
-        ("abstract", "remove or tag it", {**right, "icc_to": f"{ABSTRACT_THRESHOLD:g}",
-                                           "order": "icc"}),
-    ]  # fmt: skip
-    if not has_specificity:
-        return [*regions, ("good", "nothing to do", concrete)]
-    return [
-        *regions,
-        ("generic", "say more", {**concrete, "specificity_to": line, "order": "specificity"}),
-        ("good", "nothing to do", {**concrete, "specificity_from": line}),
-    ]

@@ -16,7 +16,6 @@ from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.progress import Progress, no_progress
 from backend.review import ask_models, pair_selection, queue_form, queue_rules
-from backend.review.near_duplicates import NearDuplicates
 from backend.review.pair import image_path, view_of
 from backend.review.queue import Queue, QueueCaches
 from backend.review.queue_rules import RulePreview, RuleReport
@@ -51,8 +50,8 @@ from db.texts import is_blank
 SAMPLED_CAPTIONS = 300
 
 
-class Review(Queue, Verdicts, NearDuplicates):
-    """The queue, single pairs, verdicts, choices among near duplicates, and questions to models."""
+class Review(Queue, Verdicts):
+    """The queue, single pairs, verdicts, and questions to models."""
 
     def __init__(
         self,

@@ -16,8 +16,9 @@ from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review import pair_selection, queue_form
-from backend.review.charts import check_region, errors_left, progress_of
+from backend.review.charts import errors_left, progress_of
 from backend.review.pair_selection import check_values
+from backend.review.queue_form import check_added
 from backend.review.queue_values import QueueValues, read_values
 from backend.review.search import PairSearch
 from backend.review.views import ProgressView
@@ -140,9 +141,8 @@ class Queue:
         exist."""
         leaves = queue_form.groups_of(fields).leaves()
         for part in (fields, *(leaf.fields for leaf in leaves)):
-            if part.get("map"):
-                check_region(self._store, dataset_id, part["map"])
             check_values(self._store, dataset_id, part)
+            check_added(self._store, dataset_id, part)
         among = self.search(dataset_id, fields.get("meaning", ""), fields.get("like", ""))
         return queue_form.from_fields(dataset_id, fields, among)
 

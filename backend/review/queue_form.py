@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl, urlencode
 
 from backend.datasets.cells import text_problem
 from backend.engine.english.word_kinds import WORD_KINDS
-from backend.engine.picture_map import Point, parse_region
 from backend.errors import SettingsError
 from backend.measures import MEASURES, filter_names, order_names
-from backend.review.added_filters import AddedFilter, load_filters
+from backend.review.added_filters import ALIKE, AddedFilter, load_filters
 from backend.review.queue_groups import Condition, parse, text_of
+from backend.store import Store
 from db.decisions import DECISIONS, REVIEWS
 from db.queries.queue_queries import EXTRA, AddedCriterion, Group, QueueFilter, Range
 
@@ -23,12 +23,10 @@ from db.queries.queue_queries import EXTRA, AddedCriterion, Group, QueueFilter, 
 START = {"review": "unreviewed", "order": "p_error"}
 #: Orders but those by a column of the source, and what can be filtered by range.
 ORDERS, RANGES = order_names(), tuple(filter_names())
-#: Ways in which pairs can resemble a given pair.
-LIKENESS = ("meaning", "like", "map", "suspect_word", "suspect_kind")
 _OURS = (
     "review", "order", "text", "split", "decision", "decided_by",
-    "truncated", "external_id", "extra", "note", "noted", "duplicates", "tag",
-    "captioned", "vague", *LIKENESS,
+    "truncated", "external_id", "extra", "note", "noted", "tag",
+    "captioned", "vague", "meaning", "like", "suspect_word", "suspect_kind",
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")), "where",
 )  # fmt: skip
 #: Words of the page's address that are not of the queue.
@@ -37,13 +35,18 @@ BESIDE = ("dataset", "pair", "grid")
 TAKEN = (*_OURS, *RANGES, *BESIDE)
 ADDED = load_filters(TAKEN)
 KEYS = (*_OURS, *ADDED)
+#: Ways in which pairs can be alike.
+LIKENESS = (
+    "meaning", "like", "suspect_word", "suspect_kind",
+    *(name for name, added in ADDED.items() if added.topic == ALIKE),
+)  # fmt: skip
 #: Fields of the queue as a whole, which no group can have.
 _OF_THE_WHOLE = ("order", "meaning", "like", "where")
 #: Fields with a closed set of values.
 _CHOICES: dict[str, tuple[str, ...]] = {
     "review": REVIEWS, "order": (*ORDERS, f"{EXTRA}COLUMN"), "decision": DECISIONS,
     "suspect_kind": tuple(WORD_KINDS), "truncated": ("yes", "no"), "noted": ("yes", "no"),
-    "duplicates": ("yes", "no"), "captioned": ("yes", "no"), "vague": ("yes", "no"),
+    "captioned": ("yes", "no"), "vague": ("yes", "no"),
     **{name: added.choices for name, added in ADDED.items() if added.choices},
 }  # fmt: skip
 #: Before the name of an order: the other way round.
@@ -58,7 +61,7 @@ _TEXTS = (
     "decision", "split", "decided_by", "text", "tag", "note", "external_id",
     "suspect_word", "suspect_kind",
 )  # fmt: skip
-_FLAGS = ("truncated", "duplicates", "noted", "captioned", "vague")
+_FLAGS = ("truncated", "noted", "captioned", "vague")
 #: Orders that have no other way round.
 _NOT_REVERSED = ("random", "uncertainty")
 
@@ -94,7 +97,6 @@ def from_fields(
         dataset_id,
         review=fields.get("review") or START["review"],
         ranges=tuple(ranges.values()),
-        region=_region(fields.get("map", "")),
         extra=_extra(fields.get("extra", "")),
         where=where,
         added=tuple(
@@ -111,6 +113,14 @@ def _criterion(added: AddedFilter, value: str) -> AddedCriterion:
     """Raises SettingsError for a value that the filter cannot read."""
     added.meets(value)
     return AddedCriterion(value, added.meets)
+
+
+def check_added(store: Store, dataset_id: int, fields: Mapping[str, str]) -> None:
+    """Raises SettingsError for a value of an added filter that means nothing in this dataset."""
+    for name, added in ADDED.items():
+        if value := fields.get(name):
+            with store.reading() as session:
+                added.check_in(session, dataset_id, value)
 
 
 def is_descending(order: str) -> bool:
@@ -165,16 +175,6 @@ def _check_condition(fields: Mapping[str, str]) -> None:
         if key in _OF_THE_WHOLE:
             raise SettingsError(f"'{key}' is of the whole queue and cannot be in a group.")
     from_fields(0, {"review": "all", **fields})
-
-
-def _region(text: str) -> tuple[Point, ...] | None:
-    """Corners of a region of the map. Raises SettingsError."""
-    if not text:
-        return None
-    try:
-        return parse_region(text).corners
-    except ValueError as problem:
-        raise SettingsError(f"{problem}. Draw one on the Map page.") from problem
 
 
 def _extra(text: str) -> tuple[str, str] | None:

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.measures import filter_names
 from backend.review.queue_form import ADDED
+from db.models import PairTag
 from db.queries import queue_values
 from db.queries.queue_queries import QueueFilter
 from db.queries.queue_values import WORDS
@@ -67,17 +68,12 @@ def _count(session: Session, filter: QueueFilter, most: int) -> QueueValues:
     rows, is_sample = queue_values.draw(session, filter, most)
     pairs = len(rows)
     pair_ids = [row.pair_id for row in rows]
-    names = queue_values.names_of(session, pair_ids)
     columns = dict(
         zip(("id", *filter_names(), *WORDS, "captioned"), zip(*rows, strict=True), strict=False)
     )
     counts = {name: Counter(columns.get(name, ())) for name in (*WORDS, "captioned")}
-    counts |= {"tag": Counter(), "duplicates": Counter()}
+    counts["tag"] = Counter(queue_values.count_by(session, PairTag.name, pair_ids))
     counts |= {name: Counter(added.count(session, pair_ids)) for name, added in ADDED.items()}
-    for field, name, count in names:
-        counts[field][name] = count
-    duplicates = counts["duplicates"]["yes"]
-    counts["duplicates"] = Counter(yes=duplicates, no=pairs - duplicates)
     counts["noted"] = Counter(no=counts["note"].pop("", 0), yes=counts.pop("note").total())
     vague = sum(n for claims, n in counts.pop("vague_claims").items() if claims)
     counts["vague"] = Counter(yes=vague, no=pairs - vague) if vague else Counter()

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
-from backend.engine.duplicate_groups import NEAR_DUPLICATE
 from backend.engine.embeddings import MEANING_WIDTH
+from backend.engine.unit_vectors import NEAR_DUPLICATE
 from backend.errors import SettingsError
 from backend.jobs.scoring.vectors import VectorFile, meanings_file, stored_images
 from backend.loaded_models import Engine

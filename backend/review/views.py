@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from backend.datasets.caption_writers import Writer
 from backend.datasets.cells import picture_key
 from backend.engine.captions import Caption
@@ -17,14 +14,12 @@ from backend.engine.correction.suggestion import Suggestion, words_changed
 from backend.engine.detection.explanations import Reasons
 from backend.engine.detection.types import SuspectWord
 from backend.engine.regions.stated_boxes import StatedBox
-from backend.engine.statistics.calibration import CalibrationBin, Threshold
+from backend.engine.statistics.calibration import CalibrationBin
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.notices import Sentence
-from db.decisions import NOT_EXPORTED
 from db.measures import MeasuredRecord
-from db.queries.duplicate_queries import MemberRow
 from db.queries.pair_queries import CaptionRow
 from db.queries.suggestion_queries import SuggestionRow
 
@@ -391,78 +386,6 @@ class EditView:
 
 
 @dataclass(frozen=True)
-class DuplicatePicture:
-    """A picture of a group with its pairs, in import order."""
-
-    rows: tuple[MemberRow, ...]
-
-    @property
-    def image_path(self) -> str:
-        return self.rows[0].image_path
-
-    @property
-    def pair_ids(self) -> tuple[int, ...]:
-        return tuple(row.pair_id for row in self.rows)
-
-    @property
-    def stays(self) -> bool:
-        """Whether any of its pairs would be exported."""
-        return any(row.decision not in NOT_EXPORTED for row in self.rows)
-
-    @property
-    def sharpness(self) -> float | None:
-        """Higher is sharper; None: not measured."""
-        return next((row.sharpness for row in self.rows if row.sharpness is not None), None)
-
-
-@dataclass(frozen=True)
-class DuplicateGroup:
-    """`pictures`: the reference picture, then its near duplicates, nearest first."""
-
-    id: int
-    pictures: tuple[DuplicatePicture, ...]
-
-
-@dataclass(frozen=True)
-class DuplicatesView:
-    """A page of groups, and the counts of all. `open_count`: groups with undecided pairs to choose
-    from. `threshold`: minimum cosine to a group's first picture."""
-
-    groups: tuple[DuplicateGroup, ...]
-    threshold: float
-    has_more: bool
-    group_count: int
-    open_count: int
-    picture_count: int
-
-
-@dataclass(frozen=True)
-class KeptView:
-    """In `groups` groups one picture is kept. `dropped`: pairs of the other pictures that were
-    dropped; `left_alone`: already decided otherwise; `passed_over`: another curator was faster."""
-
-    groups: int
-    dropped: int
-    left_alone: int
-    passed_over: int
-
-
-@dataclass(frozen=True)
-class MapView:
-    """Pairs in a layout, one element each: positions in the unit square, p and ICC (NaN: unknown),
-    and what the verdict says about the caption. `run_id`: of the map; 0 in other layouts."""
-
-    run_id: int
-    pairs: NDArray[np.int32]
-    x: NDArray[np.float32]
-    y: NDArray[np.float32]
-    p_error: NDArray[np.float32]
-    icc: NDArray[np.float32]
-    verdicts: NDArray[np.str_]
-    layout: str = "alike"
-
-
-@dataclass(frozen=True)
 class CaptionCheck:
     """Scores of the curator's own edit."""
 
@@ -504,37 +427,6 @@ class PlaygroundResult:
     def claim(self) -> ClaimView | None:
         """The selected claim; None: the caption is one claim."""
         return self.claims[self.selected] if self.claims else None
-
-
-@dataclass(frozen=True)
-class RegionView:
-    """A named region of the plane: its queue, and the number of undecided pairs in it."""
-
-    name: str
-    meaning: str
-    fields: dict[str, str]
-    waiting: int
-
-
-@dataclass(frozen=True)
-class ThresholdView(Threshold):
-    """`at`: a probability of error (and above), or an ICC (and below); `waiting`: undecided pairs
-    beyond it."""
-
-    waiting: int
-
-
-@dataclass(frozen=True)
-class PlaneView:
-    """`wrong`, `abstract`: thresholds chosen from verdicts, one for each attainable precision."""
-
-    wrong: tuple[ThresholdView, ...]
-    abstract: tuple[ThresholdView, ...]
-    #: `at`: the logarithm of the share; precise among accepted enrichments.
-    generic: tuple[ThresholdView, ...] = ()
-    regions: tuple[RegionView, ...] = ()
-    #: Whether specificity has been measured.
-    measured: bool = False
 
 
 def suggestion_view(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import Table, delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from db.models import Base, Pair, Suggestion, Verdict
@@ -17,7 +17,7 @@ from db.queries.verdict_queries import reopen
 #: What people did; it stays with the pair whatever the source does.
 _HISTORY = {"verdicts", "opinions", "holds", "pair_tags"}
 #: What was measured on the picture alone; a new caption leaves it valid.
-_OF_PICTURE = {"picture_signals", "picture_issues", "near_duplicates", "map_places"}
+_OF_PICTURE = {"picture_signals", "picture_issues"}
 #: What was computed from picture and caption, with its value before that.
 _COMPUTED: dict[str, Any] = dict.fromkeys(
     ("words_read", "suspect_word", "suspect_kind", *columns_with_numbers())
@@ -97,10 +97,13 @@ def set_hidden(session: Session, pair_ids: Sequence[int], is_hidden: bool) -> No
         session.execute(update(Pair).where(Pair.id.in_(part)).values(hidden=is_hidden))
 
 
-def revise_pairs(session: Session, revisions: Sequence[Revision]) -> None:
+def revise_pairs(
+    session: Session, revisions: Sequence[Revision], of_pictures: Sequence[Table]
+) -> None:
     """Give pairs the values of their rows. What was computed from a caption or picture that is
     replaced is forgotten, so that it is computed again. Verdicts and corrected captions stay,
-    except that a pair with another picture is undecided again: they were about the old one."""
+    except that a pair with another picture is undecided again: they were about the old one.
+    `of_pictures`: tables of features about pictures."""
     if not revisions:
         return
     lock_pairs(session, [revision.pair_id for revision in revisions])
@@ -115,7 +118,11 @@ def revise_pairs(session: Session, revisions: Sequence[Revision]) -> None:
         session.execute(
             update(Suggestion).where(Suggestion.pair_id.in_(part)).values(kind=OUTDATED)
         )
-    _forget(session, [r.pair_id for r in revisions if r.picture == "unknown"], _HISTORY)
+    unknown_ids = [revision.pair_id for revision in revisions if revision.picture == "unknown"]
+    _forget(session, unknown_ids, _HISTORY)
+    for part in chunks([*replaced_ids, *unknown_ids], _AT_ONCE):
+        for table in of_pictures:
+            session.execute(delete(table).where(table.c.pair_id.in_(part)))
     reworded_ids = [r.pair_id for r in revisions if r.has_new_caption and r.picture == "same"]
     _forget(session, reworded_ids, _HISTORY | _OF_PICTURE)
 

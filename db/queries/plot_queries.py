@@ -29,23 +29,6 @@ from db.queries.ranking_queries import column_of, p_error_of, ranking_of
 from db.queries.statements import in_dataset, outside_of, run
 
 
-def by_scores(
-    session: Session, dataset_id: int, up: str = "icc"
-) -> Iterator[tuple[int, float, float, float | None, float | None, str | None]]:
-    """As `points`, of every pair that has both numbers: its p_error across, and upwards its icc or
-    its specificity (`up`), a logarithm."""
-    p_error, verdict = p_error_of(session, dataset_id), verdict_seen(session, dataset_id)
-    upwards = Pair.specificity if up == "specificity" else Pair.icc
-    rows = session.execute(
-        select(Pair.id, p_error, upwards, Pair.icc, judgement_of(verdict))
-        .where(in_dataset(dataset_id), p_error.is_not(None), upwards.is_not(None))
-        .order_by(Pair.id)
-        .execution_options(yield_per=5000)
-    )
-    for pair, chance, height, icc, judgement in rows:
-        yield pair, chance or 0.0, height or 0.0, chance, icc, judgement
-
-
 def decided_points(
     session: Session, dataset_id: int, with_rules: bool = False
 ) -> Iterator[tuple[float | None, float | None, float | None, str]]:

@@ -56,8 +56,6 @@ from db.errors import MissingRow
 from db.measures import MEASURES, MeasuredRecord
 from db.models import CAPTION_START, PICTURE, Hold, Pair
 from db.queries.blind_review import SeenVerdict, built_once, pair_columns, verdict_seen
-from db.queries.duplicate_queries import is_duplicate
-from db.queries.map_queries import Corners, is_inside
 from db.queries.number_columns import number_column
 from db.queries.opinion_queries import disputed_ids
 from db.queries.ranking_queries import P_ERROR, RANKING, column_of, ranking_of
@@ -142,14 +140,13 @@ class QueueFilter:
     `suspect_word`, `suspect_kind`: of the most suspect word. `note`: substring of the note of the
     verdict in effect; `noted`: whether there is one. `added`: what filters of features and packages
     say (`backend.review.queue_form.from_fields` reads them). `captioned`: whether the source has a
-    caption, or a new one is accepted. `tag`: one of people's own words. `duplicates`: whether it
-    belongs to a group of near duplicates. `region`: corners of a polygon on the map that contains
-    it. `where`: a group of filters, whose own dataset, order, reader and `among` do not count.
-    `among`: only these pairs, in exactly this order, regardless of `order` (results of a search by
-    meaning or by image); `without`: not these. `descending`: see `Measure.worst`. `random` is a
-    random order, the same every time; `uncertainty` has the probabilities nearest to 0.5 first,
-    whatever the direction; "extra:" and a name is the order by that column of the source. Orders by
-    verdict, note, tag, columns of the source and measures of plug-ins have no index.
+    caption, or a new one is accepted. `tag`: one of people's own words. `where`: a group of
+    filters, whose own dataset, order, reader and `among` do not count. `among`: only these pairs,
+    in exactly this order, regardless of `order` (results of a search by meaning or by image);
+    `without`: not these. `descending`: see `Measure.worst`. `random` is a random order, the same
+    every time; `uncertainty` has the probabilities nearest to 0.5 first, whatever the direction;
+    "extra:" and a name is the order by that column of the source. Orders by verdict, note, tag,
+    columns of the source and measures of plug-ins have no index.
 
     `reader`: the curator who gets the pairs of the queue; those that others hold are left out.
     Verdicts are selected by as far as the session's reader sees them (`blind_review`).
@@ -173,8 +170,6 @@ class QueueFilter:
     added: tuple[AddedCriterion, ...] = ()
     captioned: bool | None = None
     tag: str | None = None
-    duplicates: bool | None = None
-    region: Corners | None = None
     where: "Group[QueueFilter] | None" = None
     among: tuple[int, ...] | None = None
     without: tuple[int, ...] = ()
@@ -536,10 +531,6 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         conditions.append(has_caption(verdict) if filter.captioned else lacks)
     if filter.tag is not None:
         conditions.append(has_tag(filter.tag))
-    if filter.duplicates is not None:
-        conditions.append(is_duplicate() if filter.duplicates else ~is_duplicate())
-    if filter.region is not None:
-        conditions.append(is_inside(filter.region))
     if filter.note or filter.noted:
         conditions.append(verdict.note != "")
     elif filter.noted is False:

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, func, literal_column, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.measures import filter_names
-from db.models import NearDuplicate, Pair, PairTag
+from db.models import Pair
 from db.queries.blind_review import pair_columns, verdict_seen
 from db.queries.queue_queries import QueueFilter, conditions_of, count, has_caption
 
@@ -36,23 +36,19 @@ def draw(session: Session, filter: QueueFilter, limit: int) -> tuple[list[Row[An
     return list(rows), length > limit
 
 
-def names_of(session: Session, pair_ids: Sequence[int]) -> list[tuple[str, str, int]]:
-    """Field, name and number of pairs of the tags that these pairs have, and of near duplicates,
-    whose name is "yes"."""
-    tags = count_by(session, PairTag.name, pair_ids)
-    duplicates = select(func.count()).where(_is_among(NearDuplicate.pair_id, pair_ids))
-    return [
-        *(("tag", name, count) for name, count in tags.items()),
-        ("duplicates", "yes", session.execute(duplicates).scalar_one()),
-    ]
-
-
 def count_by(
     session: Session, column: InstrumentedAttribute[str], pair_ids: Sequence[int]
 ) -> dict[str, int]:
     """How many rows of these pairs have each value of a column, whose table has `pair_id`."""
     of_pairs = select(column, func.count()).where(_is_among(column.class_.pair_id, pair_ids))
     return dict(session.execute(of_pairs.group_by(column)).tuples().all())
+
+
+def count_among(
+    session: Session, pair_id: InstrumentedAttribute[int], pair_ids: Sequence[int]
+) -> int:
+    """How many of these pairs have a row in the table of this column, whose rows are one a pair."""
+    return session.execute(select(func.count()).where(_is_among(pair_id, pair_ids))).scalar_one()
 
 
 def _is_among(column: Any, pair_ids: Sequence[int]) -> ColumnElement[bool]:

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from backend.datasets.regular_files import replacement
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.duplicate_groups import unit
 from backend.engine.scoring.checkpoints import revision_of
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
+from backend.engine.unit_vectors import unit
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, TrainingError
 from backend.features.captioners.clipcap import is_clipcap, load_clipcap
 from backend.features.specificity.picture_bags import candidate_bags, curated_bags

@@ -41,8 +41,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F  # noqa: N812
 
-from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.protocol import Scorer, logit_scale_of
+from backend.engine.unit_vectors import NEAR_DUPLICATE, unit
 from backend.errors import SettingsError, TrainingError
 from backend.features.specificity.picture_bags import multimodal, nearest
 from backend.features.specificity.retrieval import USUAL_SCALE

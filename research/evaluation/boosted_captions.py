@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from backend.engine.correction import prompting
-from backend.engine.duplicate_groups import unit
+from backend.engine.unit_vectors import unit
 from backend.errors import SettingsError
 from backend.features.specificity.boost_captions import BoostWork, ProposalOutcome, booster
 from backend.features.specificity.measuring import picture_vectors, texts_of

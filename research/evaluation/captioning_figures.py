@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.engine.duplicate_groups import unit
 from backend.engine.scoring.protocol import Scorer
+from backend.engine.unit_vectors import unit
 from backend.features.specificity.picture_bags import candidate_bags, curated_bags, multimodal
 from research.bags_and_recall import recall_among_random, recall_at_1
 from research.captioning.caption_metrics import (

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.duplicate_groups import unit
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
+from backend.engine.unit_vectors import unit
 from backend.features.rows.alignment import Run, Vectors, band_of, centre, measure, runs_of
 from backend.features.rows.search import STRETCH
 from backend.features.rows.swaps import Swap, exchanges_of

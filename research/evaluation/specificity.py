@@ -26,9 +26,9 @@ from backend.datasets.text_files import text_of
 from backend.engine import memory
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer, logit_scale_of
+from backend.engine.unit_vectors import NEAR_DUPLICATE, unit
 from backend.errors import DatasetError, SettingsError
 from backend.features.specificity.picture_bags import (
     LARGEST,

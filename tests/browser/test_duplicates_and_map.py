@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site, go_to, held, served
+from tests.fixtures.features import needs
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
 
@@ -33,6 +34,7 @@ def site(shared_folder: SharedFolder, tmp_path_factory: pytest.TempPathFactory) 
         yield made
 
 
+@needs("near_duplicates")
 def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(page: Page) -> None:
     go_to(page, "duplicates")
     expect(page.locator("#duplicates-page .empty")).to_contain_text("have not been searched for")
@@ -75,6 +77,7 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
     expect(counts).to_contain_text("0 were errors")
 
 
+@needs("picture_map")
 def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, site: Site) -> None:
     go_to(page, "map")
     expect(page.locator("#map-empty")).to_contain_text("No map yet")

@@ -9,7 +9,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from backend.engine import picture_map
 from tests.browser import picture_sheets as sheets
 from tests.browser.conftest import SIZE, Site, go_to, opened_page
 from tests.browser.screenshots import PAGES
@@ -131,7 +130,7 @@ def page(profile: BrowserContext, separate_site: Site) -> Iterator[Page]:
     """The page of a dataset with a long name, opened once; its map is drawn, by principal
     components: t-SNE amplifies how a processor rounds until the map is another one."""
     with pytest.MonkeyPatch.context() as patch, separate_site.workspace() as workspace:
-        patch.setattr(picture_map, "FEWEST", sys.maxsize)
+        patch.setattr("backend.features.picture_map.layout.FEWEST", sys.maxsize)
         workspace.rename_dataset(1, LONG)
         workspace.jobs.run("map", 1)
     with opened_page(profile, separate_site, "?__theme=light") as opened:

@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
+from tests.fixtures.features import needs
 
 pytestmark = pytest.mark.browser
 
@@ -225,6 +226,7 @@ def test_captions_are_searched_by_meaning(page: Page) -> None:
     assert sum(near[:8]) > sum(near[-8:]), "people first"
 
 
+@needs("picture_map")
 def test_a_box_among_pairs_by_their_numbers_is_a_queue(page: Page, site: Site) -> None:
     page.goto(f"{site.address}/plane?dataset=1")  # the address of an earlier version
     expect(page).to_have_url(re.compile(r"/map\?layout=icc"))

@@ -164,7 +164,7 @@ def test_labels_count_for_the_text_and_the_division_that_they_were_given_on(stor
     shorter = TEXT.replace("cat", "cow")
     row = NewPair("0", "0.jpg", shorter)
     with store.writing() as session:
-        revise_pairs(session, [Revision(pair_id, row, True, "same")])
+        revise_pairs(session, [Revision(pair_id, row, True, "same")], [])
         spans = [ClaimRow(pair_id, *span, "sentence") for span in (DOG, CAT, RAIN)]
         whole = ClaimRow(other, 0, len(TEXT), "sentence")
         claim_queries.save_claims(session, {pair_id: spans, other: [whole]})
@@ -181,7 +181,7 @@ def test_an_edit_of_all_captions_keeps_labels_and_another_picture_does_not(store
     assert labels(store, pair_id) == {DOG[0]: True}
     with store.writing() as session:
         row = NewPair("0", "other.jpg", TEXT)
-        revise_pairs(session, [Revision(pair_id, row, False, "other")])
+        revise_pairs(session, [Revision(pair_id, row, False, "other")], [])
     assert labels(store, pair_id) == {}
 
 

@@ -123,7 +123,7 @@ def test_a_source_that_changes_leaves_them_alone(store: Store, tables: MetaData)
     _, (pair, _) = fill(store, tables, 1)
     row = NewPair("photo-0", "images/other.jpg", "another caption")
     with store.writing() as session:
-        change_queries.revise_pairs(session, [Revision(pair, row, True, "other")])
+        change_queries.revise_pairs(session, [Revision(pair, row, True, "other")], [])
     assert sizes(store, tables) == {"moods": 1, "moods_of_pairs": 2}
 
 

@@ -14,7 +14,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, exc, inspect, text
 
 from backend.errors import StoreError
-from backend.store import open_database
+from backend.store import open_database, tables_of_features
 from db import Store, open_store, upgrade
 from db.caption_search import TABLES
 from db.errors import NewerDatabase, StoreProblem
@@ -25,7 +25,10 @@ from tests.db.building import add_dataset, decide, decisions, rows_of
 from tests.fixtures import programs
 
 #: Tables and indexes that migrations made before their feature was a folder, which declares them.
-OF_FEATURES = ("snapshots", "snapshot_pairs", "ix_snapshot_pairs_pair_id")
+OF_FEATURES = (
+    "snapshots", "snapshot_pairs", "ix_snapshot_pairs_pair_id", "near_duplicates",
+    "ix_near_duplicates_group", "map_places", "ix_map_places_place",
+)  # fmt: skip
 
 
 def test_migrations_lead_exactly_to_the_models(url: str) -> None:
@@ -73,6 +76,17 @@ def test_migrations_give_the_same_statements_as_the_models(tmp_path: Path) -> No
     assert set(OF_FEATURES) <= set(migrated)
     rest = {name: clauses for name, clauses in migrated.items() if name not in OF_FEATURES}
     assert rest == schema_of(tmp_path / "models.db")
+
+
+def test_tables_of_features_are_declared_as_migrations_made_them(tmp_path: Path) -> None:
+    open_store(f"sqlite:///{tmp_path}/migrated.db").close()
+    engine = create_engine(f"sqlite:///{tmp_path}/features.db")
+    for tables in tables_of_features():
+        tables.create_all(engine)
+    engine.dispose()
+    declared, migrated = (schema_of(tmp_path / f"{n}.db") for n in ("features", "migrated"))
+    names = declared.keys() & migrated.keys()
+    assert {name: declared[name] for name in names} == {name: migrated[name] for name in names}
 
 
 def test_opening_again_changes_nothing(url: str) -> None:

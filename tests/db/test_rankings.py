@@ -6,16 +6,12 @@ from backend.jobs.scoring.replace_ranking import use_ranking
 from backend.store import Store as JobStore
 from db import Store
 from db.queries import (
-    duplicate_queries,
-    map_queries,
     pair_queries,
     plot_queries,
     queue_queries,
     ranking_queries,
     signal_queries,
 )
-from db.queries.duplicate_queries import DuplicateRow
-from db.queries.map_queries import PlaceRow
 from db.queries.queue_queries import QueueFilter, Range
 from tests.db.building import add_dataset, decide, set_probabilities
 
@@ -43,11 +39,8 @@ def everything_shown(store: Store, dataset_id: int) -> list[object]:
         shown += [
             listed,
             pair_queries.most_likely_wrong(session, dataset_id, 0.3, 3),
-            list(plot_queries.by_scores(session, dataset_id)),
             list(plot_queries.decided_points(session, dataset_id)),
             plot_queries.review_progress(session, dataset_id),
-            list(map_queries.points(session, dataset_id)),
-            duplicate_queries.members(session, [listed[0].id]),
         ]
     return shown
 
@@ -58,10 +51,6 @@ def test_results_do_not_depend_on_the_column_in_use(store: Store) -> None:
     set_probabilities(store, ids, VALUES)
     with store.writing() as session:
         signal_queries.save_icc(session, dict.fromkeys(ids, 0.5))
-        map_queries.replace_places(session, dataset_id, [PlaceRow(i, 0.5, 0.5) for i in ids])
-        duplicate_queries.replace_groups(
-            session, dataset_id, [DuplicateRow(i, ids[0], 1.0) for i in ids[:3]]
-        )
     decide(store, ids[3])
     before = everything_shown(store, dataset_id)
     with store.writing() as session:

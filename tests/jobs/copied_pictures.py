@@ -1,12 +1,7 @@
 """A small dataset in which some pictures occur more than once."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from backend.datasets.cells import split_proof
-from backend.review.near_duplicates import groups_of
-from backend.review.views import DuplicateGroup, DuplicatePicture
-from backend.workspace import Workspace
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 from tests.jobs.opening import CLIP, score_pairs
@@ -38,33 +33,3 @@ def score_copies(base: Path) -> None:
     """Import and score them as the dataset *pairs*, with the workspace's state in `base`/state."""
     write_copies(base / "pairs")
     score_pairs(base, **CLIP, author="Ada")
-
-
-def name_of(picture: DuplicatePicture) -> str:
-    return split_proof(picture.image_path)[0]
-
-
-def groups_in(workspace: Workspace, only_open: bool = False) -> Sequence[DuplicateGroup]:
-    view = groups_of(workspace.store, 1, only_open)
-    assert view is not None
-    return view.groups
-
-
-def pictures(workspace: Workspace, only_open: bool = False) -> list[list[str]]:
-    groups = groups_in(workspace, only_open)
-    return [[name_of(picture) for picture in group.pictures] for group in groups]
-
-
-def keep_and_undo(workspace: Workspace, way: str) -> Sequence[DuplicateGroup]:
-    """Keep one picture of every group, as the preview says; the groups then. Takes it back."""
-    names = pictures(workspace)
-    planned = workspace.review.keep_in_all(1, way, dry_run=True)
-    assert pictures(workspace, only_open=True) == names
-    done = workspace.review.keep_in_all(1, way)
-    assert done == planned
-    assert done.groups == len(names)
-    assert pictures(workspace, only_open=True) == []
-    groups = groups_in(workspace)
-    assert workspace.review.undo(1).together == done.dropped  # pyrefly: ignore[missing-attribute]
-    assert pictures(workspace, only_open=True) == names
-    return groups

@@ -11,8 +11,6 @@ import pytest
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, NewSplits
 from backend.workspace import Workspace
-from db.queries import duplicate_queries
-from db.queries.duplicate_queries import DuplicateRow
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder, picture
 from tests.db.building import decide
@@ -70,20 +68,6 @@ def test_a_column_stays_together(workspace: Workspace, tmp_path: Path) -> None:
     by_id = splits(workspace, tmp_path / "out", shares="60/20/20", together=["scene"])
     assert are_together(by_id, lambda picture: picture // 5)
     assert Counter(by_id.values()) == {"train": 60, "validation": 20, "test": 20}
-
-
-def test_near_duplicates_stay_together_across_scenes(workspace: Workspace, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="duplicates"):
-        splits(workspace, tmp_path / "none", shares="50/50", together=["duplicates"])
-    pair_ids = [1 + CAPTIONS * place for place in (4, 5, 49)]
-    rows = [DuplicateRow(pair_id, pair_ids[0], 1.0) for pair_id in pair_ids]
-    with workspace.store.opened.writing() as session:
-        duplicate_queries.replace_groups(session, 1, rows)
-    by_id = splits(workspace, tmp_path / "one", shares="50/50", together=["duplicates"])
-    assert are_together(by_id, lambda picture: 4 if picture in (4, 5, 49) else picture)
-    both = splits(workspace, tmp_path / "both", shares="50/50", together=["duplicates", "scene"])
-    joined = {4 // 5, 5 // 5, 49 // 5}
-    assert are_together(both, lambda picture: 0 if picture // 5 in joined else picture // 5)
 
 
 def test_what_is_left_out_counts_for_no_share_and_joins_no_groups(

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import literal_column, text
+from sqlalchemy.orm import Session
 
 from backend import plugins
 from backend.errors import SettingsError
 from backend.review import queue_form, queue_values
 from backend.review.added_filters import AddedFilter, load_filters
+from backend.store import Store as OpenStore
 from db import Store
 from db.models import Pair
 from db.queries.queue_queries import QueueFilter, page
@@ -111,7 +113,26 @@ def test_one_that_fails_is_named_where_it_is_used_and_only_there(
     with store.reading() as session:
         values = queue_values.read_values(session, QueueFilter(dataset))
     assert values.words["torn"] == ()
-    assert values.words["duplicates"] == (("no", 1),)
+    assert values.words["noted"] == (("no", 1),)
+
+
+def test_a_value_that_means_nothing_in_a_dataset_is_refused_there_and_in_groups(
+    store: Store, added: dict[str, AddedFilter]
+) -> None:
+    dataset, _ = add_dataset(store, 1)
+
+    def check(session: Session, dataset_id: int, value: str) -> None:
+        if value == "old":
+            raise SettingsError("It is outdated.")
+        if value == "torn":
+            fail(value)
+
+    added["torn"] = AddedFilter("torn", "torn ones", lambda _: Pair.id > 0, check=check)
+    opened = OpenStore(store)
+    queue_form.check_added(opened, dataset, {"torn": "new", "split": "val"})
+    for value, named in (("old", "outdated"), ("torn", "'torn'")):
+        with pytest.raises(SettingsError, match=named):
+            queue_form.check_added(opened, dataset, {"torn": value})
 
 
 def test_an_unknown_filter_and_an_unknown_value_are_named(added: dict[str, AddedFilter]) -> None:

@@ -43,7 +43,6 @@ def test_counts_equal_a_plain_count(store: Store, where: str) -> None:
         counts = Counter(getattr(row, name) for row in selection if getattr(row, name))
         assert Counter(dict(values.words[name])) == counts
     assert dict(values.words["tag"])["todo"] == sum(row.id in ids[::3] for row in selection)
-    assert dict(values.words["duplicates"]) == {"no": len(selection)}
     assert {name for name, _ in values.words["split"]} == {"train", "test"}
     for name in filter_names():
         numbers = [n for row in selection if (n := row.numbers[name]) is not None]
@@ -58,7 +57,7 @@ def test_a_long_queue_is_described_by_a_random_sample(store: Store, sizes: Sizes
     sizes(MOST_READ=20)
     values = drawer_of(store, from_fields(dataset, {"review": "all"}))
     assert (values.pairs, values.is_sample) == (20, True)
-    assert dict(values.words["duplicates"]) == {"no": 20}
+    assert dict(values.words["captioned"]) == {"yes": 20}
 
 
 def test_an_empty_queue_has_no_bars(store: Store) -> None:

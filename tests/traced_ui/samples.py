@@ -31,25 +31,18 @@ from backend.review.views import (
     CaptionCheck,
     ClaimView,
     DatasetSummary,
-    DuplicateGroup,
-    DuplicatePicture,
-    DuplicatesView,
     ExpectedErrors,
     Likeness,
     PairView,
     PhraseView,
-    PlaneView,
     PlaygroundResult,
     ProgressView,
-    RegionView,
     Retraining,
     SuggestionView,
     SuspectsHit,
-    ThresholdView,
     VerdictView,
 )  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
-from db.queries.duplicate_queries import MemberRow
 from db.queries.opinion_queries import DisputedPair, OpinionRow
 from db.queries.pair_queries import CaptionRow
 from traced_ui import (
@@ -61,8 +54,6 @@ from traced_ui import (
     login,
     model_cards,
     models_page,
-    near_duplicates,
-    plane,
     playground,
     progress,
     retrain,
@@ -177,18 +168,6 @@ def row(text: str, number: int, decision: str | None, enriches: bool = False) ->
     )  # fmt: skip
 
 
-def duplicate_groups(text: str) -> str:
-    pictures = [
-        DuplicatePicture(
-            (MemberRow(1, number, text, f"{text}{number}", text, 0.7, decision, 2, 0.99, True, None,
-                       None),)
-        )
-        for number, decision in ((1, None), (2, "drop"), (3, None))
-    ]  # fmt: skip
-    view = DuplicatesView((DuplicateGroup(1, (*pictures, *pictures[2:] * 8)),), 0.98, True, 5, 2, 8)
-    return near_duplicates.groups_html(view, 3, is_first_page=False)
-
-
 def queue(text: str) -> str:
     rows = [row(text, 1, None), row(text * 40, 2, "drop")]
     filter = {
@@ -221,16 +200,6 @@ def team_view(text: str) -> TeamView:
     opinions = (OpinionRow(1, text, "drop", None, False, NOW),
                 OpinionRow(1, text, "correction", text, False, NOW, enriches=True))  # fmt: skip
     return TeamView(3, result, result, 2, (DisputedPair(1, text, text, opinions),))
-
-
-def plane_view() -> PlaneView:
-    line = ThresholdView(0.9, 0.7, 0.95, 0.9, 0.99, 40, 0.6, 1200)
-    return PlaneView((line, line), ())
-
-
-def regions(text: str) -> str:
-    region = RegionView(text, text, {"text": text}, 1200)
-    return plane.regions_html(replace(plane_view(), regions=(region,)), 3)
 
 
 def concreteness(text: str) -> Abstractness:
@@ -345,23 +314,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
     "team/accounts.html": accounts,
     "team/page.html": lambda text: team.page_html(team_view(text)),
-    "plane/thresholds.html": lambda text: plane.thresholds_html(plane_view(), 3),
-    "plane/regions.html": regions,
-    "map/hint.html": lambda text: render(
-        "map/hint.html", pairs=7, dataset_id=3, run_id=1, layout="alike", alike="alike"
-    ),
-    "map/tiles.html": lambda text: render("map/tiles.html"),
-    "map/card.html": lambda text: render("map/card.html", pair=pair(text), text=text),
-    "map/region.html": lambda text: render(
-        "map/region.html",
-        address=f"?text={text}",
-        inside=text,
-        undecided=text,
-        rows=[row(text, 1, None), row(text, 2, "drop")],
-        dataset_id=3,
-        is_unfamiliar=False,
-    ),
-    "duplicates/groups.html": duplicate_groups,
     "export/written.html": lambda text: render(
         "export/written.html", job=replace(job(text), result={"written": 3, "out": text})
     ),

@@ -15,12 +15,11 @@ from urllib.parse import parse_qsl, urlencode
 
 import httpx
 import pytest
+import sqlalchemy
 
 from backend.settings import load_settings
 from backend.workspace import ExportChoice, Workspace
-from db.queries import duplicate_queries, map_queries, run_queries
-from db.queries.duplicate_queries import DuplicateRow
-from db.queries.map_queries import PlaceRow
+from db.queries import run_queries
 from research.bench.generated_store import generate
 from tests.traced_ui.serving import serving
 
@@ -75,8 +74,12 @@ def world(folder: Path, acts: Sequence[tuple[str, str | None, str]]) -> Workspac
                 explorer="", parameters=parameters, code_version="0",
             )  # fmt: skip
             run_queries.finish_run(session, run.id)
-        duplicate_queries.replace_groups(session, 1, [DuplicateRow(n, 1, 1.0) for n in (1, 2, 3)])
-        map_queries.replace_places(session, 1, [PlaceRow(n, n / 20, 0.5) for n in range(1, 13)])
+        for pair in (1, 2, 3):
+            session.execute(sqlalchemy.text(f"INSERT INTO near_duplicates VALUES ({pair}, 1, 1.0)"))
+        for pair in range(1, 13):
+            session.execute(
+                sqlalchemy.text(f"INSERT INTO map_places VALUES ({pair}, {pair / 20}, 0.5)")
+            )
     for name, role in (("Ada", "curator"), ("Ben", "curator"), ("Eve", "adjudicator")):
         workspace.accounts.add(name, PASSWORD, role)
     workspace.accounts.set_overlap(1, 1.0, 2)

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
+from tests.fixtures.features import needs
 from traced_ui import rooms
 from traced_ui.server import create_app
 
@@ -22,26 +23,32 @@ def test_each_page_has_its_own_address_and_components(client: TestClient) -> Non
         answer = client.get(f"/{page.path}")
         assert answer.status_code == 200, page
         assert "no-cache" in answer.headers["cache-control"]
-        names = ("map-layout", "playground-run", "export-start", "traced-stage")
+        names = ("team-accounts", "playground-run", "export-start", "traced-stage")
         is_there = {name for name in names
                     if f'"{name}"' in answer.text or f"{name}\\u0022" in answer.text
                     or f'id=\\"{name}\\"' in answer.text}  # fmt: skip
-        wanted = {"map": "map-layout", "try": "playground-run", "export": "export-start",
+        wanted = {"team": "team-accounts", "try": "playground-run", "export": "export-start",
                   "review": "traced-stage"}  # fmt: skip
         assert is_there == ({wanted[page.name]} if page.name in wanted else set()), page
+
+
+#: A page that it was part of once.
+MAP = (
+    ("/plane?dataset=2", "/map?layout=icc&dataset=2"),
+    ("/?tab=plane", "/map?layout=icc"),
+)
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("/?tab=map&dataset=2&text=a%20b", "/map?dataset=2&text=a+b"),
+        ("/?tab=team&dataset=2&text=a%20b", "/team?dataset=2&text=a+b"),
         ("/?dataset=1&tab=playground", "/try?dataset=1"),
         ("/?tab=review&pair=4", "/?pair=4"),
         ("/?tab=nothing", "/"),
         ("/?tab=//evil.example/", "/"),
-        ("/map/?dataset=2", "/map?dataset=2"),
-        ("/plane?dataset=2", "/map?layout=icc&dataset=2"),
-        ("/?tab=plane", "/map?layout=icc"),
+        ("/team/?dataset=2", "/team?dataset=2"),
+        *(pytest.param(*each, marks=needs("picture_map")) for each in MAP),
     ],
 )
 def test_earlier_addresses_lead_to_their_page(client: TestClient, before: str, after: str) -> None:
@@ -53,8 +60,8 @@ def test_they_carry_the_path_of_a_proxy(tmp_path: Path) -> None:
     workspace = Workspace(load_settings({"data_directory": str(tmp_path), "root_path": "/c"}, {}))
     client = TestClient(create_app(workspace), follow_redirects=False)
     for start in ("", "/c"):  # whether the proxy takes the path off
-        assert client.get(f"{start}/?tab=map").headers["location"] == "/c/map"
-        assert client.get(f"{start}/map").status_code == 200
+        assert client.get(f"{start}/?tab=team").headers["location"] == "/c/team"
+        assert client.get(f"{start}/team").status_code == 200
 
 
 def test_the_bar_names_the_datasets_and_chooses_the_one_of_the_address(

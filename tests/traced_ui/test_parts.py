@@ -9,17 +9,15 @@ import pytest
 
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
-from backend.errors import SettingsError
 from backend.learning_texts import FEWEST_FOR_LEVEL
 from backend.review.views import ClaimView, VerdictView
 from backend.workspace import ReviewCounts
 from tests.traced_ui.samples import NOW, classifiers, pair, row, suggestion, trajectory
-from traced_ui import picture_map, retrain, review_page
+from traced_ui import retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import key_table
 from traced_ui.review_actions import ALL_KEYS
-from traced_ui.templates import render
 from traced_ui.trajectory_chart import (
     BOTTOM,
     LEFT,
@@ -223,14 +221,7 @@ def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> N
             ),
             "grid": review_page.grid([listed], is_unfamiliar=is_unfamiliar),
             "table": review_page.table([listed], {}, {}, is_unfamiliar=is_unfamiliar),
-            "map": render(
-                "map/region.html", address="?", inside="1 pair", undecided="1", rows=[listed],
-                dataset_id=1, is_unfamiliar=is_unfamiliar,
-            ),
-            "card": render(
-                "map/card.html", pair=replace(pair("A"), is_unfamiliar=is_unfamiliar), text=""
-            ),
-        }  # fmt: skip
+        }
         for name, markup in lists.items():
             assert ("not know" in markup) == is_unfamiliar, name
             assert bool(re.search(r"70 %|0\.700|% likely", markup)) != is_unfamiliar, name
@@ -268,12 +259,6 @@ def test_a_candidate_is_recommended_if_pairs_drawn_at_random_support_it(
     assert ("74 verdicts" in candidate.sentence) == is_known
     assert ("4 errors fewer" in candidate.sentence) == is_known
     assert (f"{drawn} of {FEWEST_FOR_LEVEL}" in candidate.sentence) == (not is_known)
-
-
-@pytest.mark.parametrize("line", ["abc", [1, "a"], [1, None], [[1], 2], [1, 10**400], None, 7])
-def test_an_invalid_region_is_refused(line: object) -> None:
-    with pytest.raises(SettingsError, match="not a region"):
-        picture_map._line(line)
 
 
 def test_what_each_curator_says_is_shown_if_they_disagree() -> None:

@@ -22,8 +22,7 @@ PYTHON = sorted(templates.FOLDER.parent.glob("*.py"))
 #: Templates without text of other people; steps show words without their surroundings.
 NOT_WHOLE = {"steps.html", "help.html", "header.html", "models_busy.html",
     "playground_stale.html", "playground_busy.html", "playground_clipboard.html",
-                 "plane/thresholds.html", "review/reasons.html",
-                 "map/hint.html", "map/tiles.html", "to_go.html",
+                 "review/reasons.html", "to_go.html",
                  "progress/cards.html", "review/finish.html", "review/toolbar.html", "icons.html",
                  "review/returned.html", "datasets/upload.html",
                  "guidelines_intro.html", "export/total.html"}  # fmt: skip

@@ -23,14 +23,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from backend.store import tables_of_pictures
 from db.blobs import decode_integers, encode_integers
+from db.feature_tables import OTHER_PAIR
 from db.models import (
     Base,
     Classifier,
     CopyTrajectory,
     Dataset,
     Hold,
-    NearDuplicate,
     Opinion,
     Pair,
     PairTag,
@@ -171,21 +172,24 @@ def copy_pairs(
     )  # fmt: skip
     left_out = {model.__tablename__ for model in _AT_HOME}
     of_others = {model.__tablename__ for model in _OF_OTHERS}
-    for table in Base.metadata.sorted_tables:
+    for table in (*Base.metadata.sorted_tables, *tables_of_pictures()):
         if "pair_id" not in table.c or table.name in left_out:
             continue
         ids = [i for i in pair_ids if table.name not in of_others or i not in hidden]
         known = home.execute(select(table).where(table.c.pair_id.in_(ids))).mappings()
-        rows = [_within(table.name, _by_name(row), all_ids) for row in known]
+        rows = [_within(table, _by_name(row), all_ids) for row in known]
         if of_pairs := [row for row in rows if row is not None]:
             connection.execute(table.insert(), of_pairs)
 
 
-def _within(table: str, row: dict[str, Any], packed_ids: Collection[int]) -> dict[str, Any] | None:
+def _within(
+    table: Table, row: dict[str, Any], packed_ids: Collection[int]
+) -> dict[str, Any] | None:
     """The row, in which other pairs are only those of the package; None if nothing is left."""
-    if table == NearDuplicate.__tablename__ and row["group_id"] not in packed_ids:
+    others = [column.name for column in table.columns if column.info == OTHER_PAIR]
+    if any(row[name] not in packed_ids for name in others):
         return None
-    if table == Retrieval.__tablename__:
+    if table.name == Retrieval.__tablename__:
         better = [pair for pair in decode_integers(row["better"]) if pair in packed_ids]
         return row | {"better": encode_integers(better)}
     return row

@@ -32,7 +32,7 @@ from math import exp, log
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.duplicate_groups import unit
+from backend.engine.unit_vectors import unit
 
 Vectors = NDArray[np.float32]
 Values = NDArray[np.float64]

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine import memory
-from backend.engine.duplicate_groups import unit
 from backend.engine.languages.identification import usual_language
 from backend.engine.languages.language import ENGLISH, Language
+from backend.engine.unit_vectors import unit
 from backend.errors import NotScored, SettingsError
 from backend.features.rows import alignment
 from backend.features.rows.alignment import (

@@ -15,7 +15,7 @@ import numpy as np
 from backend.datasets.cells import escape
 from backend.datasets.regular_files import replacement
 from backend.datasets.text_files import text_of
-from backend.engine.duplicate_groups import unit
+from backend.engine.unit_vectors import unit
 from backend.errors import DatasetError, ExportError, ImageError, SettingsError, UnsafePath
 from backend.features.specificity.measuring import picture_vectors, texts_of
 from backend.features.specificity.picture_bags import (

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from backend.engine import memory
 from backend.engine.constants.part import blank_out, left_out
-from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.protocol import logit_scale_of
+from backend.engine.unit_vectors import NEAR_DUPLICATE, unit
 from backend.errors import SettingsError
 from backend.features.specificity.reports import SpecificityReport
 from backend.features.specificity.retrieval import NEIGHBOURS, USUAL_SCALE, retrieve

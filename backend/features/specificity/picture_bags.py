@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from backend.datasets.regular_files import replacement
-from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
+from backend.engine.unit_vectors import NEAR_DUPLICATE, unit
 
 
 def file_name(size: int) -> str:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from backend.features.package import manifest, opening
 from backend.features.package.merging import undo_merge
 from backend.workspace import ExportChoice
 from db.queries import (
     dataset_queries,
-    duplicate_queries,
     opinion_queries,
     pair_queries,
     specificity_queries,
@@ -20,7 +20,6 @@ from db.queries import (
     tag_queries,
     verdict_queries,
 )
-from db.queries.duplicate_queries import DuplicateRow
 from db.queries.specificity_queries import RetrievalRow
 from db.queries.statements import set_columns
 from db.queries.suggestion_queries import NewSuggestion
@@ -209,22 +208,22 @@ def test_marks_and_tags_come_home_and_are_undone_with_the_verdicts(home: Home) -
     assert home.store.read(tag_queries.counts, home.dataset) == {}
 
 
+@needs("near_duplicates")
 def test_other_pairs_are_named_only_if_they_are_packed(home: Home) -> None:
     ids, run = home.ids, start_run(home.store.opened, home.dataset)
     with home.store.writing() as session:
         row = RetrievalRow(ids[1], run, -1.0, 3, 12, 0.5, (ids[2], ids[10]))
         specificity_queries.save_retrievals(session, [row])
         groups = [(ids[1], ids[10]), (ids[10], ids[10]), (ids[11], ids[2]), (ids[2], ids[2])]
-        duplicates = [DuplicateRow(pair_id, group, 1.0) for pair_id, group in groups]
-        duplicate_queries.replace_groups(session, home.dataset, duplicates)
+        for pair_id, group in groups:
+            session.execute(text(f"INSERT INTO near_duplicates VALUES ({pair_id}, {group}, 1.0)"))
     with served(home.pack(queue="text=dog 1&review=all")) as workspace:
         retrieval = workspace.store.read(specificity_queries.get_retrieval, ids[1])
         assert retrieval is not None
         assert retrieval.better == (ids[10],)
-        store = workspace.store
-        groups_packed = store.read(duplicate_queries.group_ids, workspace.start())
-        members = store.read(duplicate_queries.members, groups_packed)
-        assert {member.pair_id for member in members} == {ids[1], ids[10]}
+        with workspace.store.reading() as session:
+            members = session.scalars(text("SELECT pair_id FROM near_duplicates"))
+            assert set(members) == {ids[1], ids[10]}
 
 
 def test_thumbnails_are_small_and_still_the_pictures_of_home(home: Home) -> None:

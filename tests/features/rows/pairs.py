@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.duplicate_groups import unit
+from backend.engine.unit_vectors import unit
 from backend.jobs.scoring.vectors import image_file, remember_images
 from backend.store import Store
 from db.queries import run_queries

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.engine.duplicate_groups import unit
+from backend.engine.unit_vectors import unit
 from backend.errors import NotScored, SettingsError
 from backend.features.rows import search as searching
 from backend.features.rows.report import Finding

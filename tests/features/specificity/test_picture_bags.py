@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
+from backend.engine.unit_vectors import NEAR_DUPLICATE, unit
 from backend.features.specificity.picture_bags import (
     candidate_bags,
     curated_bags,

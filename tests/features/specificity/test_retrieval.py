@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from backend.engine.duplicate_groups import unit
+from backend.engine.unit_vectors import unit
 from backend.features.specificity.retrieval import TIE, retrieve
 from research.bags_and_recall import Recall, is_hit, recall_among_random, recall_at_1, wilson
 

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from backend.datasets import images
-from backend.engine.duplicate_groups import NEAR_DUPLICATE
 from backend.engine.scoring.protocol import logit_scale_of
+from backend.engine.unit_vectors import NEAR_DUPLICATE
 from backend.errors import NotScored, SettingsError
 from backend.features.specificity import measuring as job
 from backend.features.specificity.retrieval import NEIGHBOURS
 from backend.jobs import export_scores
 from backend.jobs.reports import ExportChoice
-from backend.review.charts import map_of, plane_of
 from backend.review.queue_form import clean_fields, from_fields
 from backend.settings import EMBEDDED_SCORER
 from backend.workspace import QueueFilter, Workspace
 from db.queries import specificity_queries
 from tests.checkpoints import drawn_folder
 from tests.db.building import watching
+from tests.fixtures.features import needs
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import VECTORS, OpenWorkspace, score_pairs
@@ -155,7 +155,11 @@ def test_specificity_is_used_by_queue_search_and_export(
     assert [row["specificity"] for row in written] == [row.specificity for row in rows.values()]
 
 
+@needs("picture_map")
 def test_the_regions_of_the_plane_are_queues_that_partition_the_pairs(workspace: Workspace) -> None:
+    from backend.features.picture_map.plane import plane_of
+    from backend.features.picture_map.views import map_of
+
     before = plane_of(workspace.store, 1).regions
     assert [region.name for region in before] == ["wrong", "abstract", "good"]
     workspace.jobs.run("specificity", 1)

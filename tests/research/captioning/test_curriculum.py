@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from backend.engine.duplicate_groups import unit
+from backend.engine.unit_vectors import unit
 from backend.errors import SettingsError
 from backend.features.specificity.picture_bags import nearest
 from research.captioning.curriculum import RANDOM, Batch, bag_curriculum, batches

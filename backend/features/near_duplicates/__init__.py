@@ -1,0 +1,1 @@
+"""Groups of near-duplicate pictures, of which one is kept."""

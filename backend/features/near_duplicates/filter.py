@@ -1,0 +1,28 @@
+"""The filter `duplicates` of queues: pairs whose picture is in a group, or in none."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, exists
+from sqlalchemy.orm import Session
+
+from backend.features.near_duplicates.tables import NearDuplicate
+from backend.review.added_filters import AddedFilter
+from db.models import Pair
+from db.queries.queue_values import count_among
+
+
+def is_in_a_group(answer: str) -> ColumnElement[bool]:
+    """Condition: the picture of the pair belongs to a group, if the answer is yes."""
+    has_group = exists().where(NearDuplicate.pair_id == Pair.id)
+    return has_group if answer == "yes" else ~has_group
+
+
+def count_answers(session: Session, pair_ids: Sequence[int]) -> dict[str, int]:
+    """How many of the pairs are in a group, and in none."""
+    grouped = count_among(session, NearDuplicate.pair_id, pair_ids)
+    return {"yes": grouped, "no": len(pair_ids) - grouped}
+
+
+FILTER = AddedFilter(
+    "duplicates", "Near duplicates", is_in_a_group, ("yes", "no"), counts=count_answers
+)

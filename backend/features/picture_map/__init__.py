@@ -1,0 +1,1 @@
+"""A map of the pictures of a dataset, whose regions are queues."""
