@@ -54,6 +54,8 @@ _LONGEST_LINE = 5000
 #: Points that need attention are orange: likely wrong, or abstract.
 _P_ERROR_COLORSCALE: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S_COLOUR)]
 _UNKNOWN = "#9aa0a8"
+#: So many pairs are drawn without WebGL, whose start takes a second without a graphics card.
+_FEW = 3000
 _IN_ADDRESS = f"""() => {{
   const wanted = new URL(location.href).searchParams.get("layout");
   return {list(LAYOUTS.values())}.includes(wanted) ? wanted : "{ALIKE}";
@@ -268,7 +270,8 @@ def _points(
 ) -> dict[str, Any]:
     """Lists, which the browser's script reads too; Plotly would encode arrays."""
     return {
-        "type": "scattergl", "mode": "markers", "name": name, "marker": marker,
+        "type": "scatter" if len(view.pairs) <= _FEW else "scattergl",
+        "mode": "markers", "name": name, "marker": marker,
         "x": _round(view.x[places]), "y": _round(view.y[places]),
         "customdata": view.pairs[places].tolist(), "hoverinfo": "none",
         "unselected": {"marker": {"opacity": 0.12}},
