@@ -226,6 +226,19 @@ def test_no_figure_for_pictures_that_the_model_does_not_know(fresh_demo: Workspa
     assert left.effort == "", "where they are, only the model says"
 
 
+@pytest.mark.parametrize("expected", [None, 4.2])
+@pytest.mark.parametrize(
+    ("undecided", "sample", "can_be_reached"),
+    [(1, 0, False), (12, 0, False), (12, 17, False), (12, 18, True), (600, 3, True)],
+)
+def test_nobody_is_asked_for_more_pairs_than_there_are(
+    undecided: int, sample: int, can_be_reached: bool, expected: float | None
+) -> None:
+    left = ErrorsLeft(undecided, expected, sample, None)
+    assert (str(ENOUGH) in left.basis) == can_be_reached
+    assert can_be_reached or re.search(rf"\b{undecided} pairs?\b", left.basis)
+
+
 def export(workspace: Workspace, folder: Path, **options: Any) -> tuple[dict[str, str], str | None]:
     """The verdicts and the estimate on the card of an export."""
     report = workspace.jobs.export(1, ExportChoice(**options), folder, "csv", overwrite=True)
