@@ -5,6 +5,7 @@ Captions are untrusted text: their words reach the page only through the templat
 them.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from markupsafe import Markup
 
 from backend.engine.detection.explanations import Reason, Reasons
 from backend.engine.trajectories.trajectory import Trajectory
-from traced_ui.templates import render
+from traced_ui.templates import count_of, render
 from traced_ui.trajectory_chart import RISE
 
 #: Features that contribute less than this are not shown.
@@ -57,41 +58,32 @@ def reasons_section(reasons: Reasons | None, trajectory: Trajectory | None) -> M
 
 
 def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ...], str]:
-    """The text before the caption's words, those words, and the text after them."""
+    """The text before the caption's words, those words, and the text after them. It says what the
+    sign's value is, and nothing else: which side it counts for depends on the classifier."""
     words = tuple(
         trajectory.caption.words[word]
         for word in reason.words
         if word < len(trajectory.caption.words)
     )
-    against = reason.contribution > 0
     value = reason.value
     if reason.sign == "s":
-        level = "low" if against else "high"
-        return (
-            f"The match is {level} for this dataset ({value:.2f})",
-            (),
-            "",
-        )
+        return f"The match is {value:.2f}", (), ""
     if reason.sign == "auxiliary":
-        level = "low" if against else "high"
-        text = f"The auxiliary score, a second one by the same model, is {level} for this dataset"
-        return f"{text} ({value:.2f})", (), ""
+        return f"The auxiliary score, a second one by the same model, is {value:.2f}", (), ""
     if reason.sign == "length":
-        level = "more often" if against else "less often"
-        return f"Captions of about {value:.0f} words are wrong {level} here", (), ""
+        return f"It is {count_of(round(value), 'word')} long", (), ""
     if reason.sign == "captioner mean":
-        level = "unusual" if against else "about as expected"
-        return f"To the captioner the whole caption is {level}", (), ""
-    if reason.sign == "captioner lowest":
-        if against and words:
-            return "The captioner does not expect", words, _expected_text(reason, trajectory)
-        return "The captioner is not surprised by any word", (), ""
-    if reason.sign == "captioner distance":
-        if against and words:
-            return "The captioner has a better word than", words, _expected_text(reason, trajectory)
-        return "The captioner has no clearly better word anywhere", (), ""
+        return f"The captioner expects its words at {_share(value)} each, on average", (), ""
+    if reason.sign == "captioner lowest" and words:
+        expected = _expected_text(reason, trajectory)
+        return "The captioner expects", words, f"least of its words, at {_share(value)}{expected}"
+    if reason.sign == "captioner distance" and words:
+        expected = _expected_text(reason, trajectory)
+        return "The captioner would rather say another word than", words, expected.strip()
+    if reason.sign in ("captioner lowest", "captioner distance"):
+        return "The captioner expects every word as it is", (), ""
     if reason.sign == "second opinion":
-        level = "doubts the caption" if against else "agrees with the caption"
+        level = "doubts the caption" if value < 0 else "agrees with the caption"
         return f"A second model {level} more than most ({abs(value):.1f} spreads)", (), ""
     removes = trajectory.captions is None
     if reason.sign == "best gain":
@@ -105,14 +97,24 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
     score = "the match" if reason.sign == "deletion" else "the auxiliary score"
     if value >= RISE and words:
         before = "Without" if removes else "With another word for"
-        return before, words, f"{score} rises by {'' if against else 'only '}{value:.2f}"
-    return f"No single word lowers {score}", (), ""
+        return before, words, f"{score} rises by {value:.2f}"
+    edits = "Leaving a single word out" if removes else "Replacing a single word"
+    return f"{edits} lifts {score} by less than {RISE}", (), ""
+
+
+def _share(log_p: float) -> str:
+    """
+    >>> _share(-1.2), _share(-5), _share(-12)
+    ('30 %', '0.7 %', 'less than 0.1 %')
+    """
+    share = 100 * math.exp(log_p)
+    return "less than 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 1 else 1}f} %"
 
 
 def _expected_text(reason: Reason, trajectory: Trajectory) -> str:
-    """ "(it expected grass 0.61)" for the first of the words; empty if unknown."""
-    words = expected_words(trajectory, reason.words[0]) if reason.words else ""
-    return f"(it expected {words})" if words else ""
+    """ " (it expected grass 0.61)" for the first of the words; empty if unknown."""
+    words = expected_words(trajectory, reason.words[0])
+    return f" (it expected {words})" if words else ""
 
 
 def expected_words(trajectory: Trajectory | None, word: int) -> str:

@@ -112,8 +112,16 @@ def correct(
     `limit`: maximum number of pairs. `at_once`: concurrent requests; more than one only for models
     behind a server. `check`: first ask a server whether it sees pictures. Stops early, and reports
     it, if the budget is spent. Raises ModelUnavailable if the model is unreachable, PictureUnseen
-    if its answers do not depend on pictures; finished work is kept.
+    if its answers do not depend on pictures, SettingsError for a rule where the chances of error
+    are no figures; finished work is kept.
     """
+    dataset = store.read(dataset_queries.get_dataset, filter.dataset_id)
+    if rule is not None and dataset.is_unfamiliar:
+        raise SettingsError(
+            f"No rule accepts corrections in '{dataset.name}': the model that scored it does not "
+            "know such pictures, and its chances of error are no figures. Score it with another "
+            "model first, or review the corrections."
+        )
     corrector = engine.corrector
     work = PairCorrector(store, engine, filter.dataset_id, corrector, corrector is not None)
     counts: Counter[str] = Counter()

@@ -83,16 +83,20 @@ class ErrorsLeft:
                 "chosen pairs."
             )
         so_far = f" ({self.sample:,} so far)" if self.sample else ""
+        wanted = "an estimate" if self.expected is None else "one that does not"
+        if self.sample + self.undecided >= ENOUGH:
+            asked = f"For {wanted}, decide {ENOUGH} randomly chosen pairs{so_far}."
+        elif self.undecided == 1:
+            asked = f"1 pair is too few for {wanted}: decide it."
+        else:
+            asked = f"{self.undecided} pairs are too few for {wanted}: decide them all."
         if self.expected is None:
-            return f"For an estimate, decide {ENOUGH} randomly chosen pairs{so_far}."
+            return asked
         counts = [count_of(self.unscored, "unscored pair")] * bool(self.unscored)
         if self.set_aside:
             counts.append(f"{count_of(self.set_aside, 'pair')} that a notice is about")
         partly = f" Not counted: {' and '.join(counts)}." if counts else ""
-        return (
-            "This estimate trusts the model. For one that does not, decide "
-            f"{ENOUGH} randomly chosen pairs{so_far}.{partly}"
-        )
+        return f"This estimate trusts the model. {asked}{partly}"
 
     @property
     def effort(self) -> str:

@@ -293,25 +293,25 @@ def play(
         leading = judgement.scored.leading
         trajectory = leading.trajectory
         suspects = suspects_by(classifier, trajectory, leading.p_error)
-        (suggestions,) = judge.suggest_all(
-            engine.scorer,
-            [
-                CorrectionContext(
-                    image, state, trajectory, suspects, leading.p_error, claim=leading.claim
-                )
-            ],
-            engine.captioner,
-            judging(classifier),
-            suspects_of=doubting(classifier),
-            exploring=steps_needed_by(classifier, engine.exploring),
-            classifier_captioner=classifier_captioner(engine, classifier),
-        )
+        suggestions: Sequence[Suggestion] = ()
+        if not is_unfamiliar:
+            (suggestions,) = judge.suggest_all(
+                engine.scorer,
+                [
+                    CorrectionContext(
+                        image, state, trajectory, suspects, leading.p_error, claim=leading.claim
+                    )
+                ],
+                engine.captioner,
+                judging(classifier),
+                suspects_of=doubting(classifier),
+                exploring=steps_needed_by(classifier, engine.exploring),
+                classifier_captioner=classifier_captioner(engine, classifier),
+            )
         icc, words = engine.why_abstract(blank_out(caption, constants))
         phrases = _phrases(engine, state, blank_out(text, constants))
     info = engine.scorer.info
     claims = _claim_views(judgement) if not judgement.scored.is_single else ()
-    if is_unfamiliar:  # the chances are no figures
-        suggestions = [replace(each, p_before=None, p_after=None) for each in suggestions]
     return PlaygroundResult(
         caption=caption,
         s_0=float(trajectory.scores[0]),

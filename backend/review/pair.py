@@ -118,7 +118,8 @@ def view_of(
         if pair.corrected_caption is not None:
             proposal = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
         parts = read_parts(session, pair)  # the last: one that fails ends the transaction
-    better = better_picture(rows) if pair.decision is None else None
+    is_open = pair.decision is None and not dataset.is_unfamiliar
+    better = better_picture(rows) if is_open else None
     trajectory = None
     corrected_text = pair.corrected_caption or edited_texts.get(pair_id)
     claim_views: tuple[ClaimView, ...] = ()

@@ -279,8 +279,12 @@ class PairView(MeasuredRecord):
 
     @property
     def helpful_suggestions(self) -> tuple[SuggestionView, ...]:
-        """Those that are likely to help, the best first, and answers that were asked for."""
-        return tuple(each for each in self.suggestions if each.is_offer or each.is_asked)
+        """Those that are likely to help, the best first, and answers that were asked for; of a
+        model that does not know such pictures these alone."""
+        is_judged = not self.is_unfamiliar
+        return tuple(
+            each for each in self.suggestions if (each.is_offer and is_judged) or each.is_asked
+        )
 
     @property
     def fingerprint(self) -> str:

@@ -1,6 +1,12 @@
 """The results in the playground belong to the picture and caption shown with them."""
 
+import io
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import BrowserContext, Page, Request, expect
 
 from tests.browser.conftest import Site, go_to, held, opened_page
@@ -115,3 +121,55 @@ def test_a_link_leads_to_a_page_that_takes_long(page: Page) -> None:
         page.locator("#traced-header a[data-page=progress]").click(no_wait_after=True)
         page.wait_for_timeout(3000)  # it would have loaded this page again
     page.wait_for_url("**/progress?*")
+
+
+def chosen(page: Page, path: Path) -> bytes:
+    """What the server has of the file that is chosen as the picture."""
+    page.locator("#playground-picture input[type=file]").set_input_files(path)
+    image = page.locator("#playground-picture img")
+    expect(image).to_have_attribute("src", re.compile("gradio_api/file="))
+    return page.request.get(image.get_attribute("src") or "").body()
+
+
+def remove_picture(page: Page) -> None:
+    page.locator("#playground-picture button[aria-label='Remove Image']").click()
+    expect(page.locator("#playground-picture img")).to_have_count(0)
+
+
+def test_a_large_picture_is_reduced_before_it_is_sent(page: Page, tmp_path: Path) -> None:
+    """Upright, though it lies on its side in the file; small files stay as they are."""
+    go_to(page, "try")
+    remove_picture(page)
+    noise = np.random.default_rng(0).integers(0, 256, (2200, 3000, 3), dtype=np.uint8)
+    noise[:, :600] = (255, 0, 0)
+    orientation = Image.Exif()
+    orientation[0x0112] = 6  # what is left in the file is at the top
+    large, small = tmp_path / "IMG 1.2.JPG", tmp_path / "small.jpg"
+    Image.fromarray(noise).save(large, "JPEG", quality=95, exif=orientation)
+    Image.fromarray(noise[:300, :300]).save(small, "JPEG", exif=orientation)
+    assert large.stat().st_size > 6e6
+    told = page.locator("#playground-clipboard [data-reduced]")
+    sent = chosen(page, large)
+    assert len(sent) < large.stat().st_size / 2
+    with Image.open(io.BytesIO(sent)) as image:
+        assert image.format == "JPEG"
+        assert image.size == (1502, 2048)
+        pixels = np.asarray(image.convert("RGB"))
+        assert (pixels[:380].mean((0, 1)) > (240, -1, -1)).all()
+        assert (pixels[:380].mean((0, 1)) < (256, 20, 20)).all()
+        assert pixels[600:].mean() > 100
+    expect(told.locator("[data-from]")).to_have_text("2200 × 3000")
+    expect(told.locator("[data-to]")).to_have_text("1502 × 2048")
+    remove_picture(page)
+    expect(told).to_be_hidden()
+    assert chosen(page, small) == small.read_bytes()
+    expect(told).to_be_hidden()
+
+
+def test_a_large_file_that_is_no_picture_is_sent_as_it_is(page: Page, tmp_path: Path) -> None:
+    go_to(page, "try")
+    remove_picture(page)
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(b"no picture " * 500_000)
+    assert chosen(page, broken) == broken.read_bytes()
+    expect(page.locator("#playground-clipboard [data-reduced]")).to_be_hidden()

@@ -25,7 +25,7 @@ from backend.jobs.scoring.stored_rows import in_order
 from backend.review.charts import progress_of
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair
-from db.queries import pair_queries
+from db.queries import dataset_queries, pair_queries
 from db.queries.suggestion_queries import SuggestionRow
 from research.chat_server import chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
@@ -180,6 +180,19 @@ def test_only_a_rule_accepts_and_it_is_no_person(opened: OpenWorkspace) -> None:
     assert after.calibration == before.calibration
     assert (bool(before.expected), after.expected) == (True, ()), "only before the first verdict"
     assert correct(workspace, rule=Rule(p=1.0, gain=1e-6)).accepted == 0
+
+
+def test_no_rule_accepts_what_a_model_says_of_pictures_that_it_does_not_know(
+    opened: OpenWorkspace,
+) -> None:
+    workspace = opened()
+    with workspace.store.writing() as session:
+        models = dict(dataset_queries.get_dataset(session, 1).models)
+        unfamiliar = {**models, dataset_queries.UNFAMILIAR: True}
+        dataset_queries.remember_models(session, 1, unfamiliar)
+    with pytest.raises(SettingsError, match="does not know"):
+        correct(workspace, rule=Rule(p=1.0, gain=1e-6))
+    assert correct(workspace).accepted == 0, "without a rule it only suggests"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from gradio.data_classes import ImageData
 from PIL import Image, ImageFilter
 
+from backend.datasets.images import load_image
 from backend.workspace import Workspace
 from tests.checkpoints import random_clip
 from tests.datasets.folders import picture
@@ -123,6 +124,16 @@ def test_other_models_are_offered_for_an_unrecognised_picture_and_can_be_chosen(
         answer, *others = check(*given)
         assert why in answer
         assert others == ["", "", ""], "said once, where the answer would be"
+
+
+def test_nothing_is_suggested_by_a_model_that_does_not_know_the_picture(
+    workspace: Workspace, unfamiliar: str
+) -> None:
+    result = workspace.review.playground(
+        load_image(Path(unfamiliar)), "Three red dogs.", None, True
+    )
+    assert result.is_unfamiliar
+    assert result.suggestions == ()
 
 
 def test_one_click_downloads_a_model_and_checks_with_it(

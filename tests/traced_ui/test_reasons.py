@@ -28,17 +28,34 @@ def sentence_of(
     return " ".join(part for part in (before, *named, after) if part)
 
 
-def test_each_sign_has_a_sentence_for_either_direction() -> None:
-    word = ONE.caption.words[2]
-    assert sentence_of("captioner lowest", 1, (2,)) == (
-        f"The captioner does not expect {word} (it expected grass 0.61, sand 0.20)"
-    )
-    assert sentence_of("deletion", 1, (2,)) == f"Without {word} the match rises by 0.20"
-    assert sentence_of("auxiliary deletion", 1, (2,)).endswith("the auxiliary score rises by 0.20")
-    assert sentence_of("s", 1) == "The match is low for this dataset (0.20)"
-    assert sentence_of("deletion", -1, (2,)).endswith("by only 0.20"), "most have more"
-    sentences = {sentence_of(sign, by, (2,), max(0, by) / 5) for sign in SIGNS for by in (1, -1)}
-    assert len(sentences) == 2 * len(SIGNS)
+def test_each_sign_has_a_sentence_for_large_and_small_values() -> None:
+    assert "grass 0.61, sand 0.20" in sentence_of("captioner lowest", 1, (2,))
+    assert "0.20" in sentence_of("deletion", 1, (2,))
+    sentences = {sentence_of(sign, 1, (2,), value) for sign in SIGNS for value in (0.2, 0.01)}
+    assert len(sentences) >= 2 * len(SIGNS) - 3, "two have no number, and 0 words are 0 words"
+
+
+def test_a_sentence_says_the_value_whichever_side_it_counts_for(
+    demo_views: list[PairView],
+) -> None:
+    """A classifier that has learned from few verdicts may hold a small match for a good sign: that
+    makes it no high one."""
+    told = 0
+    for view in demo_views:
+        if view.reasons is None or view.trajectory is None:
+            continue
+        for reason in view.reasons.listed:
+            text = sentence(reason, view.trajectory)
+            assert text == sentence(
+                replace(reason, contribution=-reason.contribution), view.trajectory
+            )
+            if reason.sign in ("s", "auxiliary"):
+                assert re.findall(r"-?[\d.]*\d", text[0]) == [f"{reason.value:.2f}"], view.pair_id
+                told += 1
+    for sign in SIGNS:
+        for words in ((), (2,)):
+            assert sentence_of(sign, 1, words, 0.2) == sentence_of(sign, -1, words, 0.2), sign
+    assert told > 1000
 
 
 def test_the_rise_of_the_whole_path_is_told_without_words() -> None:

@@ -14,6 +14,8 @@ from backend.bundled import DEMO
 from backend.datasets.images import load_image
 from backend.engine.correction.suggestion_chance import ALIKE
 from backend.engine.statistics.stopping import ENOUGH
+from backend.errors import ExportError
+from backend.features.caption_pairs import comparisons as caption_pairs
 from backend.jobs import scored_demo
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.export_dataset import ERRORS_LEFT, LIKELY_WRONG
@@ -97,6 +99,27 @@ def test_nothing_is_accused_by_a_model_that_does_not_know_the_pictures(
         assert "data-rises" not in opening
         reason = review_page.why(unknown)
         assert reason is None or reason.after == ""
+
+
+def test_a_model_that_does_not_know_the_pictures_offers_nothing(fresh_demo: Workspace) -> None:
+    """One key would store what it made up, and another row's picture is no better known."""
+    pairs = [row.pair_id for row in fresh_demo.review.queue_page(QueueFilter(1), None, 60).rows]
+    offered = [pair for pair in pairs if fresh_demo.review.open_pair(pair).helpful_suggestions]
+    assert len(offered) > 10
+    with_unconfirmed = ExportChoice(unconfirmed=True)
+    assert caption_pairs.contents(fresh_demo.store, 1, with_unconfirmed)
+    mark_unfamiliar(fresh_demo)
+    for pair in pairs:
+        view = fresh_demo.review.open_pair(pair)
+        assert view.helpful_suggestions == ()
+        assert view.better_picture is None
+        assert "data-suggestion" not in review_page.stage(view)
+        asked = replace(
+            view, suggestions=tuple(replace(s, is_asked=True) for s in view.suggestions)
+        )
+        assert len(asked.helpful_suggestions) == len(view.suggestions), "somebody asked for them"
+    with pytest.raises(ExportError):
+        caption_pairs.contents(fresh_demo.store, 1, with_unconfirmed)
 
 
 def test_the_step_called_highest_is_the_highest(demo_views: list[PairView]) -> None:
@@ -201,6 +224,19 @@ def test_no_figure_for_pictures_that_the_model_does_not_know(fresh_demo: Workspa
     left = check_places(fresh_demo)
     assert left.estimate is not None
     assert left.effort == "", "where they are, only the model says"
+
+
+@pytest.mark.parametrize("expected", [None, 4.2])
+@pytest.mark.parametrize(
+    ("undecided", "sample", "can_be_reached"),
+    [(1, 0, False), (12, 0, False), (12, 17, False), (12, 18, True), (600, 3, True)],
+)
+def test_nobody_is_asked_for_more_pairs_than_there_are(
+    undecided: int, sample: int, can_be_reached: bool, expected: float | None
+) -> None:
+    left = ErrorsLeft(undecided, expected, sample, None)
+    assert (str(ENOUGH) in left.basis) == can_be_reached
+    assert can_be_reached or re.search(rf"\b{undecided} pairs?\b", left.basis)
 
 
 def export(workspace: Workspace, folder: Path, **options: Any) -> tuple[dict[str, str], str | None]:

@@ -1,6 +1,7 @@
 // A picture that is pasted on the review page finds pairs with pictures like it.
 import { send } from "./acts.js";
 import { board, listen } from "./page.js";
+import { smaller } from "./smaller.js";
 
 const SIDE = 384, LONGEST = 95_000;  // pixels; characters, as page_actions.py allows
 
@@ -18,14 +19,7 @@ const isForField = ({ target, clipboardData }) => target.closest?.("input, texta
 /** The picture, small, as base64; "" if the browser cannot read it. @param {File} file */
 async function encoded(file) {
   try {
-    const picture = await createImageBitmap(file), scale = Math.min(1, SIDE / Math.max(picture.width, picture.height));
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.max(1, Math.round(picture.width * scale));
-    canvas.height = Math.max(1, Math.round(picture.height * scale));
-    const context = canvas.getContext("2d");
-    context.fillStyle = "white";  // behind transparent parts
-    context.fillRect(0, 0, canvas.width, canvas.height);
-    context.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const { canvas } = await smaller(file, SIDE);
     for (const quality of [0.9, 0.7, 0.4]) {
       const text = canvas.toDataURL("image/jpeg", quality).split(",")[1];
       if (text.length <= LONGEST) return text;

@@ -1,6 +1,7 @@
-// Try one picture: models offered for a picture that the model does not know, pasted pictures, and where
-// in the picture the suspect words are.
+// Try one picture: models offered for a picture that the model does not know, pasted and large pictures, and
+// where in the picture the suspect words are.
 import { dark, light, tell } from "./outline.js";
+import { smaller } from "./smaller.js";
 
 /** @typedef {import("./outline.js").Region} Region */
 const SUSPECT = "#playground-result .word.suspect", SETTLED = 120, TICK = 250;  // ms that the mouse stays; between updates of the seconds
@@ -88,7 +89,7 @@ document.addEventListener("click", async (event) => {
 });
 
 /** A clipboard without a picture is said below where the picture would be. @param {boolean} hasNone */
-function tellClipboard(hasNone) { const told = one("#playground-clipboard .traced-note"); if (told) told.hidden = !hasNone; }
+function tellClipboard(hasNone) { const told = one("#playground-clipboard [data-clipboard]"); if (told) told.hidden = !hasNone; }
 document.addEventListener("click", async ({ target }) => {
   if (!target.closest?.("#playground-picture [aria-label='Paste from clipboard']")) return;
   let types = [];
@@ -107,9 +108,54 @@ document.addEventListener("paste", async (event) => {
   event.preventDefault();
   box.querySelector("button[aria-label='Clear'], button[aria-label='Remove Image']")?.click();
   await new Promise((done) => setTimeout(done, 50));
-  const input = box.querySelector("input[type=file]"), files = new DataTransfer();
+  choose(file);
+});
+
+/** Choose the picture as if by hand. @param {File} file @param {Event} event */
+function choose(file, event = new Event("change", { bubbles: true })) {
+  const input = one("#playground-picture input[type=file]"), files = new DataTransfer();
   if (!input) return;
   files.items.add(file);
   input.files = files.files;
-  input.dispatchEvent(new Event("change", { bubbles: true }));
-});
+  input.dispatchEvent(event);
+}
+
+// A camera's picture of tens of megabytes is made small before it is sent, and that is said. What is smaller, and
+// what the browser cannot decode, is sent as it is: the server says what is wrong with it.
+const LARGE = 4e6, SIDE = 2048, QUALITY = 0.92;  // bytes; px, which shows details beside what models see
+/** @type {WeakSet<Event>} the choices of reduced pictures */
+const ours = new WeakSet();
+for (const kind of ["change", "drop"]) {
+  document.addEventListener(kind, async (event) => {
+    const box = event.target.closest?.("#playground-picture");
+    if (!box || ours.has(event)) return;
+    const file = (kind === "drop" ? event.dataTransfer : event.target).files?.[0], told = one("#playground-clipboard [data-reduced]");
+    if (!file) return;
+    tellClipboard(false);
+    told.hidden = true;
+    if (file.size <= LARGE || !box.querySelector("input[type=file]")) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const again = new Event("change", { bubbles: true });
+    ours.add(again);
+    choose(await reduced(file, told), again);
+  }, { capture: true });
+}
+
+document.addEventListener("click", ({ target }) => {  // another picture, or none
+  if (target.closest?.("#playground-picture button, #playground-examples button")) one("#playground-clipboard [data-reduced]").hidden = true;
+}, { capture: true });
+
+/** The picture to send: a smaller one if there is one. @param {File} file @param {HTMLElement} told */
+async function reduced(file, told) {
+  try {
+    const { canvas, size } = await smaller(file, SIDE);
+    const blob = await new Promise((done) => canvas.toBlob(done, "image/jpeg", QUALITY));
+    if (!blob || blob.size >= file.size) return file;
+    const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+    const facts = { from: `${size.width} × ${size.height}`, to: `${canvas.width} × ${canvas.height}`, before: megabytes(file.size), after: megabytes(blob.size) };
+    for (const [name, fact] of Object.entries(facts)) told.querySelector(`[data-${name}]`).textContent = fact;
+    told.hidden = false;
+    return new File([blob], `${file.name.replace(/\.[^.]*$/, "")}.jpg`, { type: blob.type });
+  } catch { return file; }
+}

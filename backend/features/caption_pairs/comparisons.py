@@ -18,7 +18,7 @@ from backend.jobs.scoring.stored_rows import in_order
 from backend.store import Store
 from db.authors import is_rule
 from db.decisions import is_wrong
-from db.queries import run_queries, suggestion_queries
+from db.queries import dataset_queries, run_queries, suggestion_queries
 from db.queries.pair_queries import PairRow
 from db.queries.statements import chunks
 
@@ -179,7 +179,10 @@ def _only_change(caption: str, text: str, claims: Sequence[KnownClaim]) -> tuple
 def _suggested_pairs(
     store: Store, dataset_id: int, open_pairs: dict[int, PairRow]
 ) -> dict[int, list[CaptionPair]]:
-    """The undecided pairs that have a correction worth an offer, with the best one."""
+    """The undecided pairs that have a correction worth an offer, with the best one; none by a
+    model that does not know the pictures."""
+    if store.read(dataset_queries.get_dataset, dataset_id).is_unfamiliar:
+        return {}
     run = store.read(run_queries.latest_run, dataset_id, "score")
     pairs = {}
     for part in chunks(list(open_pairs), _AT_ONCE):

@@ -48,6 +48,8 @@ _CORNERS = {
 _LINES = {"icc": ABSTRACT_THRESHOLD, "specificity": 0.5}
 #: Points that need attention are orange: likely wrong, or abstract.
 _P_ERROR_COLORSCALE: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S_COLOUR)]
+#: So many pairs are drawn without WebGL, whose start takes a second without a graphics card.
+_FEW = 3000
 _UNKNOWN = "#9aa0a8"
 #: Rows of a table, and (address, text) of the links below it.
 _Lines = tuple[list[list[str]], list[tuple[str, str]]]
@@ -184,7 +186,8 @@ def _points(
 ) -> dict[str, Any]:
     """Lists, which the browser's script reads too; Plotly would encode arrays."""
     return {
-        "type": "scattergl", "mode": "markers", "name": name, "marker": marker,
+        "type": "scatter" if len(view.pairs) <= _FEW else "scattergl",
+        "mode": "markers", "name": name, "marker": marker,
         "x": _round(view.x[places]), "y": _round(view.y[places]),
         "customdata": view.pairs[places].tolist(), "hoverinfo": "none",
         "unselected": {"marker": {"opacity": 0.12}},

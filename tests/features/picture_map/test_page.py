@@ -95,6 +95,13 @@ def test_values_are_shown_on_a_colour_scale(
     assert map_figure(view_of(), colour).layout.showlegend
 
 
+@pytest.mark.parametrize(("pairs", "kind"), [(600, "scatter"), (6000, "scattergl")])
+@pytest.mark.parametrize("colour", list(COLOURS.values()))
+def test_few_points_do_not_wait_for_webgl(colour: str, pairs: int, kind: str) -> None:
+    view = view_of([0.4] * pairs, [0.5] * pairs, ["wrong"] * pairs)
+    assert {trace.type for trace in map_figure(view, colour).data} == {kind}
+
+
 @pytest.mark.parametrize("colour", list(COLOURS.values()))
 def test_every_pair_is_a_point_at_its_coordinates(colour: str) -> None:
     view = view_of()
