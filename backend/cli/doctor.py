@@ -1,7 +1,7 @@
 """Check database, files and models, with advice for each problem."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -98,7 +98,8 @@ def _server(url: str, model: str) -> Finding:
         endpoint = ChatEndpoint(url, names[0], retries=0)
         why = "it answers neither yes nor no"
         try:
-            looks = look_at(drawn_examples(), partial(_p_yes, endpoint))
+            others = {example.text: example.unlike_text for example in drawn_examples()}
+            looks = look_at(drawn_examples(), partial(_p_yes, endpoint, others))
         except ModelUnavailable as problem:
             looks, why = [], str(problem)
         if not looks:
@@ -115,11 +116,14 @@ def _server(url: str, model: str) -> Finding:
     return Finding(what, "ok", f"'{names[0]}' sees the pictures")
 
 
-def _p_yes(endpoint: "ChatEndpoint", image: "Image", text: str) -> float | None:
+def _p_yes(
+    endpoint: "ChatEndpoint", others: Mapping[str, str], image: "Image", text: str
+) -> float | None:
     from backend.engine.detection.opinion_signs import p_yes
     from backend.engine.language_models.sight import question_about
 
-    return p_yes(endpoint.ask(question_about(image, text)).likeliest)
+    question, other = (question_about(image, each) for each in (text, others[text]))
+    return p_yes(endpoint.ask_beside(question, other).likeliest)
 
 
 def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:

@@ -1,8 +1,8 @@
 """Where files lie: a folder of this machine, or an address of object storage, opened by fsspec.
 
-`s3://BUCKET/FOLDER`, `gs://…`, `az://CONTAINER/…`, `hf://datasets/OWNER/NAME/…`, and one file at
-`https://…`. Credentials come from where each service's own tools find them (environment, files);
-they are never read from an address, stored or printed.
+`s3://BUCKET/FOLDER`, `gs://…`, `az://CONTAINER/…`, `hf://datasets/OWNER/NAME/…`,
+`hf://buckets/OWNER/NAME/…`, and one file at `https://…`. Credentials come from where each service's
+own tools find them (environment, files); they are never read from an address, stored or printed.
 
 Every request is bounded and tried three times. A file is read block by block, so that a broken
 connection costs one block, and its version is compared before and after. Object stores show a
@@ -58,7 +58,8 @@ _SECONDS, _SLOWEST = 60.0, 100_000
 _PAUSES: Sequence[float] = (1.0, 5.0)
 #: What services call a file's version, the best first.
 _VERSIONS = (
-    "ETag", "etag", "blob_id", "md5Hash", "LastModified", "last_modified", "updated", "mtime",
+    "ETag", "etag", "blob_id", "xet_hash", "md5Hash", "LastModified", "last_modified", "updated",
+    "mtime",
 )  # fmt: skip
 
 
@@ -183,6 +184,17 @@ class Location:
 
         return self._attempt(content, "read")
 
+    def check_writable(self) -> None:
+        """Raise ExportError for an address of which files can only be read."""
+        if self._text.startswith(("https://", "http://")):
+            raise ExportError(f"{self} can only be read.")
+        if self._text.startswith("hf://buckets/"):
+            raise ExportError(
+                f"{self} can only be read: a bucket takes files by connections (Xet) that this "
+                "program cannot check. Write into a folder, and copy that by the hub's own "
+                f"program: hf buckets sync FOLDER {self}"
+            )
+
     def write(self, name: str, content: bytes) -> None:
         """Make or replace a small file."""
         if self.is_local:
@@ -190,6 +202,7 @@ class Location:
             with replacement(self.folder / name) as part:
                 part.write_bytes(content)
         else:
+            self.check_writable()
             key = f"{self._key}/{name}"
             self._attempt(lambda: self._files.pipe_file(key, content), "write", len(content))
 
@@ -200,6 +213,7 @@ class Location:
             with replacement(self.folder / name) as part:
                 shutil.copyfile(file, part)
         else:
+            self.check_writable()
             key, size = f"{self._key}/{name}", file.stat().st_size
             self._attempt(lambda: self._files.put_file(str(file), key), "write", size)
 
@@ -208,6 +222,7 @@ class Location:
         if self.is_local:
             (self.folder / name).replace(self.folder / to)
         else:
+            self.check_writable()
             old, new = f"{self._key}/{name}", f"{self._key}/{to}"
             self._attempt(lambda: self._files.copy(old, new), "write")
             self.remove(name)
@@ -217,6 +232,7 @@ class Location:
         if self.is_local:
             (self.folder / name).unlink(missing_ok=True)
             return
+        self.check_writable()
 
         def remove() -> None:
             with suppress(FileNotFoundError):
@@ -331,13 +347,13 @@ def _open(address: str) -> tuple[AbstractFileSystem, str]:
         importlib.import_module(package)
     except ImportError as problem:
         raise missing_extra(f"{parts.scheme}://", "storage") from problem
+    key = address.partition("://")[2].rstrip("/")
     if parts.scheme == "hf":
-        from backend.datasets.hub_client import guard_connections
+        from backend.datasets.hub_files import HubFiles
 
-        guard_connections()
+        return HubFiles(), key
     options = _OPTIONS.get(parts.scheme, {})
-    files = filesystem(parts.scheme, use_listings_cache=False, **options)
-    return files, address.partition("://")[2].rstrip("/")
+    return filesystem(parts.scheme, use_listings_cache=False, **options), key
 
 
 class WebFiles(AbstractFileSystem):
@@ -373,12 +389,6 @@ class WebFiles(AbstractFileSystem):
             return self._fetcher.fetch_part(as_url(path), start, end)
         except FetchError as problem:
             raise OSError(str(problem)) from problem
-
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
-        raise ExportError(f"{_plain(path)} can only be read.")
-
-    def put_file(self, lpath: str, rpath: str, *_: Any, **__: Any) -> None:
-        raise ExportError(f"{_plain(rpath)} can only be read.")
 
 
 def _plain(address: str) -> str:

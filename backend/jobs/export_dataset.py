@@ -512,6 +512,7 @@ def export_to_address(
     from backend.datasets.locations import Location  # fsspec is slow to import
 
     place = Location(address)
+    place.check_writable()
     if overwrite or not place.is_empty():
         raise SettingsError(
             f"An export replaces nothing at an address. Name an empty one, {place}/…"

@@ -8,6 +8,11 @@ stands alone in the `state`. A question of type `noul` is answered by P(true) al
 
 `/v1/rerank` of vLLM, SGLang, Jina and others says how relevant texts are to a picture. vLLM and
 Jina take the picture as an object with its content, SGLang as the content alone.
+
+An answer belongs to the question that it names. Where answers are missing, twice there, more than
+asked for, or name another question's text, none of them is used. A chat completion carries one
+question: log-probabilities are those of its first token, and in a list of answers each later one
+depends on those before it.
 """
 
 import base64
@@ -38,26 +43,26 @@ class Decisions(ABC):
         refuse it."""
 
     @abstractmethod
-    def probabilities(self, value: Any, count: int) -> list[Any]:
+    def probabilities(self, value: Any, questions: Sequence[Question]) -> list[Any]:
         """P(yes) of each question from a response; KeyError, TypeError, IndexError, AttributeError
-        or ValueError if it has none."""
+        or ValueError if it is not exactly about them."""
 
-    def read(self, body: str, count: int) -> list[Completion]:
+    def read(self, body: str, questions: Sequence[Question]) -> list[Completion]:
         """The answers in the body of a response with status 200, as the likeliest first tokens of
         completions. Raises NoCompletion."""
         try:
-            value = json.loads(body)
-            answers = self.probabilities(value, count)
+            value = json.loads(body, object_pairs_hook=_object)
+            answers = self.probabilities(value, questions)
             usage = (value.get("usage") if isinstance(value, dict) else None) or {}
             tokens = usage.get(
                 "input_tokens", usage.get("prompt_tokens", usage.get("total_tokens"))
             )
         except (ValueError, RecursionError, TypeError, LookupError, AttributeError) as problem:
             raise NoCompletion(" ".join(body.split())[:120]) from problem
-        if len(answers) != count or not all(map(_is_probability, answers)):
+        if not all(map(_is_probability, answers)):
             raise NoCompletion(" ".join(body.split())[:120])
-        each = tokens // count if isinstance(tokens, int) else 0
-        return [_as_completion(p, each) for p in answers]
+        each, rest = divmod(tokens if isinstance(tokens, int) else 0, len(answers))
+        return [_as_completion(p, each + (n < rest)) for n, p in enumerate(answers)]
 
 
 class SystemOne(Decisions):
@@ -79,8 +84,11 @@ class SystemOne(Decisions):
             body["assets"] = {name: {"data_base64": base64.b64encode(first.image).decode()}}
         return [body]
 
-    def probabilities(self, value: Any, count: int) -> list[Any]:
-        return [value["answers"][_name(number)]["noul"] for number in range(count)]
+    def probabilities(self, value: Any, questions: Sequence[Question]) -> list[Any]:
+        names = [_name(number) for number in range(len(questions))]
+        if set(value["answers"]) != set(names):
+            raise ValueError("Other answers than questions.")
+        return [value["answers"][name]["noul"] for name in names]
 
 
 class Reranking(Decisions):
@@ -91,18 +99,48 @@ class Reranking(Decisions):
         content = [] if picture is None else [picture_part(picture)]
         rest = {
             "model": model,
-            "documents": [question.statement or question.user for question in questions],
+            "documents": list(map(_text, questions)),
             "top_n": len(questions),
         }
         return [{**rest, "query": query} for query in ({"content": content}, content)]
 
-    def probabilities(self, value: Any, count: int) -> list[Any]:
+    def probabilities(self, value: Any, questions: Sequence[Question]) -> list[Any]:
+        texts = [_words(_text(question)) for question in questions]
         results = value if isinstance(value, list) else value["results"]
-        by_index = {
-            each["index"]: each["relevance_score" if "relevance_score" in each else "score"]
-            for each in results
-        }
-        return [by_index[number] for number in range(count)]
+        by_index: dict[Any, Any] = {}
+        for each in results:
+            index = each["index"]
+            if type(index) is not int or index in by_index:
+                raise ValueError("An answer to no question, or a second one.")
+            document = _words(_document(each))
+            if document in texts and document != texts[index]:
+                raise ValueError("An answer to another question.")
+            by_index[index] = each["relevance_score" if "relevance_score" in each else "score"]
+        if len(by_index) != len(texts):
+            raise ValueError("More answers than questions, or fewer.")
+        return [by_index[number] for number in range(len(texts))]
+
+
+def _text(question: Question) -> str:
+    return question.statement or question.user
+
+
+def _document(result: Any) -> str:
+    """The text that a reranker says it ranked; "" if it does not say."""
+    document = result.get("document")
+    text = document.get("text") if isinstance(document, dict) else document
+    return text if isinstance(text, str) else ""
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("A name stands twice in an object.")
+    return value
 
 
 #: `has(path)`: whether the server has something there.

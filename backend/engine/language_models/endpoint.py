@@ -93,21 +93,39 @@ class ChatEndpoint(ChatModel):
         return [str(name) for name in names]
 
     def ask_all(self, questions: Sequence[Question]) -> list[Answer]:
-        """In as few requests as the server allows."""
+        """In as few requests as the server allows: a request that it refuses is divided."""
         if not all(each.alternatives for each in questions) or self._decisions is None:
             return super().ask_all(questions)
         answers = {n: kept for n, each in enumerate(questions) if (kept := self.kept.read(each))}
         self.spending.kept += len(answers)
         missing = [n for n in range(len(questions)) if n not in answers]
-        for first in range(0, len(missing), MOST):
-            part = missing[first : first + MOST]
-            with self.spending.sending(self.name):
-                completions = self._decide(self._decisions, [questions[n] for n in part])
-                self.spending.add(self.name, sum(each.tokens_in for each in completions), 0)
+        parts = [missing[first : first + MOST] for first in range(0, len(missing), MOST)]
+        while parts:
+            part = parts.pop(0)
+            try:
+                with self.spending.sending(self.name):
+                    completions = self._decide(self._decisions, [questions[n] for n in part])
+                    self.spending.add(self.name, sum(each.tokens_in for each in completions), 0)
+            except QuestionRefused:
+                if len(part) == 1:
+                    raise
+                half = len(part) // 2
+                parts[:0] = [part[:half], part[half:]]
+                continue
             for number, completion in zip(part, completions, strict=True):
                 answers[number] = self._as_answer(questions[number], completion)
                 self.kept.write(questions[number], answers[number])
         return [answers[number] for number in range(len(questions))]
+
+    def ask_beside(self, question: Question, other: Question) -> Answer:
+        """The answer to a question that is sent as several are: with another about its picture, if
+        the server takes them together."""
+        return self.ask_all([other, question] if self.answers_together else [question])[-1]
+
+    @property
+    def answers_together(self) -> bool:
+        """Whether several questions about a picture are one request."""
+        return self._decisions is not None
 
     def _answer(self, question: Question) -> Answer:
         if question.alternatives and self._decisions is not None:
@@ -133,6 +151,7 @@ class ChatEndpoint(ChatModel):
         try:
             return parse(body)
         except NoCompletion as problem:
+            self.spending.add(self.name, 0, 0)  # what it cost, it does not say
             text = self._not_a_completion(str(problem))
             if self._has_answered:  # one bad answer says nothing about the next question
                 raise QuestionRefused(text) from problem
@@ -169,7 +188,7 @@ class ChatEndpoint(ChatModel):
                 return str(response.text)
             return str(self._client.post(way.path, cast_to=httpx.Response, body=last).text)
 
-        return self._read(send, lambda body: way.read(body, len(questions)))
+        return self._read(send, lambda body: way.read(body, questions))
 
     def _send(self, question: Question) -> str:
         """The body of the server's response to the first form of the request that it accepts."""

@@ -55,17 +55,23 @@ class Look:
 
 @dataclass(frozen=True)
 class Example:
-    """A text that its own picture shows, and the unlike one does not."""
+    """A text that its own picture shows, and the unlike one does not. `unlike_text`: what the
+    unlike one shows; it is asked about in the same request where a server takes several texts, so
+    that answers in each other's places show too."""
 
     text: str
     own_picture: Image.Image
     unlike_picture: Image.Image
+    unlike_text: str = ""
 
 
 def drawn_examples() -> list[Example]:
     """Two whose truth nobody doubts."""
     red, green, blue = (drawn_square(colour) for colour in ("red", "green", "blue"))
-    return [Example("A red square.", red, green), Example("A blue square.", blue, red)]
+    return [
+        Example("A red square.", red, green, "A green square."),
+        Example("A blue square.", blue, red, "A red square."),
+    ]
 
 
 @cache

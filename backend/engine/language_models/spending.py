@@ -179,7 +179,8 @@ def no_price(why: str) -> SettingsError:
 @dataclass(frozen=True)
 class Questions:
     """Questions to a model that are still to be sent: `fewest` to `most`, with so many tokens each.
-    `by_answers`: as earlier answers of this model say, else by the assumptions above."""
+    `by_answers`: as earlier answers of this model say, else by the assumptions above.
+    `most_requests`: in which they are sent; None: one each."""
 
     model: str
     fewest: int
@@ -187,6 +188,7 @@ class Questions:
     tokens_in: int
     tokens_out: int
     by_answers: bool = False
+    most_requests: int | None = None
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,13 @@ def forecast(questions: Sequence[Questions], prices: PriceList) -> Forecast:
         f"{longest} tokens an answer"
     )
     return Forecast(
-        (fewest.requests, most.requests),
+        (
+            sum(each.fewest for each in questions),
+            sum(
+                each.most if each.most_requests is None else each.most_requests
+                for each in questions
+            ),
+        ),
         (fewest.tokens_in, most.tokens_in),
         (fewest.tokens_out, most.tokens_out),
         None if fewest.cost is None or most.cost is None else (fewest.cost, most.cost),
@@ -240,7 +248,6 @@ def forecast(questions: Sequence[Questions], prices: PriceList) -> Forecast:
 
 
 class _Total(NamedTuple):
-    requests: int
     tokens_in: int
     tokens_out: int
     cost: float | None
@@ -256,7 +263,6 @@ def _total(counts: Sequence[tuple[Questions, int]], prices: PriceList) -> _Total
     ]
     amounts = [cost for cost in costs if cost is not None]
     return _Total(
-        sum(count for _, count in counts),
         sum(count * each.tokens_in for each, count in counts),
         sum(count * each.tokens_out for each, count in counts),
         sum(amounts) if len(amounts) == len(costs) else None,

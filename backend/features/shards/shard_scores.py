@@ -351,7 +351,8 @@ def _workers(
 
 
 def check_places(source: Location, out: Location) -> None:
-    """Raise SettingsError if `out` lies in the source."""
+    """Raise SettingsError if `out` lies in the source, and ExportError if it takes no files."""
+    out.check_writable()
     if not (source.is_local or out.is_local):
         inside = f"{out}/".startswith(f"{source}/")
     else:

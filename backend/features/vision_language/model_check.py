@@ -9,7 +9,7 @@ no number changes.
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
@@ -29,6 +29,7 @@ from backend.engine.detection.opinion_signs import (
     without_suspects,
 )
 from backend.engine.language_models.chat_model import Question, average_questions
+from backend.engine.language_models.decision_servers import MOST as MOST_TOGETHER
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import PriceList, Questions, forecast
 from backend.errors import (
@@ -107,8 +108,8 @@ def dry_run(
     """What a second opinion will take, with what checks the server first, without asking it
     anything. Raises ImageError."""
     pair, question = _first_question(store, dataset_id)
-    total, pairs, fewest, most = _extent(store, dataset_id, share, 0)
-    fewest, most = 1 + FEWEST + fewest, 1 + MOST + most
+    total, pairs, _, most = _extent(store, dataset_id, share, 0)
+    fewest, most = 1 + FEWEST + pairs, 1 + MOST + most  # a server may take claims together
     return SecondOpinionDryRun(
         model or "", server, pairs, total,
         forecast([average_questions([question], model or "", fewest, most)], prices),
@@ -144,6 +145,9 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
         )
     else:
         questions = average_questions([question], endpoint.name, fewest, most)
+    if endpoint.answers_together:  # about the claims of a pair, and about it without its words
+        in_requests = min(most, 2 * pairs + fewest // MOST_TOGETHER)
+        questions = replace(questions, fewest=pairs, most_requests=in_requests)
     return SecondOpinionPlan(
         endpoint.name, endpoint.base_url, pairs, total,
         forecast([questions], endpoint.spending.prices), seconds,

@@ -5,6 +5,7 @@ Captions of the dataset may be wrong, so the most trusted are taken, and drawn p
 about as well before a server is refused.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.sight import (
     Example,
+    Look,
     check_answers,
     drawn_examples,
     look_at,
@@ -47,14 +49,20 @@ _THUMBNAIL = 8
 
 
 def check_sight(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> None:
-    """Ask `FEWEST` to `MOST` questions. Raises PictureUnseen for a model whose answers do not
+    """Send `FEWEST` to `MOST` requests. Raises PictureUnseen for a model whose answers do not
     change with the picture, or to the opposite; ModelUnavailable, BudgetSpent."""
 
-    def ask(image: Image.Image, caption: str) -> float | None:
-        return p_yes(endpoint.ask(question_about(image, caption)).likeliest)
+    def look(examples: Sequence[Example]) -> list[Look]:
+        others = {example.text: example.unlike_text for example in examples}
 
-    looks = look_at(examples_of(store, dataset_id), ask)
-    check_answers(looks, lambda: look_at(drawn_examples(), ask), endpoint.where)
+        def ask(image: Image.Image, text: str) -> float | None:
+            question, other = (question_about(image, each) for each in (text, others[text]))
+            return p_yes(endpoint.ask_beside(question, other).likeliest)
+
+        return look_at(examples, ask)
+
+    looks = look(examples_of(store, dataset_id))
+    check_answers(looks, lambda: look(drawn_examples()), endpoint.where)
 
 
 def examples_of(store: Store, dataset_id: int) -> list[Example]:
@@ -78,7 +86,9 @@ def examples_of(store: Store, dataset_id: int) -> list[Example]:
         distances = [float(np.abs(other - thumbnail).mean()) for other in thumbnails]
         farthest = int(np.argmax(distances))
         if distances[farthest] > 0 and len(examples) < _CAPTIONS:
-            examples.append(Example(texts[number], pictures[number], pictures[farthest]))
+            examples.append(
+                Example(texts[number], pictures[number], pictures[farthest], texts[farthest])
+            )
     return examples
 
 

@@ -6,12 +6,10 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -20,7 +18,7 @@ from PIL import Image
 from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.completion import NoCompletion
-from backend.engine.language_models.decision_servers import Reranking, SystemOne
+from backend.engine.language_models.decision_servers import Decisions, Reranking, SystemOne
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.sight import (
     Example,
@@ -32,6 +30,7 @@ from backend.engine.language_models.sight import (
 )
 from backend.errors import QuestionRefused
 from tests.engine.language_models import families
+from tests.fixtures.ranking_server import ranking_server
 
 #: As `transformers serve`, where torchvision has to be repaired first (`torchvision_compat`).
 _SERVE = """
@@ -133,13 +132,23 @@ def test_the_name_of_the_picture_occurs_once() -> None:
     assert "assets" not in blind
 
 
+def by_length(picture: str, texts: list[str]) -> list[float]:
+    return [min(1, len(text) / 100) for text in texts]
+
+
+def about(*texts: str) -> list[Question]:
+    return [Question("", "", alternatives=20, statement=text) for text in texts]
+
+
 def test_answers_are_read() -> None:
     body = json.dumps({"answers": {"answer_0": {"type": "noul", "noul": 0.25}}, "usage": {}})
-    assert [p_yes(each.likeliest) for each in SystemOne().read(body, 1)] == pytest.approx([0.25])
+    assert [p_yes(each.likeliest) for each in SystemOne().read(body, about("a"))] == pytest.approx(
+        [0.25]
+    )
     ranked = [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 1}]
     for form in ({"results": ranked}, [{"index": e["index"], "score": e["relevance_score"]}
                                        for e in ranked]):  # fmt: skip
-        answers = Reranking().read(json.dumps(form), 2)
+        answers = Reranking().read(json.dumps(form), about("a", "b"))
         assert [p_yes(each.likeliest) for each in answers] == pytest.approx([1, 0.9])
 
 
@@ -155,50 +164,52 @@ def test_answers_are_read() -> None:
 def test_what_is_no_decision(body: str) -> None:
     for way in (SystemOne(), Reranking()):
         with pytest.raises(NoCompletion):
-            way.read(body, 1)
+            way.read(body, about("a"))
 
 
-def test_no_answer_takes_anothers_place() -> None:
-    """A server that leaves out a text that it ranks low has not answered."""
-    body = json.dumps({"results": [{"index": 1, "relevance_score": 0.9}]})
+def results(*rows: tuple[Any, ...]) -> str:
+    keys = ("index", "relevance_score", "document")
+    return json.dumps({"results": [dict(zip(keys, row, strict=False)) for row in rows]})
+
+
+@pytest.mark.parametrize(
+    ("way", "body"),
+    [
+        *((Reranking(), results(*rows)) for rows in (
+            [(1, 0.9)],  # as a server that leaves out a text that it ranks low
+            [(0, 0.9), (1, 0.5), (2, 0.5)],
+            [(0, 0.9), (1, 0.5), (1, 0.6)],
+            [(0, 0.9), (0, 0.5)],
+            [(0, 0.9), (-1, 0.5)],
+            [(0, 0.9), (True, 0.5)],
+            [(0, 0.9), ("1", 0.5)],
+            [(0, 0.9, {"text": "a cat"}), (1, 0.5, {"text": "a  dog"})],
+            [(0, 0.9, "a cat"), (1, 0.5, "a dog")],
+        )),
+        *((SystemOne(), f'{{"answers": {{{answers}}}}}') for answers in (
+            '"answer_1": {"noul": 0.5}',
+            '"answer_0": {"noul": 0.5}, "answer_2": {"noul": 0.5}',
+            '"answer_0": {"noul": 0.5}, "answer_1": {"noul": 0.5}, "answer_2": {"noul": 0.5}',
+            '"answer_0": {"noul": 0.5}, "answer_1": {"noul": 0.5}, "answer_1": {"noul": 0.9}',
+        )),
+    ],
+)  # fmt: skip
+def test_no_answer_takes_anothers_place(way: Decisions, body: str) -> None:
     with pytest.raises(NoCompletion):
-        Reranking().read(body, 2)
+        way.read(body, about("a dog", "a cat"))
 
 
-class _Reranker(BaseHTTPRequestHandler):
-    """By the length of a text. `takes_objects`: as vLLM; else as SGLang."""
+def test_a_text_that_is_given_back_is_its_own() -> None:
+    body = results((1, 0.2, {"text": "a cat"}), (0, 0.9, {"text": "a dog "}))
+    answers = Reranking().read(body, about("a dog", "a cat"))
+    assert [p_yes(each.likeliest) for each in answers] == pytest.approx([0.9, 0.2])
 
-    takes_objects = True
-    chats = False
-    bodies: ClassVar[list[dict[str, Any]]] = []
 
-    def do_GET(self) -> None:  # the name that http.server requires
-        is_there = self.path == "/v1/rerank" or (self.chats and "chat" in self.path)
-        self._send(405 if is_there else 404, {"detail": "no"})
-
-    def do_POST(self) -> None:  # the name that http.server requires
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.bodies.append(body)
-        if self.path != "/v1/rerank" or isinstance(body["query"], dict) != self.takes_objects:
-            self._send(422, {"error": {"message": "not understood"}})
-            return
-        scores = [
-            {"index": n, "relevance_score": min(1, len(text) / 100)}
-            for n, text in enumerate(body["documents"])
-        ]
-        scores.sort(key=lambda each: -each["relevance_score"])
-        self._send(200, {"results": scores, "usage": {"total_tokens": 40}})
-
-    def _send(self, status: int, answer: dict[str, Any]) -> None:
-        payload = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+def test_every_token_of_a_request_is_counted_once() -> None:
+    value = {"answers": {f"answer_{n}": {"noul": 0.5} for n in range(3)},
+             "usage": {"input_tokens": 40}}  # fmt: skip
+    answers = SystemOne().read(json.dumps(value), about("a", "b", "c"))
+    assert sum(answer.tokens_in for answer in answers) == 40
 
 
 @pytest.mark.parametrize(
@@ -209,24 +220,28 @@ def test_a_reranker_is_asked_once_about_all_texts_of_a_picture(
     takes_objects: bool, chats: bool, address: str, tmp_path: Path
 ) -> None:
     """A server that chats as well is asked to rank if its address says so."""
-    handler = type("Handler", (_Reranker,),
-                   {"takes_objects": takes_objects, "chats": chats, "bodies": []})  # fmt: skip
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        url = f"http://127.0.0.1:{server.server_address[1]}/v1{address}"
-        endpoint = ChatEndpoint(url, "ranker", retries=0, cache=tmp_path)
+    options = {"takes_objects": takes_objects, "chats": chats}
+    with ranking_server(by_length, **options) as served:
+        endpoint = ChatEndpoint(served.url + address, "ranker", retries=0, cache=tmp_path)
         texts = ["A dog.", "A boat on the water.", "A cat."]
         questions = [question_about(drawn_square("red"), text) for text in texts]
         answers = endpoint.ask_all(questions)
         endpoint.ask_all(questions)
-    finally:
-        server.shutdown()
-        server.server_close()
     assert [p_yes(each.likeliest) for each in answers] == pytest.approx([0.06, 0.2, 0.06])
-    assert handler.bodies[-1]["documents"] == texts  # type: ignore[attr-defined]
+    assert served.bodies[-1]["documents"] == texts
     assert (endpoint.spending.requests, endpoint.spending.kept) == (1, 3)
-    assert endpoint.spending.tokens_in == pytest.approx(40, abs=len(texts))
+    assert endpoint.spending.tokens_in == 40
+
+
+def test_a_request_that_is_too_large_is_divided() -> None:
+    with ranking_server(by_length, most=2) as served:
+        endpoint = ChatEndpoint(served.url, "ranker", retries=0)
+        texts = ["A dog" + "." * n for n in range(5)]
+        answers = endpoint.ask_all([question_about(drawn_square("red"), text) for text in texts])
+    assert [p_yes(each.likeliest) for each in answers] == pytest.approx(
+        [len(text) / 100 for text in texts]
+    )
+    assert endpoint.spending.requests == 3
 
 
 def test_a_model_without_eyes_refuses(endpoint: ChatEndpoint) -> None:

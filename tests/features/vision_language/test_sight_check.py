@@ -22,6 +22,7 @@ from db.queries.signal_queries import ModelAnswerRow
 from research.chat_server import Respond, chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.cli.invoking import as_json, environment_of, invoked
+from tests.fixtures.ranking_server import ranking_server
 from tests.jobs.opening import OpenWorkspace, score_pairs
 
 PAIRS = 16
@@ -50,7 +51,9 @@ class Seeing:
         ]
 
     def number_of(self, body: dict[str, Any]) -> int:
-        url = body["messages"][-1]["content"][0]["image_url"]["url"]
+        return self.number_at(body["messages"][-1]["content"][0]["image_url"]["url"])
+
+    def number_at(self, url: str) -> int:
         image = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
         seen = np.asarray(image.resize((8, 8)), float)
         return int(np.argmin([np.abs(seen - known).mean() for known, _ in self.truth]))
@@ -210,3 +213,27 @@ def test_answers_that_follow_no_picture_stop_a_run(
         assert workspace.store.read(pair_queries.pairs_after, dataset, 0, 40) == pairs
         report = model_check.ask(workspace.store, dataset, endpoint, 1.0, check=False)
         assert (report.earlier_answers, len(served.requests)) == (40, kept)
+
+
+def ranking(picture: str, texts: list[str]) -> list[float]:
+    truth, number = Seeing().truth, Seeing().number_at(picture)
+    return [0.9 if text == truth[number][1] else 0.2 for text in texts]
+
+
+def test_texts_that_are_ranked_together_are_checked_together(scored: Path, tmp_path: Path) -> None:
+    """A server that exchanges the answers of one request would be taken for one that sees if it
+    were asked about one text alone."""
+    environment = environment_of(scored, tmp_path)
+    with ranking_server(lambda picture, texts: ranking(picture, texts)[::-1]) as served:
+        options = ("--second-opinion", served.url, "--top", "25%")
+        status, _, err = invoked(environment, *SCORE, *options)
+        assert status == PictureUnseen.exit_status, err
+        assert len(served.bodies) <= 1 + MOST
+    with ranking_server(ranking) as served:
+        options = ("--second-opinion", served.url, "--top", "25%", "--budget-requests", "60")
+        plan = as_json(environment, *SCORE, *options, "--dry-run", "--second-model", "ranker")
+        report = as_json(environment, *SCORE, *options)["second_opinion"]
+        fewest, most = plan["forecast"]["requests"]
+        assert fewest <= report["requests"] == len(served.bodies) <= most
+        assert report["new_answers"] == PAIRS // 4
+        assert report["tokens_in"] == 40 * len(served.bodies)
