@@ -19,6 +19,11 @@ ORDERS = (
 #: migration as well (`db/decision_check.py`) and its texts in `backend/verdict_texts.py`.
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 REVIEWS: tuple[Review, ...] = get_args(Review)
+#: What somebody did who decided so.
+ACTS: dict[Decision, str] = {
+    "correct": "called it right", "correction": "corrected it", "drop": "removed it",
+    "wrong": "called it wrong", "abstract": "called it vague", "unsure": "was not sure of it",
+}  # fmt: skip
 
 #: How a pair came to be shown to whoever judged it: drawn at random from all undecided pairs; next
 #: in a queue of all of them; among those that a filter or a search found; "": in another way.

@@ -12,6 +12,9 @@ Messages say what is wrong, where, and what to do; they are shown to users uncha
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
+
+from db.decisions import ACTS, Decision
 
 
 class StoreProblem(Exception):
@@ -51,13 +54,6 @@ class PairState:
     decided_at: datetime | None
 
 
-#: What somebody did with a pair, by the decision.
-_ACTS = {
-    "correct": "called it right", "correction": "corrected it", "drop": "removed it",
-    "wrong": "called it wrong", "abstract": "called it vague", "unsure": "was not sure of it",
-}  # fmt: skip
-
-
 class VersionConflict(Exception):
     """A verdict was given on an outdated state of the pair. Nothing was written."""
 
@@ -65,8 +61,8 @@ class VersionConflict(Exception):
         self.expected_version = expected_version
         self.current = current
         who = current.decided_by or "somebody"
-        act = _ACTS.get(current.decision or "")
-        change = f"{who} {act}" if act else "it is undecided now"
+        decision = cast("Decision | None", current.decision)
+        change = f"{who} {ACTS[decision]}" if decision else "it is undecided now"
         super().__init__(
             f"The pair changed while you were looking at it: {change}. Look at it again, then "
             "decide."

@@ -2,12 +2,12 @@
 
 from backend.measures import order_names
 from backend.verdict_texts import TEXTS
-from db.decisions import DECISIONS, REVIEWS
+from db.decisions import ACTS, DECISIONS, REVIEWS
 from traced_ui import api, review_page
 
 
 def test_every_verdict_has_its_texts() -> None:
-    assert tuple(TEXTS) == DECISIONS
+    assert tuple(TEXTS) == tuple(ACTS) == DECISIONS
     assert set(review_page.DECISIONS) == set(DECISIONS) - {"correction"}  # a correction is typed
     documented = api.decide.__doc__ or ""
     assert [name for name in DECISIONS if f"'{name}'" not in documented] == [], "traced_ui/api.py"

@@ -52,7 +52,7 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdict_texts import UNDECIDED, is_wrong, word_of
 from backend.version import VERSION
-from db.decisions import ENRICHED
+from db.decisions import ENRICHED, NOT_EXPORTED
 from db.queries import (
     claim_queries,
     classifier_queries,
@@ -144,20 +144,15 @@ def decide_export(
     )
     if decision == "correct":
         return _decide_kept(choice, caption, generic, enrichment)
-    if decision == "drop":
-        if choice.dropped == "tag":
-            return ExportDecision(caption, tags=("wrong",))
-        return ExportDecision(caption, left_out_because=_left_out("drop"))
-    if decision == "wrong":
-        if choice.wrong == "leave out":
-            return ExportDecision(caption, left_out_because=_left_out("wrong"))
+    if (decision == "drop" and choice.dropped == "tag") or (
+        decision == "wrong" and choice.wrong != "leave out"
+    ):
         return ExportDecision(caption, tags=("wrong",))
-    if decision == "abstract":
-        if choice.abstract == "leave out":
-            return ExportDecision(caption, left_out_because=_left_out("abstract"))
+    if decision == "abstract" and choice.abstract != "leave out":
         return ExportDecision(caption, tags=("abstract",) if choice.abstract == "tag" else ())
-    if decision == "unsure" and choice.unsure == "leave out":
-        return ExportDecision(caption, left_out_because=_left_out("unsure"))
+    leaves = (*NOT_EXPORTED, "wrong", *(("unsure",) if choice.unsure == "leave out" else ()))
+    if decision is not None and decision in leaves:
+        return ExportDecision(caption, left_out_because=_left_out(decision))
     if decision is None and choice.decided_only:
         return ExportDecision(caption, left_out_because="not decided yet")
     if (
