@@ -15,7 +15,7 @@ from typing import Any
 from backend.datasets import export_folder
 from backend.datasets.caption_fields import name_caption
 from backend.datasets.caption_writers import without_writer, writer_of
-from backend.datasets.card import dataset_card, state_of
+from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.datasets.daemon_pool import DaemonPool
@@ -23,7 +23,6 @@ from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import ExportRow, new_name
 from backend.datasets.images import check_imported
 from backend.datasets.json_writing import correct_json
-from backend.datasets.read_options import is_address
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
 from backend.engine.constants.part import left_out
@@ -451,49 +450,32 @@ def export(
             facts[TO_KNOW] = " ".join(sentences)
         return facts
 
+    def lines() -> dict[str, str]:
+        return {**facts, **added_lines, **origins.in_words(), **wrong_left()}
+
     def card() -> str:
         return dataset_card(
             name=dataset.name,
             created_at=datetime.now(UTC),
             version=VERSION,
             facts={
-                **facts, **added_lines, **origins.in_words(), **wrong_left(),
-                **_choice_in_words(choice),
-                **_caveat_in_words(plan), **_splits_in_words(tally.counts(splits)),
+                **lines(), **_choice_in_words(choice), **_caveat_in_words(plan),
+                **_splits_in_words(tally.counts(splits)),
             },
             counts=tally.counts(splits),
         )  # fmt: skip
 
-    def about() -> dict[str, Any]:
-        """For programs, by the names of Croissant and its vocabulary for annotations."""
-        counts = tally.counts(splits)
-        lines = {**facts, **added_lines, **origins.in_words(), **wrong_left()}
-        tools = ("Model", "Explorer", "Detector")
-        return {
-            "name": dataset.name,
-            "datePublished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "description": f"Captions of '{dataset.name}', {state_of(counts)}: {counts.in_words()}",
-            "isBasedOn": dataset.source if is_address(dataset.source) else dataset.name,
-            "rai:dataAnnotationPlatform": f"TRACED Curator {VERSION}",
-            "rai:dataPreprocessingProtocol": [
-                f"{key}: {value}" for key, value in _choice_in_words(choice).items()
-            ],
-            "rai:dataAnnotationProtocol": [
-                f"{key}: {lines[key]}" for key in ("Verdicts by", *added_lines) if key in lines
-            ],
-            "rai:machineAnnotationTools": [f"{key}: {lines[key]}" for key in tools if key in lines],
-            "rai:dataAnnotationAnalysis": [
-                f"{key}: {lines[key]}"
-                for key in (ERRORS_LEFT, CALLED_WRONG, TO_KNOW)
-                if key in lines
-            ],
-            **origins.prov({key: lines[key] for key in tools if key in lines}),
-        }
+    def tell() -> export_steps.WrittenExport:
+        return export_steps.WrittenExport(
+            dataset, tally.counts(splits), lines(), _choice_in_words(choice), tuple(added_lines),
+            (ERRORS_LEFT, CALLED_WRONG, TO_KNOW), origins.judges(), origins.named_writers(),
+        )  # fmt: skip
 
     with stack:
         pairs_written = write_dataset(
             rows(), out, format=format, card=card, overwrite=overwrite, source_root=root,
-            files=added_files, about=about, copy_images=choice.copy_images,
+            files=added_files, descriptions=export_steps.descriptions_of(tell),
+            copy_images=choice.copy_images,
         )  # fmt: skip
         counts = tally.counts(splits)
     progress(pairs_written, plan.kept, "Written")
