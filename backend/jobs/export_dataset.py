@@ -56,7 +56,6 @@ from db.queries import (
     claim_queries,
     classifier_queries,
     dataset_queries,
-    issue_queries,
     pair_queries,
     plot_queries,
     region_queries,
@@ -362,7 +361,6 @@ def export(
     contents = EXPORT_FORMATS[format].contents_of(store, dataset_id, choice)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
-        pictures = issue_queries.all_issues(session, dataset_id)
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
         run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
     _check_images(store, out)
@@ -407,7 +405,6 @@ def export(
                         )
                 tally.add(pair, outcome)
                 if not outcome.left_out_because and not isinstance(image, str):
-                    about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
                     lists = {}
                     if has_claims:
                         lists[CLAIMS] = [claim.cells() for claim in claims]
@@ -418,7 +415,9 @@ def export(
                     split = splits.add(pair)
                     tally.by_split[split or ""] += 1
                     row = replace(
-                        _row(pair, outcome, image, *about, lists, added[pair.id]),
+                        _row(
+                            pair, outcome, image, own_tags.get(pair.id, ()), lists, added[pair.id]
+                        ),
                         writer=writer,
                         split=split,
                     )
@@ -545,14 +544,14 @@ def _row(
     pair: PairRow,
     outcome: ExportDecision,
     image: ImageFile,
-    issues: Sequence[str],
     own_tags: Sequence[str],
     lists: Mapping[str, Sequence[Mapping[str, Any]]],
-    added: Mapping[str, Any],
+    added: dict[str, Any],
 ) -> ExportRow:
-    """`issues`: of the pair's picture; `lists`: columns of parts of the caption, if any caption of
+    """`lists`: columns of parts of the caption, if any caption of
     the dataset has such parts; `added`: further columns, of features."""
     columns, writer = without_writer(pair.extra), writer_of(pair.extra)
+    picture = added.pop("picture", None)  # every export has this column
     columns = correct_json(columns, pair.caption, outcome.caption)
     columns = name_caption(columns, outcome.caption)
     ours = frozenset((*lists, *added))
@@ -568,7 +567,7 @@ def _row(
         split=pair.split,
         verdict=pair.judgement,
         note=pair.note or None,
-        picture=" ".join(issues) or None,
+        picture=picture,
         numbers={name: pair.numbers[name] for name in export_names()},
         tags=outcome.tags,
         own_tags="; ".join(own_tags) or None,

@@ -46,7 +46,8 @@ class ExportStep:
     """`options`: a model whose fields are options of the command `export`, of the API and from
     Python; `begin(store, dataset_id, author, options)`: what is done with them before pairs are
     counted: it may raise SettingsError, and nothing is exported. `card(store, dataset_id)`: lines
-    of the card, by their titles. `columns`: of every pair, by name.
+    of the card, by their titles. `columns`: of every pair, by name;
+    `picture` is one that every export has, for what is wrong with the picture.
     `files(store, dataset_id)`: texts beside the export, by the names of their files. `together`:
     what pairs belong to that stays in one new split, by the names that `--together` takes; it may
     raise SettingsError where nothing is known. `describe(export, folder, SHA-256 by file name)`:
