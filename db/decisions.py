@@ -30,12 +30,6 @@ ACTS: dict[Decision, str] = {
 SAMPLINGS = ("random", "queue", "filter", "")
 AT_RANDOM = SAMPLINGS[0]
 
-#: Issues of a picture, independent of its caption; the feature `quality` finds them.
-PICTURE_ISSUES = (
-    "dark", "bright", "blurry", "odd_size", "odd_aspect", "low_information", "exact_duplicate",
-    "near_duplicate",
-)  # fmt: skip
-
 #: Verdicts that say "this caption was wrong". After *wrong* the pair stays as it is: it is a label.
 WRONG: tuple[Decision, ...] = ("correction", "drop", "wrong")
 #: Verdicts whose pairs an export leaves out, unless its options say otherwise.

@@ -442,36 +442,6 @@ class SecondOpinion(Base):
 Index("ix_second_opinions_run", SecondOpinion.run_id, SecondOpinion.pair_id)
 
 
-class PictureSignals(Base):
-    """Measurements of a pair's picture, with CleanVision's names. `pixels`: MD5 of the
-    decoded pixels; `phash`: a perceptual hash of 64 bits; both in hexadecimal digits."""
-
-    __tablename__ = "picture_signals"
-
-    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
-    brightness_perc_5: Mapped[float] = mapped_column(Double)
-    brightness_perc_99: Mapped[float] = mapped_column(Double)
-    aspect_ratio: Mapped[float] = mapped_column(Double)
-    entropy: Mapped[float] = mapped_column(Double)
-    blurriness: Mapped[float] = mapped_column(Double)
-    blurriness_grayscale_std: Mapped[float] = mapped_column(Double)
-    size: Mapped[float] = mapped_column(Double)
-    pixels: Mapped[str] = mapped_column(String(32))
-    phash: Mapped[str] = mapped_column(String(16))
-
-
-class PictureIssue(Base):
-    """An issue of a pair's picture (dark, blurry, …), derived from the signals of all pictures."""
-
-    __tablename__ = "picture_issues"
-
-    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
-    issue: Mapped[str] = mapped_column(String(32), primary_key=True)
-
-
-Index("ix_picture_issues_issue", PictureIssue.issue, PictureIssue.pair_id)
-
-
 class Suggestion(Base):
     """A suggested caption. `caption_digest` stands in for the caption in the unique
     index, because PostgreSQL cannot index texts of more than about 2,700 bytes."""

@@ -285,7 +285,6 @@ def _read_by(part: PairPart, view: PairView) -> BaseModel | None:
 class Pair(_PairWithParts):
     picture: str = Field(description="Its address, from this server's page.")
     guidelines: str = Field(description="Of the dataset, in Markdown.")
-    picture_issues: list[str]
     tags: list[str] = Field(description="People's own words on the pair.")
     captions_of_picture: list[PictureCaption] = Field(description="Also of other pairs.")
     suspects: list[Suspect]

@@ -54,7 +54,7 @@ class ExportRow:
     caption_kind: str = "human"
     #: The note of the current verdict.
     note: str | None = None
-    #: The picture's issues, separated by spaces.
+    #: What is known to be wrong with the picture, separated by spaces.
     picture: str | None = None
     #: People's own words on the pair, separated by "; ".
     own_tags: str | None = None

@@ -12,11 +12,11 @@ import logging
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from backend.datasets import croissant, croissant_records, export_folder
+from backend.datasets import export_folder
 from backend.datasets.card import finished_card
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import MARK, RESERVED, ExportRow, Target, exportable
@@ -29,6 +29,16 @@ FORMATS = tuple(EXPORT_FORMATS)
 log = logging.getLogger(f"traced.{__name__}")
 
 
+@dataclass(frozen=True)
+class Description:
+    """What describes an export beside its card. `names`: of its files and folders; `write(folder,
+    SHA-256 by file name)`: writes them once all rows are written, and returns the SHA-256 of those
+    that hold content of the dataset, by name."""
+
+    names: Sequence[str]
+    write: Callable[[Path, Mapping[str, str]], Mapping[str, str]]
+
+
 def write_dataset(
     rows: Iterable[ExportRow],
     out: Path,
@@ -38,15 +48,14 @@ def write_dataset(
     overwrite: bool = False,
     source_root: Path,
     files: Mapping[str, str] | None = None,
-    about: Callable[[], Mapping[str, Any]] = dict,
+    descriptions: Sequence[Description] = (),
     copy_images: bool = False,
 ) -> int:
     """Write `rows` and the card into the folder `out`; return the number of rows.
 
     `format`: one of EXPORT_FORMATS. `card`: its text, or what returns it once all rows are written.
-    `files`: additional text files to write, by name. `about`: returns what else is known of the
-    dataset once all rows are written, for `croissant.json`. `copy_images`: also those whose paths
-    a table could name where they are.
+    `files`: additional text files to write, by name; `descriptions`: what else describes them.
+    `copy_images`: also those whose paths a table could name where they are.
 
     Raises ExportError, leaving nothing behind, if the target exists (and is not an export to
     overwrite) or an image is missing; ImageError if one is not as it was imported. So does an
@@ -59,6 +68,7 @@ def write_dataset(
     root = source_root.resolve()
     part = _sibling(out, f"part.{format.replace('-', '_')}")
     is_resumable = EXPORT_FORMATS[format].is_resumable
+    described = {"README.md", *(name for each in descriptions for name in each.names)}
     try:
         _clear_up(out, part if is_resumable else None)
         check_target(out, overwrite)
@@ -76,18 +86,17 @@ def write_dataset(
             (part / name).unlink(missing_ok=True)
         number = EXPORT_FORMATS[format].write(clean, target)
         for name, text in (files or {}).items():
-            if (part / name).exists() or name in ("README.md", croissant.NAME):
+            if (part / name).exists() or name in described:
                 raise ExportError(f"'{name}' cannot be added: it is a file of the export itself.")
             (part / name).write_text(text, encoding="utf-8")
         whole = card if isinstance(card, str) else card()
-        for name in ("README.md", croissant.NAME):  # left by an export interrupted from here on
+        for name in described:  # left by an export interrupted from here on
+            shutil.rmtree(part / name, ignore_errors=True)
             (part / name).unlink(missing_ok=True)
-        shutil.rmtree(part / croissant_records.FOLDER, ignore_errors=True)
-        tables = croissant_records.write_tables(part)
         sums = export_folder.digests(part)
-        description = croissant.croissant(part, sums, tables, _version_of(sums), about())
-        (part / croissant.NAME).write_text(description, encoding="utf-8")
-        version = _version_of(sums, out)
+        for description in descriptions:
+            sums |= description.write(part, sums)
+        version = version_of(sums, out)
         text = finished_card(whole, target, version)
         (part / "README.md").write_text(text, encoding="utf-8")
         export_folder.write_checksums(part, export_folder.digests(part, earlier=sums))
@@ -106,7 +115,7 @@ def write_dataset(
     return number
 
 
-def _version_of(sums: Mapping[str, str], out: Path | None = None) -> str:
+def version_of(sums: Mapping[str, str], out: Path | None = None) -> str:
     """A version, as in "1.2.3", that only an export of this content has, or only one to this place.
 
     `datasets` caches what it reads from a folder with a card by the folder's last name, the card's

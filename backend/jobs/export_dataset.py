@@ -15,7 +15,7 @@ from typing import Any
 from backend.datasets import export_folder
 from backend.datasets.caption_fields import name_caption
 from backend.datasets.caption_writers import without_writer, writer_of
-from backend.datasets.card import dataset_card, state_of
+from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.datasets.daemon_pool import DaemonPool
@@ -23,7 +23,6 @@ from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import ExportRow, new_name
 from backend.datasets.images import check_imported
 from backend.datasets.json_writing import correct_json
-from backend.datasets.read_options import is_address
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
 from backend.engine.constants.part import left_out
@@ -57,7 +56,6 @@ from db.queries import (
     claim_queries,
     classifier_queries,
     dataset_queries,
-    issue_queries,
     pair_queries,
     plot_queries,
     region_queries,
@@ -358,7 +356,6 @@ def export(
     contents = EXPORT_FORMATS[format].contents_of(store, dataset_id, choice)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
-        pictures = issue_queries.all_issues(session, dataset_id)
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
         run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
     _check_images(store, out)
@@ -403,7 +400,6 @@ def export(
                         )
                 tally.add(pair, outcome)
                 if not outcome.left_out_because and not isinstance(image, str):
-                    about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
                     lists = {}
                     if has_claims:
                         lists[CLAIMS] = [claim.cells() for claim in claims]
@@ -414,7 +410,9 @@ def export(
                     split = splits.add(pair)
                     tally.by_split[split or ""] += 1
                     row = replace(
-                        _row(pair, outcome, image, *about, lists, added[pair.id]),
+                        _row(
+                            pair, outcome, image, own_tags.get(pair.id, ()), lists, added[pair.id]
+                        ),
                         writer=writer,
                         split=split,
                     )
@@ -446,49 +444,32 @@ def export(
             facts[TO_KNOW] = " ".join(sentences)
         return facts
 
+    def lines() -> dict[str, str]:
+        return {**facts, **added_lines, **origins.in_words(), **wrong_left()}
+
     def card() -> str:
         return dataset_card(
             name=dataset.name,
             created_at=datetime.now(UTC),
             version=VERSION,
             facts={
-                **facts, **added_lines, **origins.in_words(), **wrong_left(),
-                **_choice_in_words(choice),
-                **_caveat_in_words(plan), **_splits_in_words(tally.counts(splits)),
+                **lines(), **_choice_in_words(choice), **_caveat_in_words(plan),
+                **_splits_in_words(tally.counts(splits)),
             },
             counts=tally.counts(splits),
         )  # fmt: skip
 
-    def about() -> dict[str, Any]:
-        """For programs, by the names of Croissant and its vocabulary for annotations."""
-        counts = tally.counts(splits)
-        lines = {**facts, **added_lines, **origins.in_words(), **wrong_left()}
-        tools = ("Model", "Explorer", "Detector")
-        return {
-            "name": dataset.name,
-            "datePublished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "description": f"Captions of '{dataset.name}', {state_of(counts)}: {counts.in_words()}",
-            "isBasedOn": dataset.source if is_address(dataset.source) else dataset.name,
-            "rai:dataAnnotationPlatform": f"TRACED Curator {VERSION}",
-            "rai:dataPreprocessingProtocol": [
-                f"{key}: {value}" for key, value in _choice_in_words(choice).items()
-            ],
-            "rai:dataAnnotationProtocol": [
-                f"{key}: {lines[key]}" for key in ("Verdicts by", *added_lines) if key in lines
-            ],
-            "rai:machineAnnotationTools": [f"{key}: {lines[key]}" for key in tools if key in lines],
-            "rai:dataAnnotationAnalysis": [
-                f"{key}: {lines[key]}"
-                for key in (ERRORS_LEFT, CALLED_WRONG, TO_KNOW)
-                if key in lines
-            ],
-            **origins.prov({key: lines[key] for key in tools if key in lines}),
-        }
+    def tell() -> export_steps.WrittenExport:
+        return export_steps.WrittenExport(
+            dataset, tally.counts(splits), lines(), _choice_in_words(choice), tuple(added_lines),
+            (ERRORS_LEFT, CALLED_WRONG, TO_KNOW), origins.judges(), origins.named_writers(),
+        )  # fmt: skip
 
     with stack:
         pairs_written = write_dataset(
             rows(), out, format=format, card=card, overwrite=overwrite, source_root=root,
-            files=added_files, about=about, copy_images=choice.copy_images,
+            files=added_files, descriptions=export_steps.descriptions_of(tell),
+            copy_images=choice.copy_images,
         )  # fmt: skip
         counts = tally.counts(splits)
     progress(pairs_written, plan.kept, "Written")
@@ -559,14 +540,14 @@ def _row(
     pair: PairRow,
     outcome: ExportDecision,
     image: ImageFile,
-    issues: Sequence[str],
     own_tags: Sequence[str],
     lists: Mapping[str, Sequence[Mapping[str, Any]]],
-    added: Mapping[str, Any],
+    added: dict[str, Any],
 ) -> ExportRow:
-    """`issues`: of the pair's picture; `lists`: columns of parts of the caption, if any caption of
+    """`lists`: columns of parts of the caption, if any caption of
     the dataset has such parts; `added`: further columns, of features."""
     columns, writer = without_writer(pair.extra), writer_of(pair.extra)
+    picture = added.pop("picture", None)  # every export has this column
     columns = correct_json(columns, pair.caption, outcome.caption)
     columns = name_caption(columns, outcome.caption)
     ours = frozenset((*lists, *added))
@@ -582,7 +563,7 @@ def _row(
         split=pair.split,
         verdict=pair.judgement,
         note=pair.note or None,
-        picture=" ".join(issues) or None,
+        picture=picture,
         numbers={name: pair.numbers[name] for name in export_names()},
         tags=outcome.tags,
         own_tags="; ".join(own_tags) or None,

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from backend import plugins
+from backend.datasets.writing import Description
 from backend.errors import SettingsError, TracedError
 from backend.options import Options
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from backend.datasets.caption_writers import Writer
+    from backend.jobs.reports import ExportCounts
     from backend.store import Store
+    from db.queries.dataset_queries import DatasetRow
 
 #: The values of a column by the ids of pairs; pairs without one have none.
 Column = Callable[["Session", Sequence[int]], Mapping[int, Any]]
@@ -21,14 +25,34 @@ Grouping = Callable[["Session", int], Mapping[int, Any]]
 
 
 @dataclass(frozen=True)
+class WrittenExport:
+    """What an export says of itself once its rows are written. `lines`: of its card, by title;
+    `choice`: of those, what it was asked for; `added`, `left`: the titles of those of steps, and of
+    those about wrong captions that are left; `judges`: who gave verdicts; `writers`: who or what
+    wrote captions, with their numbers. All may be told: people are numbered, unless they agreed."""
+
+    dataset: "DatasetRow"
+    counts: "ExportCounts"
+    lines: Mapping[str, str]
+    choice: Mapping[str, str]
+    added: Sequence[str]
+    left: Sequence[str]
+    judges: Sequence[str]
+    writers: "Sequence[tuple[Writer, int]]"
+
+
+@dataclass(frozen=True)
 class ExportStep:
     """`options`: a model whose fields are options of the command `export`, of the API and from
     Python; `begin(store, dataset_id, author, options)`: what is done with them before pairs are
     counted: it may raise SettingsError, and nothing is exported. `card(store, dataset_id)`: lines
-    of the card, by their titles; `croissant.json` has them too. `columns`: of every pair, by name.
+    of the card, by their titles. `columns`: of every pair, by name;
+    `picture` is one that every export has, for what is wrong with the picture.
     `files(store, dataset_id)`: texts beside the export, by the names of their files. `together`:
     what pairs belong to that stays in one new split, by the names that `--together` takes; it may
-    raise SettingsError where nothing is known."""
+    raise SettingsError where nothing is known. `describe(export, folder, SHA-256 by file name)`:
+    writes the files and folders `describes` once all rows are written; returns the SHA-256 of those
+    that hold content."""
 
     name: str
     options: type[Options] = Options
@@ -37,6 +61,8 @@ class ExportStep:
     columns: Mapping[str, Column] = field(default_factory=dict)
     files: "Callable[[Store, int], Mapping[str, str]] | None" = None
     together: Mapping[str, Grouping] = field(default_factory=dict)
+    describe: "Callable[[WrittenExport, Path, Mapping[str, str]], Mapping[str, str]] | None" = None
+    describes: Sequence[str] = ()
 
 
 def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
@@ -101,6 +127,20 @@ def groups_of(session: "Session", dataset_id: int, name: str) -> Mapping[int, An
     return None
 
 
+def descriptions_of(tell: "Callable[[], WrittenExport]") -> list[Description]:
+    """What steps write of an export; `tell`: what it says of itself, once its rows are written."""
+    return [
+        Description(
+            step.describes,
+            lambda folder, digests, step=step, describe=step.describe: _try(
+                step, describe, tell(), folder, digests
+            ),
+        )
+        for step in steps()
+        if step.describe is not None
+    ]
+
+
 def files_of(store: "Store", dataset_id: int) -> dict[str, str]:
     """The texts that steps write beside the export, by file name."""
     files: dict[str, str] = {}
@@ -121,7 +161,7 @@ def _try(step: ExportStep, function: Callable[..., Any], *arguments: Any) -> Any
     """Errors of a step's author say whose they are."""
     try:
         return function(*arguments)
-    except TracedError:
+    except (TracedError, OSError):  # a disk that is full is no fault of theirs
         raise
     except Exception as error:
         raise SettingsError(

@@ -1,20 +1,18 @@
 """Where the captions of an export are from: who or what wrote them and who judged them, for its
-rows, its card and its croissant.json (W3C's PROV)."""
+rows, its card and what describes it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from backend.datasets.caption_writers import Writer, writer_of
-from backend.datasets.read_options import is_address
 from backend.jobs.correction_writers import new_writer
 from backend.jobs.reports import ExportDecision, count_of
 from db.authors import AND, is_reserved, person_of
 from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow
 
-#: Writers that a card and a croissant.json name; the others are counted.
+#: Writers that a card names; the others are counted.
 _MOST_WRITERS = 50
 #: What the caption of a pair is called that still is the source's, or a part of it.
 _OF_THE_SOURCE = ("human", "shortened")
@@ -84,14 +82,18 @@ class Origins:
         lines = {"Verdicts by": judges} if judges else {}
         if set(self._writers) != {None}:
             writers = [
-                f"{writer.in_words()} ({number:,})" for writer, number in self._named_writers()
+                f"{writer.in_words()} ({number:,})" for writer, number in self.named_writers()
             ]
             lines["Captions by"] = ", ".join([*writers, *self._other_captions()])
         if self._dataset.source_digest:
             lines["Digest of the source (SHA-256)"] = self._dataset.source_digest
         return lines
 
-    def _named_writers(self) -> list[tuple[Writer, int]]:
+    def judges(self) -> list[str]:
+        """Who gave the verdicts, the most frequent first."""
+        return [name for name, _ in self._judges.most_common()]
+
+    def named_writers(self) -> list[tuple[Writer, int]]:
         """The most frequent writers whose names may be said, with their captions."""
         return [
             (writer, number)
@@ -105,7 +107,7 @@ class Origins:
 
     def _other_captions(self) -> Iterator[str]:
         """The other captions, in words."""
-        names = {writer for writer, _ in self._named_writers()}
+        names = {writer for writer, _ in self.named_writers()}
         rest = {w: n for w, n in self._writers.items() if w is not None and w not in names}
         people = [number for writer, number in rest.items() if writer.kind == "person"]
         others = [number for writer, number in rest.items() if writer.kind != "person"]
@@ -115,40 +117,3 @@ class Origins:
             yield f"{count_of(len(others), 'other')} ({sum(others):,})"
         if self._writers[None]:
             yield f"not stated ({self._writers[None]:,})"
-
-    def prov(self, tools: Mapping[str, str]) -> dict[str, Any]:
-        """For croissant.json. `tools`: models and detector by what they do."""
-        source: dict[str, Any] = {"@type": "prov:Entity", "name": self._dataset.name}
-        if is_address(self._dataset.source):
-            source["url"] = self._dataset.source
-        if self._dataset.source_digest:
-            source["sha256"] = self._dataset.source_digest
-        judging = [
-            {"@type": "prov:Person" if person_of(name) else "prov:Agent", "name": name}
-            for name, _ in self._judges.most_common()
-        ]
-        activities = [
-            _activity("Verdicts", judging),
-            *(
-                _activity(what, [{"@type": "prov:SoftwareAgent", "name": tool}])
-                for what, tool in tools.items()
-            ),
-        ]
-        writers = [_agent(writer, number) for writer, number in self._named_writers()]
-        about = {
-            "prov:wasDerivedFrom": source,
-            "prov:wasAttributedTo": writers,
-            "prov:wasGeneratedBy": [each for each in activities if each["prov:wasAssociatedWith"]],
-        }
-        return {name: value for name, value in about.items() if value}
-
-
-def _activity(name: str, agents: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"@type": "prov:Activity", "name": name, "prov:wasAssociatedWith": agents}
-
-
-def _agent(writer: Writer, captions: int) -> dict[str, Any]:
-    kind = {"person": "prov:Person", "model": "prov:SoftwareAgent"}.get(writer.kind, "prov:Agent")
-    prompt = f", prompt “{writer.prompt}”" if writer.prompt else ""
-    description = f"Wrote {count_of(captions, 'caption')}{prompt}"
-    return {"@type": kind, "name": writer.name, "description": description}

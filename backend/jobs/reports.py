@@ -526,8 +526,8 @@ class ExportChoice(Options):
     decided_only: Annotated[bool, switch("decided-only")] = False
     """Only pairs with a verdict."""
     name_people: Annotated[bool, switch("name-people")] = False
-    """Name the curators in card, croissant.json and columns; ask them first. Default: they are
-    numbered, and people who wrote captions are counted in card and croissant.json."""
+    """Name the curators in the card, in columns and in what describes the export; ask them first.
+    Default: they are numbered, and people who wrote captions are counted."""
     only: Annotated[Selection | None, NOT_TYPED] = None
     """Only these pairs; the others are neither written nor counted."""
     two_stage: TwoStage | None = None

@@ -50,7 +50,6 @@ from db.queries import (
     classifier_queries,
     dataset_queries,
     detection_queries,
-    issue_queries,
     pair_queries,
     phrase_queries,
     run_queries,
@@ -58,6 +57,7 @@ from db.queries import (
     suggestion_queries,
     trajectory_queries,
     verdict_queries,
+    word_mark_queries,
 )
 from db.queries.claim_labels import ClaimLabel, labels_in
 from db.queries.claim_queries import ClaimRow
@@ -110,7 +110,7 @@ def view_of(
         edited_texts = (
             verdict_queries.edited_texts(session, [pair_id]) if pair.verdict_version else {}
         )
-        marks, issues, tags = issue_queries.marks_issues_and_tags(session, pair_id)
+        marks, tags = word_mark_queries.marks_and_tags(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
         captions = pair_queries.captions_of_picture(session, pair.dataset_id, pair.image_path)
@@ -184,7 +184,6 @@ def view_of(
         reasons=_reasons(trajectory, classifier),
         note=pair.note,
         guidelines=dataset.guidelines,
-        picture_issues=issues,
         tags=tags,
         suggestions=tuple(
             suggestion_view(

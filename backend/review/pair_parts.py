@@ -21,8 +21,8 @@ from db.queries.pair_queries import PairRow
 log = logging.getLogger(f"traced.{__name__}")
 
 #: Where parts can be: beside the picture, below what is suggested; below the chart, in the tab
-#: *Looks like*; below the chart, in a tab of its own.
-PLACES = ("picture", "alike", "tab")
+#: *Looks like*; below the chart, in a tab of its own; among the labels above the caption.
+PLACES = ("picture", "alike", "tab", "labels")
 #: Fields of a pair in the API, and of `PairView`.
 TAKEN = frozenset(
     ("id", "etag", "verdict", "picture", "sampling", *(field.name for field in fields(PairView)))

@@ -243,8 +243,6 @@ class PairView(MeasuredRecord):
     reasons: Reasons | None = None
     #: The note of the current verdict; "": none.
     note: str = ""
-    #: The picture's issues, from `PICTURE_ISSUES`; empty if not measured.
-    picture_issues: tuple[str, ...] = ()
     #: People's own words on the pair.
     tags: tuple[str, ...] = ()
     #: The dataset's guidelines for curators, in Markdown; "": none.

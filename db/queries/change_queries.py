@@ -16,8 +16,6 @@ from db.queries.verdict_queries import reopen
 
 #: What people did; it stays with the pair whatever the source does.
 _HISTORY = {"verdicts", "opinions", "holds", "pair_tags"}
-#: What was measured on the picture alone; a new caption leaves it valid.
-_OF_PICTURE = {"picture_signals", "picture_issues"}
 #: What was computed from picture and caption, with its value before that.
 _COMPUTED: dict[str, Any] = dict.fromkeys(
     ("words_read", "suspect_word", "suspect_kind", *columns_with_numbers())
@@ -124,7 +122,7 @@ def revise_pairs(
         for table in of_pictures:
             session.execute(delete(table).where(table.c.pair_id.in_(part)))
     reworded_ids = [r.pair_id for r in revisions if r.has_new_caption and r.picture == "same"]
-    _forget(session, reworded_ids, _HISTORY | _OF_PICTURE)
+    _forget(session, reworded_ids, _HISTORY)
 
 
 def _forget(session: Session, pair_ids: Sequence[int], except_tables: set[str]) -> None:

@@ -1,20 +1,41 @@
-"""Words that curators have marked as wrong."""
+"""Words that curators have marked as wrong; of one pair, with its tags."""
 
 from collections.abc import Iterator
 
-from sqlalchemy import delete, select
+from sqlalchemy import String, bindparam, cast, delete, literal, null, select, union_all
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_suspects
 from db.column_types import now
-from db.models import Detection, Pair, WordMark
-from db.queries.blind_review import may_know
+from db.models import Detection, Pair, PairTag, WordMark
+from db.queries.blind_review import may_know, may_know_pair, reader_of
 from db.queries.statements import (
     in_dataset,
     insert_for,
+    run,
 )
 
 Span = tuple[int, int]
+
+_PAIR = bindparam("pair_id")
+_MARKS, _TAGS = (
+    select(WordMark.start, WordMark.end, cast(null(), String)).where(WordMark.pair_id == _PAIR),
+    select(literal(0), literal(0), PairTag.name).where(PairTag.pair_id == _PAIR),
+)
+_ALL = union_all(_MARKS, _TAGS)
+_WITH_OWN_MARKS = union_all(_MARKS.where(WordMark.author == bindparam("reader")), _TAGS)
+
+
+def marks_and_tags(session: Session, pair_id: int) -> tuple[list[Span], tuple[str, ...]]:
+    """Both in one statement: the words that curators marked as wrong (characters start, end; in
+    caption order), and the pair's tags."""
+    if may_know_pair(session, pair_id):
+        rows = run(session, _ALL, pair_id=pair_id).all()
+    else:
+        reader = reader_of(session)
+        rows = run(session, _WITH_OWN_MARKS, pair_id=pair_id, reader=reader).all()
+    words = sorted({(int(start), int(end)) for start, end, text in rows if text is None})
+    return words, tuple(sorted(str(text) for *_, text in rows if text is not None))
 
 
 def toggle(session: Session, pair_id: int, start: int, end: int, author: str) -> bool:

@@ -3,13 +3,13 @@
 from sqlalchemy.orm import Session
 
 from db import Store
-from db.queries import dataset_queries, detection_queries, issue_queries, word_mark_queries
+from db.queries import dataset_queries, detection_queries, word_mark_queries
 from db.queries.detection_queries import DetectionRow
 from tests.db.building import add_dataset
 
 
 def marks(session: Session, pair_id: int) -> list[tuple[int, int]]:
-    return issue_queries.marks_issues_and_tags(session, pair_id)[0]
+    return word_mark_queries.marks_and_tags(session, pair_id)[0]
 
 
 def test_marks_of_several_curators_are_set_and_removed(store: Store) -> None:

@@ -1,10 +1,7 @@
 """Exports from the store: what they replace and what they keep."""
 
-import hashlib
-import json
 from pathlib import Path
 
-import mlcroissant
 import pytest
 
 from backend.errors import ExportError
@@ -68,20 +65,3 @@ def test_a_dataset_in_a_folder_with_a_similar_name_does_not_matter(
     picture(tmp_path / "outx1" / "b.png")
     workspace.jobs.import_dataset(csv_file(tmp_path / "t.csv", rows), name="cats")
     again(workspace, tmp_path / "out_1")
-
-
-def test_an_export_is_described_for_programs(workspace: Workspace, tmp_path: Path) -> None:
-    """By the validator of Croissant itself; the hashes are those of the files."""
-    workspace.review.decide(1, 0, "correction", "A cat", author="Ada", sampling="random")
-    again(workspace, tmp_path / "out")
-    described = mlcroissant.Dataset(jsonld=tmp_path / "out" / "croissant.json")
-    assert not described.metadata.ctx.issues.errors
-    about = json.loads((tmp_path / "out" / "croissant.json").read_text("utf-8"))
-    assert (about["name"], about["isBasedOn"]) == ("pairs", "pairs")
-    assert about["rai:dataAnnotationProtocol"] == ["Verdicts by: curator 1 (1)"]
-    records, table = about["distribution"]
-    assert records["contentUrl"] == ".croissant/data.parquet"
-    digest = hashlib.sha256((tmp_path / "out" / "data.csv").read_bytes()).hexdigest()
-    assert (table["contentUrl"], table["sha256"]) == ("data.csv", digest)
-    captions = [row["data/caption"] for row in described.records("data")]
-    assert captions == [b"A cat", b"A dog 1", b"A dog 2"]

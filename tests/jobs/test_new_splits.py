@@ -60,8 +60,7 @@ def test_shares_are_met_and_pictures_are_together(workspace: Workspace, tmp_path
     assert splits(workspace, tmp_path / "other", shares="80/10/10", seed=8) != by_id
     two = splits(workspace, tmp_path / "two", shares="9/1")
     assert Counter(two.values()) == {"train": 90, "test": 10}
-    for file in ("README.md", "croissant.json"):
-        assert "80/10/10" in (tmp_path / "one" / file).read_text("utf-8")
+    assert "80/10/10" in (tmp_path / "one" / "README.md").read_text("utf-8")
 
 
 def test_a_column_stays_together(workspace: Workspace, tmp_path: Path) -> None:

@@ -1,11 +1,9 @@
 """Who wrote a caption is kept from the source to an export, and told apart from who judged it."""
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
-import mlcroissant
 import pytest
 
 from backend.datasets.caption_writers import Writer, writer_of
@@ -72,25 +70,6 @@ def test_people_are_named_only_where_somebody_says_so(workspace: Workspace, tmp_
     assert "curator 1 (2), curator 2 (1)" in (out / "README.md").read_text("utf-8")
     exported(workspace, out, name_people=True)
     assert "Ada (2), Bob (1)" in (out / "README.md").read_text("utf-8")
-
-
-def test_croissant_says_it_for_programs(workspace: Workspace, tmp_path: Path) -> None:
-    judge(workspace)
-    exported(workspace, tmp_path / "files" / "out")
-    file = tmp_path / "files" / "out" / "croissant.json"
-    assert not mlcroissant.Dataset(jsonld=file).metadata.ctx.issues.errors
-    about = json.loads(file.read_text("utf-8"))
-    assert {(each["@type"], each["name"]) for each in about["prov:wasAttributedTo"]} == {
-        ("prov:SoftwareAgent", "org/blip"), ("prov:Person", "curator 1"),
-        ("prov:SoftwareAgent", "org/gpt"),
-    }  # fmt: skip
-    (judging,) = about["prov:wasGeneratedBy"]
-    assert [each["name"] for each in judging["prov:wasAssociatedWith"]] == [
-        "curator 1", "curator 2",
-    ]  # fmt: skip
-    dataset = workspace.store.read(dataset_queries.get_dataset, 1)
-    assert about["prov:wasDerivedFrom"]["sha256"] == dataset.source_digest
-    assert len(dataset.source_digest) == 64
 
 
 def test_an_export_that_is_imported_keeps_the_writers(workspace: Workspace, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from backend.errors import ExportError, ImageError, SettingsError
 from backend.jobs.export_dataset import UNREADABLE, remaining
 from backend.jobs.reports import ExportChoice, ImportReport
 from backend.workspace import Workspace
-from db.models import Detection, Pair, PictureIssue, Trajectory, WordMark
+from db.models import Detection, Pair, Trajectory, WordMark
 from db.queries import (
     pair_queries,
     plot_queries,
@@ -93,7 +93,6 @@ def test_a_taken_caption_is_scored_again_and_verdicts_stay(
     before = pairs(workspace, first)["a.png"]
     workspace.jobs.score(dataset, anyway=True)
     with workspace.store.writing() as session:
-        session.add(PictureIssue(pair_id=before.id, issue="dark"))
         session.add(WordMark(pair_id=before.id, start=2, end=5, author="ann"))
         verdict_queries.add_verdict(session, before.id, 0, "correction", "A wolf.", author="ann")
     workspace.jobs.import_dataset(write(tmp_path / "d", EDITED, IDS), update="take")
@@ -106,7 +105,6 @@ def test_a_taken_caption_is_scored_again_and_verdicts_stay(
     with workspace.store.reading() as session:
         for table in (Trajectory, Detection, WordMark):
             assert not session.query(table).filter_by(pair_id=before.id).count()
-        assert session.query(PictureIssue).filter_by(pair_id=before.id).count() == 1
     workspace.jobs.score(dataset, anyway=True)
     assert pairs(workspace, first)["a.png"].s_0 is not None
 

@@ -137,7 +137,7 @@ def pair(text: str, **changed: Any) -> PairView:
         history=(
             VerdictView("correction", text, text, NOW, text), VerdictView(None, None, text, NOW),
         ),
-        note=text, guidelines=text, picture_issues=(text,),
+        note=text, guidelines=text,
         wrong_words=Caption.parse(text).spans[:1], likeness=Likeness(text, text, 1000, 3),
         may_ask=text,
         enrichments=(suggestion(text, ranks=(3, 1, 21), struck=(text,)),),

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Select, case, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import Select, case, column, func, or_, select, table
+from sqlalchemy.orm import Session
 
 from backend.features.near_duplicates.tables import NearDuplicate
 from db.decisions import NOT_EXPORTED
-from db.models import Pair, PictureSignals
+from db.models import Pair
 from db.queries.blind_review import verdict_seen
 from db.queries.ranking_queries import P_ERROR
 from db.queries.statements import (
@@ -17,6 +17,11 @@ from db.queries.statements import (
     in_dataset,
     read_records,
     replace_rows,
+)
+
+#: What `quality` has measured of pictures. Migration 0030 made the table: it is always there.
+_SIGNALS = table(
+    "picture_signals", column("pair_id"), column("pixels"), column("blurriness"), column("size")
 )
 
 
@@ -93,7 +98,7 @@ def groups_by_pair(session: Session, dataset_id: int) -> dict[int, int]:
 def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
     """All pairs of these groups: group by group, each group's first picture first, then by
     similarity; pairs of one picture together."""
-    first, signals = aliased(PictureSignals), aliased(PictureSignals)
+    first, signals = _SIGNALS.alias("first"), _SIGNALS.alias("signals")
     verdict = verdict_seen(session)
     member_rows: list[MemberRow] = []
     for part in chunks(groups, 500):
@@ -110,15 +115,15 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
                 verdict.decision.label("decision"),
                 Pair.verdict_version,
                 NearDuplicate.similarity,
-                (signals.pixels == first.pixels).label("has_same_pixels"),
-                signals.blurriness.label("sharpness"),
-                signals.size,
+                (signals.c.pixels == first.c.pixels).label("has_same_pixels"),
+                signals.c.blurriness.label("sharpness"),
+                signals.c.size,
                 verdict.enriches.label("enriches"),
                 Pair.decision.is_(None).label("is_open"),
             )
             .join(Pair, Pair.id == NearDuplicate.pair_id)
-            .outerjoin(signals, signals.pair_id == Pair.id)
-            .outerjoin(first, first.pair_id == NearDuplicate.group_id)
+            .outerjoin(signals, signals.c.pair_id == Pair.id)
+            .outerjoin(first, first.c.pair_id == NearDuplicate.group_id)
             .where(NearDuplicate.group_id.in_(part), Pair.hidden.is_(False)),
         )
     places: dict[tuple[int, str], tuple[float, int]] = {}

@@ -5,10 +5,16 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from backend.features.quality.tables import PictureIssue
 from backend.review.added_filters import AddedFilter
-from db.decisions import PICTURE_ISSUES
-from db.models import Pair, PictureIssue
+from db.models import Pair
 from db.queries.queue_values import count_by
+
+#: Issues of a picture, independent of its caption.
+PICTURE_ISSUES = (
+    "dark", "bright", "blurry", "odd_size", "odd_aspect", "low_information", "exact_duplicate",
+    "near_duplicate",
+)  # fmt: skip
 
 
 def has_issue(issue: str) -> ColumnElement[bool]:

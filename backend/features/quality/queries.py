@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
-from db.models import Pair, PictureIssue, PictureSignals
+from backend.features.quality.tables import PictureIssue, PictureSignals
+from db.models import Pair
 from db.queries.blind_review import pair_columns
 from db.queries.pair_queries import PAIR_FIELDS, PairRow
 from db.queries.statements import (
@@ -21,7 +22,7 @@ from db.queries.statements import (
 
 @dataclass(frozen=True)
 class SignalsRow:
-    """See `db.models.PictureSignals`."""
+    """See `PictureSignals`."""
 
     pair_id: int
     brightness_perc_5: float
@@ -87,3 +88,12 @@ def count_measured(session: Session, dataset_id: int) -> int:
         .where(in_dataset(dataset_id))
     )
     return session.execute(query).scalar_one()
+
+
+def issues_of(session: Session, pair_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """The issues of these pairs whose picture has any, in alphabetical order."""
+    issues: dict[int, list[str]] = {}
+    query = select(PictureIssue.pair_id, PictureIssue.issue).order_by(PictureIssue.issue)
+    for pair_id, issue in session.execute(query.where(PictureIssue.pair_id.in_(pair_ids))):
+        issues.setdefault(pair_id, []).append(issue)
+    return {pair_id: tuple(names) for pair_id, names in issues.items()}

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import mlcroissant
 import pyarrow.parquet as pq
 import pytest
 
@@ -12,20 +11,24 @@ from backend.features.caption_pairs.comparisons import CaptionPair
 from tests.datasets.folders import picture
 from tests.datasets.test_conversations import lines
 from tests.datasets.test_export_loaders import write
+from tests.fixtures.features import needs
 
 
+@needs("croissant")
 @pytest.mark.parametrize(
     ("format", "text"), [("preference", "chosen"), ("hard-negatives", "title")]
 )
 def test_croissant_gives_pairs_to_learn_from_as_they_were_written(
     tmp_path: Path, format: str, text: str
 ) -> None:
+    from tests.features.croissant.described import described_in
+
     image = picture(tmp_path / "source" / "a.png")
     texts = {"0025": "NA", "1e3": "1e3", "null": "None", "007": "2020-01-01", "True": "犬 🐕"}
     every = [ExportRow(id, image, right, right, "train", content=(CaptionPair(right, f"not {id}"),))
              for id, right in texts.items()]  # fmt: skip
     out = write(tmp_path / "source", tmp_path / "out", format, every)
-    described = mlcroissant.Dataset(jsonld=out / "croissant.json")
+    described = described_in(out)
     (table,) = described.metadata.record_sets
     records = list(described.records(table.id))
     for column, values in (("id", texts), (text, texts.values())):

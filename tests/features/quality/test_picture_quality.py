@@ -70,7 +70,7 @@ def test_picture_issues_are_queues_and_are_exported(workspace: Workspace, tmp_pa
     assert not [name for name in listed(workspace, "picture=dark") if name.startswith("plain")]
     assert report.issues["exact_duplicate"] == 2
     (pair,) = workspace.review.queue_page(from_fields(1, from_text("picture=dark&review=all"))).rows
-    assert "dark" in workspace.review.open_pair(pair.pair_id).picture_issues
+    assert workspace.review.open_pair(pair.pair_id).parts["picture_issues"] == ("dark",)
     with pytest.raises(SettingsError, match=r"There is no picture 'murky'.*dark, bright"):
         listed(workspace, "picture=murky")
     done = workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "jsonl")

@@ -69,7 +69,7 @@ def croissant(
     about: Mapping[str, Any],
 ) -> str:
     """The description of the files in `folder` as JSON-LD. `digests`: SHA-256 by file name;
-    `tables`: the Parquet files of each table (`croissant_records.write_tables`); `about`:
+    `tables`: the Parquet files of each table (`records.write_tables`); `about`:
     properties of the dataset, by schema.org's and Croissant's names."""
     objects, patterns = [], {}
     for file, digest in digests.items():

@@ -1,0 +1,1 @@
+"""The description of an export for programs, by Croissant."""

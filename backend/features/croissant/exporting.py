@@ -1,0 +1,23 @@
+"""`croissant.json` of every export, and the tables that it describes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from backend.datasets import export_folder
+from backend.datasets.writing import version_of
+from backend.features.croissant import records
+from backend.features.croissant.about import about
+from backend.features.croissant.description import NAME, croissant
+from backend.jobs.export_steps import ExportStep, WrittenExport
+
+
+def describe(export: WrittenExport, folder: Path, digests: Mapping[str, str]) -> dict[str, str]:
+    """Write the tables and the description; returns the SHA-256 of the tables, by file name."""
+    tables = records.write_tables(folder)
+    sums = export_folder.digests(folder, earlier=digests)
+    text = croissant(folder, sums, tables, version_of(sums), about(export))
+    (folder / NAME).write_text(text, encoding="utf-8")
+    return {name: digest for name, digest in sums.items() if name not in digests}
+
+
+STEP = ExportStep("croissant", describe=describe, describes=(NAME, records.FOLDER))
