@@ -39,7 +39,7 @@ def thresholds_html(view: PlaneView, dataset_id: int) -> str:
         ("wrong captions", *_lines(view.wrong, dataset_id, "p_error_from", "chance of", "or more")),
         (
             "vague captions",
-            *_lines(view.abstract, dataset_id, "icc_to", "concrete–vague of", "or less"),
+            *_lines(view.abstract, dataset_id, "icc_to", "concreteness of", "or less"),
         ),
     ]
     if view.measured:

@@ -348,7 +348,14 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "plane/thresholds.html": lambda text: plane.thresholds_html(plane_view(), 3),
     "plane/regions.html": regions,
     "map/hint.html": lambda text: render(
-        "map/hint.html", pairs=7, dataset_id=3, run_id=1, layout="alike", alike="alike"
+        "map/hint.html",
+        pairs=7,
+        dataset_id=3,
+        run_id=1,
+        layout="alike",
+        alike="alike",
+        by_value=True,
+        is_unfamiliar=True,
     ),
     "map/tiles.html": lambda text: render("map/tiles.html"),
     "map/card.html": lambda text: render("map/card.html", pair=pair(text), text=text),
