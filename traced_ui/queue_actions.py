@@ -41,7 +41,8 @@ class QueueActions(PageActions):
         state.leave_lists()
         self._follow(address)
         pair = id_in(address.get("pair", ""))
-        if pair is None and dataset_id is not None and state.filter == START and not self.is_team:
+        is_plain = pair is None and state.filter == START and not (state.grid or self.is_team)
+        if is_plain and dataset_id is not None:
             pair = self.workspace.opening_pair(dataset_id)
             if pair is not None:
                 self.say("An example to begin with. The queue begins with its first row.")

@@ -121,5 +121,5 @@ def _facts(suggestion: SuggestionView) -> list[str]:
         facts.append(f"{percent(suggestion.p_before)} → {percent(suggestion.p_after)} likely wrong")
     if suggestion.icc is not None:
         before_icc, after_icc = suggestion.icc
-        facts.append(f"concrete–vague {before_icc:.2f} → {after_icc:.2f}")
+        facts.append(f"concreteness {before_icc:.2f} → {after_icc:.2f}")
     return [*facts, *suggestion.notes]

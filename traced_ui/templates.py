@@ -42,7 +42,11 @@ def chance(p_error: float | None, is_unfamiliar: bool, in_a_sentence: bool = Fal
     ('72 %', '72 % likely wrong')
     >>> chance(0.99, True), chance(0.99, True, True)
     ('not known', 'the model does not know such pictures')
+    >>> chance(None, False), chance(None, True, True)
+    ('–', 'not scored')
     """
+    if p_error is None:
+        return "not scored" if in_a_sentence else percent(None)
     if is_unfamiliar:
         return "the model does not know such pictures" if in_a_sentence else "not known"
     return f"{percent(p_error)} likely wrong" if in_a_sentence else percent(p_error)

@@ -148,7 +148,7 @@ def test_a_large_picture_is_reduced_before_it_is_sent(page: Page, tmp_path: Path
     Image.fromarray(noise).save(large, "JPEG", quality=95, exif=orientation)
     Image.fromarray(noise[:300, :300]).save(small, "JPEG", exif=orientation)
     assert large.stat().st_size > 6e6
-    told = page.locator("#playground-clipboard [data-reduced]")
+    message = page.locator("#playground-clipboard [data-reduced]")
     sent = chosen(page, large)
     assert len(sent) < large.stat().st_size / 2
     with Image.open(io.BytesIO(sent)) as image:
@@ -158,12 +158,12 @@ def test_a_large_picture_is_reduced_before_it_is_sent(page: Page, tmp_path: Path
         assert (pixels[:380].mean((0, 1)) > (240, -1, -1)).all()
         assert (pixels[:380].mean((0, 1)) < (256, 20, 20)).all()
         assert pixels[600:].mean() > 100
-    expect(told.locator("[data-from]")).to_have_text("2200 × 3000")
-    expect(told.locator("[data-to]")).to_have_text("1502 × 2048")
+    expect(message.locator("[data-from]")).to_have_text("2200 × 3000")
+    expect(message.locator("[data-to]")).to_have_text("1502 × 2048")
     remove_picture(page)
-    expect(told).to_be_hidden()
+    expect(message).to_be_hidden()
     assert chosen(page, small) == small.read_bytes()
-    expect(told).to_be_hidden()
+    expect(message).to_be_hidden()
 
 
 def test_a_large_file_that_is_no_picture_is_sent_as_it_is(page: Page, tmp_path: Path) -> None:

@@ -65,13 +65,15 @@ def test_opening_on_an_example_instead_of_the_head_of_the_queue_is_said(
 ) -> None:
     dataset_id = workspace.prepare(str(DEMO))
 
-    def visit() -> tuple[int | None, str]:
+    def visit(**address: str) -> tuple[int | None, str]:
         page = OpenPage(workspace, PageState())
-        parts = page.perform(PageAction.model_validate({"action": "visit", "dataset": dataset_id}))
+        act = {"action": "visit", "dataset": dataset_id, "address": address}
+        parts = page.perform(PageAction.model_validate(act))
         return page.state.pair, parts["toast"]
 
     example, said = visit()
     assert (example, bool(said)) == (workspace.opening_pair(dataset_id), True)
+    assert visit(grid="yes")[1] == "", "it shows no example, but the head of the queue"
     view = workspace.review.open_pair(example or 0)
     workspace.review.decide(
         view.pair_id, view.version, "correct", author="", fingerprint=view.fingerprint

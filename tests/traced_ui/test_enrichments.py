@@ -29,7 +29,7 @@ def test_richer_captions_are_listed_apart_from_corrections() -> None:
     assert 'data-action="enrich-1"' in message
     assert "3rd → 1st of 21" in message
     assert "does not show" in message
-    assert "concrete–vague 0.50 → 0.75" in message
+    assert "concreteness 0.50 → 0.75" in message
     assert "the model reads 32 of 41 words" in message
     assert "<b>" not in message.replace("<kbd>", "")
     assert "<ins>red" in message

@@ -40,7 +40,7 @@ def test_a_sentence_says_the_value_whichever_side_it_counts_for(
 ) -> None:
     """A classifier that has learned from few verdicts may hold a small match for a good sign: that
     makes it no high one."""
-    told = 0
+    checked = 0
     for view in demo_views:
         if view.reasons is None or view.trajectory is None:
             continue
@@ -51,11 +51,11 @@ def test_a_sentence_says_the_value_whichever_side_it_counts_for(
             )
             if reason.sign in ("s", "auxiliary"):
                 assert re.findall(r"-?[\d.]*\d", text[0]) == [f"{reason.value:.2f}"], view.pair_id
-                told += 1
+                checked += 1
     for sign in SIGNS:
         for words in ((), (2,)):
             assert sentence_of(sign, 1, words, 0.2) == sentence_of(sign, -1, words, 0.2), sign
-    assert told > 1000
+    assert checked > 1000
 
 
 def test_the_rise_of_the_whole_path_is_told_without_words() -> None:

@@ -94,7 +94,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         labels = labels_of(store, view) if layout == ALIKE else []
         figure = map_figure(view, COLOURS.get(colours, "p_error"), labels)
         below = render_in("map_hint.html", pairs=len(view.pairs), dataset_id=dataset_id,
-                       run_id=view.run_id, layout=layout, alike=ALIKE)  # fmt: skip
+                       run_id=view.run_id, layout=layout, alike=ALIKE,
+                       by_value=COLOURS.get(colours) != "verdict",
+                       is_unfamiliar=workspace.review.is_unfamiliar(dataset_id))  # fmt: skip
         queues, thresholds = "", ""
         if layout != ALIKE:
             plane = plane_of(store, dataset_id)

@@ -80,7 +80,7 @@ def thresholds_html(view: PlaneView, dataset_id: int) -> str:
         ),
         (
             "vague captions",
-            *_threshold_lines(view.abstract, dataset_id, "icc_to", "concrete–vague of", "or less"),
+            *_threshold_lines(view.abstract, dataset_id, "icc_to", "concreteness of", "or less"),
         ),
     ]
     if view.measured:

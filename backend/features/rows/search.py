@@ -34,6 +34,7 @@ from backend.features.rows.queries import captions_of, rows_of
 from backend.features.rows.report import Finding, Kind
 from backend.features.rows.row_sequences import NONE, Indices, RowSequence, sequences_of
 from backend.features.rows.swaps import Swap, exchanges_of
+from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
@@ -175,8 +176,9 @@ class _SequenceSearch:
         if len(places) < FEWEST_ROWS:
             if len(self.sequence.pairs):
                 self.search.reasons.append(
-                    f"{file}: {len(places):,} of {len(self.sequence.pairs):,} rows can be "
-                    f"compared; {FEWEST_ROWS} are needed."
+                    f"{file}: too few to compare, {len(places):,} of "
+                    f"{count_of(len(self.sequence.pairs), 'row')} with vectors; "
+                    f"{FEWEST_ROWS} are needed."
                 )
             return np.zeros((0, 2), np.int64)
         runs: list[Finding] = []

@@ -1,5 +1,6 @@
 """The page *In place*: what it shows of a report, and when its buttons work."""
 
+import re
 from pathlib import Path
 
 import gradio as gr
@@ -56,6 +57,10 @@ def test_hostile_text_is_escaped() -> None:
     check_escaping("in_place.html", draw)
 
 
+def decision_of(markup: str) -> list[str]:
+    return re.findall(r'class="decision">(.*?)</p>', markup)
+
+
 def test_a_source_that_is_not_written_is_said_before_a_press(tmp_path: Path) -> None:
     workspace = workspace_in(tmp_path)
     folder = tmp_path / "pairs"
@@ -69,6 +74,7 @@ def test_a_source_that_is_not_written_is_said_before_a_press(tmp_path: Path) -> 
     markup, *buttons = draw(1, gr.Request(username=None))
     assert not any(button.visible for button in buttons)
     assert str(folder) in markup
+    assert decision_of(markup) != decision_of(page.report_html(None)), "that it can be written"
     of_curator, *_ = draw(1, gr.Request(username="Ada"))
     assert str(folder) not in of_curator
     assert 'role="status"' in of_curator

@@ -27,7 +27,7 @@ from backend.features.picture_map.plane import PlaneView, RegionView, ThresholdV
 from backend.features.picture_map.views import ALIKE, MapView
 from backend.verdict_texts import TEXTS, UNDECIDED
 from backend.workspace import Workspace
-from db.queries import detection_queries, run_queries, signal_queries
+from db.queries import dataset_queries, detection_queries, run_queries, signal_queries
 from db.queries.detection_queries import DetectionRow
 from db.queries.pair_queries import NewPair
 from tests.db.building import add_pairs
@@ -159,6 +159,20 @@ def test_the_colour_can_be_chosen_on_the_page(mapped: Workspace, page: gr.Blocks
         chart, _ = drawn_by(page, colour)
         assert chart.visible
         assert [trace["name"] for trace in json.loads(chart.value["plot"])["data"]] == names
+
+
+def test_what_the_borders_show_is_said_of_the_chosen_colour(
+    mapped: Workspace, page: gr.Blocks
+) -> None:
+    """A verdict has no average; and chances that are no figures are said to be none."""
+    (control,) = [b for b in page.blocks.values() if getattr(b, "label", "") == "Border"]
+    (event,) = [e for e in page.fns.values() if (control._id, "change") in e.targets]
+    hints = {c: event.fn(1, ALIKE, c)[2] for c in COLOURS}  # pyrefly: ignore[not-callable]
+    assert [name for name, hint in hints.items() if "average" not in hint] == ["verdict"]
+    assert not any("warning" in hint for hint in hints.values())
+    with mapped.store.writing() as session:
+        dataset_queries.remember_models(session, 1, {dataset_queries.UNFAMILIAR: True})
+    assert "warning" in event.fn(1, ALIKE, "chance of error")[2]  # pyrefly: ignore[not-callable]
 
 
 def test_a_dataset_without_a_map_says_so(page: gr.Blocks) -> None:
