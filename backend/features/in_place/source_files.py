@@ -355,8 +355,10 @@ class _RowSearch:
             self._hits[number][record.number] = Splice(start, before, after, line), already_there
 
     def result(self) -> tuple[list[Splice], int]:
-        """What changes, and how many captions had changed before. Raises NotThere."""
+        """What changes, and how many captions had changed before: also in rows that repeat one,
+        of which an import takes the first. Raises NotThere."""
         splices, already_there = [], 0
+        imported_rows = {group.row or 0 for group in self._groups}
         for group, hits, reason in zip(self._groups, self._hits, self._reasons, strict=True):
             hit = hits.get(group.row or 0)
             if hit is None and len(hits) == 1:
@@ -364,7 +366,8 @@ class _RowSearch:
             if hit is None:
                 reason = "it stands in several rows" if hits else reason or _ROW_GONE
                 raise NotThere(f"row {group.row}: {reason}")
-            splices.append(hit[0])
+            repeated = [hits[row][0] for row in hits.keys() - imported_rows if hits[row] != hit]
+            splices += [hit[0], *repeated]
             already_there += hit[1]
         return splices, already_there
 
