@@ -314,7 +314,10 @@ class DatasetReader:
                 return  # each of its rows is reported
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             remedy = where_to_state("answers", "all") if rule.left_out else {}
-            raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}", **remedy)
+            notes = "".join(f" {note}" for note in self.source.notes)
+            raise DatasetFormatError(
+                f"'{name}' holds no rows that can be read.{first}{notes}", **remedy
+            )
 
     def _rows(self, table: Path, name: str, ours: bool, choice: SampleChoice) -> Iterator[TableRow]:
         known_name = known_encoding(self.options.encoding) if self.options.encoding else None
@@ -409,7 +412,7 @@ class DatasetReader:
         values = caption_cells.unpack(row.values)
         path_text = _of_column(text_of, values, columns.image, is_image=True)
         if not path_text:
-            self._report(name, row.number, "no image", f"The column '{columns.image}' is empty.")
+            self._report(name, row.number, "no image", _without_picture(table, columns.image))
             return
         if "\0" not in path_text and (problem := text_problem(path_text)):
             raise BadCell(f"The image path '{trim(path_text)}': {problem}")
@@ -553,6 +556,15 @@ def read_dataset(
         hub_datasets.stated_writer(path if path.is_dir() else path.parent)
     )
     return DatasetReader(root, source, options, folders, total, image_check, writer=writer)
+
+
+def _without_picture(table: Path, column: str) -> str:
+    if table.suffix.lower() != ".tar":
+        return f"The column '{column}' is empty."
+    return (
+        "The sample has no picture. If other tars hold the pictures, import the folder that all of "
+        "them are in; if they are files, unpack this tar beside them."
+    )
 
 
 def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:

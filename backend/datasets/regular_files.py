@@ -204,10 +204,11 @@ def replacement(path: Path, is_flushed: bool = True) -> Iterator[Path]:
         if is_flushed:
             flush(part)
         os.replace(part, path)
-        if is_flushed:
-            flush(path.parent)
-    finally:
+    except BaseException:
         part.unlink(missing_ok=True)
+        raise
+    if is_flushed:
+        flush(path.parent)
 
 
 def flush(path: Path) -> None:

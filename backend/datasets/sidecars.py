@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from os.path import splitext
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -224,14 +225,14 @@ def owners_of(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[
     for name in sorted(names):
         if name.lower().endswith(endings):
             texts.append(name)
-        if _is_image(name):
-            stem = PurePosixPath(name).stem
+        elif _is_image(name):
+            stem, _ = splitext(name)
             keys = [form(key) for form in _FORMS for key in (name, stem)]
             for by_key, key in zip(pictures, keys, strict=True):
                 by_key.setdefault(key, []).append(name)
     owners = {}
     for text in texts:
-        stem = PurePosixPath(text).stem
+        stem, _ = splitext(text)
         keys = [form(stem) for form in _FORMS for _ in range(2)]
         owning = (by_key.get(key) for by_key, key in zip(pictures, keys, strict=True))
         if of := next(filter(None, owning), None):
@@ -241,15 +242,18 @@ def owners_of(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[
 
 def _uncertain(picture: str, texts: Iterable[list[str]], shared_files: list[str]) -> str:
     """Why it is uncertain which text belongs to the picture; "" if it is not."""
-    name, stem = trim(picture), trim(PurePosixPath(picture).stem)
     if shared_files:
+        name, stem = trim(picture), trim(splitext(picture)[0])
         return (
             f"'{trim(shared_files[0])}' may belong to '{name}' or to another picture named "
             f"'{stem}'. Name the text after its picture: '{name}.txt'."
         )
     if several := next((files for files in texts if len(files) > 1), None):
         quoted_texts = ", ".join(f"'{trim(text)}'" for text in several)
-        return f"Beside '{name}' are several texts ({quoted_texts}). Keep the one with its caption."
+        return (
+            f"Beside '{trim(picture)}' are several texts ({quoted_texts}). Keep the one with its "
+            "caption."
+        )
     return ""
 
 
@@ -291,8 +295,8 @@ def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
 
 
 def _is_image(name: str) -> bool:
-    path = PurePosixPath(name.lower())
-    return path.suffix in PICTURES and not path.stem.endswith(_MASKS)
+    stem, ending = splitext(name.lower())
+    return ending in PICTURES and not stem.endswith(_MASKS)
 
 
 def _is_caption(name: str) -> bool:

@@ -211,6 +211,8 @@ def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:
         notes.append(
             f"{_listing(unread, folder)}: not read, because another table describes the folder. To "
             "read one, import it by itself."
+            + " Pictures that a table names are not found in tars: unpack these."
+            * any(path.suffix.lower() == ".tar" for path in unread)
         )
     return tuple(notes)
 
@@ -306,6 +308,10 @@ _OTHER_FORMS = {
     ".pkl": "a pickle, which may run arbitrary code; write it as Parquet (DataFrame.to_parquet)",
     ".pickle": "a pickle, which may run arbitrary code; write it as Parquet (DataFrame.to_parquet)",
     ".feather": "a Feather file; write it as Parquet (DataFrame.to_parquet)",
+    ".xml": "XML, such as CVAT and Pascal VOC export; write a CSV of it, with the columns "
+    "file_name and caption",
+    ".yaml": "YAML, such as a metadataset of Energon; import the folders of tars that it names",
+    ".yml": "YAML, such as a metadataset of Energon; import the folders of tars that it names",
     ".h5": "an HDF5 file; write it as Parquet or as a folder of images",
     ".hdf5": "an HDF5 file; write it as Parquet or as a folder of images",
     ".tfrecord": "a TFRecord; write it as WebDataset or as a folder of images",
@@ -341,6 +347,11 @@ def not_a_dataset(folder: Path) -> str:
         saw = (
             f"files in formats that cannot be read ({', '.join(endings)}; {few}{more}), and no "
             "metadata.jsonl or metadata.csv; convert pictures to JPEG or PNG"
+        )
+    elif sum(name.lower().endswith(".zip") for name in inside) > 1:
+        saw = (
+            f"several archives ({few}{more}), which are imported one by one; unpack them into one "
+            "folder if some hold the texts of others' pictures"
         )
     elif has_images(folder):
         saw = (

@@ -4,6 +4,7 @@ Run as a program (`python -m tests.datasets.export_loaders`) it reads lines of J
 folder each, and answers each with what its loaders read, in a process that has loaded nothing yet.
 """
 
+import codecs
 import io
 import json
 import sys
@@ -62,7 +63,15 @@ def loaded_by(format: str, out: Path) -> Iterator[Loaded]:
 def _sidecars(out: Path) -> Iterator[tuple[str, tuple[int, int, int], str]]:
     for text in sorted(out.glob("*/*.txt")):
         (picture,) = (p for p in text.parent.glob("*.*") if p.stem == text.stem and p != text)
-        yield text.read_bytes().decode(), corner(picture), text.parent.name
+        yield _by_its_mark(text.read_bytes()), corner(picture), text.parent.name
+
+
+def _by_its_mark(content: bytes) -> str:
+    """A text in the encoding of its source: exports keep byte order marks."""
+    marks = {"utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-8-sig": codecs.BOM_UTF8,
+             "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}  # fmt: skip
+    encoding = next((name for name, mark in marks.items() if content.startswith(mark)), "utf-8")
+    return content.decode(encoding)
 
 
 def _coco(out: Path) -> Iterator[tuple[str, tuple[int, int, int], str]]:

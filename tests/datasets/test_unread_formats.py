@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from backend.errors import UnsupportedFormat
-from tests.datasets.folders import picture, read, write
+from backend.errors import DatasetFormatError, UnsupportedFormat
+from tests.datasets.folders import encoded, make_tar, picture, read, write, zip_bytes
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,48 @@ def test_an_index_of_pictures_is_a_table(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     write(tmp_path / "index.json", json.dumps([{"image": "a.png", "caption": "A dog."}]))
     assert [pair.caption for pair in read(tmp_path / "index.json")[0]] == ["A dog."]
+
+
+@pytest.mark.parametrize(
+    ("name", "word"), [("annotations.xml", "CVAT"), ("all.yaml", "Energon"), ("all.yml", "Energon")]
+)
+def test_a_file_of_another_format_is_named(tmp_path: Path, name: str, word: str) -> None:
+    with pytest.raises(UnsupportedFormat) as refusal:
+        read(write(tmp_path / name, "x"))
+    assert word in str(refusal.value)
+
+
+def test_texts_and_pictures_in_archives_of_their_own_are_to_be_unpacked(tmp_path: Path) -> None:
+    write(tmp_path / "set/images.zip", zip_bytes({"a.png": encoded()}))
+    write(tmp_path / "set/captions.zip", zip_bytes({"a.txt": "A dog."}))
+    with pytest.raises(DatasetFormatError, match=r"captions\.zip.*unpack"):
+        read(tmp_path / "set")
+
+
+def test_what_else_lies_there_is_said_where_nothing_can_be_read(tmp_path: Path) -> None:
+    """Captions in a table beside a tar of pictures, in either order."""
+    make_tar(tmp_path / "set/images.tar", {"a.png": encoded()})
+    rows = pa.table({"file_name": ["a.png"], "caption": ["A dog."]})
+    pq.write_table(rows, tmp_path / "set/captions.parquet")
+    with pytest.raises(DatasetFormatError, match=r"captions\.parquet"):
+        read(tmp_path / "set")
+    write(tmp_path / "set/metadata.csv", "file_name,caption\na.png,A dog.\n")
+    _, reader = read(tmp_path / "set")
+    assert [problem.kind for problem in reader.problems] == ["missing image"]
+    assert any("images.tar" in note and "unpack" in note for note in reader.notes)
+
+
+@pytest.mark.parametrize("pictures", ["a.png", "images/train/0.tar"])
+def test_a_tar_of_texts_alone_says_where_pictures_may_be(tmp_path: Path, pictures: str) -> None:
+    """Beside loose pictures, and beside tars that lie deeper."""
+    make_tar(tmp_path / "texts/0.tar", {"a.txt": b"A dog."})
+    if pictures.endswith(".tar"):
+        make_tar(tmp_path / pictures, {"a.png": encoded()})
+    else:
+        picture(tmp_path / pictures)
+    pairs, reader = read(tmp_path)
+    assert pairs == []
+    (problem,) = reader.problems
+    assert problem.kind == "no image"
+    assert "unpack" in problem.message
+    assert "import the folder" in problem.message

@@ -110,7 +110,7 @@ class SourceFiles:
     column: str = ""
     encoding: str | None = None
     delimiter: str | None = None
-    _beside: dict[Path, dict[str, Beside]] = field(default_factory=dict)
+    _beside: dict[str, dict[str, Beside]] = field(default_factory=dict)
     _folders: dict[Path, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -127,8 +127,9 @@ class SourceFiles:
         tables: dict[str, dict[int | None, CaptionGroup]] = {}
         for group in groups:
             if self.is_beside(group.file):
-                for part in self._by_text(group):
-                    plan = partial(self._beside_picture, part)
+                beside = self._files_beside(group.picture)
+                for part in _by_text(group, beside):
+                    plan = partial(self._beside_picture, part, beside)
                     yield self._try_to_plan(group.picture, _count([part]), plan)
             else:
                 tables.setdefault(group.file, {})[group.row] = group
@@ -153,33 +154,19 @@ class SourceFiles:
             reason = getattr(problem, "strerror", None) or str(problem)
         return LeftAlone(name, reason.rstrip("."), captions)
 
-    def _by_text(self, group: CaptionGroup) -> Iterator[CaptionGroup]:
-        """The captions of each text beside a picture that changes: kinds with texts of their own
-        apart."""
-        beside = self._files_beside(group)
-        named = set(beside.named) if beside else set()
-        for kinds in ([], *([kind] for kind in sorted(named))):
-            changes = tuple(
-                change
-                for change in group.changes
-                if change.kind in kinds or not (kinds or change.kind in named)
-            )
-            if any(change.before != change.after for change in changes):
-                yield replace(group, changes=changes)
-
-    def _files_beside(self, group: CaptionGroup) -> Beside | None:
+    def _files_beside(self, picture: str) -> Beside | None:
         """None for a picture that is gone."""
-        picture = self.root / group.picture
-        if picture.parent not in self._beside:
-            names = os.listdir(picture.parent) if picture.parent.is_dir() else []
-            self._beside[picture.parent] = files_beside(n for n in names if not is_hidden(n))
-        return self._beside[picture.parent].get(picture.name)
+        folder, _, name = picture.rpartition("/")
+        if folder not in self._beside:
+            place = self.root / folder
+            names = os.listdir(place) if place.is_dir() else []
+            self._beside[folder] = files_beside(n for n in names if not is_hidden(n))
+        return self._beside[folder].get(name)
 
-    def _beside_picture(self, group: CaptionGroup) -> FileChange:
-        picture = self.root / group.picture
-        beside = self._files_beside(group)
+    def _beside_picture(self, group: CaptionGroup, beside: Beside | None) -> FileChange:
         if beside is None:
             raise NotThere("there is no such picture any more")
+        picture = self.root / group.picture
         texts, metadata, problem, named = beside
         if problem:
             raise NotThere(problem)
@@ -273,6 +260,20 @@ class SourceFiles:
         return b"", encoding
 
 
+def _by_text(group: CaptionGroup, beside: Beside | None) -> Iterator[CaptionGroup]:
+    """The captions of each text beside a picture that changes: kinds with texts of their own
+    apart."""
+    named = set(beside.named) if beside else set()
+    for kinds in ([], *([kind] for kind in sorted(named))):
+        changes = tuple(
+            change
+            for change in group.changes
+            if change.kind in kinds or not (kinds or change.kind in named)
+        )
+        if any(change.before != change.after for change in changes):
+            yield replace(group, changes=changes)
+
+
 _NOT_EXACT = "it cannot be written again byte for byte in its encoding"
 
 
@@ -354,8 +355,10 @@ class _RowSearch:
             self._hits[number][record.number] = Splice(start, before, after, line), already_there
 
     def result(self) -> tuple[list[Splice], int]:
-        """What changes, and how many captions had changed before. Raises NotThere."""
+        """What changes, and how many captions had changed before: also in rows that repeat one,
+        of which an import takes the first. Raises NotThere."""
         splices, already_there = [], 0
+        imported_rows = {group.row or 0 for group in self._groups}
         for group, hits, reason in zip(self._groups, self._hits, self._reasons, strict=True):
             hit = hits.get(group.row or 0)
             if hit is None and len(hits) == 1:
@@ -363,7 +366,8 @@ class _RowSearch:
             if hit is None:
                 reason = "it stands in several rows" if hits else reason or _ROW_GONE
                 raise NotThere(f"row {group.row}: {reason}")
-            splices.append(hit[0])
+            repeated = [hits[row][0] for row in hits.keys() - imported_rows if hits[row] != hit]
+            splices += [hit[0], *repeated]
             already_there += hit[1]
         return splices, already_there
 

@@ -212,6 +212,8 @@ def _copy_all(
     others to `left_alone`. Raises DatasetError."""
     same_files, entries = [], []
     try:
+        for folder in {change.name.rpartition("/")[0] for change in changes}:
+            (run / _FILES / folder).mkdir(parents=True, exist_ok=True)
         for change in changes:
             try:
                 entries.append(_copy(run, change, earlier.get(change.name)))
@@ -234,15 +236,14 @@ def _copy(run: Path, change: FileChange, earlier: _Entry | None) -> _Entry:
         after.update(block)
     copy = run / _FILES / change.name
     if change.digest and not _continues(earlier, change.digest):
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.unlink(missing_ok=True)
         _keep(change.path, copy)
     return _Entry(change.name, change.digest, after.hexdigest())
 
 
 def _keep(path: Path, copy: Path) -> None:
     """Let `copy` be the file as it is: by a second name, since another file takes its place; by its
-    content if it has more names, which others may write to, or if the disk knows no such names."""
+    content if it has more names, which others may write to, if the disk knows no such names, or if
+    there is a copy already."""
     if os.stat(path).st_nlink == 1:
         try:
             return os.link(path, copy)

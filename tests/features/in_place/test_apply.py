@@ -477,3 +477,37 @@ def test_kinds_of_captions_in_one_row(workspace: Workspace, tmp_path: Path, has_
     new = text.replace("fox, red", "cat, red").replace("A fox.", "A cat.")
     before = contents(folder)
     check_round_trip(workspace, folder, changes, before | {table.name: new.encode()})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (
+            "metadata.csv",
+            b"file_name,caption\na.png,a dog\nb.png,a dog\na.png,a dog\na.png,a cow\n",
+            b"file_name,caption\na.png,a cat\nb.png,a dog\na.png,a cat\na.png,a cow\n",
+        ),
+        (
+            "metadata.jsonl",
+            b'{"file_name": "a.png", "text": "a dog"}\n{"text": "a dog", "file_name": "a.png"}\n',
+            b'{"file_name": "a.png", "text": "a cat"}\n{"text": "a cat", "file_name": "a.png"}\n',
+        ),
+    ],
+)
+def test_a_row_that_repeats_another_is_corrected_with_it(
+    workspace: Workspace, tmp_path: Path, name: str, content: bytes, expected: bytes
+) -> None:
+    """An import takes the first; a trainer would go on reading the second."""
+    folder = tmp_path / "pairs"
+    for stem in ("a", "b"):
+        picture(folder / f"{stem}.png")
+    write(folder / name, content)
+    workspace.jobs.import_dataset(folder)
+    rows = workspace.review.queue_page(workspace.review.filter_of(1, {"review": "all"})).rows
+    (first,) = (row for row in rows if row.caption == "a dog" and "a.png" in row.external_id)
+    workspace.review.decide(first.pair_id, 0, "correction", "a cat")
+    assert apply(workspace).left_alone == ()
+    assert (folder / name).read_bytes() == expected
+    assert apply(workspace).captions == 0
+    apply(workspace, undo=True)
+    assert (folder / name).read_bytes() == content
