@@ -3,13 +3,14 @@
 import functools
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from markupsafe import Markup
 
 from backend.errors import SettingsError, TracedError, as_traced, explain
-from traced_ui.templates import part
+from traced_ui.templates import part, renderer_of
 
 log = logging.getLogger(f"traced.{__name__}")
 
@@ -35,6 +36,19 @@ def explain_on_page(error: BaseException) -> str:
     if not isinstance(error, TracedError):
         log.error("unexpected error on a page", exc_info=error)
     return explain(error, "page")
+
+
+def draw_added(what: str, template: Path, **values: Any) -> Markup:
+    """A template of a feature or another package with these values; if it fails, or a value is the
+    error of what computes it, that error in its place. `what`: "The filter “…”"."""
+    try:
+        for value in values.values():
+            if isinstance(value, Exception):
+                raise value
+        return renderer_of(template.parent)(template.name, **values)
+    except Exception as problem:  # of whatever its author wrote
+        log.exception("%s cannot be shown", what)
+        return note(f"{what} cannot be shown. {explain_on_page(problem)}", "error")
 
 
 def wire(

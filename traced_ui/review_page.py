@@ -1,9 +1,7 @@
 """The parts of the review page as HTML; their behaviour is defined in the files `*_actions`."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
@@ -55,14 +53,12 @@ from traced_ui.differences import difference, parts_that_differ, readable, repla
 from traced_ui.highlighting import excerpt, highlighted_caption, words_of
 from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
-from traced_ui.messages import explain_on_page, note
+from traced_ui.messages import draw_added
 from traced_ui.pair_places import parts_in
 from traced_ui.reasons import expectations_by_word, reasons_section
 from traced_ui.support import enrichments, phrases_section
-from traced_ui.templates import chance, part, percent, render, renderer_of
+from traced_ui.templates import chance, part, percent, render
 from traced_ui.trajectory_chart import RISE
-
-log = logging.getLogger(f"traced.{__name__}")
 
 #: Verdicts with a button: (key shown, button text, explanation).
 DECISIONS = {
@@ -247,7 +243,13 @@ def queue(
         added=ADDED,
         likeness=LIKENESS,
         forms={
-            name: _form(name, added.template, filter.get(name, ""), choices.get(name, ()))
+            name: draw_added(
+                f"The filter “{added.title}”",
+                added.template,
+                filter=added,
+                value=filter.get(name, ""),
+                counts=choices.get(name, ()),
+            )
             for name, added in ADDED.items()
             if added.template is not None
         },
@@ -337,18 +339,6 @@ def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[C
 def _in_words(name: str, value: str) -> str:
     """What the page calls a value of a filter."""
     return ADDED[name].in_words(value) if name in ADDED else value
-
-
-def _form(name: str, template: Path, value: str, choices: Sequence[Choice]) -> Markup:
-    """The form of an added filter by its own template; if that fails, its error in its place."""
-    added = ADDED[name]
-    try:
-        return renderer_of(template.parent)(
-            template.name, filter=added, value=value, counts=choices
-        )
-    except Exception as problem:  # of whatever its author wrote
-        log.exception("the form of the filter '%s' cannot be shown", name)
-        return note(f"The filter “{added.title}” cannot be shown. {explain_on_page(problem)}")
 
 
 def _in_common(filter: Mapping[str, str], like: str) -> str:
