@@ -22,7 +22,7 @@ from traced_ui.api_records import Pair
 from traced_ui.page_actions import drawn_pair
 
 #: Where each place is, on the page.
-SIDES = {"picture": "stage", "alike": "steps", "tab": "steps"}
+SIDES = {"picture": "stage", "labels": "stage", "alike": "steps", "tab": "steps"}
 
 
 class WordCount(BaseModel):
@@ -32,7 +32,8 @@ class WordCount(BaseModel):
 @pytest.fixture
 def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., PairPart]:
     """Adds a part, whose template shows its record."""
-    monkeypatch.setattr(plugins, "_LOADED", plugins._LOADED | {"pair_parts": ()})
+    load_pair_parts()  # ours stay beside it
+    monkeypatch.setattr(plugins, "_LOADED", dict(plugins._LOADED))
     (tmp_path / "added.html").write_text('<p class="added">{{ record.words }}</p>')
 
     def add(read: Callable[..., Any], place: str = "picture", name: str = "added") -> PairPart:
