@@ -171,7 +171,7 @@ def _verdicts_hidden(session: Session, dataset_id: int | None = None) -> ColumnE
     if not overlaps:
         return None
     opinion = aliased(Opinion)
-    own = or_(opinion.author == reader, _is_label_of(opinion.author, reader))
+    own = or_(opinion.author == reader, _is_label_of(opinion, reader))
     has_judged = exists().where(opinion.pair_id == Pair.id, own)
     opinions = (
         select(func.count(opinion.author))
@@ -189,12 +189,13 @@ def _verdicts_hidden(session: Session, dataset_id: int | None = None) -> ColumnE
     return and_(or_(*conditions), ~has_judged)
 
 
-def _is_label_of(author: ColumnElement[str], reader: str) -> ColumnElement[bool]:
+def _is_label_of(opinion: type[Opinion], reader: str) -> ColumnElement[bool]:
     """Condition: the opinion was read from a file of labels that names this reader, who has judged
     the pair elsewhere and is no second person."""
     person = f"/{reader}"
     return and_(
-        author.startswith(LABELS, autoescape=True), author.endswith(person, autoescape=True)
+        opinion.author.startswith(LABELS, autoescape=True),
+        opinion.author.endswith(person, autoescape=True),
     )
 
 
