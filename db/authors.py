@@ -16,7 +16,8 @@ MOVED = RULE + "caption of another row, by "
 RESTORE = RULE + "restored by "
 
 #: Prefix of the author of labels that were read from a file, followed by its name. People gave
-#: them, so a detector learns from them; but not here, so agreement is measured without them.
+#: them, so a detector learns from them; but not here, so agreement is measured without them, except
+#: where several people judge a pair.
 LABELS = "labels: "
 #: Between the names of people who gave the same label.
 AND = " + "

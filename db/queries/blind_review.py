@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from db.authors import DUPLICATE, RULE
+from db.authors import DUPLICATE, LABELS, RULE
 from db.decisions import DUPLICATE_DROPPED, ENRICHED, NEW_CAPTION
 from db.measures import MEASURES
 from db.models import Dataset, Opinion, Pair
@@ -171,7 +171,8 @@ def _verdicts_hidden(session: Session, dataset_id: int | None = None) -> ColumnE
     if not overlaps:
         return None
     opinion = aliased(Opinion)
-    has_judged = exists().where(opinion.pair_id == Pair.id, opinion.author == reader)
+    own = or_(opinion.author == reader, _is_label_of(opinion, reader))
+    has_judged = exists().where(opinion.pair_id == Pair.id, own)
     opinions = (
         select(func.count(opinion.author))
         .where(opinion.pair_id == Pair.id, opinion.settles.is_(False))
@@ -186,6 +187,16 @@ def _verdicts_hidden(session: Session, dataset_id: int | None = None) -> ColumnE
         for number, share, people in overlaps
     )
     return and_(or_(*conditions), ~has_judged)
+
+
+def _is_label_of(opinion: type[Opinion], reader: str) -> ColumnElement[bool]:
+    """Condition: the opinion was read from a file of labels that names this reader, who has judged
+    the pair elsewhere and is no second person."""
+    person = f"/{reader}"
+    return and_(
+        opinion.author.startswith(LABELS, autoescape=True),
+        opinion.author.endswith(person, autoescape=True),
+    )
 
 
 def _is_shared(share: float) -> ColumnElement[bool]:

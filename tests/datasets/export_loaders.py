@@ -114,8 +114,15 @@ def _messages(out: Path) -> Iterator[tuple[str, tuple[int, int, int], str]]:
         assert isinstance(row, dict)
         (path,), text = row["images"], row["messages"][-1]["content"]
         assert text == row["caption"].replace("<image>", "(image)"), text
-        assert sum(turn["content"].count("<image>") for turn in row["messages"]) == 1
+        assert sum(_marks_in(turn["content"]) for turn in row["messages"]) == 1
         yield row["caption"], corner(out / path), row["split"] or "train"
+
+
+def _marks_in(content: str | list[dict[str, str]]) -> int:
+    """How often a turn, written as a text or as parts, shows a picture."""
+    if isinstance(content, str):
+        return content.count("<image>")
+    return sum(part["type"] == "image" for part in content)
 
 
 Other = Callable[[Path], Iterator[tuple[str, tuple[int, int, int], str]]]

@@ -10,7 +10,7 @@ import pytest
 from backend.features.label_files.giving import LabelReport, apply_labels, undo_labels
 from backend.jobs.provenance import People
 from backend.workspace import Workspace
-from db.queries import opinion_queries
+from db.queries import blind_review, opinion_queries, pair_queries
 from tests.datasets.folders import image_folder
 from tests.features.label_files.test_labels import decisions, table
 from tests.traced_ui.conftest import workspace_in
@@ -79,8 +79,6 @@ def test_every_answer_is_read_by_its_type(workspace: Workspace, tmp_path: Path) 
 
 
 def rows_of(workspace: Workspace) -> Any:
-    from db.queries import pair_queries
-
     with workspace.store.reading() as session:
         return list(pair_queries.iterate_pairs(session, 1))
 
@@ -268,6 +266,26 @@ def test_rows_of_two_people_are_two_readings(workspace: Workspace, tmp_path: Pat
     report = apply(workspace, tmp_path, rows, "rows.csv")
     assert (report.by_decision, report.problem_count) == ({"correct": 1, "wrong": 1}, 1)
     assert opinions(workspace) == {"red": ["correct", "wrong"]}
+
+
+def test_who_gave_a_label_is_not_asked_again_as_a_second_person(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Beside others who gave labels, and whose names end alike."""
+    workspace.accounts.set_overlap(1, 1.0, 2)
+    for name in ("anna", "joanna", "ben"):
+        workspace.accounts.add(name, "a long password", "curator")
+    rows = [
+        {"id": "red", "verdict": "right", "annotator": "anna"},
+        {"id": "blue", "verdict": "wrong", "annotator": "joanna"},
+    ]
+    apply(workspace, tmp_path, rows, "rows.csv")
+    for reader, judged in (("anna", "red"), ("joanna", "blue"), ("ben", "")):
+        with workspace.store.reading() as session:
+            blind_review.set_reader(session, reader)
+            pairs = pair_queries.pairs_after(session, 1, 0, 100)
+            seen = {p.external_id for p in pairs if p.decision is not None}
+        assert seen == {judged} - {""}
 
 
 def test_argilla_says_who_answered(workspace: Workspace, tmp_path: Path) -> None:
