@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from backend.datasets.csv_table import csv_rows, split_at_returns
 from backend.datasets.pair_checks import derived_id
@@ -327,6 +327,15 @@ class _Record:
         raise NotThere("its cells cannot be told apart")
 
 
+class _Hit(NamedTuple):
+    """A row with what is looked for: what changes, how many captions had changed before, and all
+    texts of the row."""
+
+    splice: Splice
+    already_there: int
+    texts: list[str]
+
+
 class _RowSearch:
     """Finds the rows of captions in a table: by their ids if they have their own, else by their
     pictures, and by their captions. A row may have moved within its file."""
@@ -335,7 +344,7 @@ class _RowSearch:
         self._groups = list(groups)
         self._encoding, self._column = encoding, column
         self._by_key: dict[str, list[int]] = {}
-        self._hits: list[dict[int, tuple[Splice, int]]] = [{} for _ in self._groups]
+        self._hits: list[dict[int, _Hit]] = [{} for _ in self._groups]
         self._reasons = [""] * len(self._groups)
         for number, group in enumerate(self._groups):
             for key in group.identity():
@@ -352,13 +361,13 @@ class _RowSearch:
                 self._reasons[number] = str(problem)
                 continue
             before, after = (_encode(each, self._encoding) for each in (text, new_text))
-            self._hits[number][record.number] = Splice(start, before, after, line), already_there
+            splice = Splice(start, before, after, line)
+            self._hits[number][record.number] = _Hit(splice, already_there, sorted(record.texts))
 
     def result(self) -> tuple[list[Splice], int]:
-        """What changes, and how many captions had changed before: also in rows that repeat one,
-        of which an import takes the first. Raises NotThere."""
+        """What changes, and how many captions had changed before: also in rows that say the same
+        as one in all their texts, of which an import takes the first. Raises NotThere."""
         splices, already_there = [], 0
-        imported_rows = {group.row or 0 for group in self._groups}
         for group, hits, reason in zip(self._groups, self._hits, self._reasons, strict=True):
             hit = hits.get(group.row or 0)
             if hit is None and len(hits) == 1:
@@ -366,9 +375,8 @@ class _RowSearch:
             if hit is None:
                 reason = "it stands in several rows" if hits else reason or _ROW_GONE
                 raise NotThere(f"row {group.row}: {reason}")
-            repeated = [hits[row][0] for row in hits.keys() - imported_rows if hits[row] != hit]
-            splices += [hit[0], *repeated]
-            already_there += hit[1]
+            splices += [each.splice for each in hits.values() if each.texts == hit.texts]
+            already_there += hit.already_there
         return splices, already_there
 
 

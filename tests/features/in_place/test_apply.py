@@ -511,3 +511,21 @@ def test_a_row_that_repeats_another_is_corrected_with_it(
     assert apply(workspace).captions == 0
     apply(workspace, undo=True)
     assert (folder / name).read_bytes() == content
+
+
+def test_rows_of_other_pairs_with_the_same_name_and_caption_stay(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Pictures of two folders have one name, and one of them is right."""
+    folder = tmp_path / "pairs"
+    for name in ("train/1.png", "val/1.png"):
+        picture(folder / name)
+    table = folder / "metadata.csv"
+    write(table, b"file_name,caption\ntrain/1.png,a dog\nval/1.png,a dog\n")
+    workspace.jobs.import_dataset(folder)
+    rows = workspace.review.queue_page(workspace.review.filter_of(1, {"review": "all"})).rows
+    first, second = sorted(rows, key=lambda row: row.external_id)
+    workspace.review.decide(first.pair_id, 0, "correction", "a cat")
+    workspace.review.decide(second.pair_id, 0, "correct")
+    assert apply(workspace).left_alone == ()
+    assert table.read_bytes() == b"file_name,caption\ntrain/1.png,a cat\nval/1.png,a dog\n"
