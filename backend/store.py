@@ -13,7 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from sqlalchemy import MetaData, Table
+from sqlalchemy import MetaData, Table, inspect
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -177,10 +177,15 @@ def tables_of_features() -> tuple[MetaData, ...]:
     return plugins.load("tables", MetaData, feature_tables.joining())
 
 
-def tables_of_pictures() -> list[Table]:
-    """Those of them that say something of a pair's picture."""
-    of_features = (table for tables in tables_of_features() for table in tables.sorted_tables)
-    return [table for table in of_features if table.info == feature_tables.OF_PICTURE]
+def tables_of_pictures(session: Session) -> list[Table]:
+    """Those of them in the database that say something of a pair's picture."""
+    there = inspect(session.connection())
+    return [
+        table
+        for tables in tables_of_features()
+        for table in tables.sorted_tables
+        if table.info == feature_tables.OF_PICTURE and there.has_table(table.name)
+    ]
 
 
 def is_missing(url: str) -> bool:

@@ -62,7 +62,8 @@ class VersionConflict(Exception):
         self.current = current
         who = current.decided_by or "somebody"
         decision = cast("Decision | None", current.decision)
-        change = f"{who} {ACTS[decision]}" if decision else "it is undecided now"
+        act = decision and ACTS.get(decision, f"decided: {decision}")
+        change = f"{who} {act}" if act else "it is undecided now"
         super().__init__(
             f"The pair changed while you were looking at it: {change}. Look at it again, then "
             "decide."

@@ -138,12 +138,12 @@ class Location:
         target = folder / file.name
         if not target.resolve().is_relative_to(folder.resolve()):
             raise DatasetFormatError(f"{self} lists a file outside of it: '{trim(file.name)}'.")
-        before = self._state(file)
+        before, size = self._state(file)
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacement(target, is_flushed=False) as part, part.open("wb") as out:
             for start in range(0, file.size, _BLOCK):
                 out.write(self.part(file, start, min(start + _BLOCK, file.size)))
-            if out.tell() != file.size or self._state(file) != before:
+            if not out.tell() == file.size == size or self._state(file) != (before, size):
                 raise DatasetFormatError(
                     f"{self}/{file.name} changed while it was read. Run again for its new state."
                 )
@@ -167,8 +167,14 @@ class Location:
             lambda: bytes(self._files.cat_file(file.key, start=start, end=end)), "read", end - start
         )
 
-    def _state(self, file: StoredFile) -> str:
-        return self._attempt(lambda: _version(self._files.info(file.key, refresh=True)), "read")
+    def _state(self, file: StoredFile) -> tuple[str, int]:
+        """Its version, of which a listing may say more, and its size."""
+
+        def state() -> tuple[str, int]:
+            about = self._files.info(file.key, refresh=True)
+            return _version(about), about.get("size") or file.size
+
+        return self._attempt(state, "read")
 
     def read(self, name: str) -> bytes | None:
         """A small file; None if there is none."""

@@ -69,6 +69,7 @@ def write_dataset(
     part = _sibling(out, f"part.{format.replace('-', '_')}")
     is_resumable = EXPORT_FORMATS[format].is_resumable
     described = {"README.md", *(name for each in descriptions for name in each.names)}
+    added = {*described, *(files or {})}
     try:
         _clear_up(out, part if is_resumable else None)
         check_target(out, overwrite)
@@ -82,17 +83,17 @@ def write_dataset(
         target = Target(part, out, root, copy_images)
         reserved_names = RESERVED | EXPORT_FORMATS[format].reserved
         clean = (exportable(row, target.changes, reserved_names) for row in rows)
-        for name in files or {}:  # of an export that is resumed
+        for name in added:  # of an export that is resumed
+            shutil.rmtree(part / name, ignore_errors=True)
             (part / name).unlink(missing_ok=True)
         number = EXPORT_FORMATS[format].write(clean, target)
+        if taken := [name for name in sorted(added) if (part / name).exists()]:
+            raise ExportError(f"'{taken[0]}' cannot be added: it is a file of the export itself.")
         for name, text in (files or {}).items():
-            if (part / name).exists() or name in described:
+            if name in described:
                 raise ExportError(f"'{name}' cannot be added: it is a file of the export itself.")
             (part / name).write_text(text, encoding="utf-8")
         whole = card if isinstance(card, str) else card()
-        for name in described:  # left by an export interrupted from here on
-            shutil.rmtree(part / name, ignore_errors=True)
-            (part / name).unlink(missing_ok=True)
         sums = export_folder.digests(part)
         for description in descriptions:
             sums |= description.write(part, sums)

@@ -26,18 +26,22 @@ Grouping = Callable[["Session", int], Mapping[int, Any]]
 
 @dataclass(frozen=True)
 class WrittenExport:
-    """What an export says of itself once its rows are written. `lines`: of its card, by title;
-    `choice`: of those, what it was asked for; `added`, `left`: the titles of those of steps, and of
-    those about wrong captions that are left; `judges`: who gave verdicts; `writers`: who or what
-    wrote captions, with their numbers. All may be told: people are numbered, unless they agreed."""
+    """What an export says of itself once its rows are written. All of it may be told: people are
+    numbered, unless they agreed to be named."""
 
     dataset: "DatasetRow"
     counts: "ExportCounts"
+    #: The lines of its card, by their titles.
     lines: Mapping[str, str]
+    #: Those of them that say what it was asked for.
     choice: Mapping[str, str]
+    #: The titles of the lines that steps add.
     added: Sequence[str]
+    #: The titles of the lines about wrong captions that may be left.
     left: Sequence[str]
+    #: Who gave verdicts.
     judges: Sequence[str]
+    #: Who or what wrote captions, and how many.
     writers: "Sequence[tuple[Writer, int]]"
 
 
@@ -67,13 +71,20 @@ class ExportStep:
 
 def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
     """All of them. `taken`: options that an export has without them; a step with one of these
-    names, or one of another step, is left out."""
-    names = set(taken)
+    names, or with an option, a column or a file of another step, is left out."""
+    names, own_files, columns = set(taken), set[str](), set[str]()
 
     def join(step: ExportStep) -> None:
         if clash := sorted(names.intersection(step.options.model_fields)):
             raise ValueError(f"There is an option '{clash[0]}' already.")
+        for name in step.describes:
+            if not _is_plain(name) or name in own_files:
+                raise ValueError(f"The name '{name[:80]}' is taken or names a folder.")
+        if clash := sorted(columns.intersection(step.columns)):
+            raise ValueError(f"There is a column '{clash[0]}' already.")
         names.update(step.options.model_fields)
+        own_files.update(step.describes)
+        columns.update(step.columns)
 
     return plugins.load("export_steps", ExportStep, join)
 
@@ -133,7 +144,7 @@ def descriptions_of(tell: "Callable[[], WrittenExport]") -> list[Description]:
         Description(
             step.describes,
             lambda folder, digests, step=step, describe=step.describe: _try(
-                step, describe, tell(), folder, digests
+                step, describe, tell(), folder, digests, own=(OSError,)  # of a disk that is full
             ),
         )
         for step in steps()
@@ -148,7 +159,7 @@ def files_of(store: "Store", dataset_id: int) -> dict[str, str]:
         if step.files is None:
             continue
         for name, text in _try(step, step.files, store, dataset_id).items():
-            if PurePath(name).name != name or name in files:
+            if not _is_plain(name) or name in files:
                 raise SettingsError(
                     f"'{step.name}' cannot add a file '{name[:80]}' to exports: its name is taken "
                     "or names a folder."
@@ -157,11 +168,21 @@ def files_of(store: "Store", dataset_id: int) -> dict[str, str]:
     return files
 
 
-def _try(step: ExportStep, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Errors of a step's author say whose they are."""
+def _is_plain(name: str) -> bool:
+    """Whether it names something within the folder of the export."""
+    return PurePath(name).name == name and name not in ("", "..")
+
+
+def _try(
+    step: ExportStep,
+    function: Callable[..., Any],
+    *arguments: Any,
+    own: tuple[type[Exception], ...] = (),
+) -> Any:
+    """Errors of a step's author say whose they are; those in `own` are not theirs."""
     try:
         return function(*arguments)
-    except (TracedError, OSError):  # a disk that is full is no fault of theirs
+    except (TracedError, *own):
         raise
     except Exception as error:
         raise SettingsError(

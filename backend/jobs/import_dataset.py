@@ -300,7 +300,8 @@ def _write_rows(
         elif change := revision(row, stored_row, first, takes):
             revisions.append(change)
     number = pair_queries.add_pairs(session, dataset_id, new)
-    change_queries.revise_pairs(session, revisions, tables_of_pictures())
+    if revisions:
+        change_queries.revise_pairs(session, revisions, tables_of_pictures(session))
     change_queries.set_hidden(
         session, [row.id for row in stored_rows.values() if row.hidden], False
     )

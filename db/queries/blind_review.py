@@ -192,10 +192,13 @@ def _verdicts_hidden(session: Session, dataset_id: int | None = None) -> ColumnE
 def _is_label_of(opinion: type[Opinion], reader: str) -> ColumnElement[bool]:
     """Condition: the opinion was read from a file of labels that names this reader, who has judged
     the pair elsewhere and is no second person."""
-    person = f"/{reader}"
+    # As `person_of` reads it: behind the first slash, letter by letter (LIKE ignores case).
+    file_length = func.length(opinion.author) - len(reader)
     return and_(
         opinion.author.startswith(LABELS, autoescape=True),
-        opinion.author.endswith(person, autoescape=True),
+        func.substr(opinion.author, file_length + 1) == reader,
+        func.substr(opinion.author, file_length, 1) == "/",
+        func.substr(opinion.author, 1, file_length - 1).not_like("%/%"),
     )
 
 

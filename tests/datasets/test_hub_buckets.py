@@ -99,20 +99,20 @@ def test_what_is_missing_or_closed_is_said_at_once(
         with pytest.raises((DatasetNotFound, SettingsError)):
             fetch(address, tmp_path, 1e9)
     publish(hub, {"a.csv": b"x"}, private=True)
-    with pytest.raises(DatasetNotFound, match="nothing"):
+    with pytest.raises(DatasetNotFound, match="There is nothing at"):
         fetch(f"{ADDRESS}/nothing", tmp_path, 1e9)
     monkeypatch.setenv("HF_TOKEN", "hf_of_someone_else")
     with pytest.raises(DatasetNotFound, match="HF_TOKEN"):
         fetch(ADDRESS, tmp_path, 1e9)
     hub.buckets = None
-    with pytest.raises(DatasetNotFound, match="bucket"):
+    with pytest.raises(DatasetNotFound, match="knows no buckets"):
         fetch(ADDRESS, tmp_path, 1e9)
 
 
 def test_a_bucket_leads_to_no_private_network(hub: Hub, tmp_path: Path) -> None:
     publish(hub, {"a.csv": b"x"})
     hub.redirects["a.csv"] = "http://127.0.0.1:9/secret"
-    with pytest.raises(DatasetNotFound):
+    with pytest.raises(DatasetNotFound, match="not public"):
         fetch(ADDRESS, tmp_path, 1e9)
 
 

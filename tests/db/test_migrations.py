@@ -87,6 +87,7 @@ def test_tables_of_features_are_declared_as_migrations_made_them(tmp_path: Path)
     engine.dispose()
     declared, migrated = (schema_of(tmp_path / f"{n}.db") for n in ("features", "migrated"))
     names = declared.keys() & migrated.keys()
+    assert names == set(OF_FEATURES)
     assert {name: declared[name] for name in names} == {name: migrated[name] for name in names}
 
 

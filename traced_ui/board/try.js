@@ -125,12 +125,14 @@ function choose(file, event = new Event("change", { bubbles: true })) {
 const LARGE = 4e6, SIDE = 2048, QUALITY = 0.92;  // bytes; px, which shows details beside what models see
 /** @type {WeakSet<Event>} the choices of reduced pictures */
 const ours = new WeakSet();
+let choices = 0;  // so far: what is being reduced is forgotten once something else is chosen
 for (const kind of ["change", "drop"]) {
   document.addEventListener(kind, async (event) => {
     const box = event.target.closest?.("#playground-picture");
     if (!box || ours.has(event)) return;
     const file = (kind === "drop" ? event.dataTransfer : event.target).files?.[0], told = one("#playground-clipboard [data-reduced]");
     if (!file) return;
+    const number = ++choices;
     tellClipboard(false);
     told.hidden = true;
     if (file.size <= LARGE || !box.querySelector("input[type=file]")) return;
@@ -138,24 +140,29 @@ for (const kind of ["change", "drop"]) {
     event.stopImmediatePropagation();
     const again = new Event("change", { bubbles: true });
     ours.add(again);
-    choose(await reduced(file, told), again);
+    const { picture, facts } = await reduced(file);
+    if (number !== choices) return;
+    for (const [name, fact] of Object.entries(facts)) told.querySelector(`[data-${name}]`).textContent = fact;
+    told.hidden = picture === file;
+    choose(picture, again);
   }, { capture: true });
 }
 
 document.addEventListener("click", ({ target }) => {  // another picture, or none
-  if (target.closest?.("#playground-picture button, #playground-examples button")) one("#playground-clipboard [data-reduced]").hidden = true;
+  if (!target.closest?.("#playground-picture button, #playground-examples button")) return;
+  choices += 1;
+  one("#playground-clipboard [data-reduced]").hidden = true;
 }, { capture: true });
 
-/** The picture to send: a smaller one if there is one. @param {File} file @param {HTMLElement} told */
-async function reduced(file, told) {
+/** The picture to send, a smaller one if there is one, and what is said of that. @param {File} file */
+async function reduced(file) {
+  const whole = { picture: file, facts: {} };
   try {
     const { canvas, size } = await smaller(file, SIDE);
     const blob = await new Promise((done) => canvas.toBlob(done, "image/jpeg", QUALITY));
-    if (!blob || blob.size >= file.size) return file;
+    if (!blob || blob.size >= file.size) return whole;
     const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
     const facts = { from: `${size.width} × ${size.height}`, to: `${canvas.width} × ${canvas.height}`, before: megabytes(file.size), after: megabytes(blob.size) };
-    for (const [name, fact] of Object.entries(facts)) told.querySelector(`[data-${name}]`).textContent = fact;
-    told.hidden = false;
-    return new File([blob], `${file.name.replace(/\.[^.]*$/, "")}.jpg`, { type: blob.type });
-  } catch { return file; }
+    return { picture: new File([blob], `${file.name.replace(/\.[^.]*$/, "")}.jpg`, { type: blob.type }), facts };
+  } catch { return whole; }
 }

@@ -172,7 +172,7 @@ def copy_pairs(
     )  # fmt: skip
     left_out = {model.__tablename__ for model in _AT_HOME}
     of_others = {model.__tablename__ for model in _OF_OTHERS}
-    for table in (*Base.metadata.sorted_tables, *tables_of_pictures()):
+    for table in (*Base.metadata.sorted_tables, *tables_of_pictures(home)):
         if "pair_id" not in table.c or table.name in left_out:
             continue
         ids = [i for i in pair_ids if table.name not in of_others or i not in hidden]

@@ -155,7 +155,7 @@ def test_a_new_picture_is_in_no_group(workspace: Workspace) -> None:
                     "same",
                 ),
             ],
-            tables_of_pictures(),
+            tables_of_pictures(session),
         )
     left = next(g for g in groups_in(workspace) if g.id == group.id)
     assert [p.rows[0].pair_id for p in left.pictures] == [group.id, reworded.pair_id]
