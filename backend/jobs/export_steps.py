@@ -144,7 +144,12 @@ def descriptions_of(tell: "Callable[[], WrittenExport]") -> list[Description]:
         Description(
             step.describes,
             lambda folder, digests, step=step, describe=step.describe: _try(
-                step, describe, tell(), folder, digests, own=(OSError,)  # of a disk that is full
+                step,
+                describe,
+                tell(),
+                folder,
+                digests,
+                own=(OSError,),  # of a disk that is full
             ),
         )
         for step in steps()

@@ -71,7 +71,7 @@ def measure_pictures(
         memory.release()
         progress(done + measured_count + unreadable_count, total, "Looking at pictures")
     signals_and_names = store.read(queries.signals_of, dataset_id)
-    issues = issues_of(signals_and_names, root)
+    issues = find_issues(signals_and_names, root)
     with store.writing(large=True) as session:
         queries.replace_issues(session, dataset_id, issues)
     counts = {issue: len(ids) for issue, ids in issues.items()}
@@ -104,7 +104,7 @@ def signals_of(picture: Image.Image) -> dict[str, Any]:
     }
 
 
-def issues_of(signals: Sequence[tuple[SignalsRow, str]], root: Path) -> dict[str, list[int]]:
+def find_issues(signals: Sequence[tuple[SignalsRow, str]], root: Path) -> dict[str, list[int]]:
     """Pairs by issue, from the signals of a whole dataset and the names of its pictures below
     `root`. Pairs of one picture are not duplicates of each other."""
     import pandas as pd

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import bindparam, exists, func, select
 from sqlalchemy.orm import Session
 
 from backend.features.quality.tables import PictureIssue, PictureSignals
@@ -17,6 +17,7 @@ from db.queries.statements import (
     insert_for,
     read_records,
     replace_rows,
+    run,
 )
 
 
@@ -90,10 +91,16 @@ def count_measured(session: Session, dataset_id: int) -> int:
     return session.execute(query).scalar_one()
 
 
+_ISSUES = (
+    select(PictureIssue.pair_id, PictureIssue.issue)
+    .where(PictureIssue.pair_id.in_(bindparam("pair_ids", expanding=True)))
+    .order_by(PictureIssue.issue)
+)
+
+
 def issues_of(session: Session, pair_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """The issues of these pairs whose picture has any, in alphabetical order."""
     issues: dict[int, list[str]] = {}
-    query = select(PictureIssue.pair_id, PictureIssue.issue).order_by(PictureIssue.issue)
-    for pair_id, issue in session.execute(query.where(PictureIssue.pair_id.in_(pair_ids))):
+    for pair_id, issue in run(session, _ISSUES, pair_ids=list(pair_ids)):
         issues.setdefault(pair_id, []).append(issue)
     return {pair_id: tuple(names) for pair_id, names in issues.items()}
