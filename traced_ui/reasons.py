@@ -81,7 +81,7 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
         expected = _expected_text(reason, trajectory)
         return "The captioner would rather say another word than", words, expected.strip()
     if reason.sign in ("captioner lowest", "captioner distance"):
-        return "The captioner expects every word as it is", (), ""
+        return "The captioner names no word here", (), ""
     if reason.sign == "second opinion":
         level = "doubts the caption" if value < 0 else "agrees with the caption"
         return f"A second model {level} more than most ({abs(value):.1f} spreads)", (), ""

@@ -542,12 +542,14 @@ def _row(
     image: ImageFile,
     own_tags: Sequence[str],
     lists: Mapping[str, Sequence[Mapping[str, Any]]],
-    added: dict[str, Any],
+    added: Mapping[str, Any],
 ) -> ExportRow:
     """`lists`: columns of parts of the caption, if any caption of
     the dataset has such parts; `added`: further columns, of features."""
     columns, writer = without_writer(pair.extra), writer_of(pair.extra)
-    picture = added.pop("picture", None)  # every export has this column
+    # Every export has the column `picture`.
+    picture = added.get("picture")
+    added = {name: value for name, value in added.items() if name != "picture"}
     columns = correct_json(columns, pair.caption, outcome.caption)
     columns = name_caption(columns, outcome.caption)
     ours = frozenset((*lists, *added))

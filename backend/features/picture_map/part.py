@@ -216,7 +216,7 @@ def map_layout(has_legend: bool, up: str | None = None) -> dict[str, Any]:
         margin |= {"l": 56, "b": 44 + room}
     return {
         **look(0, margin, 0),
-        "height": None,  # fills the height of the page, see styles.css
+        "height": None,  # fills the height of the page, see picture_map.css
         "autosize": True,
         "legend": {
             "orientation": "h",

@@ -31,7 +31,7 @@ class MapView:
 
 #: How pictures are laid out: alike ones near each other, or by two numbers: the chance of error
 #: across, and upwards how concrete or how specific the caption is.
-ALIKE, LAYOUTS = "alike", ("alike", "icc", "specificity")
+ALIKE = "alike"
 
 
 def map_of(store: Store, dataset_id: int, layout: str = ALIKE) -> MapView | None:
