@@ -6,7 +6,6 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from backend import plugins
-from backend.datasets.writing import Description
 from backend.errors import SettingsError, TracedError
 from backend.options import Options
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from backend.datasets.caption_writers import Writer
+    from backend.datasets.writing import Description
     from backend.jobs.reports import ExportCounts
     from backend.store import Store
     from db.queries.dataset_queries import DatasetRow
@@ -138,8 +138,10 @@ def groups_of(session: "Session", dataset_id: int, name: str) -> Mapping[int, An
     return None
 
 
-def descriptions_of(tell: "Callable[[], WrittenExport]") -> list[Description]:
+def descriptions_of(tell: "Callable[[], WrittenExport]") -> "list[Description]":
     """What steps write of an export; `tell`: what it says of itself, once its rows are written."""
+    from backend.datasets.writing import Description  # not for a list of options
+
     return [
         Description(
             step.describes,
