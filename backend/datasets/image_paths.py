@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from backend.datasets.cells import BadCell, trim
 from backend.datasets.containers import SEPARATOR, ImageFile, Member, ZipMembers, file_of
 from backend.datasets.foreign_names import ForeignNames, NamesBelow, fold_name
+from backend.datasets.named_pictures import PicturesBelow
 from backend.datasets.splits import SplitFolders
 from backend.errors import ImageError
 
@@ -30,7 +31,7 @@ _SAMPLE = 200
 class ImagePaths:
     """Pictures of one table. `folders`: which its paths may be relative to, the likeliest first;
     `note` is called with what was done to paths of other systems. `state_splits`: the pictures'
-    folders state their splits, as in an image folder."""
+    folders state their splits, as in an image folder; `pictures`: those below the root."""
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class ImagePaths:
         folders: Iterable[Path],
         note: Callable[[str], None] = lambda _: None,
         state_splits: bool = False,
+        pictures: PicturesBelow | None = None,
     ) -> None:
         self._root, self._note = root, note
         self._state_splits = state_splits
@@ -52,6 +54,7 @@ class ImagePaths:
         #: The container of the last embedded picture, and its resolved path; None: outside.
         self._container: tuple[Path, str] | None = None
         self._container_path: Path | None = None
+        self._pictures = pictures
         self._noted: set[str] = set()
         self._hints = 0
 
@@ -99,10 +102,11 @@ class ImagePaths:
         place = counts.index(max(counts))
         self._in_archives[archive, below] = folders[place], candidates[place]
 
-    def find(self, path_text: str, within: str = "") -> ImageFile | None:
+    def find(self, path_text: str, within: str = "", is_anywhere: bool = False) -> ImageFile | None:
         """The absolute path of a picture; None if it is outside the root, including through links.
         The file need not exist. `within`: the folder of an archive, such as `a.zip!/train`, whose
-        table names the picture. Raises BadCell if several files may be meant."""
+        table names the picture. `is_anywhere`: it may be in any folder below the root. Raises
+        BadCell if several files may be meant."""
         if "\0" in path_text:
             return None
         name, separator, inner = path_text.partition(SEPARATOR)
@@ -119,9 +123,25 @@ class ImagePaths:
         path = self._file(name)
         if separator and path is not None:
             return self._member(path, "", inner) or Member(path, inner)
-        if self._zips and not separator and (path is None or not _exists(path)):
-            return self._in_zip_beside(name) or path
-        return path
+        if separator or (path is not None and _exists(path)):
+            return path
+        if self._zips and (member := self._in_zip_beside(name)) is not None:
+            return member
+        return (self._below(name) if is_anywhere else None) or path
+
+    def _below(self, name: str) -> Path | None:
+        """The only picture below the root whose path ends in the name; None if there is none.
+        Raises BadCell if there are several."""
+        found = self._pictures.ending_in(name) if self._pictures is not None else []
+        if len(found) > 1:
+            few = ", ".join(f"'{trim(each)}'" for each in found[:4])
+            raise BadCell(
+                f"'{trim(name)}' may be any of {few}. Write the path of the one that is meant"
+            )
+        if not found:
+            return None
+        self._record_rename_note("lack folders of their files", name, found[0])
+        return self._files.inside(self._root / found[0])
 
     def _in_zip_beside(self, name: str) -> Member | None:
         """The picture in a zip beside the table; None if none has one of that name. Raises
