@@ -3,7 +3,7 @@
 * Karpathy splits (`dataset_coco.json`, `dataset_flickr30k.json`): an object with `images`, each
   with its sentences and its split; `restval` is part of the training split, as usual.
 * A list of objects, one row each, or an object with one list of them, for example LLaVA's JSON.
-* An object with the captions by picture: kohya's `meta_cap.json`, the `labels` of FiftyOne.
+* An object with the captions by picture (see `captions_by_picture`).
 * FiftyOne's own format: `samples.json`, an object with a list, whose labels are objects.
 * COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
 * MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` per film; the plot outline is the caption. It
@@ -15,14 +15,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from backend.datasets import data_juicer, label_studio
 from backend.datasets.caption_texts import Captions, TextReader
+from backend.datasets.captions_by_picture import maps_in, rows_by_picture
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
-from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES
+from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.conversations import (
     CAPTION_TURNS,
     AnswerRule,
@@ -35,7 +35,6 @@ from backend.datasets.conversations import (
     single_image,
 )
 from backend.datasets.json_stream import JsonFile
-from backend.datasets.named_pictures import names_picture
 from backend.datasets.on_disk import AmbiguousName, Names
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import WORDS
@@ -206,23 +205,18 @@ def annotation_rows(
             file = JsonFile(path, copy, folders)
         except DatasetFormatError as problem:
             raise DatasetFormatError(f"{problem} {WHERE}") from problem
-        yield from _rows_of(file, path)
+        yield from _rows_of(file, path, folders[-1] if folders else path.parent)
 
 
-def _rows_of(file: JsonFile, path: Path) -> Iterator[TableRow]:
+def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
     name = path.name
-    if not file.is_array and any(names_picture(path, each) for each in islice(file.arrays, 3)):
-        yield from _by_picture(file, "")
+    if maps := maps_in(file, path, root):
+        yield from rows_by_picture(file, maps, (path.parent, root))
         return
     is_list = len(file.arrays) == 1 and not file.arrays & {"images", "classes"}
     if file.is_array or is_list:
         yield from _read_array(file, next(iter(file.arrays), None))
         return
-    if not file.arrays or file.arrays == {"classes"}:
-        place = _place_of_captions(file, path)
-        if place is not None:
-            yield from _by_picture(file, place)
-            return
     if "images" not in file.arrays:
         saw = ", ".join(f"'{trim(name)}'" for name in sorted(file.arrays)) or "no list"
         raise DatasetFormatError(
@@ -233,73 +227,6 @@ def _rows_of(file: JsonFile, path: Path) -> Iterator[TableRow]:
         yield from _coco(file)
     else:
         yield from _karpathy(file)
-
-
-def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
-    """A row per name of the object: that of a picture, with or without its ending."""
-    folder = "data/" if within else ""  # FiftyOne's
-    classes = list(file.objects("classes")) if within and "classes" in file.arrays else []
-    for number, (name, about) in enumerate(file.members(within), 1):
-        if within:
-            about, unknown = _label_texts(about, classes)
-            if unknown:
-                yield TableRow(
-                    number, None,
-                    f"'{trim(name)}' has the label {unknown[0]}, which is the number of no class: "
-                    f"`classes` has {len(classes)}, from 0 on.",
-                )  # fmt: skip
-                if about is None:
-                    continue
-        if isinstance(about, str | list):
-            yield TableRow(number, {"file_name": folder + name, "caption": about})
-        elif isinstance(about, dict):
-            tags = about.get("tags")
-            tags = {"tags": tags} if isinstance(tags, list) else tags
-            has_caption = any(name.lower() in CAPTION_NAMES for name in about)
-            fields = about if has_caption else {**about, "caption": tags}
-            yield TableRow(number, {**fields, "file_name": folder + name})
-        else:
-            yield TableRow(number, None, f"'{trim(name)}' has no caption.")
-
-
-def _label_texts(label: Any, classes: Sequence[Any]) -> tuple[Any, list[int]]:
-    """The text of one of FiftyOne's labels, or those of several, and the numbers of no class.
-
-    >>> _label_texts([0, {"label": "A cat."}, 7], ["A dog."])
-    (['A dog.', 'A cat.'], [7])
-    """
-    labels = label if isinstance(label, list) else [label]
-    texts = [_label_text(each, classes) for each in labels]
-    unknown = [text for text in texts if isinstance(text, int) and not isinstance(text, bool)]
-    captions = Captions(text for text in texts if text not in unknown)
-    if isinstance(label, list):
-        return captions or None, unknown
-    return (captions[0] if captions else None), unknown
-
-
-def _label_text(label: Any, classes: Sequence[Any]) -> Any:
-    """A label is a text, the number of a class, or an object with either; what is none stays."""
-    if isinstance(label, dict) and "label" in label:
-        return _label_text(label["label"], classes)
-    is_number = isinstance(label, int) and not isinstance(label, bool)
-    return classes[label] if is_number and 0 <= label < len(classes) else label
-
-
-def _place_of_captions(file: JsonFile, path: Path) -> str | None:
-    """Where the file has captions by the name of their picture: "" for all of it, as kohya's
-    `meta_cap.json`; "labels", as FiftyOne exports them; None: nowhere."""
-    for within in ("", "labels"):
-        name, about = next(file.members(within), ("", None))
-        is_picture = bool(within) or names_picture(path, name)
-        is_record = isinstance(about, dict) and any(
-            key in ("caption", "tags") or (is_picture and key.lower() in CAPTION_NAMES)
-            for key in about
-        )
-        if (isinstance(about, str) and is_picture) or is_record:
-            return within
-        if within and name and next(file.members(""))[0] == "classes":
-            return within
-    return None
 
 
 def _read_array(file: JsonFile, array: str | None) -> Iterator[TableRow]:

@@ -23,6 +23,7 @@ class TableRow:
     `number` is None if the problem concerns many rows or the whole file. `split`: the one that its
     folder states, for a row without a value of its own. `within`: the folder of an archive that the
     row's paths are relative to, such as `a.zip!/train`; "" outside of archives.
+    `is_anywhere`: its picture may be in any folder of the dataset.
     """
 
     number: int | None
@@ -30,6 +31,7 @@ class TableRow:
     problem: str = ""
     split: str = ""
     within: str = ""
+    is_anywhere: bool = False
 
 
 class UniqueNames(dict[str, Any]):

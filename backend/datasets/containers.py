@@ -246,6 +246,16 @@ def tar_member(offset: int, size: int, name: str) -> str:
     return f"{offset}+{size}/{name}"
 
 
+def is_tar_position(inner: str) -> bool:
+    """Whether it is as `tar_member` writes it.
+
+    >>> is_tar_position("1536+20480/a.jpg"), is_tar_position("a+b/a.jpg")
+    (True, False)
+    """
+    offset, _, size = inner.partition("/")[0].partition("+")
+    return offset.isdigit() and size.isdigit()
+
+
 def member_name(place: str) -> str:
     """The name that a picture has inside its archive, with slashes; "" outside of archives.
 
@@ -373,7 +383,7 @@ def _plain_name(entry: zipfile.ZipInfo) -> str:
     if not entry.flag_bits & _IS_UTF_8 and not name.isascii():
         with suppress(UnicodeError):
             name = name.encode("cp437").decode("utf-8")
-    return name.replace("\\", "/")
+    return name.replace("\\", "/").removeprefix("./")
 
 
 def _opened_zip(path: Path) -> tuple[zipfile.ZipFile, ZipMembers]:
@@ -409,7 +419,7 @@ _arrows = _ContainerPool(_ArrowRows)
 def _from_tar(path: Path, inner: str) -> bytes:
     place, _, _ = inner.partition("/")
     offset, _, size = place.partition("+")
-    if not (offset.isdigit() and size.isdigit()):
+    if not is_tar_position(inner):
         raise ValueError(f"'{place}' is not a position in a tar")
     if int(size) > MOST_BYTES:
         raise ValueError(f"{int(size):,} bytes are too many")

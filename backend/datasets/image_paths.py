@@ -2,27 +2,40 @@
 
 All paths of a table are relative to one folder: its own, the dataset's, or the one that COCO's
 layout provides. It is chosen by the first rows, because a name that is missing in one folder may be
-another picture in the next. What no file has may be in a zip beside the table. Paths that other
-systems wrote are found by `foreign_names`, in folders and in archives alike; nothing outside the
-dataset's folder is ever opened.
+another picture in the next. What no file has may be in a zip or tar beside the table. Paths that
+other systems wrote are found by `foreign_names`, in folders and in archives alike; nothing outside
+the dataset's folder is ever opened.
 """
 
 import difflib
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from backend.datasets.cells import BadCell, trim
-from backend.datasets.containers import SEPARATOR, ImageFile, Member, ZipMembers, file_of
-from backend.datasets.foreign_names import ForeignNames, NamesBelow, fold_name
+from backend.datasets.containers import (
+    SEPARATOR,
+    ImageFile,
+    Member,
+    ZipMembers,
+    file_of,
+    is_tar_position,
+)
+from backend.datasets.foreign_names import ForeignNames, NamesBelow, NamesByFolder, fold_name
+from backend.datasets.named_pictures import PicturesBelow
+from backend.datasets.read_options import is_hidden
+from backend.datasets.source_tables import gzipped_tars
 from backend.datasets.splits import SplitFolders
+from backend.datasets.tar_members import TarPictures
 from backend.errors import ImageError
 
 _MOST_FOLDERS = 10_000
 #: Names in a folder beyond which no similar one is looked for, and missing files with a hint.
 _MOST_NAMES, _MOST_HINTS = 50_000, 100
-#: Zips in a folder that pictures are looked for in.
-_MOST_ZIPS = 1000
+#: Archives in a folder that pictures are looked for in.
+_MOST_ARCHIVES = 1000
 #: Rows by which folder and prefix are chosen.
 _SAMPLE = 200
 
@@ -30,7 +43,7 @@ _SAMPLE = 200
 class ImagePaths:
     """Pictures of one table. `folders`: which its paths may be relative to, the likeliest first;
     `note` is called with what was done to paths of other systems. `state_splits`: the pictures'
-    folders state their splits, as in an image folder."""
+    folders state their splits, as in an image folder; `pictures`: those below the root."""
 
     def __init__(
         self,
@@ -38,6 +51,7 @@ class ImagePaths:
         folders: Iterable[Path],
         note: Callable[[str], None] = lambda _: None,
         state_splits: bool = False,
+        pictures: PicturesBelow | None = None,
     ) -> None:
         self._root, self._note = root, note
         self._state_splits = state_splits
@@ -48,10 +62,14 @@ class ImagePaths:
         self._names = ForeignNames(_Files(self._files, self._folder))
         #: By an archive's folder: the folder of it that names are relative to, and its names.
         self._in_archives: dict[tuple[Path, str], tuple[str, ForeignNames]] = {}
-        self._zips = _zips_in(self._folders, self._files)
+        self._archives = _archives_in(self._folders, self._files)
+        #: The pictures of tars that were looked into, and the names of the first rows.
+        self._tars: dict[Path, TarPictures] = {}
+        self._first_names: list[str] = []
         #: The container of the last embedded picture, and its resolved path; None: outside.
         self._container: tuple[Path, str] | None = None
         self._container_path: Path | None = None
+        self._pictures = pictures
         self._noted: set[str] = set()
         self._hints = 0
 
@@ -80,29 +98,41 @@ class ImagePaths:
         for (outer, below), inner_names in archives.items():
             if (archive := self._file(outer)) is not None:
                 self._learn_archive(archive, below, inner_names)
-        for archive in self._zips:
-            if (archive, "") not in self._in_archives:
-                self._learn_archive(archive, "", names)
+        self._first_names = names
 
     def _learn_archive(self, archive: Path, below: str, names: Sequence[str] = ()) -> None:
-        """Choose the folder of an archive that names are relative to: that of its table, or none
-        above it."""
-        if archive.suffix.lower() != ".zip":
-            return
-        try:
-            members = ZipMembers.of(archive).names
-        except ImageError:
-            return  # said when the picture is opened
-        folders = list(dict.fromkeys((below, "")))
-        candidates = [ForeignNames(NamesBelow(members, folder)) for folder in folders]
+        """Choose the folder of an archive that names are relative to: that of its table, none above
+        it, or one that all of it is in."""
+        present = NamesByFolder(())
+        with suppress(ImageError):  # said when the picture is opened
+            members = self._members_of(archive)
+            if members is None:
+                return
+            present = members.names
+        folders = list(dict.fromkeys((below, "", *_packed_folders(present))))
+        candidates = [ForeignNames(NamesBelow(present, folder)) for folder in folders]
         counts = [candidate.learn(names) for candidate in candidates]
         place = counts.index(max(counts))
         self._in_archives[archive, below] = folders[place], candidates[place]
 
-    def find(self, path_text: str, within: str = "") -> ImageFile | None:
+    def _members_of(self, archive: Path) -> ZipMembers | TarPictures | None:
+        """None for a file that is no archive. Raises ImageError."""
+        if archive.suffix.lower() == ".zip":
+            return ZipMembers.of(archive)
+        if archive.suffix.lower() != ".tar":
+            return None
+        if archive not in self._tars:
+            pictures = TarPictures(archive, (self._root,))
+            if pictures.problem:
+                self._note(f"'{trim(archive.name)}' is not read to its end: {pictures.problem}.")
+            self._tars[archive] = pictures
+        return self._tars[archive]
+
+    def find(self, path_text: str, within: str = "", is_anywhere: bool = False) -> ImageFile | None:
         """The absolute path of a picture; None if it is outside the root, including through links.
         The file need not exist. `within`: the folder of an archive, such as `a.zip!/train`, whose
-        table names the picture. Raises BadCell if several files may be meant."""
+        table names the picture. `is_anywhere`: it may be in any folder below the root. Raises
+        BadCell if several files may be meant."""
         if "\0" in path_text:
             return None
         name, separator, inner = path_text.partition(SEPARATOR)
@@ -118,19 +148,41 @@ class ImagePaths:
             return Member(archive, f"{below}/{name}" if below else name)
         path = self._file(name)
         if separator and path is not None:
-            return self._member(path, "", inner) or Member(path, inner)
-        if self._zips and not separator and (path is None or not _exists(path)):
-            return self._in_zip_beside(name) or path
-        return path
+            is_position = path.suffix.lower() == ".tar" and is_tar_position(inner)
+            found = None if is_position else self._member(path, "", inner)
+            return found or Member(path, inner)
+        if separator or (path is not None and _exists(path)):
+            return path
+        if (member := self._in_archive_beside(name)) is not None:
+            return member
+        return (self._below(name) if is_anywhere else None) or path
 
-    def _in_zip_beside(self, name: str) -> Member | None:
-        """The picture in a zip beside the table; None if none has one of that name. Raises
-        BadCell if several have."""
-        members = [each for zip in self._zips if (each := self._member(zip, "", name)) is not None]
-        if len(members) > 1:
-            zips = " and in ".join(f"'{each.container.name}'" for each in members[:2])
+    def _below(self, name: str) -> Path | None:
+        """The only picture below the root whose path ends in the name; None if there is none.
+        Raises BadCell if there are several."""
+        found = self._pictures.ending_in(name) if self._pictures is not None else []
+        if len(found) > 1:
+            few = ", ".join(f"'{trim(each)}'" for each in found[:4])
             raise BadCell(
-                f"'{trim(name)}' is in {zips}. Write the path with its zip, such as "
+                f"'{trim(name)}' may be any of {few}. Write the path of the one that is meant"
+            )
+        if not found:
+            return None
+        self._record_rename_note("lack folders of their files", name, found[0])
+        return self._files.inside(self._root / found[0])
+
+    def _in_archive_beside(self, name: str) -> Member | None:
+        """The picture in a zip or tar beside the table; None if none has one of that name. Raises
+        BadCell if several have."""
+        for archive in self._archives:
+            if (archive, "") not in self._in_archives:
+                self._learn_archive(archive, "", self._first_names)
+        found = (self._member(archive, "", name) for archive in self._archives)
+        members = [member for member in found if member is not None]
+        if len(members) > 1:
+            archives = " and in ".join(f"'{each.container.name}'" for each in members[:2])
+            raise BadCell(
+                f"'{trim(name)}' is in {archives}. Write the path with its archive, such as "
                 f"{members[0].container.name}{SEPARATOR}{trim(name)}"
             )
         return members[0] if members else None
@@ -144,15 +196,17 @@ class ImagePaths:
         return path
 
     def _member(self, archive: Path, below: str, name: str) -> Member | None:
-        """The member of a zip; None if it has none of that name, or is no zip."""
+        """The member of an archive; None if it has none of that name, or is no archive."""
         if (archive, below) not in self._in_archives:
             self._learn_archive(archive, below)
         folder, names = self._in_archives.get((archive, below), ("", None))
         if names is None or (match := names.find(name)) is None:
             return None
-        inner = ZipMembers.of(archive).stored_name(f"{folder}/{match[0]}".lstrip("/"))
-        self._record_rename_note(match[1], name, inner)
-        return Member(archive, inner)
+        present = f"{folder}/{match[0]}".lstrip("/")
+        members = self._members_of(archive)
+        assert members is not None
+        self._record_rename_note(match[1], name, present)
+        return Member(archive, members.stored_name(present))
 
     def _record_rename_note(self, how: str, name: str, present: str) -> None:
         if how and how not in self._noted:
@@ -203,6 +257,11 @@ class ImagePaths:
                         f" There is one in '{self._name_of(folder)}', but the paths of this table "
                         f"are relative to '{self._name_of(self._folder)}'."
                     )
+        if compressed := next(chain.from_iterable(map(gzipped_tars, self._folders)), None):
+            return (
+                f" It may be in '{trim(compressed.name)}', which is compressed and not read beside "
+                "a table: decompress it (gunzip)."
+            )
         while not path.parent.is_dir() and path.parent != self._root:
             path = path.parent
         return _nearest(path.name, self._files.names_in(path.parent))
@@ -223,11 +282,26 @@ class ImagePaths:
         return trim(str(folder) if str(below) == "." else below.as_posix(), 500)
 
 
-def _zips_in(folders: Iterable[Path], files: "_FilesBelow") -> list[Path]:
-    """The zips in these folders, which may hold the pictures of a table beside them."""
-    zips = [path for folder in folders for path in sorted(folder.glob("*.zip"))[:_MOST_ZIPS]]
-    inside = [place for path in zips if (place := files.inside(path)) is not None]
+def _archives_in(folders: Iterable[Path], files: "_FilesBelow") -> list[Path]:
+    """The zips and tars in these folders, which may hold the pictures of a table beside them."""
+    archives = [
+        path for folder in folders for ending in ("zip", "tar")
+        for path in sorted(folder.glob(f"*.{ending}"))[:_MOST_ARCHIVES]
+    ]  # fmt: skip
+    inside = [place for path in archives if (place := files.inside(path)) is not None]
     return list(dict.fromkeys(inside))
+
+
+def _packed_folders(names: NamesByFolder) -> list[str]:
+    """The folders that all members of an archive are in, from the outermost."""
+    folders = [""]
+    while True:
+        inner = names.names_in(folders[-1]).values()
+        visible = [name for each in inner for name in each if not is_hidden(name)]
+        folder = f"{folders[-1]}/{visible[0]}".lstrip("/") if len(visible) == 1 else ""
+        if not folder or not names.names_in(folder):
+            return folders[1:]
+        folders.append(folder)
 
 
 def _folder_of(path: PurePosixPath) -> str:

@@ -19,6 +19,8 @@ from backend.errors import DatasetFormatError
 DEEPEST = 100
 #: The largest integer that the fast parser supports, and the bytes that it reads at once.
 _LARGEST, _READ_AT_ONCE = 2**63 - 1, 65_536
+#: Fields that an object is told by.
+_MOST_FIELDS = 20
 #: Numbers with more digits than Python converts, or beyond the float range: no parser reads them.
 _MOST_DIGITS = 4300
 #: The alternatives share a prefix, which makes the search of `re` several times as fast.
@@ -74,6 +76,26 @@ class JsonFile:
             source = self._source(file)
             for item in self._parser.kvitems(source, within, use_float=True, map_type=UniqueNames):
                 yield item[0], _with_unusable(item[1]) if self._replaced else item[1]
+
+    def beginnings(self, within: str = "") -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Of the same members the names, the events of `ijson` that their values begin with, and
+        the first fields of those that are objects, with what these begin with. Nothing of the
+        values is stored."""
+        name, begins, fields = None, "", dict[str, str]()
+        with self._open() as file, self._explain_errors(file):
+            for prefix, event, text in self._parser.parse(self._source(file)):
+                if prefix == within and event in ("map_key", "end_map"):
+                    if name is not None:
+                        yield name, begins, fields
+                    name, begins, fields = text, "", {}
+                elif name is None:
+                    continue
+                elif not begins:
+                    begins = event
+                elif len(fields) < _MOST_FIELDS and event not in ("map_key", "end_map"):
+                    before, _, field = prefix.rpartition(f"{name}.")
+                    if before == (f"{within}." if within else ""):
+                        fields.setdefault(field, event)
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:

@@ -53,6 +53,7 @@ from backend.datasets.energon import energon_folder, sample_choice
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
+from backend.datasets.named_pictures import PicturesBelow
 from backend.datasets.on_disk import SeenIds
 from backend.datasets.pair_checks import (
     LONGEST_ID,
@@ -167,12 +168,14 @@ class DatasetReader:
     #: What lists of texts were in the tables read so far, by column.
     _forms: dict[str, ListForm] = field(default_factory=dict)
     _text_tars: TextTars | None = None
+    _pictures: PicturesBelow | None = None
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
         self.notes[:] = self.source.notes
         self._forms.clear()
         with closing(SeenIds()) as ids, ExitStack() as stack:
+            self._pictures = stack.enter_context(closing(PicturesBelow(self.root)))
             if self.source.text_tars:
                 self._text_tars = stack.enter_context(closing(self._open_text_tars()))
             for table in self.source.tables:
@@ -278,7 +281,7 @@ class DatasetReader:
         folders = image_folders(table, self.root, self.options.image_root is not None)
         paths = ImagePaths(
             self.root, folders, lambda note: self._note(f"'{name}': {note}"),
-            state_splits=table.name in METADATA,
+            state_splits=table.name in METADATA, pictures=self._pictures,
         )  # fmt: skip
         # The columns are those of all the first rows together: in JSONL a row may lack some, which
         # is reported for that row.
@@ -423,7 +426,7 @@ class DatasetReader:
         path = (
             paths.picture_in_container(table.parent, path_text)
             if is_address
-            else paths.find(path_text, row.within)
+            else paths.find(path_text, row.within, row.is_anywhere)
         )
         if path is None:
             self._report(name, row.number, "unsafe path", paths.refusal(path_text))

@@ -128,7 +128,7 @@ def has_sidecars(folder: Path) -> bool:
     """Whether the folder contains an image with a sidecar caption."""
     return any(
         _captions_of(names) or owners_of(names, (".json",)) or texts_by_field(names)
-        for _, names in _folders(folder)
+        for _, names in folders_below(folder)
     )
 
 
@@ -140,7 +140,7 @@ def _captions_of(names: Iterable[str]) -> dict[str, list[str]]:
 
 def has_images(folder: Path) -> bool:
     """Whether the folder contains an image."""
-    return any(_is_image(name) for _, names in _folders(folder) for name in names)
+    return any(is_image(name) for _, names in folders_below(folder) for name in names)
 
 
 def sidecar_rows(
@@ -151,7 +151,7 @@ def sidecar_rows(
     problem; `stated`: the column of captions that the user named."""
     number = 0
     splits = _splits(folder)
-    for place, names in _folders(folder):
+    for place, names in folders_below(folder):
         split = splits.of(place.relative_to(folder))
         beside = files_beside(names)
         captions = {
@@ -197,7 +197,7 @@ def files_beside(names: Iterable[str]) -> dict[str, Beside]:
     named = texts_by_field(names)
     captions, metadata = _captions_of(names), owners_of(names, (".json",))
     beside: dict[str, tuple[list[str], list[str]]] = {
-        name: ([], []) for name in sorted(filter(_is_image, names))
+        name: ([], []) for name in sorted(filter(is_image, names))
     }
     for kind, owners in enumerate((captions, metadata)):
         for text, pictures in owners.items():
@@ -225,7 +225,7 @@ def owners_of(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[
     for name in sorted(names):
         if name.lower().endswith(endings):
             texts.append(name)
-        elif _is_image(name):
+        elif is_image(name):
             stem, _ = splitext(name)
             keys = [form(key) for form in _FORMS for key in (name, stem)]
             for by_key, key in zip(pictures, keys, strict=True):
@@ -262,9 +262,9 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
     is used (see `image_texts`), the others become columns."""
     number = 0
     splits = _splits(folder)
-    for place, names in _folders(folder):
+    for place, names in folders_below(folder):
         split = splits.of(place.relative_to(folder))
-        for name in sorted(name for name in names if _is_image(name)):
+        for name in sorted(name for name in names if is_image(name)):
             number += 1
             file_name = (place / name).relative_to(folder).as_posix()
             try:
@@ -284,7 +284,7 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
             yield TableRow(number, values, split=split)
 
 
-def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
+def folders_below(folder: Path) -> Iterator[tuple[Path, set[str]]]:
     """Each folder with the names of its files, in order; hidden ones and exports are skipped."""
     for place, folders, files in os.walk(folder):
         if MARK in files and Path(place) != folder:
@@ -294,7 +294,7 @@ def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
         yield Path(place), {name for name in files if not is_hidden(name)}
 
 
-def _is_image(name: str) -> bool:
+def is_image(name: str) -> bool:
     stem, ending = splitext(name.lower())
     return ending in PICTURES and not stem.endswith(_MASKS)
 
@@ -306,7 +306,7 @@ def _is_caption(name: str) -> bool:
 
 def _splits(folder: Path) -> SplitFolders:
     """The splits of the folders with pictures."""
-    places = (place for place, names in _folders(folder) if any(map(_is_image, names)))
+    places = (place for place, names in folders_below(folder) if any(map(is_image, names)))
     return SplitFolders(place.relative_to(folder) for place in places)
 
 

@@ -113,6 +113,11 @@ METADATA = (
 )  # fmt: skip
 
 
+def has_tables_or_tars(folder: Path) -> bool:
+    """Whether it has a table whose pictures compressed tars beside it may hold, or plain tars."""
+    return any((folder / name).is_file() for name in METADATA) or any(folder.glob("*.tar"))
+
+
 def tables_of(
     folder: Path,
     subset: str | None,
@@ -211,7 +216,7 @@ def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:
         notes.append(
             f"{_listing(unread, folder)}: not read, because another table describes the folder. To "
             "read one, import it by itself."
-            + " Pictures that a table names are not found in tars: unpack these."
+            + " Of tars, pictures that the table names are read, but no captions."
             * any(path.suffix.lower() == ".tar" for path in unread)
         )
     return tuple(notes)

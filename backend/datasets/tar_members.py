@@ -5,9 +5,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO, cast
 
+from backend.datasets.cells import BadCell, trim
+from backend.datasets.containers import SEPARATOR
+from backend.datasets.foreign_names import NamesByFolder
 from backend.datasets.read_options import is_hidden
 from backend.datasets.tar_samples import MOST_TEXT, TarMember, read_member
 from backend.datasets.text_files import open_in_folders
+from backend.errors import DatasetFormatError
 
 #: A multiple of a tar's blocks.
 _READ_AT_ONCE = 1 << 20
@@ -54,6 +58,31 @@ def members_and_ends(
         damage = DamagedTar("it consists of headers without end" if endless else str(problem))
         damage.has_members = has_members
         raise damage from problem
+
+
+class TarPictures:
+    """Where the pictures of a tar are, by their names. `problem`: why it ends prematurely, "" if it
+    does not."""
+
+    def __init__(self, path: Path, folders: Sequence[Path]) -> None:
+        self.problem = ""
+        #: What follows the separator in the address of each; None: several have that name.
+        self._inner: dict[str, str | None] = {}
+        try:
+            for member in members_of(path, folders, ()):
+                if member.is_picture:
+                    inner = str(member.address).partition(SEPARATOR)[2]
+                    name = member.name.replace("\\", "/").removeprefix("./")
+                    self._inner[name] = None if name in self._inner else inner
+        except (DamagedTar, DatasetFormatError) as problem:
+            self.problem = str(problem).rstrip(".")
+        self.names = NamesByFolder(self._inner)
+
+    def stored_name(self, name: str) -> str:
+        """Raises BadCell if several members have the name."""
+        if (inner := self._inner.get(name)) is None:
+            raise BadCell(f"several members of the tar are called '{trim(name)}'")
+        return inner
 
 
 class _Reads:

@@ -156,7 +156,7 @@ class _Copies:
             self._add(hub_download.snapshot_folder(source, self._folder))
             source = hub_download.copy_snapshot(source, self._folder)
         if source_tables.gzipped_tars(source) and not (
-            source.is_dir() and any(source.glob("*.tar"))
+            source.is_dir() and source_tables.has_tables_or_tars(source)
         ):
             self._progress(0, 0, f"Unpacking {source.name}")
             self._add(source_tables.unpacked_folder(source, self._folder))
