@@ -65,8 +65,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
 def spots_html(workspace: Workspace, dataset_id: int) -> Markup:
     """What the newest search found, as the reader of the workspace may see it, by writer; before
     the first one, what it looks for."""
-    last = workspace.jobs.last("patterns", dataset_id)
-    result = last.result if last is not None and last.status == "done" else {}
+    result = workspace.jobs.last_result("patterns", dataset_id)
     report = None
     if "spots" in result:
         report = _REPORT.validate_python({name: result[name] for name in _FIGURES})
