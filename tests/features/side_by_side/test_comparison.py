@@ -1,5 +1,6 @@
 """Two captioners side by side: what is compared, what is not, and each difference as a queue."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,14 @@ def test_the_command_the_job_and_the_page_say_the_same(workspace: Workspace) -> 
             later = job_queries.create_job(session, "side-by-side", 1)
             job_queries.update_job(session, later.id, status=status, result={})
     assert page.last_report(workspace, 1) == shown, "a later job that found nothing"
+
+
+def test_without_two_captioners_the_page_says_what_brings_them() -> None:
+    for names in ({}, {"qwen": 3}):
+        html = page.report_html(None, "writer", names, 1)
+        assert 'class="empty"' in html
+        assert re.findall('data-page="([^"]*)"', html) == ["datasets"]
+    assert 'class="empty"' not in page.report_html(None, "writer", {"qwen": 3, "blip": 3}, 1)
 
 
 def test_hostile_text_is_escaped() -> None:
