@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,11 +17,13 @@ from fastapi.testclient import TestClient
 from PIL import Image
 
 from backend.datasets.export_folder import digest_of, zip_export
+from backend.datasets.uploads import ABANDONED
 from backend.errors import ExportError
 from backend.workspace import ExportChoice, Workspace
 from tests.datasets.folders import GOOD, malformed
 from tests.traced_ui.serving import serving
 from traced_ui import transfers
+from traced_ui.dataset_settings import deletion_preview_html
 
 
 @pytest.fixture
@@ -58,6 +61,16 @@ def test_an_archive_becomes_a_dataset(client: TestClient, workspace: Workspace) 
     assert refused.status_code == 400
     assert "dataset" in refused.json()["detail"]
     assert workspace.remove_abandoned_uploads() == 0
+    # Its pictures go with it, those that were never uploaded do not.
+    assert [workspace.deletion_preview(id).is_upload for id in (1, dataset.id)] == [False, True]
+    going = workspace.delete_dataset(dataset.id)
+    assert going.is_upload
+    page = deletion_preview_html(going)
+    assert going.about_images in page
+    assert going.root not in page
+    tomorrow = time.time() + 2 * ABANDONED
+    paths = [summary.root for summary in workspace.datasets()]
+    assert workspace.uploads.remove_abandoned(paths, tomorrow) == 1
 
 
 def test_a_folder_becomes_a_dataset(
