@@ -20,6 +20,7 @@ from backend.datasets.export_folder import digest_of, zip_export
 from backend.datasets.uploads import ABANDONED
 from backend.errors import ExportError
 from backend.workspace import ExportChoice, Workspace
+from db.queries import job_queries
 from tests.datasets.folders import GOOD, malformed
 from tests.traced_ui.serving import serving
 from traced_ui import transfers
@@ -97,6 +98,21 @@ def test_refused_uploads_say_why(client: TestClient, workspace: Workspace) -> No
     assert client.delete(f"/uploads/{upload}").status_code == 204
     assert client.delete(f"/uploads/{upload}").status_code == 404
     assert list(workspace.uploads.folder.iterdir()) == []
+
+
+def test_what_is_being_imported_cannot_be_discarded(
+    client: TestClient, workspace: Workspace
+) -> None:
+    """A page that has lost the answer to its request does not know that the import runs."""
+    upload = client.post("/uploads").json()["upload"]
+    client.put(f"/uploads/{upload}?path=pairs.zip", content=zipped_pairs())
+    path = str(workspace.uploads.path_of(upload))
+    with workspace.store.writing() as session:
+        job = job_queries.create_job(session, "import", None, {"path": path})
+    assert client.delete(f"/uploads/{upload}").status_code == 400
+    assert Path(path).is_file()
+    workspace.store.write(job_queries.update_job, job.id, status="failed")
+    assert client.delete(f"/uploads/{upload}").status_code == 204
 
 
 def test_an_export_is_downloaded_as_it_was_written(
