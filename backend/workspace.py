@@ -176,13 +176,22 @@ class Workspace:
 
     def deletion_preview(self, dataset_id: int) -> Deletion:
         """A preview of a deletion."""
-        return manage_datasets.deletion_preview(self.store, dataset_id)
+        going = manage_datasets.deletion_preview(self.store, dataset_id)
+        others = [
+            path
+            for row in self.datasets()
+            if row.id != dataset_id
+            for path in (row.source, row.root)
+        ]
+        return replace(going, is_upload=self.uploads.is_used_alone(going.root, others))
 
     def delete_dataset(self, dataset_id: int, keep: Path | None = None) -> Deletion:
         """See `backend.jobs.manage_datasets.delete_dataset`; verdicts are kept in the folder
         `keep`, by default next to the store."""
         folder = typed_path(keep or self.settings.data_directory / "deleted")
-        return manage_datasets.delete_dataset(self.store, dataset_id, folder)
+        is_upload = self.deletion_preview(dataset_id).is_upload
+        deletion = manage_datasets.delete_dataset(self.store, dataset_id, folder)
+        return replace(deletion, is_upload=is_upload)
 
     def relocate_dataset(self, dataset_id: int, path: str | Path) -> Relocation:
         """See `backend.jobs.manage_datasets.relocate`. Raises as an import from that path."""

@@ -194,7 +194,7 @@ def depth_message(result: dict[str, Any]) -> str:
     if result.get("trajectories", ALL) == ALL:
         return ""
     return (
-        f"Every pair has the first step of its trajectory, which is enough to rank them; "
+        f"Each scored pair has the first step of its trajectory, which is enough to rank them; "
         f"{result['completed']:,} whole trajectories were computed. Others are computed when a "
         "pair is opened."
     )

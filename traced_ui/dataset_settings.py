@@ -21,11 +21,12 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     what draws the list: (function, inputs, outputs)."""
     overview = gr.HTML(elem_id="datasets-overview")
     gr.HTML(store_html(workspace), elem_id="settings-store")
-    with gr.Row():
+    with gr.Row(elem_id="dataset-fields", equal_height=False):
         with gr.Column(min_width=320):
             name = gr.Textbox(
-                label="Name of this dataset", elem_id="rename-name", interactive=False
-            )
+                label="Name of this dataset", info="Scores and verdicts stay.",
+                elem_id="rename-name", interactive=False,
+            )  # fmt: skip
             rename = gr.Button("Rename", elem_id="rename-start")
         with gr.Column(min_width=320):
             folder = gr.Textbox(

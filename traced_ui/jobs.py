@@ -170,7 +170,10 @@ class News(BaseModel):
 def news_of(jobs: Sequence[JobView], now: datetime) -> News:
     """The running job, or the one that has just ended."""
     running = drop_ended(jobs)
-    ended_jobs = [job for job in jobs if job.has_ended and now - job.updated_at < NEWS]
+    ended_jobs = [
+        job for job in jobs
+        if job.has_ended and job.continued_by is None and now - job.updated_at < NEWS
+    ]  # fmt: skip
     failure = next((job for job in ended_jobs if job.status == "failed"), None)
     summary = share = ""
     if failure is not None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from backend.engine.presets import EMBEDDED_NAME, recommend
+from backend.engine.presets import BY_NAME, EMBEDDED_NAME, recommend
 from backend.jobs.model_manager import ModelView
 from backend.jobs.scoring.detect import copies_of
 from backend.progress import duration
@@ -55,7 +55,7 @@ class ModelCards:
 
     def _card(self, view: ModelView, is_own: bool, dataset_id: int | None, pairs: int) -> ModelCard:
         knows, why = None, "no pictures are here yet"
-        if dataset_id is not None:
+        if dataset_id is not None and pairs:
             key = (dataset_id, pairs, view.name)
             if key not in self._tested:
                 self._tested[key] = self._test(view.name, dataset_id)
@@ -71,7 +71,9 @@ class ModelCards:
             return not recognition.refusal, f"{of} {verb} like those it was trained on"
         if model == EMBEDDED_NAME:
             return None, "no picture could be opened"
-        return None, "trained on pictures from the web; there is no test for it"
+        if model in BY_NAME:
+            return None, "trained on pictures from the web; there is no test for it"
+        return None, "there is no test for it"
 
 
 def time_of(view: ModelView, pairs: int) -> str:

@@ -89,11 +89,12 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
 
     @app.delete("/uploads/{upload}")
     def discard(upload: str) -> Response:
-        """Delete an upload; refused if a dataset uses it."""
+        """Delete an upload; refused if a dataset uses it, or an import reads it."""
         try:
             paths = [path for row in workspace.datasets() for path in (row.source, row.root)]
+            paths += [job.subject for job in workspace.jobs.running() if job.kind == "import"]
             if any(Path(path).is_relative_to(uploads.folder / upload) for path in paths):
-                raise SettingsError("This upload belongs to a dataset.")
+                raise SettingsError("This upload belongs to a dataset, or is being imported.")
             uploads.discard(upload)
         except TracedError as problem:
             return _refuse(problem)

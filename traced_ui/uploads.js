@@ -22,10 +22,12 @@ function entered() {
   return query;
 }
 
-async function asked(address, method) {
-  const response = await fetch(address, { method });
-  const answer = response.status === 204 ? {} : await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.detail ?? texts.broken);
+// `broken`: what to say if no answer of our server arrives.
+async function asked(address, method, broken) {
+  const response = await fetch(address, { method }).catch(() => null);
+  const answer = await response?.json().catch(() => null);
+  if (!answer || (!response.ok && !answer.detail)) throw new Error(broken);
+  if (!response.ok) throw new Error(answer.detail);
   return answer;
 }
 
@@ -58,7 +60,7 @@ async function upload(files) {
   refuse("");
   state.textContent = texts.preparing;
   try {
-    name = (await asked("uploads", "POST")).upload;
+    name = (await asked("uploads", "POST", texts.broken)).upload;
     const left = [...files];
     const worker = async () => {
       for (let file = left.shift(); file && !run.isCancelled; file = left.shift()) {
@@ -73,14 +75,14 @@ async function upload(files) {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     if (run.isCancelled) throw new Error(texts.cancelled);
-    const { job } = await asked(`uploads/${name}/import?${entered()}`, "POST");
+    const { job } = await asked(`uploads/${name}/import?${entered()}`, "POST", texts.unknown);
     state.textContent = "";
     trigger("select", { job });
   } catch (error) {
     run.isCancelled = true;
     run.requests.forEach((request) => request.abort());
     refuse(error.message);
-    if (name) fetch(`uploads/${name}`, { method: "DELETE" });
+    if (name) fetch(`uploads/${name}`, { method: "DELETE" }).catch(() => {});
   } finally {
     running = null;
     bar.hidden = cancel.hidden = true;

@@ -296,7 +296,8 @@ class VerdictActions(TagActions):
     def _complete(self, act: PageAction) -> Parts:
         """Compute what is deferred until a pair is looked at: its later steps, the probabilities of
         its corrections, and the words that make its caption abstract. The page keeps what it shows
-        if the models are busy, or if they, the pair or its picture cannot be used."""
+        if the models are busy; below the steps it says if they, the pair or its picture cannot be
+        used."""
         parts: Parts = {}
         try:
             pair = self._pair_of(act)
@@ -306,8 +307,8 @@ class VerdictActions(TagActions):
                 words = self.review.why_abstract(pair)
                 busy = render("models_busy.html")
                 parts["abstract"] = busy if words is None else explained_abstractness(words)
-        except TracedError:
-            pass
+        except TracedError as error:
+            parts["rest"] = explain_on_page(error)
         return parts
 
     def _pair_of(self, act: PageAction) -> int:

@@ -131,14 +131,13 @@ def delete(
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Delete a dataset from the database, with its scores and suggestions. Its verdicts are saved
-    to a file first; your image files and tables are never modified."""
+    to a file first; the files that you imported are never modified."""
     workspace, dataset_id = open_dataset(name, database=db)
     going = workspace.deletion_preview(dataset_id)
     losses = (
         f"'{going.name}': {going.pairs:,} pairs with their scores ({going.scored:,}) and "
         f"suggestions will be deleted. {going.reviewed:,} pairs have a verdict; all "
-        f"{going.acts:,} recorded actions are saved to a file. The images in {going.root} are "
-        "kept."
+        f"{going.acts:,} recorded actions are saved to a file. {going.about_images}"
     )
     if yes:
         console.print(escape(losses), soft_wrap=True)

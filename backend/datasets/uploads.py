@@ -117,6 +117,14 @@ class Uploads:
                 removed_count += 1
         return removed_count
 
+    def is_used_alone(self, path: str, others: Collection[str]) -> bool:
+        """Whether the path is in an upload, and none of the `others` is in the same one."""
+        place = Path(path)
+        if not place.is_relative_to(self.folder) or place == self.folder:
+            return False
+        folder = self.folder / place.relative_to(self.folder).parts[0]
+        return not any(Path(other).is_relative_to(folder) for other in others)
+
     def _folder_of(self, upload: str) -> Path:
         is_name = len(upload) == 32 and all(c in "0123456789abcdef" for c in upload)
         folder = self.folder / upload

@@ -103,7 +103,7 @@ CAPTIONER_CORE_SECONDS = 1836.0
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "fast",
-        "photographs on a laptop, a first look; the fastest",
+        "photographs on a laptop, a first look",
         Checkpoint(
             OPEN_CLIP_HUB + "laion/CLIP-ViT-B-32-256x256-DataComp-s34B-b86K",
             151_290_000,
@@ -116,7 +116,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "balanced",
-        "photographs: finer differences than fast, about twenty times its time",
+        "photographs: finer differences than fast",
         _SIGLIP_2,
         CAPTIONER,
         core_seconds=9302,

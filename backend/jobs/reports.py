@@ -101,7 +101,8 @@ DRAWN, SAMPLED = "draw", "sample"
 @dataclass(frozen=True)
 class Deletion:
     """Extent of the deletion of a dataset. `reviewed` pairs have a verdict; `acts`: number
-    of verdicts, undos and redos on its pairs, all of them saved in `verdict_file`."""
+    of verdicts, undos and redos on its pairs, all of them saved in `verdict_file`. `is_upload`: its
+    images were uploaded for it alone, and are removed with what nobody uses."""
 
     dataset_id: int
     name: str
@@ -111,6 +112,14 @@ class Deletion:
     reviewed: int
     acts: int
     verdict_file: str = ""
+    is_upload: bool = False
+
+    @property
+    def about_images(self) -> str:
+        """What becomes of the images."""
+        if self.is_upload:
+            return "Its images were uploaded for it: they are removed too, at a later start."
+        return f"The images in {self.root} are not touched."
 
 
 @dataclass(frozen=True)

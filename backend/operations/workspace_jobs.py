@@ -103,11 +103,18 @@ class Jobs(Context):
         with self.store.reading() as session:
             return self._views([job_queries.get_job(session, job_id)], session)[0]
 
-    def last(self, kind: str, dataset_id: int) -> JobView | None:
-        """The newest background job of this kind for the dataset, whatever its status."""
+    def last(self, kind: str, dataset_id: int, status: str | None = None) -> JobView | None:
+        """The newest background job of this kind for the dataset. `status`: by default, whatever it
+        is."""
         with self.store.reading() as session:
-            job = job_queries.latest_job(session, kind, dataset_id)
+            job = job_queries.latest_job(session, kind, dataset_id, status)
             return self._views([job], session)[0] if job is not None else None
+
+    def last_result(self, kind: str, dataset_id: int) -> dict[str, Any]:
+        """What the newest background job of this kind found that is done, as far as the reader may
+        see it: one that runs, has failed or was cancelled takes nothing back. {} without one."""
+        job = self.last(kind, dataset_id, "done")
+        return job.result if job is not None else {}
 
     def last_scoring(self, dataset_id: int) -> JobView | None:
         """The newest background job that scores the dataset, whatever its status."""

@@ -113,9 +113,13 @@ def get_job(session: Session, job_id: int) -> JobRow:
     return get_record(session, JobRow, query, f"There is no job {job_id}.")
 
 
-def latest_job(session: Session, kind: str, dataset_id: int) -> JobRow | None:
-    """The newest job of this kind for the dataset, whatever its status."""
+def latest_job(
+    session: Session, kind: str, dataset_id: int, status: str | None = None
+) -> JobRow | None:
+    """The newest job of this kind for the dataset. `status`: by default, whatever it is."""
     query = select(*_COLUMNS).where(Job.kind == kind, Job.dataset_id == dataset_id)
+    if status is not None:
+        query = query.where(Job.status == status)
     return find_record(session, JobRow, query.order_by(Job.id.desc()).limit(1))
 
 

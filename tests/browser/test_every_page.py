@@ -115,7 +115,7 @@ DRAWN_LAST = {
     "export": ["#export-total .decision", "#export-counts table"],
     "guidelines": ["#guidelines-shown .markdown"],
     "models": ["#models-table table"],
-    "patterns": ["#blind-spots .decision", "#patterns-missing .to-go"],
+    "patterns": ["#blind-spots .empty", "#blind-spots .to-go"],
     "retrain": ["#train-comparison .decision", "#train-missing .to-go"],
     "review": ["#traced-stage .offers", "#traced-chart svg"],
     "settings": ["#datasets-overview table", "#rename-name :enabled"],

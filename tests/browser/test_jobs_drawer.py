@@ -1,7 +1,9 @@
 """Imports by upload, and the drawer that lists them."""
 
+import re
+
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Site, go_to
 from tests.traced_ui.test_transfers import zipped_pairs
@@ -21,6 +23,28 @@ def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Pag
     expect(drawer.locator("li", has_text="from-a-browser").first).to_contain_text("Done")
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
+
+
+def test_a_connection_that_breaks_during_the_import_request_is_no_proof_of_anything(
+    page: Page,
+) -> None:
+    """The import runs, but its answer is lost."""
+    go_to(page, "datasets")
+
+    def lose_answer(route: Route) -> None:
+        assert route.fetch().ok
+        route.abort()
+
+    page.route(re.compile(r"/uploads/\w+/import"), lose_answer)
+    page.locator("#upload [data-files]").first.set_input_files(
+        {"name": "lost.zip", "mimeType": "application/zip", "buffer": zipped_pairs()}
+    )
+    says = page.locator("#upload .upload").get_attribute("data-unknown")
+    assert says
+    expect(page.locator("#upload [data-problem]")).to_have_text(says)
+    page.locator("#traced-jobs-button").click()
+    imported = page.locator("#traced-jobs li", has_text=re.compile("lost"))
+    expect(imported.first).to_contain_text("Done", timeout=60_000)
 
 
 def test_an_unusual_table_is_uploaded_with_the_options_of_the_form(page: Page, site: Site) -> None:

@@ -38,11 +38,13 @@ def test_the_latest_job_is_that_of_the_kind_and_dataset(store: Store) -> None:
     (first, _), (second, _) = (add_dataset(store, 1, name) for name in ("first", "second"))
     with store.writing() as session:
         assert job_queries.latest_job(session, "score", first) is None
-        job_queries.create_job(session, "score", first)
+        oldest = job_queries.create_job(session, "score", first)
         newest = job_queries.create_job(session, "score", first)
         job_queries.create_job(session, "train", first)
         job_queries.create_job(session, "score", second)
         assert job_queries.latest_job(session, "score", first) == newest
+        older = job_queries.update_job(session, oldest.id, status="done")
+        assert job_queries.latest_job(session, "score", first, "done") == older
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -1,5 +1,6 @@
 """What a job says of itself where it was started and in the drawer."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from backend.jobs.reports import JobView
@@ -33,6 +34,20 @@ def test_the_drawer_says_that_a_job_failed_and_folds_what_to_do() -> None:
     assert "no connection." in summary
     assert "Start it again" in folded
     assert 'data-job-action="retry"' in folded
+
+
+def test_a_failed_job_that_another_has_taken_over_is_no_news() -> None:
+    """That one is: it runs, or is done."""
+    failed = JobView(
+        1, "score", "a", 1, "failed", False, 0, 9, Step(), "Out of memory.", "", None, {}, NOW, NOW
+    )
+    assert jobs.news_of([failed], NOW).failed
+    continued = replace(failed, continued_by=2)
+    for status in ("running", "done"):
+        retried = replace(failed, id=2, status=status, message="")
+        news = jobs.news_of([retried, continued], NOW)
+        assert not news.failed
+        assert news.share != "!"
 
 
 def test_a_preview_is_called_one() -> None:

@@ -9,8 +9,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 
 from backend.engine.constants.part import ConstantPart
+from backend.errors import SettingsError
 from backend.jobs.scoring.dataset_constants import ConstantChoice, remember_constants
 from backend.jobs.scoring.stored_rows import ORIGIN
+from backend.review.operations import Review
 from backend.review.queue_form import as_query
 from backend.review.views import SuggestionView
 from backend.workspace import QueueFilter, Workspace
@@ -389,8 +391,22 @@ def test_a_pair_says_what_is_deferred(page: Page) -> None:
     whole = trajectory("a red dog", [0.1, -0.2, 0.1], 0.5)
     assert "data-deferred" not in stage(replace(view, trajectory=whole))
     assert "data-deferred" in stage(replace(view, trajectory=whole.first_step()))
-    assert "Only the first step" in steps_list(whole.first_step())
-    assert "Only the first step" not in steps_list(whole)
+    assert "data-rest" in steps_list(whole.first_step())
+    assert "data-rest" not in steps_list(whole)
+
+
+def test_what_is_deferred_and_cannot_be_computed_says_why(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a model nothing is being computed."""
+    problem = SettingsError("The model is not on this machine.")
+
+    def refuse(review: Review, pair: int) -> bool:
+        raise problem
+
+    monkeypatch.setattr(Review, "complete", refuse)
+    parts = page.request(acts=[{"action": "complete", "pair": page.pair}])["parts"]
+    assert (parts["rest"], "stored" in parts) == (str(problem), False)
 
 
 def test_a_picture_without_a_caption_waits_for_one(page: Page) -> None:

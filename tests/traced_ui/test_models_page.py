@@ -41,6 +41,10 @@ def test_cards_say_which_models_know_the_pictures(
     photographs = cards.of(1)
     assert [card.view.name for card in photographs] == ["fast", "thorough", "embedded"]
     assert [card.knows for card in photographs] == [None, None, False]
+    presets, others = {card.why for card in photographs[:2]}, ModelCards(workspace)
+    assert others._test("somebody/model", 1) not in [(None, why) for why in presets], (
+        "nobody knows what other models were trained on"
+    )
     assert chosen_for(photographs) == "fast"
     local = photographs[1]._replace(view=replace(photographs[1].view, is_here=True))
     assert chosen_for([photographs[0], local, photographs[2]]) == "thorough", "nothing to download"

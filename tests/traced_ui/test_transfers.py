@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,11 +17,14 @@ from fastapi.testclient import TestClient
 from PIL import Image
 
 from backend.datasets.export_folder import digest_of, zip_export
+from backend.datasets.uploads import ABANDONED
 from backend.errors import ExportError
 from backend.workspace import ExportChoice, Workspace
+from db.queries import job_queries
 from tests.datasets.folders import GOOD, malformed
 from tests.traced_ui.serving import serving
 from traced_ui import transfers
+from traced_ui.dataset_settings import deletion_preview_html
 
 
 @pytest.fixture
@@ -58,6 +62,16 @@ def test_an_archive_becomes_a_dataset(client: TestClient, workspace: Workspace) 
     assert refused.status_code == 400
     assert "dataset" in refused.json()["detail"]
     assert workspace.remove_abandoned_uploads() == 0
+    # Its pictures go with it, those that were never uploaded do not.
+    assert [workspace.deletion_preview(id).is_upload for id in (1, dataset.id)] == [False, True]
+    going = workspace.delete_dataset(dataset.id)
+    assert going.is_upload
+    page = deletion_preview_html(going)
+    assert going.about_images in page
+    assert going.root not in page
+    tomorrow = time.time() + 2 * ABANDONED
+    paths = [summary.root for summary in workspace.datasets()]
+    assert workspace.uploads.remove_abandoned(paths, tomorrow) == 1
 
 
 def test_a_folder_becomes_a_dataset(
@@ -84,6 +98,21 @@ def test_refused_uploads_say_why(client: TestClient, workspace: Workspace) -> No
     assert client.delete(f"/uploads/{upload}").status_code == 204
     assert client.delete(f"/uploads/{upload}").status_code == 404
     assert list(workspace.uploads.folder.iterdir()) == []
+
+
+def test_what_is_being_imported_cannot_be_discarded(
+    client: TestClient, workspace: Workspace
+) -> None:
+    """A page that has lost the answer to its request does not know that the import runs."""
+    upload = client.post("/uploads").json()["upload"]
+    client.put(f"/uploads/{upload}?path=pairs.zip", content=zipped_pairs())
+    path = str(workspace.uploads.path_of(upload))
+    with workspace.store.writing() as session:
+        job = job_queries.create_job(session, "import", None, {"path": path})
+    assert client.delete(f"/uploads/{upload}").status_code == 400
+    assert Path(path).is_file()
+    workspace.store.write(job_queries.update_job, job.id, status="failed")
+    assert client.delete(f"/uploads/{upload}").status_code == 204
 
 
 def test_an_export_is_downloaded_as_it_was_written(

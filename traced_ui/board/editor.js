@@ -153,5 +153,6 @@ async function complete() {
   const parts = await ask("complete");
   if (!parts) return;
   if (parts.abstract) paint({ abstract: parts.abstract });
+  if (parts.rest) one("#traced-steps [data-rest]")?.replaceChildren(parts.rest);
   if (parts.stored) redraw();
 }

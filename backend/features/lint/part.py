@@ -114,8 +114,7 @@ def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:
             }
         )  # fmt: skip
         mendable += [name] if can_be_mended else []
-    last = workspace.jobs.last("lint", dataset_id)
-    result = last.result if last is not None and last.status == "done" else {}
+    result = workspace.jobs.last_result("lint", dataset_id)
     html = render_in(
         "lint_faults.html", faults=faults, looked_at=result.get("pairs"),
         shared=result.get("shared_words", []),

@@ -58,7 +58,8 @@ class DuplicateGroup:
 @dataclass(frozen=True)
 class DuplicatesView:
     """A page of groups, and the counts of all. `open_count`: groups with undecided pairs to choose
-    from. `threshold`: minimum cosine to a group's first picture."""
+    from. `threshold`: minimum cosine to a group's first picture; `compared`: the pictures that had
+    a vector when they were searched."""
 
     groups: tuple[DuplicateGroup, ...]
     threshold: float
@@ -66,6 +67,7 @@ class DuplicatesView:
     group_count: int
     open_count: int
     picture_count: int
+    compared: int
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def groups_of(
         group_count=counts.groups,
         open_count=counts.open,
         picture_count=counts.pictures,
+        compared=int(run.parameters["pictures"]),
     )
 
 

@@ -121,9 +121,9 @@ def kept_message(done: KeptView) -> str:
     dropped_text = f"Kept. {count_of(done.dropped)} removed."
     message = dropped_text if done.dropped else "Nothing was removed."
     if done.left_alone:
-        message += f" {done.left_alone} with another verdict were not changed."
+        message += f" Not changed, with another verdict: {count_of(done.left_alone)}."
     if done.passed_over:
-        message += f" {done.passed_over} decided in the meantime were not changed."
+        message += f" Not changed, decided in the meantime: {count_of(done.passed_over)}."
     return message + (" Press Z to undo." if done.dropped else "")
 
 
@@ -144,9 +144,10 @@ def page_html(
         # The page's last group has been decided.
         return page_html(workspace, dataset_id, groups_shown)
     if not view.groups:
-        text = f"No two pictures have a similarity of {view.threshold:g} or more."
+        compared = count_of(view.compared, "compared picture")
+        text = f"Of {compared}, no two have a similarity of {view.threshold:g} or more."
         if view.group_count:
-            text = f"All {view.group_count:,} groups are decided."
+            text = f"Nothing is undecided in {count_of(view.group_count, 'group')}."
         return part("empty", "Nothing to choose from", text)
     is_unfamiliar = workspace.review.is_unfamiliar(dataset_id)
     return groups_html(view, dataset_id, after is None, is_unfamiliar)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from backend.jobs.reports import count_of
+
 
 @dataclass(frozen=True)
 class DuplicatesReport:
@@ -16,8 +18,9 @@ class DuplicatesReport:
     members: int
 
     def in_words(self) -> str:
-        without = f" {self.without:,} have no vector." if self.without else ""
+        without = f" Not compared, without a vector: {self.without:,}." if self.without else ""
+        holds = "holds" if self.groups == 1 else "hold"
         return (
-            f"{self.groups:,} groups of near duplicates hold {self.members:,} of "
-            f"{self.pictures:,} pictures.{without}"
+            f"{count_of(self.groups, 'group')} of near duplicates {holds} {self.members:,} of "
+            f"{count_of(self.pictures, 'picture')}.{without}"
         )

@@ -8,13 +8,7 @@ import gradio as gr
 from markupsafe import Markup
 from pydantic import TypeAdapter
 
-from backend.features.patterns.search import (
-    FEWEST,
-    FEWEST_WRONG,
-    BlindSpot,
-    PatternsReport,
-    verdicts_missing,
-)
+from backend.features.patterns.search import BlindSpot, PatternsReport, verdicts_missing
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
 from traced_ui.jobs import IDLE, start_by
@@ -49,10 +43,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         visible_workspace = seen_by(workspace, request)
         verdicts, wrong = verdicts_missing(visible_workspace.store, dataset_id)
         is_enough = not (verdicts or wrong)
+        report = last_report(visible_workspace, dataset_id)
+        step = _render("to_go.html", verdicts=verdicts, wrong=wrong)
+        is_empty = report is None and not is_enough  # the one step is to give verdicts
         return (
-            spots_html(visible_workspace, dataset_id),
-            gr.Button(interactive=is_enough),
-            _render("to_go.html", verdicts=verdicts, wrong=wrong),
+            report_html(report, visible_workspace.review.tags(dataset_id), dataset_id, step),
+            gr.Button(visible=not is_empty, interactive=is_enough),
+            "" if is_empty else step,
             gr.Timer(active=not is_enough),
         )
 
@@ -62,27 +59,28 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     gr.on(None, *redraw, **QUIET)
 
 
-def spots_html(workspace: Workspace, dataset_id: int) -> Markup:
-    """What the newest search found, as the reader of the workspace may see it, by writer; before
-    the first one, what it looks for."""
-    last = workspace.jobs.last("patterns", dataset_id)
-    result = last.result if last is not None and last.status == "done" else {}
-    report = None
-    if "spots" in result:
-        report = _REPORT.validate_python({name: result[name] for name in _FIGURES})
-    return report_html(report, workspace.review.tags(dataset_id), dataset_id)
+def last_report(workspace: Workspace, dataset_id: int) -> PatternsReport | None:
+    """What the newest search found, as the reader of the workspace may see it."""
+    result = workspace.jobs.last_result("patterns", dataset_id)
+    if "spots" not in result:
+        return None
+    return _REPORT.validate_python({name: result[name] for name in _FIGURES})
 
 
-def report_html(report: PatternsReport | None, tags: Mapping[str, int], dataset_id: int) -> Markup:
-    """`tags`: the number of pairs with each tag of the dataset."""
+def report_html(
+    report: PatternsReport | None,
+    tags: Mapping[str, int],
+    dataset_id: int,
+    step: Markup | str = "",
+) -> Markup:
+    """What a search found, by writer; before the first one, what it looks for, and the `step` to
+    it. `tags`: the number of pairs with each tag of the dataset."""
     writers: dict[str, list[dict[str, Any]]] = {}
     for spot in report.spots if report is not None else ():
         writers.setdefault(spot.pattern.writer, []).append(
             {"spot": spot, "pairs": tags.get(spot.tag), "address": _address(dataset_id, spot)}
         )
-    return _render(
-        "blind_spots.html", report=report, writers=writers, fewest=FEWEST, fewest_wrong=FEWEST_WRONG
-    )
+    return _render("blind_spots.html", report=report, writers=writers, step=step)
 
 
 def _address(dataset_id: int, spot: BlindSpot) -> str:

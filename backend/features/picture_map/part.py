@@ -14,6 +14,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from backend.engine.statistics.calibration import FEWEST, WANTED
 from backend.features.picture_map.labels import Label
 from backend.features.picture_map.plane import PlaneView, ThresholdView
 from backend.features.picture_map.views import MapView
@@ -54,7 +55,12 @@ _UNKNOWN = "#9aa0a8"
 #: Rows of a table, and (address, text) of the links below it.
 _Lines = tuple[list[list[str]], list[tuple[str, str]]]
 #: The regions of the plane, in plain words.
-TITLES = {"wrong": "Probably wrong", "abstract": "Vague", "generic": "Generic", "good": "Good"}
+TITLES = {
+    "wrong": "Probably wrong",
+    "abstract": "Vague",
+    "generic": "Generic",
+    "good": "Probably right",
+}
 
 
 def regions_html(view: PlaneView, dataset_id: int) -> Markup:
@@ -76,10 +82,12 @@ def thresholds_html(view: PlaneView, dataset_id: int) -> str:
     kinds = [
         (
             "wrong captions",
+            view.decided.get("wrong", 0),
             *_threshold_lines(view.wrong, dataset_id, "p_error_from", "chance of", "or more"),
         ),
         (
             "vague captions",
+            view.decided.get("abstract", 0),
             *_threshold_lines(view.abstract, dataset_id, "icc_to", "concreteness of", "or less"),
         ),
     ]
@@ -88,8 +96,10 @@ def thresholds_html(view: PlaneView, dataset_id: int) -> str:
             view.generic, dataset_id, "specificity_to", "share of", "or less", math.exp,
             order="specificity",
         )  # fmt: skip
-        kinds.append(("generic captions", *generic))
-    return render_in("plane_thresholds.html", kinds=kinds)
+        kinds.append(("generic captions", view.decided.get("generic", 0), *generic))
+    return render_in(
+        "plane_thresholds.html", kinds=kinds, fewest=FEWEST, lowest_precision=min(WANTED)
+    )
 
 
 def _threshold_lines(

@@ -1,7 +1,8 @@
 """The layouts by numbers: the plane of the probability of error against concreteness or
 specificity, its regions, and thresholds from verdicts."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from backend.engine.statistics.calibration import Threshold, thresholds
 from backend.features.picture_map import queries
@@ -33,7 +34,8 @@ class ThresholdView(Threshold):
 
 @dataclass(frozen=True)
 class PlaneView:
-    """`wrong`, `abstract`: thresholds chosen from verdicts, one for each attainable precision."""
+    """`wrong`, `abstract`: thresholds chosen from verdicts, one for each attainable precision.
+    `decided`: the pairs that they were chosen from, by the name of what they find."""
 
     wrong: tuple[ThresholdView, ...]
     abstract: tuple[ThresholdView, ...]
@@ -42,6 +44,7 @@ class PlaneView:
     regions: tuple[RegionView, ...] = ()
     #: Whether specificity has been measured.
     measured: bool = False
+    decided: Mapping[str, int] = field(default_factory=dict)
 
 
 def plane_of(store: Store, dataset_id: int) -> PlaneView:
@@ -78,6 +81,7 @@ def plane_of(store: Store, dataset_id: int) -> PlaneView:
 
         return PlaneView(
             measured=measured,
+            decided={"wrong": len(wrong), "abstract": len(abstract), "generic": len(generic)},
             regions=tuple(
                 RegionView(
                     name, meaning, fields,
@@ -112,9 +116,9 @@ def _regions(has_specificity: bool) -> list[tuple[str, str, dict[str, str]]]:
                                            "order": "icc"}),
     ]  # fmt: skip
     if not has_specificity:
-        return [*regions, ("good", "nothing to do", concrete)]
+        return [*regions, ("good", "check some at random", concrete)]
     return [
         *regions,
         ("generic", "say more", {**concrete, "specificity_to": line, "order": "specificity"}),
-        ("good", "nothing to do", {**concrete, "specificity_from": line}),
+        ("good", "check some at random", {**concrete, "specificity_from": line}),
     ]

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from backend.jobs.reports import count_of
+
 
 @dataclass(frozen=True)
 class MapReport:
@@ -14,8 +16,8 @@ class MapReport:
     without: int
 
     def in_words(self) -> str:
-        without = f" {self.without:,} have no vector." if self.without else ""
+        without = f" Left out, without a vector: {self.without:,}." if self.without else ""
         return (
-            f"{self.pictures:,} pictures ({self.pairs:,} pairs) are on the map.{without} See the "
-            "Map page."
+            f"On the map: {count_of(self.pictures, 'picture')} ({count_of(self.pairs, 'pair')})."
+            f"{without} See the Map page."
         )

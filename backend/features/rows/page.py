@@ -57,9 +57,9 @@ def last_report(workspace: Workspace, dataset_id: int) -> RowsReport | None:
     reader of the workspace may see it."""
     latest = latest_report(workspace.store, dataset_id)
     for kind in ("rows", "first-look"):
-        job = workspace.jobs.last(kind, dataset_id)
-        if job is not None and job.status == "done" and "findings" in job.result:
-            figures = {name: job.result[name] for name in _FIGURES if name in job.result}
+        result = workspace.jobs.last_result(kind, dataset_id)
+        if "findings" in result:
+            figures = {name: result[name] for name in _FIGURES if name in result}
             report = _REPORT.validate_python(figures)
             if latest is None or _found_the_same(report, latest):
                 return report

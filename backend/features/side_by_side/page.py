@@ -65,8 +65,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
 
 def last_report(workspace: Workspace, dataset_id: int) -> SideBySide | None:
     """What the newest comparison found, as the reader of the workspace may see it."""
-    last = workspace.jobs.last("side-by-side", dataset_id)
-    result = last.result if last is not None and last.status == "done" else {}
+    result = workspace.jobs.last_result("side-by-side", dataset_id)
     if "likelier" not in result:
         return None
     return _REPORT.validate_python({name: result[name] for name in _FIELDS if name in result})

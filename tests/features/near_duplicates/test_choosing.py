@@ -50,6 +50,10 @@ def test_the_same_picture_is_found_in_any_file_format(workspace: Workspace, size
     ids = listed(workspace, "review=all&duplicates=yes")
     assert {name.partition("-")[2] for name in ids} == wanted
     assert len(listed(workspace, "review=all&duplicates=no")) == PAIRS + 4 - len(ids)
+    # What had no vector was not compared, and is not claimed to be unlike the others.
+    view = groups_of(workspace.store, 1)
+    assert view is not None
+    assert view.compared == report.pictures
     # New groups replace the earlier ones.
     assert workspace.jobs.run("duplicates", 1, threshold=1).groups <= report.groups
     with pytest.raises(SettingsError, match=r"no duplicates 'maybe'"):

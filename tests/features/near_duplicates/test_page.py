@@ -20,7 +20,7 @@ def test_hostile_text_is_escaped() -> None:
             for number, decision in ((1, None), (2, "drop"), (3, None))
         ]  # fmt: skip
         group = DuplicateGroup(1, (*pictures, *pictures[2:] * 8))
-        view = DuplicatesView((group,), 0.98, True, 5, 2, 8)
+        view = DuplicatesView((group,), 0.98, True, 5, 2, 8, 9)
         return page.groups_html(view, 3, is_first_page=False)
 
     check_escaping("groups.html", draw)

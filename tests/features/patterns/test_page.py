@@ -46,9 +46,12 @@ def test_the_button_is_disabled_until_it_can_work(generated: Workspace) -> None:
         page.build(generated, PageDataset("1"))
     draw = next(functions_named(blocks, "draw"))
     for is_enough in (False, True):
-        _, button, missing, timer = draw(1, gr.Request(username=None))
-        assert (button.interactive, timer.active) == (is_enough, not is_enough)
-        assert ("to-go" in missing) is not is_enough
+        spots, button, missing, timer = draw(1, gr.Request(username=None))
+        shown = (button.visible, button.interactive, timer.active)
+        assert shown == (is_enough, is_enough, not is_enough)
+        steps = [html.count("to-go") for html in (spots, missing)]
+        assert steps == [int(not is_enough), 0], "one step, in what stands for the list"
+        assert 'class="empty"' in spots
         judge(generated, FEWEST, "wrong")
 
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from backend.errors import NotScored, SettingsError
-from backend.features.patterns.page import spots_html
+from backend.features.patterns.page import last_report, report_html
 from backend.features.patterns.search import FEWEST_AT_RANDOM, PatternsReport
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
@@ -106,10 +106,14 @@ def test_the_command_prints_what_the_operation_returns(
     assert spot["pattern"]["random"] == 25 >= FEWEST_AT_RANDOM
 
 
+def spots_html(workspace: Workspace) -> str:
+    return report_html(last_report(workspace, 1), workspace.review.tags(1), 1)
+
+
 def page_after_search(workspace: Workspace) -> str:
     workspace.jobs.start("patterns", 1)
     assert workspace.jobs.background.wait(60)
-    return spots_html(workspace, 1)
+    return spots_html(workspace)
 
 
 def test_the_page_shows_each_below_its_writer_as_a_queue(workspace: Workspace) -> None:
@@ -122,7 +126,7 @@ def test_the_page_shows_each_below_its_writer_as_a_queue(workspace: Workspace) -
 
 
 def test_the_page_before_a_search_and_without_a_pattern(workspace: Workspace) -> None:
-    before = spots_html(workspace, 1)
+    before = spots_html(workspace)
     assert not re.findall("<li|“|%", before), "no example that could be taken for a finding"
     judge(workspace, lambda number: number % 9 == 0)
     assert "<li" not in page_after_search(workspace)

@@ -187,7 +187,7 @@ def test_layouts_by_numbers_have_titles_and_named_regions() -> None:
         assert figure.layout.xaxis.title.text == "chance of error"
         assert figure.layout.yaxis.title.text
         labels = {text for _, _, text in figure.layout.meta["labels"]}
-        assert labels == {"Probably wrong", name, "Good"}
+        assert labels == {"Probably wrong", name, "Probably right"}
     figure = map_figure(view_of(), "p_error", [(0.1, 0.2, "beach")])
     assert not figure.layout.xaxis.visible
     assert list(figure.layout.meta["labels"]) == [(0.1, 0.2, "beach")]

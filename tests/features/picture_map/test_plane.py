@@ -1,10 +1,13 @@
 """The layouts by numbers: the values behind their axes and thresholds."""
 
 import math
+import re
+from dataclasses import replace
 
 import pytest
 
 import db
+from backend.engine.statistics.calibration import FEWEST
 from backend.features.picture_map.part import thresholds_html
 from backend.features.picture_map.plane import plane_of
 from backend.features.picture_map.views import map_of
@@ -83,6 +86,17 @@ def test_accepted_enrichments_set_the_threshold_for_generic_captions(
     assert f"specificity_to={lowest.at:.4f}" in html
     with store.reading() as session:
         assert queue_queries.count(session, from_fields(dataset, fields)) == lowest.waiting
+
+
+def test_why_there_is_no_threshold(enriched: tuple[Store, int]) -> None:
+    """Too few verdicts are one reason, a model that is no help the other."""
+    store, dataset = enriched
+    view = plane_of(store, dataset)
+    assert view.decided == {"wrong": PAIRS - 1, "abstract": PAIRS - 1, "generic": PAIRS - 1}
+    assert view.wrong == view.abstract == ()
+    assert "data-decided" not in thresholds_html(view, dataset)
+    few = replace(view, decided={**view.decided, "wrong": FEWEST - 1})
+    assert re.findall(r'data-decided="(\d+)"', thresholds_html(few, dataset)) == ["9"]
 
 
 def test_pairs_are_laid_out_by_their_numbers(enriched: tuple[Store, int]) -> None:

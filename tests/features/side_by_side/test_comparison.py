@@ -1,5 +1,6 @@
 """Two captioners side by side: what is compared, what is not, and each difference as a queue."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from backend.features.side_by_side.comparison import (
 )
 from backend.workspace import QueueFilter, Workspace
 from db.models import Dataset, Pair
+from db.queries import job_queries
 from db.queries.dataset_queries import UNFAMILIAR
 from tests.cli.invoking import as_json
 from tests.datasets.folders import json_lines
@@ -210,6 +212,19 @@ def test_the_command_the_job_and_the_page_say_the_same(workspace: Workspace) -> 
     html = page.report_html(shown, "writer", {}, 1)
     for text in ("60 %", "25 %", "40 pictures", "24 pictures", "10 pictures", "20 pictures"):
         assert text in html
+    with workspace.store.writing() as session:
+        for status in ("failed", "cancelled", "running"):
+            later = job_queries.create_job(session, "side-by-side", 1)
+            job_queries.update_job(session, later.id, status=status, result={})
+    assert page.last_report(workspace, 1) == shown, "a later job that found nothing"
+
+
+def test_without_two_captioners_the_page_says_what_brings_them() -> None:
+    for names in ({}, {"qwen": 3}):
+        html = page.report_html(None, "writer", names, 1)
+        assert 'class="empty"' in html
+        assert re.findall('data-page="([^"]*)"', html) == ["datasets"]
+    assert 'class="empty"' not in page.report_html(None, "writer", {"qwen": 3, "blip": 3}, 1)
 
 
 def test_hostile_text_is_escaped() -> None:
