@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from backend.datasets.read_options import PICTURES
 
-NAME = "croissant.json"
 _CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",

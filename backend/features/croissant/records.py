@@ -21,9 +21,8 @@ from backend.datasets.card_features import JsonColumns, arrow_features
 from backend.datasets.export_row import FIELDS
 from backend.datasets.json_stream import JsonFile
 from backend.datasets.text_files import LONGEST_LINE
+from backend.features.croissant.names import TABLES
 
-#: Loaders of other kinds skip folders with such names.
-FOLDER = ".croissant"
 #: The number of a shard: `-000012`, or `-00012-of-00034`.
 _SHARD = re.compile(r"-\d+(-of-\d+)?$")
 _ROW_GROUP = 5_000
@@ -79,8 +78,8 @@ def _write_table(folder: Path, name: str, files: Sequence[str]) -> str:
     schema = pa.schema(
         (name, _ARROW[kind]) for name, kind in kinds.items() if name in used and kind in _ARROW
     )
-    out = f"{FOLDER}/{name.replace('/', '_')}.parquet"
-    (folder / FOLDER).mkdir(exist_ok=True)
+    out = f"{TABLES}/{name.replace('/', '_')}.parquet"
+    (folder / TABLES).mkdir(exist_ok=True)
     rows = _rows(folder, files)
     with pq.ParquetWriter(folder / out, schema, compression="zstd") as writer:
         while group := list(islice(rows, _ROW_GROUP)):

@@ -7,7 +7,8 @@ import mlcroissant
 from backend.datasets import export_folder
 from backend.datasets.writing import version_of
 from backend.features.croissant import records
-from backend.features.croissant.description import NAME, croissant
+from backend.features.croissant.description import croissant
+from backend.features.croissant.names import NAME
 
 
 def described_in(out: Path) -> mlcroissant.Dataset:

@@ -8,7 +8,7 @@ import mlcroissant
 import pytest
 
 from backend.errors import ExportError, SettingsError
-from backend.features.croissant import exporting
+from backend.features.croissant import records
 from backend.workspace import Workspace
 from db.queries import dataset_queries
 from tests.jobs.test_export_dataset import again
@@ -70,7 +70,7 @@ def test_a_description_that_fails_leaves_no_export(
     def fail(folder: Path) -> None:
         raise problem
 
-    monkeypatch.setattr(exporting.records, "write_tables", fail)
+    monkeypatch.setattr(records, "write_tables", fail)
     with pytest.raises(error):
         again(dogs, tmp_path / "out")
     assert not (tmp_path / "out").exists()
