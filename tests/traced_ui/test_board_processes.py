@@ -30,7 +30,8 @@ def processes(workspace: Workspace) -> Iterator[BoardProcesses]:
 def answering() -> list[psutil.Process]:
     """The processes that this test's process has started to answer."""
     name = "spawn_main"
-    return [c for c in psutil.Process().children() if name in " ".join(c.cmdline())]
+    children = psutil.Process().children()  # those that have ended have no command line any more
+    return [c for c in children if name in " ".join(c.as_dict(["cmdline"], ad_value=[])["cmdline"])]
 
 
 class ServedPage(Page):
