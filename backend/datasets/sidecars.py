@@ -366,8 +366,9 @@ def _of_several_kinds(field: str, others: Iterable[str]) -> str:
     names = ", ".join(f"'{trim(name, 80)}'" for name in others)
     what = f"those named '{trim(field, 80)}'" if field else "those of the picture's name alone"
     return (
-        f"Beside pictures are captions of several kinds: {what} are the captions, {names} columns. "
-        "(To read these as captions too, state their names, or all, as the kinds of captions.)"
+        f"Beside pictures are captions of several kinds. Unless kinds are stated, {what} are the "
+        f"captions, and {names} columns. (To read others as captions, or all, state their names as "
+        "the kinds of captions.)"
     )
 
 

@@ -75,7 +75,7 @@ class ErrorsLeft:
     def basis(self) -> str:
         """What the figure rests on."""
         if not self.undecided:
-            return "Every pair is decided."
+            return "No pair is left to decide."
         if self.estimate is not None:
             low, high = self.estimate.low, self.estimate.high
             return (
