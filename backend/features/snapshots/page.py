@@ -89,10 +89,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         """What the last preview or restoring says, and what undoes it."""
         if dataset_id is None:
             return "", gr.Button(visible=False)
-        last = workspace.jobs.last("restore", dataset_id)
+        words = workspace.jobs.last_result("restore", dataset_id).get("in_words")
         has_restored = workspace.review.has_edit(dataset_id, request.username or None, RESTORE)
-        words = last.result.get("in_words", "") if last is not None else ""
-        return note(words), gr.Button(visible=has_restored)
+        return note(words) if words else "", gr.Button(visible=has_restored)
 
     def undone(dataset_id: int | None, request: gr.Request) -> str:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
