@@ -49,11 +49,12 @@ _CORNERS = {
 _LINES = {"icc": ABSTRACT_THRESHOLD, "specificity": 0.5}
 #: Points that need attention are orange: likely wrong, or abstract.
 _P_ERROR_COLORSCALE: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S_COLOUR)]
-#: So many pairs are drawn without WebGL, whose start takes a second without a graphics card.
+#: So many pairs are drawn larger, and without WebGL, whose start takes a second without a graphics
+#: card.
 _FEW = 3000
 _UNKNOWN = "#9aa0a8"
 #: Rows of a table, and (address, text) of the links below it.
-_Lines = tuple[list[list[str]], list[tuple[str, str]]]
+_Table = tuple[list[list[str]], list[tuple[str, str]]]
 #: The regions of the plane, in plain words.
 TITLES = {
     "wrong": "Probably wrong",
@@ -110,7 +111,7 @@ def _threshold_lines(
     side: str,
     format_value: Callable[[float], float] = float,
     **fields: str,
-) -> _Lines:
+) -> _Table:
     """Rows of the table, and (address, text) of the links below it. `format_value`: how a threshold
     is displayed; `fields`: of the queue, in addition to `field`."""
     rows = [
@@ -138,12 +139,12 @@ def _address(dataset_id: int, fields: dict[str, str]) -> str:
 def map_figure(view: MapView, colour: str, labels: Sequence[Label] = ()) -> "Figure":
     """One point per pair. `colour`: p_error, icc or verdict. Points needing attention are on top.
     `labels`: of regions of the map; those of other layouts are their names."""
-    size = 7 if len(view.pairs) < 3000 else 5 if len(view.pairs) < 30_000 else 3
+    size = 7 if len(view.pairs) <= _FEW else 5 if len(view.pairs) < 30_000 else 3
     if colour == "verdict":
         traces = [
             _points(view, np.flatnonzero(view.verdicts == name), name,
-                    {"color": look, "symbol": mark, "size": size, "opacity": 0.4})
-            for name, (look, mark) in VERDICT_LOOKS.items()
+                    {"color": tint, "symbol": mark, "size": size, "opacity": 0.4})
+            for name, (tint, mark) in VERDICT_LOOKS.items()
         ]  # fmt: skip
     else:
         values = view.p_error if colour == "p_error" else view.icc
@@ -152,7 +153,7 @@ def map_figure(view: MapView, colour: str, labels: Sequence[Label] = ()) -> "Fig
         title = next(name for name, column in COLOURS.items() if column == colour)
         ends = ["0 %", "50 %", "100 %"] if colour == "p_error" else ["vague", "", "concrete"]
         scale = _P_ERROR_COLORSCALE if colour == "p_error" else [
-            (1 - at, look) for at, look in reversed(_P_ERROR_COLORSCALE)
+            (1 - at, tint) for at, tint in reversed(_P_ERROR_COLORSCALE)
         ]  # fmt: skip
         marker = {
             "color": _round(values[by_loudness]), "cmin": 0, "cmax": 1, "colorscale": scale,
