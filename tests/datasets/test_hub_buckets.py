@@ -92,6 +92,15 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
         place.copy(file, tmp_path)
 
 
+def test_a_file_that_has_grown_since_it_was_listed_is_refused(hub: Hub, tmp_path: Path) -> None:
+    bucket = publish(hub, {"a.csv": b"once"})
+    place = Location(ADDRESS)
+    (file,) = place.files()
+    bucket.files["a.csv"] = b"once upon"
+    with pytest.raises(DatasetFormatError, match="changed"):
+        place.copy(file, tmp_path)
+
+
 def test_what_is_missing_or_closed_is_said_at_once(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,3 +121,32 @@ def test_two_steps_with_one_option_and_one_of_ours_are_left_out(
         "second": ExportStep("second", Wish),
     }  # fmt: skip
     assert [step.name for step in export_steps.steps(taken=["format"])] == ["first"]
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "a/b"])
+def test_a_step_whose_description_would_leave_the_export_is_left_out(
+    entries: dict[str, ExportStep], name: str
+) -> None:
+    entries["torn"] = ExportStep("torn", describes=(name,))
+    assert export_steps.steps() == ()
+
+
+def test_two_steps_with_one_column_or_one_description_are_left_out(
+    entries: dict[str, ExportStep],
+) -> None:
+    entries |= {
+        "first": ExportStep("first", columns={"mood": fails}, describes=("mood.json",)),
+        "second": ExportStep("second", columns={"mood": fails}),
+        "third": ExportStep("third", describes=("mood.json",)),
+    }
+    assert [step.name for step in export_steps.steps()] == ["first"]
+
+
+def test_a_description_never_replaces_a_file_of_the_export(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = ExportStep("table", describe=lambda *_: {}, describes=("data.csv",))
+    use(monkeypatch, step)
+    with pytest.raises(ExportError, match=r"'data\.csv'"):
+        export(workspace, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import literal_column, text
@@ -12,6 +12,8 @@ from backend import plugins
 from backend.errors import SettingsError
 from backend.review import queue_form, queue_values
 from backend.review.added_filters import AddedFilter, load_filters
+from backend.review.queue import Queue
+from backend.settings import load_settings
 from backend.store import Store as OpenStore
 from db import Store
 from db.models import Pair
@@ -133,6 +135,10 @@ def test_a_value_that_means_nothing_in_a_dataset_is_refused_there_and_in_groups(
     for value, named in (("old", "outdated"), ("torn", "'torn'")):
         with pytest.raises(SettingsError, match=named):
             queue_form.check_added(opened, dataset, {"torn": value})
+    queue = Queue(opened, cast(Any, None), load_settings({}, {}))
+    queue.filter_of(dataset, {"where": "torn = new or noted = yes"})
+    with pytest.raises(SettingsError, match="outdated"):
+        queue.filter_of(dataset, {"where": "torn = new or torn = old"})
 
 
 def test_an_unknown_filter_and_an_unknown_value_are_named(added: dict[str, AddedFilter]) -> None:

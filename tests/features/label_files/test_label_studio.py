@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from backend.features.label_files.giving import LabelReport, apply_labels, undo_labels
 from backend.jobs.provenance import People
 from backend.workspace import Workspace
+from db.authors import label_author
 from db.queries import blind_review, opinion_queries, pair_queries
 from tests.datasets.folders import image_folder
 from tests.features.label_files.test_labels import decisions, table
@@ -273,13 +275,26 @@ def test_who_gave_a_label_is_not_asked_again_as_a_second_person(
 ) -> None:
     """Beside others who gave labels, and whose names end alike."""
     workspace.accounts.set_overlap(1, 1.0, 2)
-    for name in ("anna", "joanna", "ben"):
+    for name in ("anna", "joanna", "ben", "eve", "PIA"):
         workspace.accounts.add(name, "a long password", "curator")
     rows = [
         {"id": "red", "verdict": "right", "annotator": "anna"},
         {"id": "blue", "verdict": "wrong", "annotator": "joanna"},
     ]
     apply(workspace, tmp_path, rows, "rows.csv")
+    for author in ("labels: rows.csv/team/eve", "labels: rows.csv/pia"):
+        with workspace.store.writing() as session:
+            session.execute(
+                text("UPDATE opinions SET author = :a WHERE pair_id = 1"), {"a": author}
+            )
+        with workspace.store.reading() as session:
+            for reader in ("eve", "PIA"):
+                blind_review.set_reader(session, reader)
+                (first,) = pair_queries.pairs_after(session, 1, 0, 1)
+                assert first.decision is None, (author, reader)
+    with workspace.store.writing() as session:
+        first_author = {"a": label_author("rows.csv", "anna")}
+        session.execute(text("UPDATE opinions SET author = :a WHERE pair_id = 1"), first_author)
     for reader, judged in (("anna", "red"), ("joanna", "blue"), ("ben", "")):
         with workspace.store.reading() as session:
             blind_review.set_reader(session, reader)

@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Column, ForeignKey, String, Table, text
 
+from backend import plugins
 from backend.features.package import manifest, opening
 from backend.features.package.merging import undo_merge
+from backend.plugins import Plugin
 from backend.workspace import ExportChoice
+from db.feature_tables import OF_PICTURE, create_missing, new_tables
+from db.models import Pair
 from db.queries import (
     dataset_queries,
     opinion_queries,
@@ -224,6 +228,26 @@ def test_other_pairs_are_named_only_if_they_are_packed(home: Home) -> None:
         with workspace.store.reading() as session:
             members = session.scalars(text("SELECT pair_id FROM near_duplicates"))
             assert set(members) == {ids[1], ids[10]}
+
+
+def test_tables_of_other_packages_about_pictures_go_along(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moods = new_tables()
+    Table(
+        "moods", moods, Column("pair_id", ForeignKey(Pair.id), primary_key=True),
+        Column("mood", String(8)), info=OF_PICTURE,
+    )  # fmt: skip
+    plugin = Plugin("tables", "moods", "moods 1.0", moods)
+    loaded = (*plugins._LOADED["tables"], plugin)
+    monkeypatch.setattr(plugins, "_LOADED", plugins._LOADED | {"tables": loaded})
+    home.pack("before.traced")  # the database at home has no such table yet
+    create_missing(home.store.opened, moods)
+    with home.store.writing() as session:
+        session.execute(text(f"INSERT INTO moods VALUES ({home.ids[3]}, 'calm')"))
+    with served(home.pack()) as workspace, workspace.store.reading() as session:
+        rows = session.execute(text("SELECT pair_id, mood FROM moods")).all()
+        assert [tuple(row) for row in rows] == [(home.ids[3], "calm")]
 
 
 def test_thumbnails_are_small_and_still_the_pictures_of_home(home: Home) -> None:
