@@ -177,6 +177,15 @@ def tables_of_features() -> tuple[MetaData, ...]:
     return plugins.load("tables", MetaData, feature_tables.joining())
 
 
+def create_tables_of_features(store: db.Store) -> None:
+    """Create those that the database lacks; what cannot be created is logged."""
+    for tables in tables_of_features():
+        try:
+            feature_tables.create_missing(store, tables)
+        except SQLAlchemyError as problem:  # of whatever its author declared
+            log.warning("tables of a feature cannot be created: %s", problem)
+
+
 def tables_of_pictures(session: Session) -> list[Table]:
     """Those of them in the database that say something of a pair's picture."""
     there = inspect(session.connection())
@@ -203,11 +212,7 @@ def open_database(url: str) -> Store:
     StoreError, which says what to do."""
     with translate_errors():
         store = db.open_store(url)
-        for tables in tables_of_features():
-            try:
-                feature_tables.create_missing(store, tables)
-            except SQLAlchemyError as problem:  # of whatever its author declared
-                log.warning("tables of a feature cannot be created: %s", problem)
+        create_tables_of_features(store)
     if store.dialect == "sqlite":
         refuse_database(Path(str(store.engine.url.database)))
     return Store(store)

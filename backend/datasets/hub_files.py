@@ -41,9 +41,9 @@ class HubFiles(HfFileSystem):
         self, path: str, refresh: bool = False, revision: str | None = None, **options: Any
     ) -> dict[str, Any]:
         with _plain_errors(path):
-            place = self.resolve_path(path, revision)
             if not refresh:
                 return super().info(path, revision=revision, **options)
+            place = self.resolve_path(path, revision)
             if not isinstance(place, HfFileSystemResolvedBucketPath):
                 return super().info(path, True, revision, expand_info=True)
             for file in self._api.get_bucket_paths_info(place.bucket_id, [place.path]):

@@ -149,8 +149,8 @@ class ImagePaths:
         path = self._file(name)
         if separator and path is not None:
             is_position = path.suffix.lower() == ".tar" and is_tar_position(inner)
-            found = None if is_position else self._member(path, "", inner)
-            return found or Member(path, inner)
+            member = None if is_position else self._member(path, "", inner)
+            return member or Member(path, inner)
         if separator or (path is not None and _exists(path)):
             return path
         if (member := self._in_archive_beside(name)) is not None:
@@ -160,16 +160,16 @@ class ImagePaths:
     def _below(self, name: str) -> Path | None:
         """The only picture below the root whose path ends in the name; None if there is none.
         Raises BadCell if there are several."""
-        found = self._pictures.ending_in(name) if self._pictures is not None else []
-        if len(found) > 1:
-            few = ", ".join(f"'{trim(each)}'" for each in found[:4])
+        pictures = self._pictures.ending_in(name) if self._pictures is not None else []
+        if len(pictures) > 1:
+            few = ", ".join(f"'{trim(each)}'" for each in pictures[:4])
             raise BadCell(
                 f"'{trim(name)}' may be any of {few}. Write the path of the one that is meant"
             )
-        if not found:
+        if not pictures:
             return None
-        self._record_rename_note("lack folders of their files", name, found[0])
-        return self._files.inside(self._root / found[0])
+        self._record_rename_note("lack folders of their files", name, pictures[0])
+        return self._files.inside(self._root / pictures[0])
 
     def _in_archive_beside(self, name: str) -> Member | None:
         """The picture in a zip or tar beside the table; None if none has one of that name. Raises
@@ -177,8 +177,8 @@ class ImagePaths:
         for archive in self._archives:
             if (archive, "") not in self._in_archives:
                 self._learn_archive(archive, "", self._first_names)
-        found = (self._member(archive, "", name) for archive in self._archives)
-        members = [member for member in found if member is not None]
+        candidates = (self._member(archive, "", name) for archive in self._archives)
+        members = [member for member in candidates if member is not None]
         if len(members) > 1:
             archives = " and in ".join(f"'{each.container.name}'" for each in members[:2])
             raise BadCell(

@@ -85,18 +85,18 @@ class ErrorsLeft:
         so_far = f" ({self.sample:,} so far)" if self.sample else ""
         wanted = "an estimate" if self.expected is None else "one that does not"
         if self.sample + self.undecided >= ENOUGH:
-            asked = f"For {wanted}, decide {ENOUGH} randomly chosen pairs{so_far}."
+            request = f"For {wanted}, decide {ENOUGH} randomly chosen pairs{so_far}."
         elif self.undecided == 1:
-            asked = f"1 pair is too few for {wanted}: decide it."
+            request = f"1 pair is too few for {wanted}: decide it."
         else:
-            asked = f"{self.undecided} pairs are too few for {wanted}: decide them all."
+            request = f"{self.undecided} pairs are too few for {wanted}: decide them all."
         if self.expected is None:
-            return asked
+            return request
         counts = [count_of(self.unscored, "unscored pair")] * bool(self.unscored)
         if self.set_aside:
             counts.append(f"{count_of(self.set_aside, 'pair')} that a notice is about")
         partly = f" Not counted: {' and '.join(counts)}." if counts else ""
-        return f"This estimate trusts the model. {asked}{partly}"
+        return f"This estimate trusts the model. {request}{partly}"
 
     @property
     def effort(self) -> str:

@@ -148,8 +148,8 @@ def decide_export(
         return ExportDecision(caption, tags=("wrong",))
     if decision == "abstract" and choice.abstract != "leave out":
         return ExportDecision(caption, tags=("abstract",) if choice.abstract == "tag" else ())
-    leaves = (*NOT_EXPORTED, "wrong", *(("unsure",) if choice.unsure == "leave out" else ()))
-    if decision is not None and decision in leaves:
+    exclusions = (*NOT_EXPORTED, "wrong", *(("unsure",) if choice.unsure == "leave out" else ()))
+    if decision is not None and decision in exclusions:
         return ExportDecision(caption, left_out_because=_left_out(decision))
     if decision is None and choice.decided_only:
         return ExportDecision(caption, left_out_because="not decided yet")
@@ -544,8 +544,8 @@ def _row(
     lists: Mapping[str, Sequence[Mapping[str, Any]]],
     added: Mapping[str, Any],
 ) -> ExportRow:
-    """`lists`: columns of parts of the caption, if any caption of
-    the dataset has such parts; `added`: further columns, of features."""
+    """`lists`: columns of parts of the caption, if any caption of the dataset has such parts;
+    `added`: further columns, of features."""
     columns, writer = without_writer(pair.extra), writer_of(pair.extra)
     # Every export has the column `picture`.
     picture = added.get("picture")

@@ -59,11 +59,11 @@ def groups(store: Store, dataset_id: int, together: Iterable[str]) -> Group:
     components = _Components()
     first_with: dict[tuple[str, str], str] = {}
     with store.reading() as session:
-        known = {name: export_steps.groups_of(session, dataset_id, name) for name in criteria}
+        from_steps = {name: export_steps.groups_of(session, dataset_id, name) for name in criteria}
         for pair in pair_queries.iterate_pairs(session, dataset_id):
             picture = picture_key(pair.image_path)
             for name in criteria:
-                values = known[name]
+                values = from_steps[name]
                 value = pair.extra.get(name) if values is None else values.get(pair.id)
                 if value is not None and value != "":
                     components.join(picture, first_with.setdefault((name, str(value)), picture))

@@ -42,8 +42,8 @@ def test_a_folder_of_a_bucket_is_read_like_one_of_this_machine(
         private=True,
     )
     folder = fetch(f"{ADDRESS}/train", tmp_path, 1e9)
-    asked = [request for request in hub.requests if "buckets/somebody/pets" in request]
-    assert len([request for request in asked if "/tree" in request]) == 1
+    requests = [request for request in hub.requests if "buckets/somebody/pets" in request]
+    assert len([request for request in requests if "/tree" in request]) == 1
     pairs, reader = read(folder)
     assert sorted(pair.caption for pair in pairs) == sorted(f"A pet, {name}." for name in names)
     assert reader.problems == []

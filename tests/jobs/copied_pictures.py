@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
+from backend.workspace import Workspace
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
-from tests.jobs.opening import CLIP, score_pairs
+from tests.fixtures.shared import SharedFolder
+from tests.jobs.opening import CLIP, OpenWorkspace, score_pairs
 
 #: The number of different drawn pictures.
 PAIRS = 16
@@ -33,3 +37,18 @@ def score_copies(base: Path) -> None:
     """Import and score them as the dataset *pairs*, with the workspace's state in `base`/state."""
     write_copies(base / "pairs")
     score_pairs(base, **CLIP, author="Ada")
+
+
+@pytest.fixture
+def workspace(shared_folder: SharedFolder, open_workspace: OpenWorkspace) -> Workspace:
+    """These pairs, scored."""
+    scored = shared_folder("scored-copies", score_copies)
+    return open_workspace(copy_of=scored, author="Ada", **CLIP)
+
+
+def listed(workspace: Workspace, query: str) -> list[str]:
+    """The ids of the pairs in a queue."""
+    fields = workspace.review.queue_fields(1, query)
+    assert fields is not None
+    filter = workspace.review.filter_of(1, fields)
+    return [row.external_id for row in workspace.review.queue_page(filter, limit=100).rows]

@@ -32,13 +32,12 @@ from backend.operations.registry import OPERATIONS
 from backend.operations.workspace_jobs import Jobs
 from backend.progress import Progress, no_progress
 from backend.review.queue import is_plain
-from backend.store import Store, tables_of_features
+from backend.store import Store, create_tables_of_features
 from backend.version import VERSION
 from db import open_store
 from db.authors import is_reserved
 from db.column_types import now
 from db.decisions import AT_RANDOM
-from db.feature_tables import create_missing
 from db.queries import dataset_queries, setting_queries
 from db.queries.blind_review import NOBODY, shared_pairs
 from db.queries.statements import chunks
@@ -239,8 +238,7 @@ def _new_database(path: Path) -> Iterator[Database]:
     """A new database with the tables of features, in one file once the block ends."""
     database = open_store(f"sqlite:///{path}")
     try:
-        for tables in tables_of_features():
-            create_missing(database, tables)
+        create_tables_of_features(database)
         yield database
     finally:
         database.close()

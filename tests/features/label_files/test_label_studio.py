@@ -299,8 +299,8 @@ def test_who_gave_a_label_is_not_asked_again_as_a_second_person(
         with workspace.store.reading() as session:
             blind_review.set_reader(session, reader)
             pairs = pair_queries.pairs_after(session, 1, 0, 100)
-            seen = {p.external_id for p in pairs if p.decision is not None}
-        assert seen == {judged} - {""}
+            visible = {p.external_id for p in pairs if p.decision is not None}
+        assert visible == {judged} - {""}
 
 
 def test_argilla_says_who_answered(workspace: Workspace, tmp_path: Path) -> None:

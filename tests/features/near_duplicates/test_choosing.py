@@ -17,23 +17,11 @@ from tests.features.near_duplicates.choices import (
     name_of,
     pictures,
 )
-from tests.fixtures.shared import SharedFolder
 from tests.fixtures.sizes import Sizes
-from tests.jobs.copied_pictures import PAIRS, score_copies
-from tests.jobs.opening import CLIP, OpenWorkspace
+from tests.jobs.copied_pictures import PAIRS, listed, workspace
+from tests.jobs.opening import OpenWorkspace
 
-
-@pytest.fixture
-def workspace(shared_folder: SharedFolder, open_workspace: OpenWorkspace) -> Workspace:
-    scored = shared_folder("scored-copies", score_copies)
-    return open_workspace(copy_of=scored, author="Ada", **CLIP)
-
-
-def listed(workspace: Workspace, query: str) -> list[str]:
-    fields = workspace.review.queue_fields(1, query)
-    assert fields is not None
-    filter = workspace.review.filter_of(1, fields)
-    return [row.external_id for row in workspace.review.queue_page(filter, limit=100).rows]
+__all__ = ["workspace"]
 
 
 def test_the_same_picture_is_found_in_any_file_format(workspace: Workspace, sizes: Sizes) -> None:

@@ -10,22 +10,10 @@ from backend.features.picture_map.drawing import draw_map
 from backend.features.picture_map.views import map_of, region_of
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
-from tests.fixtures.shared import SharedFolder
-from tests.jobs.copied_pictures import PAIRS, score_copies
-from tests.jobs.opening import CLIP, OpenWorkspace
+from tests.jobs.copied_pictures import PAIRS, listed, workspace
+from tests.jobs.opening import OpenWorkspace
 
-
-@pytest.fixture
-def workspace(shared_folder: SharedFolder, open_workspace: OpenWorkspace) -> Workspace:
-    scored = shared_folder("scored-copies", score_copies)
-    return open_workspace(copy_of=scored, author="Ada", **CLIP)
-
-
-def listed(workspace: Workspace, query: str) -> list[str]:
-    fields = workspace.review.queue_fields(1, query)
-    assert fields is not None
-    filter = workspace.review.filter_of(1, fields)
-    return [row.external_id for row in workspace.review.queue_page(filter, limit=100).rows]
+__all__ = ["workspace"]
 
 
 def test_a_region_of_the_map_is_a_queue_until_the_map_is_redrawn(workspace: Workspace) -> None:
