@@ -334,15 +334,16 @@ class PageActions:
         filter, pair = self.filter(), self.state.place
         while pair is not None:
             pair = step(filter, pair)
-            if pair is None or self._hold(pair):
+            if pair is None or self._hold(pair, filter):
                 return pair
         return None
 
-    def _hold(self, pair: int) -> bool:
-        """Claim the pair for this page; False if another curator has it."""
+    def _hold(self, pair: int, queue: QueueFilter | None = None) -> bool:
+        """Hold the pair for this page; False if another curator has it, or if it has left the
+        `queue` in which it was found."""
         if not self.is_team or pair in self._claimed:
             return True
-        if not self.workspace.accounts.hold(pair, self.author, self.state.held):
+        if not self.workspace.accounts.hold(pair, self.author, self.state.held, queue):
             return False
         self._record_claim(pair)
         return True

@@ -64,16 +64,23 @@ def take_first(session: Session, filter: QueueFilter, curator: str) -> int | Non
     """Hold the first pair of the queue that nobody holds, in one transaction: concurrent requests
     get different pairs. `filter` is the queue as seen by this curator."""
     while (pair_id := queue_queries.first_pair(session, filter)) is not None:
-        if hold(session, pair_id, curator) and _is_still_in(session, filter, pair_id):
+        if hold_if_in(session, filter, pair_id, curator):
             return pair_id
     return None
 
 
-def _is_still_in(session: Session, filter: QueueFilter, pair_id: int) -> bool:
-    """Whether nobody has held, judged and released the pair since it was found. SQLite has one
-    writer at a time."""
-    if session.get_bind().dialect.name != "postgresql":
-        return True
+def hold_if_in(session: Session, filter: QueueFilter, pair_id: int, curator: str) -> bool:
+    """Hold a pair that was found in the queue; False if another curator holds it, or has held,
+    judged and released it since then."""
+    if not hold(session, pair_id, curator):
+        return False
+    if not _is_in(session, filter, pair_id):
+        release(session, [pair_id], curator)
+        return False
+    return True
+
+
+def _is_in(session: Session, filter: QueueFilter, pair_id: int) -> bool:
     if filter.among is not None and pair_id not in filter.among:
         return False
     return queue_queries.count(session, replace(filter, among=(pair_id,)), 1) > 0

@@ -323,6 +323,30 @@ def test_a_pair_that_somebody_decides_while_it_is_listed_is_not_prefetched(
     assert decided[0] not in order
 
 
+def test_a_pair_that_somebody_decides_while_it_is_found_is_passed_by(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, ben = Page(workspace, curator="Ada"), Page(workspace, curator="Ben")
+    expected, following_pair = following(ada)[:2]
+    ada.press("open", target=ada.pair)  # holds no other pair
+    hold, decided = workspace.accounts.hold, []
+
+    def decide_first(pair: int, curator: str, *rest: Any) -> bool:
+        if curator == "Ada" and not decided:
+            decided.append(pair)
+            ben.press("open", target=pair)
+            ben.press("drop")
+            ben.press("open", target=pair)
+            ben.press("next")
+        return hold(pair, curator, *rest)
+
+    monkeypatch.setattr(type(workspace.accounts), "hold", lambda _, *rest: decide_first(*rest))
+    ada.press("next")
+    assert decided == [expected]
+    assert ada.view(expected).decision == "drop"
+    assert ada.pair == following_pair
+
+
 def test_a_page_that_waits_for_scores_opens_the_queue_once_there_are_some(
     workspace: Workspace,
 ) -> None:

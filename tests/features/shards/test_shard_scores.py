@@ -56,11 +56,12 @@ def write_shards(
     before: str = "",
     without: int = -1,
     shifted: Sequence[int] = (),
+    count: int = SHARDS,
 ) -> Path:
     """`before`: what stands in front of each caption, but in the shard `without` it; `shifted`:
     shards whose captions are one row off."""
     folder.mkdir()
-    for number in range(SHARDS):
+    for number in range(count):
         members: dict[str, bytes] = {}
         drawn = drawn_pairs(pairs, seed=number)
         for row, (picture, caption) in enumerate(drawn):
