@@ -1,7 +1,7 @@
 """The user interface: one file per page, and shared parts.
 
 listening, server, headers, login, sessions   the web server: access control and page sessions
-api, mcp_server   the same actions for programs and language models
+api           the same actions for programs
 rooms, layout  the pages, their addresses, theme (and styles.css)
 header        the bar of every page;  page_dataset: the dataset that it shows
 board/        the scripts of the review page: keys, acts, drafts, the prefetched pairs

@@ -1,4 +1,4 @@
-"""What programs can do: the functions behind `/api/v1` and behind the tools of MCP.
+"""What programs can do: the functions behind `/api/v1`.
 
     import httpx
 
@@ -368,16 +368,6 @@ def regions(
     regions = region_cells(review.regions(pair, span, caller.may_write))
     view = review.open_pair(pair)
     return [Region.of(view, each) for each in regions]
-
-
-#: The tools of MCP, in listing order: name, function, and whether it may replace decisions.
-TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
-    ("datasets", datasets, False), ("queue", queue, False), ("next", claim_next, False),
-    ("pair", open_pair, False), ("decide", decide, True), ("judge_claim", judge_claim, True),
-    ("undo", undo, True), ("redo", redo, True), ("suggest", suggest, False),
-    ("check", check, False), ("similar", similar, False), ("regions", regions, False),
-    ("progress", progress, False),
-)  # fmt: skip
 
 
 class VerdictBody(Options):

@@ -1,4 +1,4 @@
-"""What the API and MCP answer. Scores that were not measured are null."""
+"""What the API answers. Scores that were not measured are null."""
 
 import json
 import logging
