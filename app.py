@@ -23,7 +23,6 @@ from rich.markup import escape
 from backend import plugins
 from backend.bundled import restrict_umask
 from backend.cli import (
-    check_command,
     curator_commands,
     dataset_commands,
     log_output,
@@ -232,7 +231,6 @@ for name, function in (
     *((each.name, command_of(each)) for each in OPERATIONS.values() if each.is_command),
     ("tag", tag.tag),
     ("train", score.train),
-    ("check", check_command.check),
     ("select", tag.select),
     ("export", dataset_commands.export),
     ("progress", score.progress_),

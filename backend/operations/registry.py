@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend import plugins
-from backend.operations.check import CHECK
 from backend.operations.compute_measure import MEASURE
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
@@ -22,7 +21,7 @@ OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
         IMPORT, SCORE, ESTIMATE, MEASURE, REGIONS, TRAIN, ADOPT,
-        CORRECT, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
+        CORRECT, SELECT, EXPORT, RULE, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )
 }  # fmt: skip
