@@ -13,7 +13,6 @@ playground, datasets, retrain, export, progress, team   the other pages
 jobs          running jobs and their progress
 keyboard      our key bindings
 templates     templates/ contains all HTML, with autoescaping; numbers as text
-notebook      a dataset in a notebook: DataFrames, HTML, charts
 highlighting, figures, differences, trajectory_chart, reasons, support   parts of pages;
               pair_places: what features and packages add beside a pair
 messages      user-facing error messages

@@ -65,7 +65,6 @@ from traced_ui.differences import difference
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.messages import note
 from traced_ui.model_cards import ModelCard
-from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
 from traced_ui.shared_result import SharedResult
 from traced_ui.support import enrichments, phrases_section
@@ -248,8 +247,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
         + highlighted_caption(text, suspects(text), claims=(claim(text),), selected_claim=0)
     ),
     "difference.html": lambda text: difference(f"a {text} b", f"{text} c"),
-    "notebook_board.html": lambda text: render("notebook_board.html", url=text, height=9),
-    "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
     "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
     "help.html": lambda text: render("help.html", tasks=keyboard.by_task(keyboard.KEYS)),
