@@ -6,7 +6,7 @@ rooms, layout  the pages, their addresses, theme (and styles.css)
 header        the bar of every page;  page_dataset: the dataset that it shows
 board/        the scripts of the review page: keys, acts, drafts, the prefetched pairs
 board         … the page itself and the answers to its requests;  page_state: what it shows
-queue_actions, verdict_actions, tag_actions, bulk_actions   … what each key and click does;
+queue_actions, verdict_actions, tag_actions   … what each key and click does;
               page_actions: what they share;  review_actions: all of them
 review_page   … and its HTML
 playground, datasets, retrain, export, progress, team   the other pages

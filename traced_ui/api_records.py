@@ -137,20 +137,6 @@ class Page(Record):
         return cls(pairs=rows, next=json.dumps(astuple(place)) if place else None)
 
 
-class RulePreview(Record):
-    number: int = Field(description="Pairs of the queue that would get the verdict.")
-    claimed: int = Field(description="On the screens of others; left alone.")
-    decided: int = Field(description="With a verdict, which stays.")
-    sample: list[QueueRow] = Field(description="Some of them, drawn at random.")
-
-
-class RuleReport(Record):
-    decision: str
-    given: int = Field(description="Pairs that have got the verdict.")
-    claimed: int = Field(description="On the screens of others; left alone.")
-    left_alone: int = Field(description="Had a verdict, or were changed meanwhile.")
-
-
 class Suspect(Record):
     word: str
     start: int

@@ -28,7 +28,6 @@ from backend.review.queue_form import (
     other_way,
 )
 from backend.review.queue_groups import Condition, text_of
-from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import QueueValues
 from backend.review.views import (
     CaptionCheck,
@@ -175,6 +174,16 @@ def toolbar() -> Markup:
     return render("review/toolbar.html", tools=TOOLS)
 
 
+class GridButton(NamedTuple):
+    """A button beside those of the verdicts, or below the queue. `action`: what it does to the
+    selected pairs, or to the queue; `key`: as shown on it; `hint`: what it does, in words."""
+
+    action: str
+    key: str
+    text: str
+    hint: str
+
+
 def queue(
     rows: Sequence[Any],
     current: int | None,
@@ -197,6 +206,7 @@ def queue(
     skipped: Skipped = NOTHING_SKIPPED,
     undo_list: str = "",
     is_pasted: bool = False,
+    buttons: Sequence[GridButton] = (),
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
@@ -206,7 +216,8 @@ def queue(
     `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
     `notices`: what there is to say of the dataset as a whole. `constants`: its constant parts, if
     the drawer is open. `skipped`: what is put aside. `undo_list`: what can be undone, if that
-    is shown. `is_pasted`: the pairs are those with pictures like a pasted one."""
+    is shown. `is_pasted`: the pairs are those with pictures like a pasted one. `buttons`: added
+    ones, for the whole queue."""
     order = filter.get("order", "")
     choices = _choices(values, filter) if values is not None else {}
     return render(
@@ -242,6 +253,7 @@ def queue(
         choices=choices,
         added=ADDED,
         likeness=LIKENESS,
+        buttons=buttons,
         forms={
             name: draw_added(
                 f"The filter “{added.title}”",
@@ -513,16 +525,6 @@ def _correction(view: PairView, text: str) -> Markup:
 LONGEST_ON_CARD = 220
 
 
-class GridButton(NamedTuple):
-    """A button beside those of the verdicts. `action`: what it does to the selected pairs; `key`:
-    as shown on it; `hint`: what it does, in words."""
-
-    action: str
-    key: str
-    text: str
-    hint: str
-
-
 def grid(
     rows: Sequence[Any],
     suspects: Mapping[int, Sequence[SuspectWord]] | None = None,
@@ -670,16 +672,6 @@ def bars(view: PairView) -> list[Bar]:
             hint += f" By {view.scored_by}."
         rows.append(Bar(measure.bar, measure.write(value), measure.fullness(numbers), hint))
     return rows
-
-
-def queue_rule(
-    entries: Mapping[str, Any], plan: RulePreview | None = None, token: str = ""
-) -> Markup:
-    """The form of one verdict for a whole queue as filled in, with the preview `plan` if there is
-    one. `token`: names what the preview is of."""
-    return render(
-        "review/queue_rule.html", given=entries, plan=plan, token=token, decisions=DECISIONS
-    )
 
 
 def tags(

@@ -13,7 +13,6 @@ from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.operation import Operation
 from backend.operations.regions import REGIONS
 from backend.operations.retrain import ADOPT, TRAIN
-from backend.operations.rule import RULE
 from backend.operations.score import ESTIMATE, SCORE
 from backend.operations.select import SELECT
 
@@ -21,7 +20,7 @@ OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
         IMPORT, SCORE, ESTIMATE, MEASURE, REGIONS, TRAIN, ADOPT,
-        CORRECT, SELECT, EXPORT, RULE, DOWNLOAD, PROBE,
+        CORRECT, SELECT, EXPORT, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )
 }  # fmt: skip

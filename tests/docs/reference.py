@@ -71,7 +71,7 @@ def endpoints() -> list[tuple[str, str, str]]:
     """The API's endpoints: method, path and what they do."""
     return [
         (method, path, (inspect.getdoc(function) or "").split("\n\n")[0])
-        for method, path, function, _ in api.ROUTES
+        for method, path, function, _ in api.routes()
     ]
 
 

@@ -23,7 +23,6 @@ from backend.jobs.reports import Deletion, ExportCounts, ExportDecision, JobView
 from backend.measures import Measure
 from backend.progress import Step
 from backend.review.queue_groups import Condition
-from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import Bar, QueueValues
 from backend.review.views import (
     Abstractness,
@@ -291,9 +290,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "guidelines_intro.html": lambda text: render("guidelines_intro.html"),
     "guidelines_preview.html": lambda text: render(
         "guidelines_preview.html", text=text, example=text
-    ),
-    "review/queue_rule.html": lambda text: review_page.queue_rule(
-        {"decision": "drop"}, RulePreview(2000, 1, 2, (row(text, 7, None),)), text
     ),
     "review/tags.html": lambda text: review_page.tags(
         [7, 8], {text: 1}, [text], {"name": text, "new": text}, text
