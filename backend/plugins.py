@@ -20,7 +20,7 @@ GROUPS = (
     "scorers", "embedding_scores", "captioners", "chat_models", "measures", "readers", "proposers",
     "formats", "operations", "pages", "criteria", "commands", "command_variants", "score_steps",
     "notices", "tables", "export_steps", "mends", "parts", "actions", "chat_servers",
-    "filters", "pair_parts", "names", "endpoints",
+    "filters", "pair_parts", "names", "endpoints", "similarity_kinds",
 )  # fmt: skip
 _PREFIX = "traced_curator."
 #: The folder of the features, each with a `feature.py` that names what it adds.

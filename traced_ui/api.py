@@ -336,8 +336,8 @@ def similar(caller: Reader, pair: Id, way: Text = "image") -> list[int]:
 
     Args:
         pair: The pair's id.
-        way: image (similar pictures), duplicate (near duplicates only), caption, or confused
-            (pictures that this caption fits as well or better).
+        way: image (similar pictures), caption (similar captions), or another kind of likeness, as
+            in a queue's `like`: the answer to a wrong one names them.
     """
     view = caller.workspace.review.open_pair(pair)
     pair_ids = caller.workspace.review.search(view.dataset_id, like=f"{way}:{view.pair_id}")

@@ -29,6 +29,7 @@ from backend.review.queue_form import (
 )
 from backend.review.queue_groups import Condition, text_of
 from backend.review.queue_values import QueueValues
+from backend.review.search import similarity_kinds
 from backend.review.views import (
     CaptionCheck,
     ConstantView,
@@ -362,13 +363,8 @@ def _in_common(filter: Mapping[str, str], like: str) -> str:
     for name, added in ADDED.items():
         if added.topic == ALIKE and filter.get(name):
             return added.title
-    way = filter.get("like", "").partition(":")[0]
-    return {
-        "image": f"pictures like {like}'s",
-        "duplicate": f"near duplicates of {like}",
-        "caption": f"captions like {like}'s",
-        "confused": f"pictures that the caption of {like} fits better",
-    }.get(way, "")
+    kind = similarity_kinds().get(filter.get("like", "").partition(":")[0])
+    return kind.in_common.replace("{}", like) if kind is not None else ""
 
 
 #: Characters of a long caption that are shown before its first change.
@@ -644,6 +640,7 @@ def side_panel(view: PairView) -> Markup:
     reasons = reasons_section(view.reasons, view.trajectory)
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
+        kinds=similarity_kinds().values(),
         enrichments=enrichments(view), alike_parts=parts_in("alike", view),
         tabs=parts_in("tab", view),
         short=LISTED, guidelines=guidelines(view), bars=bars(view),
