@@ -222,9 +222,9 @@ def test_jobs_and_exports(client: TestClient, workspace: Workspace, tmp_path: Pa
     archive = client.get(f"http://127.0.0.1/exports/{job['id']}.zip")
     assert archive.content[:2] == b"PK"
     assert client.delete(f"jobs/{job['id']}").status_code == 204
-    answer = client.post("datasets/1/jobs", json={"kind": "check", "at_most": "90%"})
+    answer = client.post("datasets/1/jobs", json={"kind": "train"})
     assert workspace.jobs.background.wait(250)
-    assert client.get(f"jobs/{answer.json()['id']}").json()["kind"] == "check"
+    assert client.get(f"jobs/{answer.json()['id']}").json()["kind"] == "train"
 
 
 def test_the_description_is_complete(reading: TestClient) -> None:

@@ -370,7 +370,7 @@ def test_scripts_have_addresses_that_change_with_them(workspace: Workspace) -> N
     assert page.headers["content-encoding"] == "gzip"
     # Not the font, nor the script of *Try one picture*.
     assert page.headers["link"].count("modulepreload") == len(FILES) - 2
-    other = client.get("/map", headers={"Accept-Encoding": "gzip"})
+    other = client.get("/progress", headers={"Accept-Encoding": "gzip"})
     assert other.headers["content-encoding"] == "gzip"
     assert other.headers["link"].count("modulepreload") == 1  # the bar
     assert client.get(f"/board/{VERSION}/..%2fserver.py").status_code == 404
