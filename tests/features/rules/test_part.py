@@ -13,6 +13,8 @@ from tests.hostile.markup import check_escaping
 from tests.traced_ui.conftest import imported, workspace
 from tests.traced_ui.pages import Page
 from tests.traced_ui.samples import row
+from traced_ui.keyboard import key_table
+from traced_ui.review_actions import ALL_KEYS
 
 __all__ = ["imported", "workspace"]
 
@@ -98,8 +100,9 @@ def test_skipped_pairs_are_back_before_something_is_done_to_the_whole_queue(
     assert page.press("rule", filter={"review": "all"}) == ""
 
 
-def test_the_grid_and_the_queue_have_its_button(workspace: Workspace) -> None:
+def test_the_grid_and_the_queue_have_its_button_and_the_page_its_key(workspace: Workspace) -> None:
     page = Page(workspace)
+    assert key_table(ALL_KEYS)["v"] == "rule"
     assert page.shown["queue"].count('data-action="rule"') == 1
     page.press("grid")
     assert page.shown["stage"].count('data-action="rule"') == 1
