@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 # Set before gradio is imported anywhere: no telemetry is sent.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -23,7 +23,6 @@ from rich.markup import escape
 from backend import plugins
 from backend.bundled import restrict_umask
 from backend.cli import (
-    check_command,
     curator_commands,
     dataset_commands,
     log_output,
@@ -55,7 +54,7 @@ from backend.operations.common_options import (
     VlmUrl,
 )
 from backend.operations.registry import OPERATIONS
-from backend.options import CommandLine, Options, Setting
+from backend.options import NOT_TYPED, CommandLine, Options, Setting
 from backend.settings import Settings, load_settings, shown_database
 from backend.version import VERSION
 
@@ -149,11 +148,11 @@ class ServeOptions(Options):
     ] = None
     """If login is enabled, the page exports to these folders only. May be given several times.
     Default: 'exports' in the data folder."""
-    mcp: bool = False
-    """Also offer the API as MCP tools, at /mcp."""
     processes: int = Field(1, ge=1, le=64)
     """How many processes answer the review page, each with models of its own once it needs them. 1:
     the one that serves; more: so many beside it, for teams."""
+    services: Annotated[tuple[Any, ...], NOT_TYPED] = ()
+    """What features serve besides (`traced_ui.server.Service`)."""
 
 
 class DemoOptions(Options):
@@ -215,7 +214,7 @@ def _serve(settings: Settings, options: ServeOptions) -> None:
         listening,
         start_dataset,
         login=None if may_begin else login,
-        mcp=options.mcp,
+        services=options.services,
         processes=options.processes,
     )
 
@@ -232,7 +231,6 @@ for name, function in (
     *((each.name, command_of(each)) for each in OPERATIONS.values() if each.is_command),
     ("tag", tag.tag),
     ("train", score.train),
-    ("check", check_command.check),
     ("select", tag.select),
     ("export", dataset_commands.export),
     ("progress", score.progress_),

@@ -20,7 +20,7 @@ GROUPS = (
     "scorers", "embedding_scores", "captioners", "chat_models", "measures", "readers", "proposers",
     "formats", "operations", "pages", "criteria", "commands", "command_variants", "score_steps",
     "notices", "tables", "export_steps", "mends", "parts", "actions", "chat_servers",
-    "filters", "pair_parts",
+    "filters", "pair_parts", "names", "endpoints", "similarity_kinds",
 )  # fmt: skip
 _PREFIX = "traced_curator."
 #: The folder of the features, each with a `feature.py` that names what it adds.
@@ -49,12 +49,17 @@ def load(group: str, kind: type[T], join: Callable[[T], None] = lambda _: None) 
     """The objects of a group, ours first, then by name; those of another type than `kind`, and
     those for which `join` raises, are left out. A group is imported once."""
     if group not in _LOADED:
-        entries = [entry for entry in _of_features() if entry.group == _PREFIX + group]
-        if group == "commands" and IS_CHECKOUT and RESEARCH_FOLDER.is_dir():
-            entries.append(_RESEARCH)
-        others = sorted(entry_points(group=_PREFIX + group), key=lambda entry: entry.name)
-        _LOADED[group] = tuple(_import(group, entry, kind, join) for entry in (*entries, *others))
+        _LOADED[group] = tuple(_import(group, entry, kind, join) for entry in entries_of(group))
     return tuple(plugin.value for plugin in _LOADED[group] if not plugin.problem)
+
+
+def entries_of(group: str) -> tuple[EntryPoint, ...]:
+    """What a group names, not imported: our own first, then by name."""
+    entries = [entry for entry in _of_features() if entry.group == _PREFIX + group]
+    if group == "commands" and IS_CHECKOUT and RESEARCH_FOLDER.is_dir():
+        entries.append(_RESEARCH)
+    others = sorted(entry_points(group=_PREFIX + group), key=lambda entry: entry.name)
+    return (*entries, *others)
 
 
 def are_offered() -> bool:
@@ -63,8 +68,8 @@ def are_offered() -> bool:
 
 
 def is_there(group: str, name: str) -> bool:
-    """Whether a feature adds this."""
-    return any((entry.group, entry.name) == (_PREFIX + group, name) for entry in _of_features())
+    """Whether a feature or a package adds this."""
+    return any(entry.name == name for entry in entries_of(group))
 
 
 def load_plugins() -> list[Plugin]:

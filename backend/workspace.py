@@ -16,7 +16,6 @@ records.
 """
 
 import copy
-import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,11 @@ from backend.accounts.team_accounts import Team
 from backend.datasets.cells import split_proof
 from backend.datasets.regular_files import typed_path
 from backend.datasets.uploads import Uploads
-from backend.errors import DatasetNotFound, NotFound, QueueChanged, SettingsError
+from backend.errors import DatasetNotFound, NotFound
 from backend.jobs import manage_datasets
 from backend.jobs.import_dataset import check_source
 from backend.jobs.manage_datasets import relocate
-from backend.jobs.reports import Deletion, ExportChoice, JobView, Relocation
+from backend.jobs.reports import Deletion, ExportChoice, Relocation
 from backend.jobs.scored_demo import OPENING
 from backend.jobs.scoring.dataset_models import DatasetEngines, with_default
 from backend.jobs.scoring.known_pictures import UNKNOWN
@@ -39,12 +38,10 @@ from backend.operations.workspace_jobs import Jobs
 from backend.progress import Progress, no_progress
 from backend.review.operations import Review
 from backend.review.queue import MOST_COUNTED
-from backend.review.queue_rules import RuleReport
 from backend.review.views import DatasetSummary
 from backend.settings import DEMO, Settings, user_home
 from backend.store import open_database
 from db.column_types import now
-from db.decisions import DECISIONS
 from db.queries import (
     dataset_queries,
     pair_queries,
@@ -57,7 +54,7 @@ from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import ProblemRow
 from db.queries.pair_queries import ReviewCounts
 from db.queries.queue_queries import Cursor, Group, QueueFilter, QueuePage, QueueRow, Range
-from db.queries.verdict_queries import AT_ONCE, VerdictRow
+from db.queries.verdict_queries import VerdictRow
 from db.queries.view_queries import ViewRow
 
 __all__ = [
@@ -107,37 +104,6 @@ class Workspace:
     def become(self, other: "Workspace") -> None:
         """Be another one from now on, for pages that hold this one."""
         vars(self).update(vars(other))
-
-    def decide_all(
-        self,
-        dataset_id: int,
-        queue: str,
-        decision: str,
-        number: int,
-        curator: str | None = None,
-        replaces: bool = False,
-        request_id: str | None = None,
-    ) -> RuleReport | JobView:
-        """One verdict for all pairs of a queue, by a rule (see `backend.review.queue_rules`); for
-        more than AT_ONCE pairs it is a background job. `number`: what the preview said. Raises
-        QueueChanged, with nothing written, if more pairs match now. A
-        second call with the same `request_id` gives no pair the verdict again."""
-        who = curator or self.settings.author
-        if decision not in DECISIONS or decision == "correction":
-            raise SettingsError(f"'{decision[:40]}' cannot be given to many pairs at once.")
-        matching = self.review.preview_rule(dataset_id, queue, who, replaces).number
-        if matching > number:
-            raise QueueChanged(
-                f"{matching:,} pairs match now, not {number:,}: nothing was decided. Look at the "
-                "preview again."
-            )
-        arguments = {
-            "queue": queue, "decision": decision, "curator": who, "replaces": replaces,
-            "batch": request_id or uuid.uuid4().hex,
-        }  # fmt: skip
-        if matching > AT_ONCE:
-            return self.jobs.job(self.jobs.start("rule", dataset_id, **arguments))
-        return self.jobs.run("rule", dataset_id, **arguments)
 
     # ---------------------------------------------------------------- datasets
 

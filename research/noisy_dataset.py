@@ -8,7 +8,7 @@ imagefolder must be read with the source's `--image-root`; `evaluate` knows it f
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
-from backend.datasets.writing import check_target, write_dataset
+from backend.datasets.writing import Description, check_target, write_dataset
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.engine.noise.injection import KINDS, FineGrainedSource, ImageCaption, inject
@@ -87,10 +87,16 @@ def add_noise(
         "program": f"TRACED Curator {VERSION}",
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+    def write_provenance(folder: Path, digests: Mapping[str, str]) -> dict[str, str]:
+        text = json.dumps(provenance, indent=1, ensure_ascii=False) + "\n"
+        (folder / PROVENANCE).write_text(text, encoding="utf-8")
+        return {}
+
     write_dataset(
         _rows(pairs, noisy), out, format=format, card=_card(path.name, provenance),
         overwrite=overwrite, source_root=reader.root,
-        files={PROVENANCE: json.dumps(provenance, indent=1, ensure_ascii=False) + "\n"},
+        descriptions=(Description((PROVENANCE,), write_provenance),),
     )  # fmt: skip
     by_kind = Counter(caption.kind for caption in captions)
     return NoiseReport(

@@ -53,7 +53,7 @@ LONGEST_FIRST = (
 POSTGRESQL_DIFFERS = (
     "db/test_clock.py", "db/test_many_curators.py", "db/test_migrations.py", "db/test_queue.py",
     "db/test_rankings.py", "db/test_session.py",
-    "db/test_verdict_concurrency.py", "db/test_verdicts.py", "review/test_queue_rules.py",
+    "db/test_verdict_concurrency.py", "db/test_verdicts.py", "features/rules/test_deciding.py",
 )  # fmt: skip
 #: Browser tests of single details; the journeys run in `make test`.
 NIGHTLY_IN_BROWSER = ("browser/test_duplicates_and_map.py", "browser/test_jobs_and_pages.py")

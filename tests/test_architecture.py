@@ -62,8 +62,10 @@ def is_in(module: str, package: str) -> bool:
 
 
 def is_page(module: str) -> bool:
-    """Whether it is the page of a feature, or its part of the review page."""
-    return is_in(module, "backend.features") and module.split(".")[-1] in ("page", "part")
+    """Whether it is the page of a feature, its part of the review page, what it serves, or what
+    it shows in notebooks."""
+    last = module.split(".")[-1]
+    return is_in(module, "backend.features") and last in ("page", "part", "service", "display")
 
 
 def is_free(module: str) -> bool:

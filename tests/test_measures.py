@@ -16,7 +16,7 @@ from db.queries.pair_queries import PairRow
 from db.queries.queue_queries import QueueRow
 from tests.datasets.folders import image_folder
 from tests.test_plugins import ROOT, install, run
-from traced_ui import api_records, notebook
+from traced_ui import api_records
 
 EXAMPLE = ROOT / "tests/packaging/word_density/word_density.py"
 NAME = "x_density"
@@ -63,7 +63,6 @@ import gradio as gr
 from tests.docs import reference
 from traced_ui import api_records, datasets, review_page
 from traced_ui.board import Post, answer
-from traced_ui.notebook import NotebookDataset
 from traced_ui.page_state import PageState
 from traced_ui.review_actions import OpenPage
 
@@ -95,7 +94,6 @@ lines = (source / "metadata.jsonl").read_text().replace("A dog\\"", "Two dogs\\"
 (source / "metadata.jsonl").write_text(lines)
 with gr.Blocks() as blocks:
     datasets.build(workspace, gr.Dropdown())
-table = NotebookDataset(workspace, dataset).queue("order=x_density")
 queue_row = api_records.QueueRow.of(first)
 
 answers = {
@@ -111,7 +109,6 @@ answers = {
     "api": queue_row.model_dump()["x_density"],
     "pair": api_records.Pair.of(view).model_dump()["x_density"],
     "schema": api_records.QueueRow.model_json_schema()["properties"]["x_density"]["description"],
-    "notebook": table["x_density"].tolist()[:2],
     "scores": [json.loads(line)["x_density"] for line in out.with_suffix(".jsonl").open()],
     "export": [json.loads(line)["x_density"] for line in (out / "data.jsonl").open()],
     "documented": "| `x_density` | Word density |" in reference.measures(),
@@ -149,10 +146,9 @@ def test_the_page_shows_it(answers: dict[str, Any]) -> None:
     assert answers["bar"] == [["Density", "10.00", 1.0]]
 
 
-def test_the_api_notebooks_and_files_have_it(answers: dict[str, Any]) -> None:
+def test_the_api_and_files_have_it(answers: dict[str, Any]) -> None:
     assert answers["api"] == answers["pair"] == 10
     assert answers["schema"].startswith("How many words")
-    assert answers["notebook"] == [10, 30]
     assert answers["scores"] == answers["export"] == [10, 30, None]
 
 
@@ -169,7 +165,7 @@ def test_one_that_cannot_take_part_is_left_out_and_named(answers: dict[str, Any]
 def test_no_field_of_ours_is_named_like_the_measures_of_plug_ins() -> None:
     records = (api_records.QueueRow, api_records.Pair)
     names = {
-        *KEYS, *ORDERS, *COLUMNS, *COLUMNS_OF_SCORES, *notebook.COLUMNS,
+        *KEYS, *ORDERS, *COLUMNS, *COLUMNS_OF_SCORES,
         *(field.name for row in (PairRow, QueueRow) for field in fields(row)),
         *(name for each in records for name in each.model_fields),
     }  # fmt: skip

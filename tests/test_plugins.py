@@ -238,7 +238,7 @@ print(json.dumps({
     "part": " ".join(str(b.value) for b in blocks.blocks.values() if isinstance(b, gr.Markdown)),
     "words": open_pair(Caller(workspace), 1).word_count.words, "beside": side_panel(view),
     "tags": workspace.review.tags(1), "pressed": pressed, "long": long,
-    "card": report.card, "file": (out / "LICENCE-CC0-1.0.txt").read_text(),
+    "card": report.card, "file": (out / "LICENCE.txt").read_text(),
     "licences": [json.loads(line)["licence"] for line in open(f"{out}-jsonl/data.jsonl")],
     "doctor": {f.what.split("'")[1]: (f.state, f.message) for f in found},
 }))

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from backend.workspace import ExportChoice as ExportChoice
     from backend.workspace import QueueFilter as QueueFilter
     from backend.workspace import Workspace as Workspace
-    from traced_ui.notebook_board import review as review
 
 #: Where each name is defined.
 _MODULES = {
@@ -31,16 +30,16 @@ _MODULES = {
     "Settings": "backend.settings",
     "load_settings": "backend.settings",
     "TracedError": "backend.errors",
-    "review": "traced_ui.notebook_board",
 }
-__all__ = list(_MODULES)
 _HOME = Path(__file__).resolve().parents[1]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'traced_curator' has no attribute '{name}'")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    if name in _OF_FEATURES:
+        return _OF_FEATURES[name].load()
+    raise AttributeError(f"module 'traced_curator' has no attribute '{name}'")
 
 
 def _check_folders() -> None:
@@ -58,3 +57,8 @@ def _check_folders() -> None:
 
 
 _check_folders()
+from backend.plugins import entries_of  # noqa: E402  (of the right package)
+
+#: What features and packages offer here (group `names`).
+_OF_FEATURES = {entry.name: entry for entry in entries_of("names") if entry.name not in _MODULES}
+__all__ = [*_MODULES, *_OF_FEATURES]

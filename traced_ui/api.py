@@ -1,4 +1,4 @@
-"""What programs can do: the functions behind `/api/v1` and behind the tools of MCP.
+"""What programs can do: the functions behind `/api/v1`.
 
     import httpx
 
@@ -24,9 +24,9 @@ from pydantic import AfterValidator, Field, create_model
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
+from backend import plugins
 from backend.datasets.cells import text_problem, trim
 from backend.errors import PairChanged, SettingsError
-from backend.jobs.reports import JobView
 from backend.jobs.word_regions import region_cells
 from backend.operations.export import ExportOptions
 from backend.operations.import_ import ImportOptions
@@ -45,10 +45,7 @@ from traced_ui.api_records import (
     Page,
     Pair,
     Progress,
-    QueueRow,
     Region,
-    RulePreview,
-    RuleReport,
     Suggestion,
     Verdict,
     cursor_of,
@@ -339,8 +336,8 @@ def similar(caller: Reader, pair: Id, way: Text = "image") -> list[int]:
 
     Args:
         pair: The pair's id.
-        way: image (similar pictures), duplicate (near duplicates only), caption, or confused
-            (pictures that this caption fits as well or better).
+        way: image (similar pictures), caption (similar captions), or another kind of likeness, as
+            in a queue's `like`: the answer to a wrong one names them.
     """
     view = caller.workspace.review.open_pair(pair)
     pair_ids = caller.workspace.review.search(view.dataset_id, like=f"{way}:{view.pair_id}")
@@ -370,16 +367,6 @@ def regions(
     return [Region.of(view, each) for each in regions]
 
 
-#: The tools of MCP, in listing order: name, function, and whether it may replace decisions.
-TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
-    ("datasets", datasets, False), ("queue", queue, False), ("next", claim_next, False),
-    ("pair", open_pair, False), ("decide", decide, True), ("judge_claim", judge_claim, True),
-    ("undo", undo, True), ("redo", redo, True), ("suggest", suggest, False),
-    ("check", check, False), ("similar", similar, False), ("regions", regions, False),
-    ("progress", progress, False),
-)  # fmt: skip
-
-
 class VerdictBody(Options):
     """See `decide` for the fields."""
 
@@ -395,15 +382,6 @@ class ClaimBody(Options):
 
     judgement: Text
     sampling: Text = ""
-
-
-class RuleBody(Options):
-    """`queue`: as in its address; `number`: what the preview said; `replaces`: see there."""
-
-    verdict: Text
-    number: Id
-    queue: Text = ""
-    replaces: bool = False
 
 
 class TagBody(Options):
@@ -488,31 +466,6 @@ def get_pair(caller: Reader, pair: Id, response: Response, claim: Id | None = No
     whole = open_pair(caller, pair, claim)
     response.headers["ETag"] = f'"{whole.etag}"'
     return whole
-
-
-def preview_rule(
-    caller: Reader, dataset: Id, queue: Text = "", replaces: bool = False
-) -> RulePreview:
-    """What one verdict for all pairs of a queue, as in its address, would reach. `replaces`: also
-    pairs that have another verdict."""
-    plan = caller.workspace.review.preview_rule(
-        caller.find(dataset), queue, caller.author, replaces
-    )
-    sample = [QueueRow.of(row) for row in plan.sample]
-    return RulePreview.model_validate({**vars(plan), "sample": sample})
-
-
-def give_rule(caller: Writer, dataset: Id, body: RuleBody, response: Response) -> RuleReport | Job:
-    """One verdict for all pairs of a queue, by a rule: nobody's opinion, undone by one `undo`. A
-    long one answers with its job. 412 if more pairs match than the preview's number."""
-    outcome = caller.workspace.decide_all(
-        caller.find(dataset), body.queue, body.verdict, body.number, caller.author,
-        body.replaces,
-    )  # fmt: skip
-    if isinstance(outcome, JobView):
-        response.status_code = HTTPStatus.ACCEPTED
-        return Job.of(outcome)
-    return RuleReport.model_validate(outcome)
 
 
 def tags(caller: Reader, dataset: Id) -> dict[str, int]:
@@ -600,8 +553,10 @@ def _verdict(act: VerdictRow, fingerprint: str) -> Verdict:
     return Verdict.model_validate(vars(act) | {"etag": etag_of(act.version, fingerprint)})
 
 
-#: Method, path, function and the status of an answer, in the order of the description.
-ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
+#: Method, path, function and the status of an answer.
+Route = tuple[str, str, Callable[..., Any], HTTPStatus]
+#: Ours, in the order of the description.
+_ROUTES: tuple[Route, ...] = (
     ("GET", "/datasets", datasets, HTTPStatus.OK),
     ("POST", "/datasets", start_import, HTTPStatus.ACCEPTED),
     ("GET", "/datasets/{dataset}/progress", progress, HTTPStatus.OK),
@@ -614,9 +569,6 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
     ("POST", "/datasets/{dataset}/tags/rename", rename_tag, HTTPStatus.OK),
     ("GET", "/datasets/{dataset}/constants", constants, HTTPStatus.OK),
     ("PUT", "/datasets/{dataset}/constants", put_constant, HTTPStatus.OK),
-    ("GET", "/datasets/{dataset}/rule", preview_rule, HTTPStatus.OK),
-    ("POST", "/datasets/{dataset}/rule", give_rule, HTTPStatus.OK),
-    ("GET", "/datasets/{dataset}/{notice}", notice, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/jobs", start_job, HTTPStatus.ACCEPTED),
     ("POST", "/datasets/{dataset}/exports", start_export, HTTPStatus.ACCEPTED),
     ("GET", "/pairs/{pair}", get_pair, HTTPStatus.OK),
@@ -630,6 +582,30 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
     ("GET", "/jobs/{job}", job, HTTPStatus.OK),
     ("DELETE", "/jobs/{job}", cancel, HTTPStatus.NO_CONTENT),
 )
+#: Behind all others, since its last part may be any word.
+_NOTICE: Route = ("GET", "/datasets/{dataset}/{notice}", notice, HTTPStatus.OK)
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """Routes of the API that a feature or a package adds, in the form of ours: functions that take
+    a `Reader` or a `Writer` first, with docstrings for those who call them."""
+
+    routes: tuple[Route, ...]
+
+
+def check_endpoints(added: Endpoints) -> None:
+    """Raises ValueError for a route that is there already: it would never be asked."""
+    ours = {(method, path) for method, path, *_ in (*_ROUTES, _NOTICE)}
+    for method, path, *_ in added.routes:
+        if (method, path) in ours:
+            raise ValueError(f"The API has {method} {path} already.")
+
+
+def routes() -> tuple[Route, ...]:
+    """All routes, in the order in which a request is compared with them."""
+    loaded = plugins.load("endpoints", Endpoints, check_endpoints)
+    return (*_ROUTES, *(route for added in loaded for route in added.routes), _NOTICE)
 
 
 async def _refuse_others(request: fastapi.Request) -> None:
@@ -650,7 +626,7 @@ def create_api(workspace: Workspace) -> fastapi.FastAPI:
     )  # fmt: skip
     api.state.workspace = workspace
     explain_problems(api)
-    for method, path, function, status in ROUTES:
+    for method, path, function, status in routes():
         api.add_api_route(path, function, methods=[method], status_code=status)
         if method == "GET":
             api.add_api_route(path, function, methods=["HEAD"], include_in_schema=False)

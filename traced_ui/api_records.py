@@ -1,4 +1,4 @@
-"""What the API and MCP answer. Scores that were not measured are null."""
+"""What the API answers. Scores that were not measured are null."""
 
 import json
 import logging
@@ -135,20 +135,6 @@ class Page(Record):
         place = page.next_cursor
         rows = [QueueRow.of(row, sampling(row.pair_id)) for row in page.rows]
         return cls(pairs=rows, next=json.dumps(astuple(place)) if place else None)
-
-
-class RulePreview(Record):
-    number: int = Field(description="Pairs of the queue that would get the verdict.")
-    claimed: int = Field(description="On the screens of others; left alone.")
-    decided: int = Field(description="With a verdict, which stays.")
-    sample: list[QueueRow] = Field(description="Some of them, drawn at random.")
-
-
-class RuleReport(Record):
-    decision: str
-    given: int = Field(description="Pairs that have got the verdict.")
-    claimed: int = Field(description="On the screens of others; left alone.")
-    left_alone: int = Field(description="Had a verdict, or were changed meanwhile.")
 
 
 class Suspect(Record):

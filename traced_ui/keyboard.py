@@ -64,7 +64,6 @@ KEYS = (
     _key("p", "same-picture", "pictures like this one; again for all pairs", "Find"),
     _key("g", "grid", "grid of many pairs, or back to one", "Many pairs"),
     _key("t", "tag", "tag this pair, or those selected in the grid", "Many pairs"),
-    _key("v", "rule", "one verdict for the whole queue, with a preview", "Many pairs"),
     _key("z", "undo", "undo the last verdict", "Undo and help"),
     _key("y", "redo", "redo", "Undo and help"),
     _key("?", "help", "show or hide this list", "Undo and help"),

@@ -38,7 +38,7 @@ _OPEN = ("/login", "/healthy")
 _CHECKED_EVERY = 5.0
 _KEY, _IS_READER = "traced_curator", "traced_is_reader"
 #: What a key opens; pages take a login.
-_FOR_KEYS = ("/api/v1/", "/mcp", "/pictures/", "/exports/")
+_FOR_KEYS = ("/api/v1/", "/pictures/", "/exports/")
 #: Marks a browser from which a curator has logged in before; it grants no access.
 DEVICE_COOKIE = "traced_device"
 _DEVICE_HOLDS = 365 * 24 * 3600
@@ -107,7 +107,8 @@ class LoginRequirement:
 
 class Guard:
     """Lets authenticated requests through, and all as long as no login `applies`; redirects
-    browsers to the login page and answers API clients with 401."""
+    browsers to the login page and answers API clients with 401. `services`: paths that keys open
+    as well."""
 
     def __init__(
         self,
@@ -115,8 +116,10 @@ class Guard:
         team: Team,
         applies: Callable[[], bool] = lambda: True,
         root: str = "",
+        services: Sequence[str] = (),
     ) -> None:
         self._app = app
+        self._for_keys = (*_FOR_KEYS, *services)
         self._team = team
         self._applies = applies
         self._root = root
@@ -167,7 +170,7 @@ class Guard:
         for token in tokens:
             if (account := self._team.who(token)) is not None:
                 return account.name, False
-            key = self._team.keys.find(token) if path.startswith(_FOR_KEYS) else None
+            key = self._team.keys.find(token) if path.startswith(self._for_keys) else None
             if key is not None:
                 return key.name, not key.may_review
         return None

@@ -1,6 +1,6 @@
 """An open page during one request: its state, what draws it, and the register of its actions.
 
-The actions are methods of `queue_actions`, `verdict_actions`, `tag_actions` and `bulk_actions`;
+The actions are methods of `queue_actions`, `verdict_actions` and `tag_actions`;
 features and packages add others.
 """
 
@@ -79,7 +79,7 @@ class PageAction(BaseModel):
     dataset: int | None = None
     address: dict[str, str] = Field(default_factory=dict)
     target: int | None = None
-    #: The queue to show, or of an edit or a rule: the one that it is for.
+    #: The queue to show, or of a form for many pairs: the one that it is for.
     filter: dict[str, str] = Field(default_factory=dict)
     #: Pairs to go on or back by: keys that were pressed meanwhile count.
     by: int = Field(1, ge=1, le=MOST_PASSED)
@@ -129,7 +129,8 @@ class AddedActions:
     `handlers`: by action, `(PageActions, PageAction) -> Parts | None`, as ours; `writing`, `forms`:
     which of them are in `WRITING` and in `FORMS`. A form is the part "edit"; its fields have
     `data-edit`, and its button `data-bulk="NAME"` sends the action `FORM-NAME`, where `FORM` is its
-    `data-form`. `keys`, `buttons`: what the actions are called by.
+    `data-form`. `keys`, `buttons` of the grid and `queue_buttons` below the queue: what the actions
+    are called by.
     """
 
     handlers: Mapping[str, Handler]
@@ -137,11 +138,13 @@ class AddedActions:
     forms: tuple[str, ...] = ()
     keys: tuple[Key, ...] = ()
     buttons: tuple[GridButton, ...] = ()
+    queue_buttons: tuple[GridButton, ...] = ()
 
 
-#: Keys and buttons of the grid that features and packages add.
+#: Keys, buttons of the grid and of the queue that features and packages add.
 ADDED_KEYS: list[Key] = []
 ADDED_BUTTONS: list[GridButton] = []
+QUEUE_BUTTONS: list[GridButton] = []
 
 
 def add_actions(added: AddedActions) -> None:
@@ -158,6 +161,7 @@ def add_actions(added: AddedActions) -> None:
     FORMS.extend(added.forms)
     ADDED_KEYS.extend(added.keys)
     ADDED_BUTTONS.extend(added.buttons)
+    QUEUE_BUTTONS.extend(added.queue_buttons)
 
 
 def name_of(action: str) -> str:
@@ -328,6 +332,12 @@ class PageActions:
             self._record_claim(pair)
         return pair
 
+    def open_rest(self) -> None:
+        """Show the head of what is left of the queue, after many pairs have been decided."""
+        self.state.after = None
+        self.state.advance()
+        self.state.pair = self._first()
+
     def _neighbour(self, way: str) -> int | None:
         """The next or the previous pair that no other curator has on screen."""
         step = self.review.next_pair if way == "next" else self.review.previous_pair
@@ -430,7 +440,7 @@ class PageActions:
             self.review.constants(filter.dataset_id) if state.is_filtering else (),
             review_page.Skipped(self._count_skipped(), state.shows_skipped),
             self._draw_undo_list(filter.dataset_id) if state.shows_history else "",
-            is_pasted=bool(state.found),
+            is_pasted=bool(state.found), buttons=QUEUE_BUTTONS,
         )  # fmt: skip
         return queue, page, counts
 

@@ -7,6 +7,7 @@ from backend.datasets.images import load_image
 from backend.errors import SettingsError, TracedError
 from backend.review.queue_form import BESIDE, LIKENESS, START, clean_fields, groups_of, id_in
 from backend.review.queue_groups import Condition, add, text_of
+from backend.review.search import similarity_kinds
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import PAGE, PageAction, PageActions, Parts, message_part, on
 from traced_ui.page_state import LONGEST_DRAFT, MOST_FOUND, MOST_ROWS, MOST_SKIPPED, ROWS, Return
@@ -15,10 +16,7 @@ from traced_ui.page_state import LONGEST_DRAFT, MOST_FOUND, MOST_ROWS, MOST_SKIP
 _SIMILAR = {
     "same-word": ("suspect_word", ""),
     "same-kind": ("suspect_kind", ""),
-    "same-picture": ("like", "image"),
-    "near-duplicates": ("like", "duplicate"),
-    "same-caption": ("like", "caption"),
-    "confused": ("like", "confused"),
+    **{kind.action: ("like", name) for name, kind in similarity_kinds().items()},
 }
 #: In the grid, keys for the next and the previous pair turn the page.
 _PAGE_OF = {"next": "next-page", "previous": "first-page"}

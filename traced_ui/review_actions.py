@@ -1,14 +1,13 @@
 """The actions of the keys and clicks on the review page, together."""
 
 from backend import plugins
-from traced_ui.bulk_actions import BulkActions
 from traced_ui.keyboard import KEYS
 from traced_ui.page_actions import ADDED_KEYS, AddedActions, add_actions
 from traced_ui.queue_actions import QueueActions
 from traced_ui.verdict_actions import VerdictActions
 
 
-class OpenPage(QueueActions, VerdictActions, BulkActions):
+class OpenPage(QueueActions, VerdictActions):
     """An open page during one request, with everything that can be done on it."""
 
 

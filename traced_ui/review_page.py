@@ -28,8 +28,8 @@ from backend.review.queue_form import (
     other_way,
 )
 from backend.review.queue_groups import Condition, text_of
-from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import QueueValues
+from backend.review.search import similarity_kinds
 from backend.review.views import (
     CaptionCheck,
     ConstantView,
@@ -175,6 +175,16 @@ def toolbar() -> Markup:
     return render("review/toolbar.html", tools=TOOLS)
 
 
+class GridButton(NamedTuple):
+    """A button beside those of the verdicts, or below the queue. `action`: what it does to the
+    selected pairs, or to the queue; `key`: as shown on it; `hint`: what it does, in words."""
+
+    action: str
+    key: str
+    text: str
+    hint: str
+
+
 def queue(
     rows: Sequence[Any],
     current: int | None,
@@ -197,6 +207,7 @@ def queue(
     skipped: Skipped = NOTHING_SKIPPED,
     undo_list: str = "",
     is_pasted: bool = False,
+    buttons: Sequence[GridButton] = (),
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
@@ -206,7 +217,8 @@ def queue(
     `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
     `notices`: what there is to say of the dataset as a whole. `constants`: its constant parts, if
     the drawer is open. `skipped`: what is put aside. `undo_list`: what can be undone, if that
-    is shown. `is_pasted`: the pairs are those with pictures like a pasted one."""
+    is shown. `is_pasted`: the pairs are those with pictures like a pasted one. `buttons`: added
+    ones, for the whole queue."""
     order = filter.get("order", "")
     choices = _choices(values, filter) if values is not None else {}
     return render(
@@ -242,6 +254,7 @@ def queue(
         choices=choices,
         added=ADDED,
         likeness=LIKENESS,
+        buttons=buttons,
         forms={
             name: draw_added(
                 f"The filter “{added.title}”",
@@ -350,13 +363,8 @@ def _in_common(filter: Mapping[str, str], like: str) -> str:
     for name, added in ADDED.items():
         if added.topic == ALIKE and filter.get(name):
             return added.title
-    way = filter.get("like", "").partition(":")[0]
-    return {
-        "image": f"pictures like {like}'s",
-        "duplicate": f"near duplicates of {like}",
-        "caption": f"captions like {like}'s",
-        "confused": f"pictures that the caption of {like} fits better",
-    }.get(way, "")
+    kind = similarity_kinds().get(filter.get("like", "").partition(":")[0])
+    return kind.in_common.replace("{}", like) if kind is not None else ""
 
 
 #: Characters of a long caption that are shown before its first change.
@@ -513,16 +521,6 @@ def _correction(view: PairView, text: str) -> Markup:
 LONGEST_ON_CARD = 220
 
 
-class GridButton(NamedTuple):
-    """A button beside those of the verdicts. `action`: what it does to the selected pairs; `key`:
-    as shown on it; `hint`: what it does, in words."""
-
-    action: str
-    key: str
-    text: str
-    hint: str
-
-
 def grid(
     rows: Sequence[Any],
     suspects: Mapping[int, Sequence[SuspectWord]] | None = None,
@@ -642,6 +640,7 @@ def side_panel(view: PairView) -> Markup:
     reasons = reasons_section(view.reasons, view.trajectory)
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
+        kinds=similarity_kinds().values(),
         enrichments=enrichments(view), alike_parts=parts_in("alike", view),
         tabs=parts_in("tab", view),
         short=LISTED, guidelines=guidelines(view), bars=bars(view),
@@ -670,16 +669,6 @@ def bars(view: PairView) -> list[Bar]:
             hint += f" By {view.scored_by}."
         rows.append(Bar(measure.bar, measure.write(value), measure.fullness(numbers), hint))
     return rows
-
-
-def queue_rule(
-    entries: Mapping[str, Any], plan: RulePreview | None = None, token: str = ""
-) -> Markup:
-    """The form of one verdict for a whole queue as filled in, with the preview `plan` if there is
-    one. `token`: names what the preview is of."""
-    return render(
-        "review/queue_rule.html", given=entries, plan=plan, token=token, decisions=DECISIONS
-    )
 
 
 def tags(

@@ -8,6 +8,8 @@ import signal
 import socket
 import threading
 import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import FrameType
 
@@ -45,17 +47,27 @@ KEPT_ALIVE = 75
 log = logging.getLogger(f"traced.{__name__}")
 
 
+@dataclass(frozen=True)
+class Service:
+    """What a feature serves beside the pages, if a command asks for it. `path`: its address, which
+    keys of programs open as well; `add_to(app, workspace)`: adds its routes to the app, behind the
+    guards, and may set how long it lives."""
+
+    path: str
+    add_to: Callable[[fastapi.FastAPI, Workspace], None]
+
+
 def create_app(
     workspace: Workspace,
     dataset_id: int | None = None,
     login: bool | None = False,
-    mcp: bool = False,
+    services: Sequence[Service] = (),
     processes: BoardProcesses | None = None,
 ) -> fastapi.FastAPI:
     """The app with its routes. From disk it serves only pictures of pairs and exports, by id.
 
-    `login`: require an account; None: from the moment on when there is one. `mcp`: also offer the
-    API as MCP tools. `processes`: those that answer the review page, None: this one.
+    `login`: require an account; None: from the moment on when there is one. `services`: what
+    is served besides. `processes`: those that answer the review page, None: this one.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # Gradio aggregates all events after each one, for a page that is not served here.
@@ -97,7 +109,13 @@ def create_app(
         else:
             requirement.applies()
         add_routes(app, workspace.accounts, root, is_framed)
-        app.add_middleware(Guard, team=workspace.accounts, applies=requirement.applies, root=root)
+        app.add_middleware(
+            Guard,
+            team=workspace.accounts,
+            applies=requirement.applies,
+            root=root,
+            services=tuple(service.path for service in services),
+        )
     app.add_middleware(
         HostGuard, names=settings.allow_host, bound=settings.host, is_framed=is_framed
     )
@@ -131,12 +149,8 @@ def create_app(
     header.add_routes(app, visible_workspace, dataset_id)
     transfers.add_routes(app, visible_workspace)
     app.mount(rooms.API, LateApp(partial(_create_api, visible_workspace)))
-    if mcp:
-        from traced_ui.mcp_server import create_server  # imports the MCP library only if it is used
-
-        server = create_server(visible_workspace)
-        app.router.routes.extend(server.streamable_http_app().routes)
-        app.router.lifespan_context = lambda _: server.session_manager.run()
+    for service in services:
+        service.add_to(app, visible_workspace)
     blocks = layout.build(visible_workspace, dataset_id)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "SSR mode", UserWarning)  # which is off
@@ -186,14 +200,14 @@ def serve(
     listening: socket.socket,
     dataset_id: int | None = None,
     login: bool | None = False,
-    mcp: bool = False,
+    services: Sequence[Service] = (),
     processes: int = 1,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then stop within `SECONDS_TO_END`, whatever clients and jobs
     are doing: a job ends at its next step, and the next start resumes it. `processes`: how many
     answer the review page; 1: this one alone, else so many beside this one."""
     answering = BoardProcesses(workspace.settings, processes) if processes > 1 else None
-    app = QuietMoments(create_app(workspace, dataset_id, login, mcp, answering))
+    app = QuietMoments(create_app(workspace, dataset_id, login, services, answering))
     memory.settle()
 
     def warm_up() -> None:

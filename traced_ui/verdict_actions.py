@@ -19,6 +19,7 @@ from traced_ui.page_actions import (
     VERDICTS,
     PageAction,
     Parts,
+    changed_meanwhile,
     drawn_pair,
     is_verdict,
     message_part,
@@ -27,7 +28,7 @@ from traced_ui.page_actions import (
 from traced_ui.page_state import Step, newest
 from traced_ui.rooms import ADDED
 from traced_ui.tag_actions import TagActions
-from traced_ui.templates import render
+from traced_ui.templates import count_of, render
 
 _IS_NOT_DESCRIBED = (
     "Nothing has suggested a caption yet: find errors under Add data, “With a captioner” ticked if "
@@ -310,6 +311,24 @@ class VerdictActions(TagActions):
         except TracedError as error:
             parts["rest"] = explain_on_page(error)
         return parts
+
+    @on("many", writes=True)
+    def _decide_many(self, act: PageAction) -> None:
+        """Record one verdict for all pairs selected in the grid."""
+        outcome = self.review.decide_many(
+            [(pair, version) for pair, version, _ in act.pairs],
+            act.decision,
+            author=self.author,
+            note=act.note,
+            fingerprints={pair: fingerprint for pair, _, fingerprint in act.pairs if fingerprint},
+            request_id=act.request,
+        )
+        self.say(
+            f"{saved_text(act.decision, False, None)} {count_of(len(outcome.written))} saved. "
+            f"Press Z to undo them all.{changed_meanwhile(len(outcome.passed_over))}",
+            "good",
+        )
+        self.open_rest()
 
     def _pair_of(self, act: PageAction) -> int:
         """The pair that a question to the models is about. Raises SettingsError."""

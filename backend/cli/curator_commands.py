@@ -114,7 +114,7 @@ def _password() -> str:
 
 keys = typer.Typer(
     name="keys",
-    help="Keys with which programs use the API and MCP for an account, if login is enabled.",
+    help="Keys with which programs use the API for an account, if login is enabled.",
     no_args_is_help=True,
 )
 

@@ -27,6 +27,8 @@ from db.processes import is_running
 FORMATS = tuple(EXPORT_FORMATS)
 
 log = logging.getLogger(f"traced.{__name__}")
+#: Files of every export, which nothing else writes.
+_OWN = {"README.md", MARK, export_folder.SUMS}
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,13 @@ def write_dataset(
     card: str | Callable[[], str],
     overwrite: bool = False,
     source_root: Path,
-    files: Mapping[str, str] | None = None,
     descriptions: Sequence[Description] = (),
     copy_images: bool = False,
 ) -> int:
     """Write `rows` and the card into the folder `out`; return the number of rows.
 
     `format`: one of EXPORT_FORMATS. `card`: its text, or what returns it once all rows are written.
-    `files`: additional text files to write, by name; `descriptions`: what else describes them.
+    `descriptions`: what else describes them.
     `copy_images`: also those whose paths a table could name where they are.
 
     Raises ExportError, leaving nothing behind, if the target exists (and is not an export to
@@ -68,8 +69,10 @@ def write_dataset(
     root = source_root.resolve()
     part = _sibling(out, f"part.{format.replace('-', '_')}")
     is_resumable = EXPORT_FORMATS[format].is_resumable
-    described = {"README.md", *(name for each in descriptions for name in each.names)}
-    added = {*described, *(files or {})}
+    described = {name for each in descriptions for name in each.names}
+    if own := described & _OWN:
+        raise _not_added(min(own))
+    described.add("README.md")
     try:
         _clear_up(out, part if is_resumable else None)
         check_target(out, overwrite)
@@ -83,16 +86,12 @@ def write_dataset(
         target = Target(part, out, root, copy_images)
         reserved_names = RESERVED | EXPORT_FORMATS[format].reserved
         clean = (exportable(row, target.changes, reserved_names) for row in rows)
-        for name in added:  # of an export that is resumed
+        for name in described:  # of an export that is resumed
             shutil.rmtree(part / name, ignore_errors=True)
             (part / name).unlink(missing_ok=True)
         number = EXPORT_FORMATS[format].write(clean, target)
-        if taken := [name for name in sorted(added) if (part / name).exists()]:
-            raise ExportError(f"'{taken[0]}' cannot be added: it is a file of the export itself.")
-        for name, text in (files or {}).items():
-            if name in described:
-                raise ExportError(f"'{name}' cannot be added: it is a file of the export itself.")
-            (part / name).write_text(text, encoding="utf-8")
+        if taken := [name for name in sorted(described) if (part / name).exists()]:
+            raise _not_added(taken[0])
         whole = card if isinstance(card, str) else card()
         sums = export_folder.digests(part)
         for description in descriptions:
@@ -114,6 +113,10 @@ def write_dataset(
             shutil.rmtree(part, ignore_errors=True)
         raise
     return number
+
+
+def _not_added(name: str) -> ExportError:
+    return ExportError(f"'{name}' cannot be added: it is a file of the export itself.")
 
 
 def version_of(sums: Mapping[str, str], out: Path | None = None) -> str:

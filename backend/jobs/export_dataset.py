@@ -360,7 +360,6 @@ def export(
         run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
     _check_images(store, out)
     added_lines = export_steps.card_lines(store, dataset_id)
-    added_files = export_steps.files_of(store, dataset_id)
     root = Path(dataset.root)
     tally, origins = _Tally(), Origins(dataset, choice.name_people)
     stack = ExitStack()
@@ -468,8 +467,7 @@ def export(
     with stack:
         pairs_written = write_dataset(
             rows(), out, format=format, card=card, overwrite=overwrite, source_root=root,
-            files=added_files, descriptions=export_steps.descriptions_of(tell),
-            copy_images=choice.copy_images,
+            descriptions=export_steps.descriptions_of(tell), copy_images=choice.copy_images,
         )  # fmt: skip
         counts = tally.counts(splits)
     progress(pairs_written, plan.kept, "Written")

@@ -52,18 +52,16 @@ class ExportStep:
     counted: it may raise SettingsError, and nothing is exported. `card(store, dataset_id)`: lines
     of the card, by their titles. `columns`: of every pair, by name;
     `picture` is one that every export has, for what is wrong with the picture.
-    `files(store, dataset_id)`: texts beside the export, by the names of their files. `together`:
-    what pairs belong to that stays in one new split, by the names that `--together` takes; it may
-    raise SettingsError where nothing is known. `describe(export, folder, SHA-256 by file name)`:
-    writes the files and folders `describes` once all rows are written; returns the SHA-256 of those
-    that hold content."""
+    `together`: what pairs belong to that stays in one new split, by the names that `--together`
+    takes; it may raise SettingsError where nothing is known. `describe(export, folder, SHA-256 by
+    file name)`: writes files and folders beside the export, of the names `describes`, once all rows
+    are written; returns the SHA-256 of those that hold content, {} for none."""
 
     name: str
     options: type[Options] = Options
     begin: "Callable[[Store, int, str, Any], None] | None" = None
     card: "Callable[[Store, int], Mapping[str, str]] | None" = None
     columns: Mapping[str, Column] = field(default_factory=dict)
-    files: "Callable[[Store, int], Mapping[str, str]] | None" = None
     together: Mapping[str, Grouping] = field(default_factory=dict)
     describe: "Callable[[WrittenExport, Path, Mapping[str, str]], Mapping[str, str]] | None" = None
     describes: Sequence[str] = ()
@@ -157,22 +155,6 @@ def descriptions_of(tell: "Callable[[], WrittenExport]") -> "list[Description]":
         for step in steps()
         if step.describe is not None
     ]
-
-
-def files_of(store: "Store", dataset_id: int) -> dict[str, str]:
-    """The texts that steps write beside the export, by file name."""
-    files: dict[str, str] = {}
-    for step in steps():
-        if step.files is None:
-            continue
-        for name, text in _try(step, step.files, store, dataset_id).items():
-            if not _is_plain(name) or name in files:
-                raise SettingsError(
-                    f"'{step.name}' cannot add a file '{name[:80]}' to exports: its name is taken "
-                    "or names a folder."
-                )
-            files[name] = text
-    return files
 
 
 def _is_plain(name: str) -> bool:

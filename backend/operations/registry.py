@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend import plugins
-from backend.operations.check import CHECK
 from backend.operations.compute_measure import MEASURE
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
@@ -14,7 +13,6 @@ from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.operation import Operation
 from backend.operations.regions import REGIONS
 from backend.operations.retrain import ADOPT, TRAIN
-from backend.operations.rule import RULE
 from backend.operations.score import ESTIMATE, SCORE
 from backend.operations.select import SELECT
 
@@ -22,7 +20,7 @@ OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
         IMPORT, SCORE, ESTIMATE, MEASURE, REGIONS, TRAIN, ADOPT,
-        CORRECT, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
+        CORRECT, SELECT, EXPORT, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )
 }  # fmt: skip

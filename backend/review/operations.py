@@ -14,11 +14,9 @@ from backend.jobs import word_regions
 from backend.jobs.scoring.dataset_constants import choice_in, constants_in, switch_constant
 from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
-from backend.progress import Progress, no_progress
-from backend.review import ask_models, pair_selection, queue_form, queue_rules
+from backend.review import ask_models, pair_selection
 from backend.review.pair import image_path, view_of
 from backend.review.queue import Queue, QueueCaches
-from backend.review.queue_rules import RulePreview, RuleReport
 from backend.review.verdicts import Verdicts
 from backend.review.views import (
     Abstractness,
@@ -145,32 +143,6 @@ class Review(Queue, Verdicts):
     ) -> tuple[list[int], list[int]]:
         """See `pair_selection.rename_tag`."""
         return pair_selection.rename_tag(self._store, dataset_id, name, new, author, request_id)
-
-    # ---------------------------------------------------------------- a rule for a queue
-
-    def preview_rule(
-        self, dataset_id: int, queue: str, curator: str, replaces: bool = False
-    ) -> RulePreview:
-        """See `queue_rules.preview`. `queue`: as in its URL."""
-        filter = self.filter_of(dataset_id, queue_form.from_text(queue))
-        return queue_rules.preview(self._store, filter, curator, replaces)
-
-    def decide_all(
-        self,
-        dataset_id: int,
-        queue: str,
-        decision: str,
-        curator: str,
-        batch: str,
-        replaces: bool = False,
-        progress: Progress = no_progress,
-    ) -> RuleReport:
-        """See `queue_rules.decide_all`. `queue`: as in its URL."""
-        fields = queue_form.from_text(queue)
-        return queue_rules.decide_all(
-            self._store, self.filter_of(dataset_id, fields), fields, decision,
-            curator=curator, batch=batch, replaces=replaces, progress=progress,
-        )  # fmt: skip
 
     # ---------------------------------------------------------------- one pair
 

@@ -19,7 +19,6 @@ from tests.fixtures.features import needs
 from tests.jobs.copied_pictures import PAIRS
 from tests.jobs.test_two_stage_selection import COUNT
 from tests.jobs.test_two_stage_selection import score as save_scores
-from traced_ui.notebook import open_dataset
 
 #: Drawn pictures and their copies with a caption each, and one second caption.
 CAPTIONS = PAIRS + 4
@@ -95,17 +94,6 @@ def test_tables_have_every_column_and_a_row_for_each_pair(
     pd.testing.assert_frame_equal(features[0], features[1], check_dtype=False)
     lowest = features[0].groupby("id", sort=False).s_0.min()
     np.testing.assert_allclose(lowest, tables[0].s_0, rtol=1e-6)
-    photos = open_dataset("pairs", data_directory=scored_copies["TRACED_DATA_DIRECTORY"])
-    in_python = photos.features().reset_index()
-    assert in_python.pop("verdict").isna().all()
-    assert features[1].pop("verdict").isna().all()
-    pd.testing.assert_frame_equal(in_python, features[1], check_dtype=False)
-    steps = photos.steps()
-    first = steps.xs(0, level="step").s
-    single = features[0][~features[0].id.duplicated(keep=False)]
-    np.testing.assert_allclose(first.loc[single.id], single.s_0, rtol=1e-6)
-    assert steps.index.get_level_values("id").nunique() == CAPTIONS
-    photos.workspace.store.close()
 
 
 def test_another_detector_ranks_scored_pairs_anew(

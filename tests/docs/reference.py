@@ -71,7 +71,7 @@ def endpoints() -> list[tuple[str, str, str]]:
     """The API's endpoints: method, path and what they do."""
     return [
         (method, path, (inspect.getdoc(function) or "").split("\n\n")[0])
-        for method, path, function, _ in api.ROUTES
+        for method, path, function, _ in api.routes()
     ]
 
 
@@ -143,14 +143,6 @@ def _api() -> str:
     return _table(("Request", "What it does"), rows)
 
 
-def _tools() -> str:
-    rows = [
-        (f"`{name}`", _cell((inspect.getdoc(function) or "").split("\n\n")[0]))
-        for name, function, _ in api.TOOLS
-    ]
-    return _table(("Tool", "What it does"), rows)
-
-
 def _surface() -> str:
     """What `traced_curator` offers, and the members of its workspace that are stable."""
     rows = [(f"`{name}`", _signature(getattr(traced_curator, name))) for name in sorted(
@@ -207,7 +199,6 @@ TABLES = {
     "measures": measures,
     "settings": _settings,
     "surface": _surface,
-    "tools": _tools,
 }
 
 

@@ -70,7 +70,7 @@ def test_the_python_example(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    example, _ = fences(ROOT / "docs" / "python.md", "python")
+    (example,) = fences(ROOT / "docs" / "python.md", "python")
     shrink(monkeypatch)
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("TRACED_")]:

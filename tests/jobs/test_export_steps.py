@@ -2,15 +2,17 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backend import plugins
+from backend.datasets.export_row import MARK
 from backend.errors import ExportError, SettingsError, TracedError
 from backend.jobs import export_steps
-from backend.jobs.export_steps import ExportStep
+from backend.jobs.export_steps import ExportStep, WrittenExport
 from backend.jobs.reports import ExportChoice
 from backend.options import Options
 from backend.plugins import Plugin
@@ -26,6 +28,11 @@ class Wish(Options):
 
 def fails(*_: Any) -> Any:
     raise RuntimeError("no such mood")
+
+
+def write_mood(export: WrittenExport, folder: Path, digests: Any) -> dict[str, str]:
+    (folder / "mood.txt").write_text(export.lines["Mood"])
+    return {}
 
 
 def use(monkeypatch: pytest.MonkeyPatch, *steps: ExportStep) -> None:
@@ -47,7 +54,7 @@ def test_a_step_has_an_option_lines_columns_and_files(
         begin=lambda store, dataset_id, author, options: moods.append((author, options.mood)),
         card=lambda store, dataset_id: {"Mood": moods[-1][1]},
         columns={"mood": lambda session, pair_ids: {2: "calm"}, "caption": lambda *_: {}},
-        files=lambda store, dataset_id: {"mood.txt": "calm"},
+        describe=write_mood, describes=("mood.txt",),
     ))  # fmt: skip
     out = tmp_path / "out"
     assert "- Mood: calm\n" in export(workspace, out, mood="calm")
@@ -73,12 +80,10 @@ def test_an_option_of_no_step_is_refused(
     "step",
     [
         ExportStep("mood", begin=fails), ExportStep("mood", card=fails),
-        ExportStep("mood", columns={"mood": fails}), ExportStep("mood", files=fails),
-        ExportStep("mood", files=lambda *_: {"../mood.txt": ""}),
-        ExportStep("mood", files=lambda *_: {"README.md": ""}),
-        ExportStep("mood", files=lambda *_: {"data.csv": ""}),
+        ExportStep("mood", columns={"mood": fails}),
+        ExportStep("mood", describe=fails, describes=("mood.txt",)),
     ],
-    ids=["begin", "card", "columns", "files", "a folder", "the card", "the table"],
+    ids=["begin", "card", "columns", "describe"],
 )  # fmt: skip
 def test_a_step_that_fails_is_named_and_leaves_nothing(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: ExportStep
@@ -142,11 +147,11 @@ def test_two_steps_with_one_column_or_one_description_are_left_out(
     assert [step.name for step in export_steps.steps()] == ["first"]
 
 
+@pytest.mark.parametrize("name", ["data.csv", "README.md", "SHA256SUMS", MARK])
 def test_a_description_never_replaces_a_file_of_the_export(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    step = ExportStep("table", describe=lambda *_: {}, describes=("data.csv",))
-    use(monkeypatch, step)
-    with pytest.raises(ExportError, match=r"'data\.csv'"):
+    use(monkeypatch, ExportStep("table", describe=lambda *_: {}, describes=(name,)))
+    with pytest.raises(ExportError, match=f"'{re.escape(name)}'"):
         export(workspace, tmp_path / "out")
     assert not (tmp_path / "out").exists()

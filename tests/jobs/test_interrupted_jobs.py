@@ -14,8 +14,6 @@ from backend.workspace import Workspace
 from db.models import Job
 from db.queries import job_queries
 from tests.datasets.folders import malformed
-from tests.fixtures.interrupting import stop_at
-from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import OpenWorkspace
 from tests.jobs.test_runner import MODELS, PATIENCE, Work
 
@@ -70,25 +68,6 @@ def test_an_export_keeps_its_choice(
     assert again.jobs.background.wait(250)
     assert again.jobs.job(2).status == "failed"
     assert "nothing would be exported" in again.jobs.job(2).message, "no pair has a verdict"
-
-
-def test_a_rule_goes_on_under_its_batch(
-    workspace: Workspace, folder: Path, sizes: Sizes, open_workspace: OpenWorkspace
-) -> None:
-    workspace.jobs.import_dataset(folder)
-    number = workspace.review.counts(1).total
-    given = {"queue": "review=all", "decision": "drop", "curator": "Ada", "batch": "b1"}
-    sizes(AT_ONCE=1)
-    with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.run("rule", 1, stop_at(1), **given)
-    interrupted(workspace, "rule", 1, **given)
-    again = open_workspace()
-    again.jobs.resume()
-    assert again.jobs.background.wait(250)
-    assert again.jobs.job(2).result["given"] == number > 1
-    undone = again.review.undo(1, "Ada")
-    assert undone is not None
-    assert undone.together == number
 
 
 def test_a_job_that_keeps_ending_the_program_is_not_restarted_forever(

@@ -14,6 +14,7 @@ from backend.errors import SettingsError, TrainingError
 from backend.jobs import retrain
 from backend.jobs.reports import ExportChoice
 from backend.jobs.scoring.classifiers import classifier_in_use, stored_classifier
+from db.authors import queue_author
 from db.models import Classifier as ClassifierRecord
 from db.queries import classifier_queries, dataset_queries, pair_queries, suggestion_queries
 from db.queries.suggestion_queries import NewSuggestion
@@ -122,7 +123,8 @@ def test_pairs_decided_by_a_rule_teach_nothing(
         pairs = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
     for pair in pairs[:4]:
         workspace.review.decide(pair, 0, "correct")
-    workspace.decide_all(1, "", "drop", len(pairs) - 4, "Ada")
+    for pair in pairs[4:]:
+        workspace.review.decide(pair, 0, "drop", author=queue_author("Ada"))
     with pytest.raises(TrainingError, match="Decide 1 more"):
         workspace.jobs.run("train", 1)
 

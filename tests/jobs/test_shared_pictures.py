@@ -1,4 +1,4 @@
-"""Pictures with captions in several splits: told at import and by `check`, counted on the
+"""Pictures with captions in several splits: told at import, counted on the
 card of an export, and kept in one split if that is asked for."""
 
 import json
@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 from PIL import Image
@@ -65,20 +64,6 @@ def test_the_import_says_so(tmp_path: Path) -> None:
     apart = workspace.jobs.import_dataset(written(tmp_path / "apart", ROWS[5:9]))
     assert apart.notes == ()
     workspace.store.close()
-
-
-def test_check_counts_them_and_fails_if_asked(workspace: Workspace, tmp_path: Path) -> None:
-    report = workspace.jobs.run("check", 1, at_most="10%")
-    assert (report.shared_pictures, report.exit_status) == (3, 4)
-    strict = workspace.jobs.run("check", 1, at_most="10%", separate_splits=True)
-    assert (strict.outcome, strict.exit_status) == ("undecided", 1)
-    cases = ET.fromstring(strict.as_junit().encode()).findall("testcase")
-    assert [case[0].tag for case in cases] == ["skipped", "failure"]
-    # What an export leaves out leaks no longer.
-    pair = workspace.review.first_pair(workspace.review.filter_of(1, {"text": "pink"}))
-    assert pair is not None
-    workspace.review.decide(pair, 0, "drop")
-    assert workspace.jobs.run("check", 1, at_most="10%").shared_pictures == 2
 
 
 def export(workspace: Workspace, out: Path, **choice: Any) -> tuple[dict[str, str], str, Any]:

@@ -14,7 +14,6 @@ from tests.db.building import Statements, plans, watching
 from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page
 from traced_ui.api import Caller, queue
-from traced_ui.notebook import NotebookDataset
 
 SPLITS = ["train", "test", "train", None, "test", "train"]
 
@@ -98,8 +97,6 @@ def test_every_interface_refuses_unknown_values(workspace: Workspace, query: str
         workspace.review.select_pairs(1, queue=query)
     with pytest.raises(SettingsError, match=message):
         queue(Caller(workspace), 1, filters=query)
-    with pytest.raises(SettingsError, match=message):
-        NotebookDataset(workspace, 1).queue(query)
 
 
 def test_the_filters_of_one_dataset_are_dropped_where_another_lacks_the_value(

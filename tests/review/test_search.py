@@ -1,12 +1,20 @@
 """Vectors on disk and in memory."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from backend.jobs.scoring.vectors import VectorFile
-from backend.review.search import Nearest
+from backend.review.search import (
+    Nearest,
+    PairSearch,
+    SimilarityKind,
+    add_kind,
+    similarity_kinds,
+)
 from tests.fixtures.sizes import Sizes
 
 
@@ -61,3 +69,14 @@ def test_an_index_sees_vectors_that_are_added_later(tmp_path: Path) -> None:
     assert index.of(unit(1)[0], 3) == []
     VectorFile(tmp_path / "v", 8).append([4], unit(1))
     assert [pair for pair, _ in index.of(unit(1)[0], 3)] == [4]
+
+
+@pytest.mark.parametrize("change", [{"name": "image"}, {"action": "same-caption"}])
+def test_a_kind_of_likeness_takes_nobody_s_place(change: dict[str, Any]) -> None:
+    kinds = dict(similarity_kinds())
+    added = SimilarityKind("twin", PairSearch.nearest_pictures, "twins of {}", "twins")
+    with pytest.raises(ValueError, match="already"):
+        add_kind(kinds, replace(added, **change))
+    assert kinds == similarity_kinds()
+    add_kind(kinds, added)
+    assert kinds["twin"] is added

@@ -23,7 +23,6 @@ from backend.jobs.reports import Deletion, ExportCounts, ExportDecision, JobView
 from backend.measures import Measure
 from backend.progress import Step
 from backend.review.queue_groups import Condition
-from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import Bar, QueueValues
 from backend.review.views import (
     Abstractness,
@@ -65,7 +64,6 @@ from traced_ui.differences import difference
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.messages import note
 from traced_ui.model_cards import ModelCard
-from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
 from traced_ui.shared_result import SharedResult
 from traced_ui.support import enrichments, phrases_section
@@ -248,8 +246,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
         + highlighted_caption(text, suspects(text), claims=(claim(text),), selected_claim=0)
     ),
     "difference.html": lambda text: difference(f"a {text} b", f"{text} c"),
-    "notebook_board.html": lambda text: render("notebook_board.html", url=text, height=9),
-    "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
     "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
     "help.html": lambda text: render("help.html", tasks=keyboard.by_task(keyboard.KEYS)),
@@ -294,9 +290,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "guidelines_intro.html": lambda text: render("guidelines_intro.html"),
     "guidelines_preview.html": lambda text: render(
         "guidelines_preview.html", text=text, example=text
-    ),
-    "review/queue_rule.html": lambda text: review_page.queue_rule(
-        {"decision": "drop"}, RulePreview(2000, 1, 2, (row(text, 7, None),)), text
     ),
     "review/tags.html": lambda text: review_page.tags(
         [7, 8], {text: 1}, [text], {"name": text, "new": text}, text

@@ -20,7 +20,7 @@ GREETING = AddedActions({"greet": greet}, ("greet",), ("greet",), (Key(("0",), "
 @pytest.fixture(autouse=True)
 def registers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OpenPage  # all of ours are registered
-    for name in ("ACTIONS", "WRITING", "FORMS", "ADDED_KEYS", "ADDED_BUTTONS"):
+    for name in ("ACTIONS", "WRITING", "FORMS", "ADDED_KEYS", "ADDED_BUTTONS", "QUEUE_BUTTONS"):
         monkeypatch.setattr(page_actions, name, getattr(page_actions, name).copy())
 
 

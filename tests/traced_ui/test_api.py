@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Callable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from sqlalchemy import update
 
 from backend.workspace import Workspace
 from db.models import Pair
-from tests.fixtures.sizes import Sizes
 from tests.review import test_claims
 from traced_ui import api, rooms, transfers
 from traced_ui.server import create_app
@@ -222,41 +222,9 @@ def test_jobs_and_exports(client: TestClient, workspace: Workspace, tmp_path: Pa
     archive = client.get(f"http://127.0.0.1/exports/{job['id']}.zip")
     assert archive.content[:2] == b"PK"
     assert client.delete(f"jobs/{job['id']}").status_code == 204
-    answer = client.post("datasets/1/jobs", json={"kind": "check", "at_most": "90%"})
+    answer = client.post("datasets/1/jobs", json={"kind": "train"})
     assert workspace.jobs.background.wait(250)
-    assert client.get(f"jobs/{answer.json()['id']}").json()["kind"] == "check"
-
-
-def test_a_rule_decides_a_queue(client: TestClient, workspace: Workspace) -> None:
-    url, queue = "datasets/1/rule", "text=a&order=position"
-    plan = client.get(url, params={"queue": queue}).json()
-    number = plan["number"]
-    assert 0 < number == len(plan["sample"])
-    wanted = {"queue": queue, "verdict": "drop", "number": number}
-    stale = client.post(url, json={**wanted, "number": number - 1})
-    assert stale.status_code == 412
-    assert stale.json()["type"] == "urn:traced-curator:queue-changed"
-    assert workspace.review.counts(1).reviewed == 0
-    done = client.post(url, json=wanted)
-    assert (done.status_code, done.json()["given"]) == (200, number)
-    rows = client.get("datasets/1/queue", params={"review": "decided"}).json()["pairs"]
-    assert {(row["verdict"], row["note"]) for row in rows} == {("drop", "rule: text=a")}
-    assert client.post("datasets/1/undo").json()["verdict"] is None
-    assert workspace.review.counts(1).reviewed == 0
-    for wrong in ("correction", "<b>"):
-        assert client.post(url, json={**wanted, "verdict": wrong}).status_code == 422
-
-
-def test_a_long_rule_is_a_job(client: TestClient, workspace: Workspace, sizes: Sizes) -> None:
-    sizes(AT_ONCE=1)
-    number = client.get("datasets/1/rule").json()["number"]
-    wanted = {"verdict": "unsure", "number": number}
-    started = client.post("datasets/1/rule", json=wanted)
-    assert (started.status_code, started.json()["kind"]) == (202, "rule")
-    assert workspace.jobs.background.wait(250)
-    job = client.get(f"jobs/{started.json()['id']}").json()
-    assert (job["status"], job["done"], job["result"]["given"]) == ("done", number, number)
-    assert workspace.review.counts(1).reviewed == number
+    assert client.get(f"jobs/{answer.json()['id']}").json()["kind"] == "train"
 
 
 def test_the_description_is_complete(reading: TestClient) -> None:
@@ -270,13 +238,20 @@ def test_the_description_is_complete(reading: TestClient) -> None:
     assert "http" not in page.replace("charset", ""), "nothing is loaded from elsewhere"
 
 
+def test_a_route_that_is_there_cannot_be_added() -> None:
+    for method, path, *_ in (api.routes()[0], api.routes()[-1]):
+        added = api.Endpoints(((method, path, api.datasets, HTTPStatus.OK),))
+        with pytest.raises(ValueError, match=re.escape(f"{method} {path}")):
+            api.check_endpoints(added)
+
+
 def test_a_key_acts_for_its_account_within_its_scope(workspace: Workspace, team: Any) -> None:
     reader, writer = team("read"), team("review")
     row = reader.get("datasets/1/queue").json()["pairs"][0]
     assert reader.get(f"http://127.0.0.1/pictures/{row['id']}").status_code == 200
     open_to_readers = {
         path
-        for method, path, *_ in api.ROUTES
+        for method, path, *_ in api.routes()
         if method != "GET"
         and reader.request(method, re.sub(r"{\w+}", "1", path[1:])).status_code != 403
     }

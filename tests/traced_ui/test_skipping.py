@@ -95,25 +95,9 @@ def test_what_is_done_to_a_queue_is_not_done_to_such_a_list(
     page = Page(opened)
     page.press("skip")
     page.state = page.state.model_copy(update=state)
-    decision = {"decision": "drop", "replaces": ""}
-    for action, more in (
-        ("rule", {}), ("rule-preview", {"edit": decision}), ("save-view", {"name": "mine"}),
-        ("rule-apply", {"edit": {**decision, "seen": "40 drop False review=all"}}),
-    ):  # fmt: skip
-        assert "error" in page.press(action, filter={"review": "all"}, **more), action
+    assert "error" in page.press("save-view", filter={"review": "all"}, name="mine")
     assert {row.decision for row in opened.review.queue_page(QueueFilter(1, "all")).rows} == {None}
     assert opened.review.saved_views(1) == []
-
-
-def test_skipped_pairs_are_back_before_something_is_done_to_the_whole_queue(
-    opened: Workspace,
-) -> None:
-    page = Page(opened)
-    page.press("skip")
-    message = page.press("rule", filter={"review": "all"})
-    assert page.state.skipped == []
-    assert "1 skipped pair" in message
-    assert page.press("rule", filter={"review": "all"}) == ""
 
 
 def test_the_only_skipped_pair_stays(opened: Workspace) -> None:
@@ -198,7 +182,9 @@ def test_what_can_be_undone_is_listed_in_the_order_of_undo(opened: Workspace) ->
 
 def test_verdicts_given_together_are_one_entry(opened: Workspace) -> None:
     page = Page(opened)
-    opened.decide_all(1, "", "correct", 40, curator=page.state.author)
+    rows = opened.review.queue_page(QueueFilter(1), None, 100).rows
+    pairs = [(row.pair_id, row.verdict_version) for row in rows]
+    opened.review.decide_many(pairs, "correct", author=page.state.author)
     page.press("history")
     (entry,) = undoable(page)
     assert "40 pairs" in entry

@@ -8,6 +8,9 @@ ENTRY_POINTS = {
         "boost": f"{_FEATURE}.boost_operation:BOOST",
         "enrich": f"{_FEATURE}.boost_operation:ENRICH",
     },
+    "similarity_kinds": {"confused": f"{_FEATURE}.similarity:KIND"},
     "pair_parts": {"specificity": f"{_FEATURE}.part:PART"},
     "commands": {"specificity": f"{_FEATURE}.command:COMMANDS"},
 }
+#: Words for it, which stand nowhere in the core.
+NOUNS = ("confused",)

@@ -1,4 +1,4 @@
-"""What is found is said in Review, Progress and `check`, beside the errors left."""
+"""What is found is said in Review and Progress, beside the errors left."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.errors import NOTICED
 from backend.features.rows.mending import look, mend
 from backend.jobs import notices
-from backend.operations.check import CheckReport
 from backend.progress import no_progress
 from backend.review.charts import progress_of
 from backend.store import Store
@@ -57,28 +55,3 @@ def test_what_cannot_be_compared_is_no_failure_of_scoring(
 def test_a_look_that_is_repeated_is_one_run(store: Store, shifted: tuple[Any, int]) -> None:
     engine, dataset_id = shifted
     assert look(store, engine, dataset_id) == look(store, engine, dataset_id)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "heeds", "status"),
-    [("passed", False, 0), ("passed", True, NOTICED), ("failed", True, 1), ("undecided", True, 4)],
-)
-def test_check_fails_by_a_notice_if_it_is_to(outcome: Any, heeds: bool, status: int) -> None:
-    report = CheckReport(
-        outcome,
-        "a",
-        None,
-        10,
-        1,
-        0.95,
-        5,
-        0,
-        0.0,
-        0,
-        1,
-        0,
-        notices=("Rows are off.",),
-        heeds_notices=heeds,
-    )
-    assert report.exit_status == status
-    assert ("<failure" in report.as_junit()) == (status in (1, NOTICED))

@@ -1,4 +1,4 @@
-"""`check`: a gate for continuous integration."""
+"""The command `check`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from backend.cli.output import emit, open_dataset
-from backend.operations.check import CheckOptions
+from backend.features.quality_gate.operation import CheckOptions
 from backend.operations.common_options import Common, Dataset
 from backend.options import CommandLine
 
@@ -26,3 +26,6 @@ def check(dataset: Dataset, options: CheckCommand, common: Common) -> None:
     emit(report, common.as_json, report.in_words())
     if report.exit_status:
         raise typer.Exit(report.exit_status)
+
+
+COMMANDS = {"check": check}

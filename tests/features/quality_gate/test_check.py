@@ -7,10 +7,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from PIL import Image
 
-from backend.errors import NotFound
+from backend.errors import NOTICED, NotFound
+from backend.features.quality_gate.acceptance import Outcome
+from backend.features.quality_gate.operation import CheckReport
 from backend.workspace import Workspace
 from tests.cli.invoking import invoked
 from tests.jobs.opening import opened
+from tests.jobs.test_shared_pictures import ROWS, written
 
 PAIRS = 60
 
@@ -97,4 +100,34 @@ def test_a_split_is_checked_alone(tmp_path: Path, folder: Path) -> None:
     assert (report.pairs, report.allowed) == (PAIRS // 10, PAIRS // 20)
     with pytest.raises(NotFound):
         workspace.jobs.run("check", 1, at_most="50%", split="dev")
+    workspace.store.close()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "heeds", "status"),
+    [("passed", False, 0), ("passed", True, NOTICED), ("failed", True, 1), ("undecided", True, 4)],
+)
+def test_check_fails_by_a_notice_if_it_is_to(outcome: Outcome, heeds: bool, status: int) -> None:
+    report = CheckReport(
+        outcome, "a", None, 10, 1, 0.95, 5, 0, 0.0, 0, 1, 0, notices=("Rows are off.",),
+        heeds_notices=heeds,
+    )  # fmt: skip
+    assert report.exit_status == status
+    assert ("<failure" in report.as_junit()) == (status in (1, NOTICED))
+
+
+def test_pictures_in_several_splits_are_counted_and_fail_if_asked(tmp_path: Path) -> None:
+    workspace = opened(tmp_path / "state")
+    workspace.jobs.import_dataset(written(tmp_path / "leaking", ROWS))
+    report = workspace.jobs.run("check", 1, at_most="10%")
+    assert (report.shared_pictures, report.exit_status) == (3, 4)
+    strict = workspace.jobs.run("check", 1, at_most="10%", separate_splits=True)
+    assert (strict.outcome, strict.exit_status) == ("undecided", 1)
+    cases = ET.fromstring(strict.as_junit().encode()).findall("testcase")
+    assert [case[0].tag for case in cases] == ["skipped", "failure"]
+    # What an export leaves out leaks no longer.
+    pair = workspace.review.first_pair(workspace.review.filter_of(1, {"text": "pink"}))
+    assert pair is not None
+    workspace.review.decide(pair, 0, "drop")
+    assert workspace.jobs.run("check", 1, at_most="10%").shared_pictures == 2
     workspace.store.close()

@@ -13,9 +13,9 @@ from PIL import Image
 import traced_curator
 from backend.bundled import DEMO
 from backend.errors import DatasetFormatError
+from backend.features.notebook.display import open_dataset
+from backend.features.notebook.service import Board
 from tests.fixtures import programs
-from traced_ui.notebook import open_dataset
-from traced_ui.notebook_board import Board
 
 CAPTIONS = {"a": "A red circle", "b": "A blue square", "c": "Two dogs, \u2028 one \U0001f415"}
 

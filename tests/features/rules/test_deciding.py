@@ -10,8 +10,8 @@ from sqlalchemy import update
 
 import db
 from backend.errors import VerdictConflict
-from backend.review import queue_rules
-from backend.review.queue_rules import RuleReport
+from backend.features.rules import deciding
+from backend.features.rules.deciding import RuleReport
 from backend.review.verdicts import Verdicts
 from backend.settings import load_settings
 from backend.store import Store
@@ -44,7 +44,7 @@ def opened(store: db.Store, sizes: Sizes) -> Store:
 
 def decide_all(store: Store, dataset: int, decision: str, **more: Any) -> RuleReport:
     arguments: dict[str, Any] = {"curator": "Ada", "batch": "b1", "fields": ALL, **more}
-    return queue_rules.decide_all(store, QueueFilter(dataset), decision=decision, **arguments)
+    return deciding.decide_all(store, QueueFilter(dataset), decision=decision, **arguments)
 
 
 def rows(store: Store, ids: list[int]) -> list[PairRow]:
@@ -67,7 +67,7 @@ def test_a_rule_decides_what_is_free_and_is_no_person(opened: Store, store: db.S
     with opened.writing() as session:
         hold_queries.hold_each(session, ids[1:3], "Ben")
         hold_queries.hold_each(session, ids[3:4], "Ada")
-    plan = queue_rules.preview(opened, QueueFilter(dataset), "Ada", False)
+    plan = deciding.preview(opened, QueueFilter(dataset), "Ada", False)
     assert (plan.number, plan.claimed, plan.decided) == (11, 2, 1)
     assert {row.pair_id for row in plan.sample} == set(ids[3:])
     done = decide_all(opened, dataset, "drop", fields={"text": "photo", "order": "icc"})
@@ -86,10 +86,10 @@ def test_a_rule_decides_what_is_free_and_is_no_person(opened: Store, store: db.S
 def test_what_is_listed_is_drawn_at_random_and_decided_too(opened: Store, store: db.Store) -> None:
     dataset, ids = add_dataset(store, 60)
     among = QueueFilter(dataset, among=tuple(ids[10:50]))
-    plan = queue_rules.preview(opened, among, "Ada", False)
-    assert len(plan.sample) == queue_rules.SHOWN
+    plan = deciding.preview(opened, among, "Ada", False)
+    assert len(plan.sample) == deciding.SHOWN
     assert [row.pair_id for row in plan.sample] != ids[10:30], "not the first ones"
-    queue_rules.decide_all(opened, among, ALL, "unsure", curator="Ada", batch="b1")
+    deciding.decide_all(opened, among, ALL, "unsure", curator="Ada", batch="b1")
     now = [row.decision for row in rows(opened, ids)]
     assert now == [None] * 10 + ["unsure"] * 40 + [None] * 10
 
@@ -165,7 +165,7 @@ def test_verdicts_are_replaced_on_request_where_they_may_be_known(
     with opened.writing() as session:
         dataset_queries.set_overlap(session, dataset, 1.0, 2)
     blind = opened.seen_by("Ada")
-    plan = queue_rules.preview(blind, QueueFilter(dataset), "Ada", True)
+    plan = deciding.preview(blind, QueueFilter(dataset), "Ada", True)
     assert plan.number == 6
     done = decide_all(blind, dataset, "abstract", replaces=True, batch="b2")
     assert (done.given, done.left_alone) == (0, 6), "she owes them her own opinion"
@@ -184,8 +184,8 @@ def test_a_queue_of_verdicts_has_nothing_free(opened: Store, store: db.Store) ->
     dataset, ids = add_dataset(store, 3)
     decide(opened, ids[0], 0, "correct")
     filter = QueueFilter(dataset, review="decided")
-    assert queue_rules.preview(opened, filter, "Ada", False).number == 0
-    assert queue_rules.preview(opened, filter, "Ada", True).number == 1
+    assert deciding.preview(opened, filter, "Ada", False).number == 0
+    assert deciding.preview(opened, filter, "Ada", True).number == 1
 
 
 def test_eight_curators_at_once_lose_and_double_nothing(opened: Store, store: db.Store) -> None:
@@ -235,7 +235,7 @@ def test_a_part_costs_the_same_statements_whatever_its_size(store: db.Store) -> 
     for number, size in enumerate((40, 300)):
         filter = replace(QueueFilter(dataset), among=tuple(ids[:size]))
         with watching(store) as statements:
-            queue_rules.decide_all(
+            deciding.decide_all(
                 opened, filter, ALL, "drop", curator="Ada", batch=f"b{number}", replaces=True
             )
             verdicts(opened).undo(dataset, "Ada")

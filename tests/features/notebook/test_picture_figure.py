@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from backend.errors import ImageError
+from backend.features.notebook.display import NotebookDataset
 from backend.workspace import Workspace
 from db.queries.region_queries import RegionRow
 from tests.checkpoints import drawn_folder
 from tests.jobs.opening import QUICK_CLIP, opened
-from traced_ui.notebook import NotebookDataset
 
 
 @pytest.fixture(scope="module")

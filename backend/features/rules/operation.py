@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RuleOptions(Options):
-    """Give all pairs of a queue one verdict, by a rule; see `backend.review.queue_rules`."""
+    """Give all pairs of a queue one verdict, by a rule."""
 
     queue: str
     """As in its address after the ?."""
@@ -26,7 +26,14 @@ class RuleOptions(Options):
 
 
 def run(context: "Context", dataset_id: int, options: RuleOptions, progress: Progress) -> Any:
-    return context.review.decide_all(dataset_id, progress=progress, **dict(options))
+    from backend.features.rules.deciding import decide_all
+    from backend.review.queue_form import from_text
+
+    fields = from_text(options.queue)
+    return decide_all(
+        context.store, context.review.filter_of(dataset_id, fields), fields, options.decision,
+        curator=options.curator, batch=options.batch, replaces=options.replaces, progress=progress,
+    )  # fmt: skip
 
 
 RULE = Operation(

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import anyio.to_thread
+import fastapi
 from mcp.server.fastmcp import Context, FastMCP, Image
 from mcp.server.fastmcp.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
@@ -17,13 +18,36 @@ from pydantic_core import to_json
 
 from backend.errors import TracedError
 from backend.workspace import Workspace
-from traced_ui.api import TOOLS, Caller, Writer, caller_of
+from traced_ui import api
 from traced_ui.api_records import Pair
 from traced_ui.messages import explain_on_page
+from traced_ui.server import Service
 
 PATH = "/mcp"
+#: The tools in listing order: name, function of the API, and whether it may replace decisions.
+TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
+    ("datasets", api.datasets, False),
+    ("queue", api.queue, False),
+    ("next", api.claim_next, False),
+    ("pair", api.open_pair, False),
+    ("decide", api.decide, True),
+    ("judge_claim", api.judge_claim, True),
+    ("undo", api.undo, True),
+    ("redo", api.redo, True),
+    ("suggest", api.suggest, False),
+    ("check", api.check, False),
+    ("similar", api.similar, False),
+    ("regions", api.regions, False),
+    ("progress", api.progress, False),
+)
 #: Longest side of a picture sent to a language model, in pixels.
 _SIDE = 1024
+
+
+def _add(app: fastapi.FastAPI, workspace: Workspace) -> None:
+    server = create_server(workspace)
+    app.router.routes.extend(server.streamable_http_app().routes)
+    app.router.lifespan_context = lambda _: server.session_manager.run()
 
 
 def create_server(workspace: Workspace) -> FastMCP:
@@ -39,7 +63,7 @@ def create_server(workspace: Workspace) -> FastMCP:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     for name, function, is_destructive in TOOLS:
-        writes = inspect.signature(function).parameters["caller"].annotation == Writer
+        writes = inspect.signature(function).parameters["caller"].annotation == api.Writer
         server.add_tool(
             _tool(function, workspace, writes),
             name,
@@ -61,7 +85,7 @@ def _tool(function: Callable[..., Any], workspace: Workspace, writes: bool) -> C
     async def call(context: Context, **arguments: Any) -> list[Any]:  # type: ignore[type-arg]
         request = context.request_context.request
         assert request is not None  # it came over HTTP
-        caller = caller_of(workspace, request)
+        caller = api.caller_of(workspace, request)
         if writes and not caller.may_write:
             raise ToolError("This key may only read: its scope is 'read'.")
         try:
@@ -79,7 +103,7 @@ def _tool(function: Callable[..., Any], workspace: Workspace, writes: bool) -> C
 
 
 def _content(
-    caller: Caller, function: Callable[..., Any], arguments: dict[str, Any]
+    caller: api.Caller, function: Callable[..., Any], arguments: dict[str, Any]
 ) -> list[str | Image]:
     """The result as JSON, followed by the picture if it is a pair."""
     result = function(caller, **arguments)
@@ -89,3 +113,6 @@ def _content(
             data = caller.workspace.review.thumbnail(result.id, _SIDE)
             content.append(Image(data=data, format="jpeg"))
     return content
+
+
+SERVICE = Service(PATH, _add)

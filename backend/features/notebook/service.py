@@ -21,12 +21,11 @@ import pandas as pd
 
 from backend.datasets.read_options import ReadOptions
 from backend.errors import DatasetFormatError, TracedError, missing_packages
+from backend.features.notebook.display import NotebookDataset, render_in
 from backend.settings import Settings, load_settings
 from backend.workspace import Workspace
 from traced_ui.listening import listen
-from traced_ui.notebook import NotebookDataset
 from traced_ui.server import create_app, end, make_server
-from traced_ui.templates import render
 
 #: Column of a frame's file with the number of each row.
 _ROW = "row_of_frame"
@@ -194,4 +193,4 @@ class Board:
     def _repr_html_(self) -> str:
         """The page, where the setting `frame` names the notebook's; a link to it elsewhere."""
         is_framed = self.dataset.workspace.settings.frame
-        return render("notebook_board.html", url=self.url, height=_HEIGHT if is_framed else None)
+        return render_in("board.html", url=self.url, height=_HEIGHT if is_framed else None)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from backend.engine.statistics.acceptance import Sample, more_to_draw, outcome_of
+from backend.features.quality_gate.acceptance import Sample, more_to_draw, outcome_of
 
 PAIRS, ALLOWED, CONFIDENCE = 5000, 100, 0.95
 SIMULATED = 400

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -15,9 +16,13 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 from PIL import Image
 
+from backend.features.mcp import feature
+from backend.features.mcp.service import SERVICE, TOOLS
 from backend.workspace import QueueFilter, Workspace
+from tests.traced_ui.conftest import imported, workspace
 from tests.traced_ui.serving import serving
-from traced_ui.api import TOOLS
+
+__all__ = ["imported", "workspace"]
 
 PASSWORD = "a long password"
 
@@ -58,7 +63,7 @@ def test_results_are_json_and_a_pair_includes_its_picture(workspace: Workspace) 
             await client.call_tool("check", {"pair": pair}),
         )
 
-    with serving(workspace, mcp=True) as address:
+    with serving(workspace, services=[SERVICE]) as address:
         tools, listed, shown, *refused = run_client(address, work)
     assert json.loads(listed.content[0].text)[0]["name"] == "pairs"
     text, image = shown.content
@@ -94,7 +99,7 @@ def test_with_login_tools_act_for_a_login_or_a_key(workspace: Workspace) -> None
         given = {"pair": pair, "etag": etag, "verdict": "unsure"}
         return await client.call_tool("decide", given)
 
-    with serving(workspace, mcp=True, login=True) as address:
+    with serving(workspace, services=[SERVICE], login=True) as address:
         answer = httpx.post(f"{address}login", data={"username": "Ada", "password": PASSWORD})
         for number, token in enumerate((answer.json()["token"], key), 1):
             decided = run_client(address, work, token)
@@ -112,7 +117,12 @@ def test_with_login_tools_act_for_a_login_or_a_key(workspace: Workspace) -> None
 def test_tools_are_served_only_on_request(workspace: Workspace) -> None:
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     accept = {"Accept": "application/json, text/event-stream"}
-    for mcp in (False, True):
-        with serving(workspace, mcp=mcp) as address:
+    for services in ((), (SERVICE,)):
+        with serving(workspace, services=services) as address:
             status = httpx.post(f"{address}mcp", json=ping, headers=accept).status_code
-        assert (status == 200) == mcp, status
+        assert (status == 200) == bool(services), status
+
+
+def test_every_tool_is_in_the_readme() -> None:
+    text = Path(feature.__file__).with_name("README.md").read_text(encoding="utf-8")
+    assert [name for name, *_ in TOOLS if f"`{name}`" not in text] == []

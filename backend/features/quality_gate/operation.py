@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 from pydantic import Field
 
-from backend.engine.statistics.acceptance import Outcome, more_to_draw, outcome_of
 from backend.errors import NOTICED, NotFound
+from backend.features.quality_gate.acceptance import Outcome, more_to_draw, outcome_of
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options, parse_share, switch
 from backend.progress import Progress
@@ -130,7 +130,7 @@ class CheckReport:
 def run(
     context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
 ) -> CheckReport:
-    from backend.jobs.errors_left import exported_errors
+    from backend.features.quality_gate.exported import exported_errors
     from backend.jobs.notices import notices_of, texts_of
     from backend.jobs.shared_pictures import shared_pictures
     from db.queries import dataset_queries
