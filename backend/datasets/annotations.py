@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from backend.datasets import data_juicer, label_studio
+from backend.datasets import argilla, data_juicer, label_studio
 from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.captions_by_picture import maps_in, rows_by_picture
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
@@ -78,6 +78,15 @@ def _plain(
                 replace(row, values=caption_values), caption_values, rule, caption_column
             )
         return
+    if argilla.is_record(values) or argilla.has_answers(values):
+        yield from _of_argilla(row, values, rule, caption_column)
+        return
+    yield from _of_columns(row, values, rule, caption_column)
+
+
+def _of_columns(
+    row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
+) -> Iterator[TableRow]:
     if _is_fiftyone(values):
         yield replace(row, values=_fiftyone(values))
         return
@@ -94,6 +103,20 @@ def _plain(
         yield replace(row, values={**_others(values), "image": single_image(images_in(values))})
     else:
         yield row
+
+
+def _of_argilla(
+    row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
+) -> Iterator[TableRow]:
+    try:
+        columns = argilla.flatten_record(values) if argilla.is_record(values) else values
+        captions = [columns] if caption_column else list(argilla.captions_of_record(columns))
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise NoPair("This record has not the form that Argilla exports.") from problem
+    for caption_values in captions:
+        yield from _of_columns(
+            replace(row, values=caption_values), caption_values, rule, caption_column
+        )
 
 
 def _of_conversation(

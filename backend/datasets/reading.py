@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from backend.datasets import hub_datasets
+from backend.datasets import argilla, hub_datasets
 from backend.datasets.annotations import (
     annotation_rows,
     is_mm_imdb,
@@ -290,6 +290,8 @@ class DatasetReader:
         columns, captions = (None, None)
         if good:
             columns, captions = self._columns_of(good, name, ours, choice.captions)
+            if any(map(argilla.has_answers, good)):
+                self._note(argilla.where_answers_are_read(name))
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
