@@ -339,13 +339,13 @@ class DatasetReader:
                 return metadata_rows(table)
             if is_mm_imdb(table):
                 return mm_imdb_rows(table, texts)
-            return sidecar_rows(table, texts, self.options.uncaptioned, choice.captions)
+            return sidecar_rows(table, texts, self.options, choice.captions)
         ending = table.suffix.lower()
         if ending == ".tar":
             return tar_rows(table, texts, self.folders, choice, self._text_tars)
         if ending == ".zip":
-            delimiter = self.options.delimiter
-            return zip_rows(table, known_name, delimiter, self._note, self.folders, texts)
+            captions = choice.captions
+            return zip_rows(table, texts, self.options, known_name, captions, self.folders)
         if ending in (".txt", ".token"):
             return caption_list_rows(table, known_name, self.folders)
         encoding = text_encoding(table, known_name, self.folders)
