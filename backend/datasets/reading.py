@@ -188,6 +188,8 @@ class DatasetReader:
         names = {tar: self._name_of(tar) for tar in (*self.source.tables, *self.source.text_tars)}
         choice = sample_choice(self.source.text_tars[0], None, self.options)
         text_tars = TextTars(self.source, names, self.root, choice)
+        if text_tars.note:
+            self._note(text_tars.note)
         if text_tars.begins_again:
             self._note(
                 "Names occur in several tars: a picture has the texts of the tar that is called as "
