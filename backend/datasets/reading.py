@@ -86,6 +86,7 @@ from backend.datasets.source_tables import (
 from backend.datasets.splits import split_of_shard
 from backend.datasets.table_readers import table_readers
 from backend.datasets.tables import row_count, rows_of, text_encoding
+from backend.datasets.tar_samples import CaptionEndings
 from backend.datasets.text_files import known_encoding
 from backend.datasets.text_tars import TextTars, set_texts_apart
 from backend.datasets.written_pictures import (
@@ -169,11 +170,13 @@ class DatasetReader:
     _forms: dict[str, ListForm] = field(default_factory=dict)
     _text_tars: TextTars | None = None
     _pictures: PicturesBelow | None = None
+    _endings: CaptionEndings = field(default_factory=CaptionEndings)
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
         self.notes[:] = self.source.notes
         self._forms.clear()
+        self._endings = CaptionEndings()
         with closing(SeenIds()) as ids, ExitStack() as stack:
             self._pictures = stack.enter_context(closing(PicturesBelow(self.root)))
             if self.source.text_tars:
@@ -344,7 +347,7 @@ class DatasetReader:
             return sidecar_rows(table, texts, self.options, choice.captions)
         ending = table.suffix.lower()
         if ending == ".tar":
-            return tar_rows(table, texts, self.folders, choice, self._text_tars)
+            return tar_rows(table, texts, self.folders, choice, self._text_tars, self._endings)
         if ending == ".zip":
             captions = choice.captions
             return zip_rows(table, texts, self.options, known_name, captions, self.folders)

@@ -36,6 +36,7 @@ from backend.datasets.tar_members import DamagedTar, members_and_ends
 from backend.datasets.tar_samples import (
     MOST_MEMBERS,
     MOST_TEXT,
+    CaptionEndings,
     TarMember,
     has_picture_and_text,
     samples_of,
@@ -110,6 +111,7 @@ def tar_rows(
     folders: Sequence[Path] = (),
     choice: SampleChoice = ALL_DETECTED,
     text_tars: TextTars | None = None,
+    endings: CaptionEndings | None = None,
 ) -> Iterator[TableRow]:
     """One row per sample: consecutive members with the same name up to the first dot of the last
     path component, or up to the last dot where that gives a picture with a text.
@@ -119,8 +121,9 @@ def tar_rows(
     gives the samples before the damage, then a problem; tars that were joined are read one after
     the other.
     `folders`: as for `text_files.open_in_folders`; `text_tars`: the texts of its
-    pictures that lie in other tars.
+    pictures that lie in other tars; `endings`: of the captions in the tars before it.
     """
+    endings = endings or CaptionEndings()
     number = 0
     excluded: set[str] = set()
     with closing(SeenIds()) as keys:
@@ -133,7 +136,7 @@ def tar_rows(
                 if text_tars is not None:
                     group = text_tars.settle(group)
                 is_torn = _is_torn(group, keys)
-                for values in [_UNSORTED] if is_torn else samples_of(group, texts, choice):
+                for values in [_UNSORTED] if is_torn else samples_of(group, texts, choice, endings):
                     number += 1
                     if isinstance(values, str):
                         yield TableRow(number, None, values)
