@@ -186,8 +186,9 @@ def _rows(path: Path) -> Iterator[TableRow]:
 
 
 def _flat(row: TableRow) -> TableRow:
-    """The row with the cells that annotation tools nest at the top."""
-    values = dict(row.values or {})
+    """The row with the cells that annotation tools nest at the top, without a column whose name is
+    empty, in which pandas writes its index."""
+    values = {name: value for name, value in (row.values or {}).items() if name}
     try:
         if label_studio.is_task(values):
             return TableRow(row.number, label_studio.task_columns(values, _is_verdict))
