@@ -173,8 +173,10 @@ def _rows(path: Path) -> Iterator[TableRow]:
         source = rows_of(path)
     else:
         file = JsonFile(path)
-        if not file.is_array:
-            raise DatasetFormatError(f"'{path.name}' must be a JSON array with one label each.")
+        if not (file.is_array or file.is_lines):
+            raise DatasetFormatError(
+                f"'{path.name}' must be a JSON array, or JSON lines, with one label each."
+            )
         source = (
             TableRow(number, value)
             if isinstance(value, dict)
