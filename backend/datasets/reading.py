@@ -426,6 +426,11 @@ class DatasetReader:
             return
         if "\0" not in path_text and (problem := text_problem(path_text)):
             raise BadCell(f"The image path '{trim(path_text)}': {problem}")
+        split = row.split or self._split_of(table)
+        if columns.split in values:
+            split = _of_column(text_of, values, columns.split)
+        if problem := text_problem(split):
+            raise BadCell(f"The split '{trim(split)}': {problem}")
         is_address = isinstance(values.get(columns.image), EmbeddedImage)
         if is_written := not is_address and is_written_picture(path_text):
             inner = address_of_text(path_text, table, row.number or 0, columns.image, picture_texts)
@@ -433,7 +438,7 @@ class DatasetReader:
         path = (
             paths.picture_in_container(table.parent, path_text)
             if is_address
-            else paths.find(path_text, row.within, row.is_anywhere)
+            else paths.find(path_text, row.within, row.is_anywhere, split)
         )
         if path is None:
             self._report(name, row.number, "unsafe path", paths.refusal(path_text))
@@ -452,12 +457,8 @@ class DatasetReader:
                 f"The other columns hold {size:,} characters; at most {MOST_EXTRA:,} are allowed. "
                 "Leave out the largest"
             )
-        if columns.split in values:
-            split = _of_column(text_of, values, columns.split)
-        else:
-            split = row.split or self._split_of(table) or paths.split_of(path)
-        if problem := text_problem(split):
-            raise BadCell(f"The split '{trim(split)}': {problem}")
+        if columns.split not in values:
+            split = split or paths.split_of(path)
         if (writer := writer_in(values, columns, self.writer)) is not None:
             extra |= writer.cells()
         given_id = _of_column(text_of, values, columns.id) if columns.id else ""
