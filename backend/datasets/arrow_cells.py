@@ -236,6 +236,8 @@ def embedded_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> list[st
 
     def holds(field: pa.Field) -> bool:
         kind = field.type
+        if isinstance(kind, pa.BaseExtensionType):
+            kind = kind.storage_type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         if is_list(kind) and pa.types.is_struct(kind.value_type):

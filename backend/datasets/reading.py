@@ -245,7 +245,7 @@ class DatasetReader:
         if kind == "missing image":
             if len(self.missing) < _MOST_MISSING:
                 self.missing.append(relative_name(pair.image_path, self.root))
-            if "://" in candidate.path_text:
+            if "://" in candidate.path_text and not candidate.path_text.startswith("file:"):
                 message = f"'{trim(candidate.path_text)}' is an address: download the picture."
             else:
                 message = f"There is no file '{trim(hide_base64(candidate.path_text))}'."
