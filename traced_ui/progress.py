@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from backend.review.charts import MOST_ERRORS
-from backend.review.queue import MIXED_EVERY
 from backend.review.views import ProgressView
 from backend.verdict_texts import word_of
 from backend.workspace import Workspace
@@ -46,13 +45,13 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             return (part("empty", "No verdict yet", view.left.in_words()), *hidden_plots, "")
         if not view.reviewed:
             chart = gr.Plot(without_tools(expected_figure(view)), visible=True)
-            return (expected_html(view), chart, *hidden_plots[1:], "")
+            return (expected_html(view, dataset_id), chart, *hidden_plots[1:], "")
         figures = (left_figure(view), pace_figure(view), calibration_figure(view))
         plots = (
             hidden_plots[0] if figure is None else gr.Plot(without_tools(figure), visible=True)
             for figure in figures
         )
-        return (cards_html(view), *plots, tables_html(view))
+        return (cards_html(view, dataset_id), *plots, tables_html(view))
 
     return draw, [dataset], [cards, left_plot, pace, calibration, tables]
 
@@ -62,18 +61,18 @@ def _plot(label: str, name: str) -> gr.Plot:
     return gr.Plot(label=label, elem_id=name, show_label=False, visible=False)
 
 
-def cards_html(view: ProgressView) -> str:
+def cards_html(view: ProgressView, dataset_id: int) -> str:
     """The four key figures for deciding whether to continue; above them what a review that is
     nearly done has come to."""
     share = view.reviewed / view.total if view.total else 0.0
     is_done = view.reviewed == view.total or view.left.is_few(view.errors_found)
-    cards = render("progress/cards.html", view=view, share=share, mixed_every=MIXED_EVERY)
+    cards = render("progress/cards.html", view=view, share=share, dataset_id=dataset_id)
     return (finish(view, view.left, is_on_progress=True) if is_done else "") + cards
 
 
-def expected_html(view: ProgressView) -> str:
+def expected_html(view: ProgressView, dataset_id: int) -> str:
     """Before the first verdict: how many errors the chances of error add up to, by split."""
-    return render("progress/expected.html", view=view)
+    return render("progress/expected.html", view=view, dataset_id=dataset_id)
 
 
 def expected_figure(view: ProgressView) -> "Figure":

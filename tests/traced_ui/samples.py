@@ -309,8 +309,8 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "retrain.html": lambda text: retrain.comparison_html(
         classifiers(text), retrain.candidate_of(classifiers(text)), 3
     ),
-    "progress/cards.html": lambda text: progress.cards_html(progress_view(text)),
-    "progress/expected.html": lambda text: progress.expected_html(progress_view(text)),
+    "progress/cards.html": lambda text: progress.cards_html(progress_view(text), 1),
+    "progress/expected.html": lambda text: progress.expected_html(progress_view(text), 1),
     "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
     "team/accounts.html": accounts,
     "team/page.html": lambda text: team.page_html(team_view(text)),

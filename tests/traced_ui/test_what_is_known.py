@@ -198,7 +198,7 @@ def check_places(workspace: Workspace) -> ErrorsLeft:
     corner = review_page.queue([], None, counts, filter, "0", False, True, {}, errors_left=left)
     if left.undecided:
         assert left.in_words() in corner
-    page = cards_html(view) if view.reviewed else expected_html(view)
+    page = cards_html(view, 1) if view.reviewed else expected_html(view, 1)
     for words in (left.figure, left.basis, left.effort):
         assert words.casefold() in page.casefold()
     environment = {"TRACED_DATA_DIRECTORY": str(workspace.settings.data_directory)}
