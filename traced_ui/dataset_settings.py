@@ -19,8 +19,10 @@ from traced_ui.templates import part, render
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page that lists all datasets, and renames, moves and deletes the chosen one; return
     what draws the list: (function, inputs, outputs)."""
+    gr.Markdown("### All datasets")
     overview = gr.HTML(elem_id="datasets-overview")
     gr.HTML(store_html(workspace), elem_id="settings-store")
+    gr.Markdown("### This dataset")
     with gr.Row(elem_id="dataset-fields", equal_height=False):
         with gr.Column(min_width=320):
             name = gr.Textbox(
@@ -157,8 +159,8 @@ def overview_html(workspace: Workspace) -> str:
         for s in summaries
     ]  # fmt: skip
     if not rows:
-        return part("empty", "No dataset yet", "Add one.")
-    head = ["dataset", "pairs", "scored", "reviewed", "errors found", "rows left out", "source"]
+        return part("no_dataset")
+    head = ["dataset", "pairs", "scored", "reviewed", "errors found", "problems", "source"]
     notes = [
         note(f"'{s.name}': most captions are not English, and phrases are known in English only.")
         for s in summaries

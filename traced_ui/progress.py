@@ -39,10 +39,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
 
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
-            return (part("empty", "No dataset yet"), *hidden_plots, "")
+            return ("", *hidden_plots, "")
         view = seen_by(workspace, request).review.progress(dataset_id)
         if not view.reviewed and not view.expected:
-            return (part("empty", "No verdict yet", view.left.in_words()), *hidden_plots, "")
+            return (_first_step(view), *hidden_plots, "")
         if not view.reviewed:
             chart = gr.Plot(without_tools(expected_figure(view)), visible=True)
             return (expected_html(view, dataset_id), chart, *hidden_plots[1:], "")
@@ -54,6 +54,12 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         return (cards_html(view, dataset_id), *plots, tables_html(view))
 
     return draw, [dataset], [cards, left_plot, pace, calibration, tables]
+
+
+def _first_step(view: ProgressView) -> str:
+    """Where there is neither a verdict nor a score."""
+    review = part("page_link", "", "Review")
+    return part("empty", "No verdict yet", view.left.in_words(), review)
 
 
 def _plot(label: str, name: str) -> gr.Plot:

@@ -201,9 +201,9 @@ def queue(
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
-    scores. `errors_left`: the errors that remain; `is_mixed`: whether random pairs are to be mixed in,
-    `is_mixing`: whether they are into this queue.
-    `values`: what the queue contains, if the drawer is open. `draft`: groups that were refused.
+    scores. `errors_left`: the errors that remain; `is_mixed`: whether random pairs are to be
+    mixed in, `is_mixing`: whether they are into this queue. `values`: what the queue contains, if
+    the drawer is open. `draft`: groups that were refused.
     `leading`: the characters of the most suspicious claim of captions that have several.
     `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
     `notices`: what there is to say of the dataset as a whole. `constants`: its constant parts, if

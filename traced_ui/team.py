@@ -43,7 +43,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
 
     def draw(dataset_id: int | None, request: gr.Request) -> str:
         if dataset_id is None:
-            return part("empty", "No dataset yet")
+            return part("no_dataset")
         return page_html(workspace.accounts.of_dataset(dataset_id, reader_of(request)))
 
     def overlap(dataset_id: int | None) -> tuple[Any, Any]:
