@@ -8,6 +8,7 @@ from backend.accounts.team_accounts import TeamView
 from backend.errors import SettingsError
 from backend.workspace import Workspace
 from traced_ui import accounts_form
+from traced_ui.dataset_settings import may_change_datasets, refusal_html
 from traced_ui.login import reader_of
 from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
@@ -23,6 +24,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             accounts_form.build_keys(workspace)
         with gr.Column(scale=1, min_width=320):
             gr.Markdown("### Overlap")
+            refusal = gr.HTML(elem_id="team-refusal", padding=False, visible=False)
             share = gr.Slider(
                 0, 100, step=1, label="Share of the pairs that several people judge, %",
                 info="Each of them gets these pairs without seeing the others' verdicts.",
@@ -46,18 +48,23 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             return part("no_dataset")
         return page_html(workspace.accounts.of_dataset(dataset_id, reader_of(request)))
 
-    def overlap(dataset_id: int | None) -> tuple[Any, Any]:
+    def overlap(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         """What is set, to be changed: before it is known, input would be overwritten by it."""
+        is_allowed = may_change_datasets(workspace, request)
+        explanation = gr.HTML(refusal_html(is_allowed), visible=not is_allowed)
         if dataset_id is None:
-            return gr.skip(), gr.skip()
+            return gr.skip(), gr.skip(), gr.Button(interactive=False), explanation
         share, people = workspace.accounts.overlap(dataset_id)
-        return gr.Slider(100 * share, interactive=True), gr.Number(people, interactive=True)
+        return (
+            gr.Slider(value=100 * share, interactive=is_allowed),
+            gr.Number(people, interactive=is_allowed), gr.Button(interactive=is_allowed),
+            explanation,
+        )  # fmt: skip
 
     def keep(
         dataset_id: int | None, share: float, people: float | None, request: gr.Request
     ) -> str:
-        name = request.username
-        if name and not workspace.accounts.may_settle(name):
+        if not may_change_datasets(workspace, request):
             raise SettingsError("Only an adjudicator may change the overlap.")
         if dataset_id is None:
             raise SettingsError("Choose a dataset first.")
@@ -69,7 +76,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
 
     save.click(**wire(keep, [dataset, share, people], [message], message))
     # Not redrawn each time the page is opened, so that unsaved input is kept.
-    gr.on(None, overlap, [dataset], [share, people], **QUIET)
+    gr.on(None, overlap, [dataset], [share, people, save, refusal], **QUIET)
     return draw, [dataset], [page]
 
 
