@@ -56,8 +56,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         dataset_id: int | None, draft: str | None, request: gr.Request
     ) -> tuple[str, gr.Button, str]:
         workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), draft or "")
-        confirmation = note("Saved. Curators see it with the next pair that they open.", "good")
-        return (*follow(draft), confirmation)
+        seen = "see it with" if (draft or "").strip() else "see none from"
+        confirmation = f"Saved. Curators {seen} the next pair that they open."
+        return (*follow(draft), note(confirmation, "good"))
 
     gr.on(
         None, open_dataset, [dataset], [text, save, preview, example, message, refusal],
