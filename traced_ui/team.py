@@ -69,10 +69,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         if dataset_id is None:
             raise SettingsError("Choose a dataset first.")
         workspace.accounts.set_overlap(dataset_id, share / 100, int(people or 2))
-        return note(
-            f"Saved. From now on {share:g} % of the pairs go to {int(people or 2)} people.",
-            "good",
-        )
+        share_text = "Each pair" if share == 100 else f"About {share:g} % of the pairs"
+        goes = "go" if 0 < share < 100 else "goes"
+        told = f"{share_text} {goes} to {int(people or 2)} people" if share else "No pair is shared"
+        once = "" if workspace.accounts.accounts() else ", once people log in"
+        return note(f"Saved. {told} from now on{once}.", "good")
 
     save.click(**wire(keep, [dataset, share, people], [message], message))
     # Not redrawn each time the page is opened, so that unsaved input is kept.

@@ -79,7 +79,7 @@ def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     number.press("Tab")
     expect(number).to_have_value("2")
     eve.locator("#team-save").click()
-    expect(eve.locator("#team-message")).to_contain_text("Saved. From now on 100 %")
+    expect(eve.locator("#team-message")).to_contain_text("Saved. Each pair goes to 2 people")
     pair = pair_of(ada)
     press(ada, "d")
     ben.goto(f"{team_site.address}/?pair={pair}")

@@ -374,6 +374,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         toolbar="",
         help="",
         measures=[Measure(name="length", title=text, explanation=text)],
+        named=3,
     ),
     "review/queue.html": queue,
     "review/filters.html": queue,
@@ -408,7 +409,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
     ),
     "review/returned.html": lambda text: render(
-        "review/returned.html", measures=[Measure(name="length", title=text, explanation=text)]
+        "review/returned.html",
+        measures=[Measure(name="length", title=text, explanation=text)],
+        named=3,
     ),
     "review/returned_pairs.html": lambda text: render(
         "review/returned_pairs.html",
