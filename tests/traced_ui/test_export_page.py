@@ -77,6 +77,7 @@ def test_a_relative_folder_is_among_the_exports_wherever_the_server_was_started(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(workspace.jobs, "exports", tmp_path / "exports")
     job = workspace.jobs.start("export", 1, choice=ExportChoice(), out="for anna", format="csv")
     assert workspace.jobs.background.wait(200)
     assert workspace.jobs.job(job).result["out"] == str(workspace.jobs.exports / "for anna")
