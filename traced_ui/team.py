@@ -69,16 +69,24 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         if dataset_id is None:
             raise SettingsError("Choose a dataset first.")
         workspace.accounts.set_overlap(dataset_id, share / 100, int(people or 2))
-        share_text = "Each pair" if share == 100 else f"About {share:g} % of the pairs"
-        goes = "go" if 0 < share < 100 else "goes"
-        told = f"{share_text} {goes} to {int(people or 2)} people" if share else "No pair is shared"
         once = "" if workspace.accounts.accounts() else ", once people log in"
-        return note(f"Saved. {told} from now on{once}.", "good")
+        return note(f"Saved. {_assigned(share, int(people or 2))} from now on{once}.", "good")
 
     save.click(**wire(keep, [dataset, share, people], [message], message))
     # Not redrawn each time the page is opened, so that unsaved input is kept.
     gr.on(None, overlap, [dataset], [share, people, save, refusal], **QUIET)
     return draw, [dataset], [page]
+
+
+def _assigned(share: float, people: int) -> str:
+    """To how many people a pair goes. `share`: of the pairs, in percent.
+
+    >>> _assigned(0, 2), _assigned(100, 2)
+    ('Each pair goes to one person', 'Each pair goes to 2 people')
+    """
+    if 0 < share < 100:
+        return f"About {share:g} % of the pairs go to {people} people"
+    return f"Each pair goes to {people if share else 'one'} {'people' if share else 'person'}"
 
 
 def page_html(view: TeamView) -> str:
