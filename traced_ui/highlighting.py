@@ -56,7 +56,8 @@ def highlighted_caption(
     for first, last, place in _pieces(caption, claims):
         claim = claims[place] if place is not None else None
         if claim is None:
-            inside = [span for span in every if first <= span[0] < last]
+            # Markup such as "<b>A" is one word, part of which may belong to the next claim.
+            inside = [(start, min(end, last)) for start, end in every if first <= start < last]
             spans = [(*span, [index]) for index, span in enumerate(inside)]
         else:
             spans = words_of(caption, claim)

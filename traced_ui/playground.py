@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.datasets.containers import Member, file_of
 from backend.datasets.images import load_image
+from backend.engine.phrases.nonce import other_languages_share
 from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView
@@ -63,6 +64,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
             gr.HTML(
                 render("playground_clipboard.html"), elem_id="playground-clipboard", padding=False
             )
+            unread = gr.HTML(elem_id="playground-unread", padding=False)
             caption = gr.Textbox(
                 label="Caption", lines=2, max_lines=6, elem_id="playground-caption"
             )
@@ -153,6 +155,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         **QUIET,
     )  # fmt: skip
     stop.click(None, pair, None, js=_in_browser(over), cancels=[check_event, use_event], **QUIET)
+    image.change(check_picture, [image], [image, unread], **QUIET)
     gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **QUIET)
 
     def list_models(model_name: str) -> gr.Dropdown:
@@ -236,6 +239,17 @@ class Picture(gr.Image):
         if payload.path is None or not Path(payload.path).resolve().is_relative_to(folder):
             return None
         return payload.path
+
+
+def check_picture(picture: str | None) -> tuple[Any, Any]:
+    """What is below the picture: why the file cannot be read, in place of a broken picture."""
+    if picture is None:  # also after a refusal, which stays
+        return gr.skip(), gr.skip()
+    try:
+        load_image(Path(picture))
+    except Exception as problem:
+        return None, note(explain_on_page(problem), "error")
+    return gr.skip(), ""
 
 
 def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
@@ -408,6 +422,7 @@ def result_html(result: PlaygroundResult, picture: str, link: SharedResult | Non
             is_unfamiliar=result.is_unfamiliar,
             is_reachable=True,
         ),
+        is_foreign=other_languages_share([result.caption]) > 0,
         suggestions=[
             (
                 suggestion,
@@ -415,7 +430,7 @@ def result_html(result: PlaygroundResult, picture: str, link: SharedResult | Non
             )
             for suggestion in result.suggestions
         ],
-        phrases=phrases if result.phrases else None,
+        phrases=phrases,
     )
 
 

@@ -113,6 +113,15 @@ def test_each_claim_has_its_own_most_suspect_word() -> None:
     assert re.findall(r'class="word suspect[^>]*>([^<]*)<', marked) == ["red", "blue"]
 
 
+def test_a_word_of_which_a_part_belongs_to_the_next_claim_is_shown_once() -> None:
+    caption = "<b>A dog</b> & a cat"
+    claims = [
+        ClaimView(start, end, "sentence", False, False, True, numbers={})
+        for start, end in ((3, 12), (12, len(caption)))
+    ]
+    assert text_of(highlighted_caption(caption, (), claims=claims)) == caption
+
+
 @pytest.mark.parametrize(
     ("before", "after", "gone", "new"),
     [

@@ -18,6 +18,7 @@ from tests.checkpoints import random_clip
 from tests.datasets.folders import picture
 from tests.fixtures.hub_server import Hub
 from tests.jobs.test_models import NAME, checkpoint, hub
+from tests.traced_ui import samples
 from traced_ui import playground
 
 __all__ = ["checkpoint", "hub"]  # fixtures
@@ -72,6 +73,25 @@ def test_a_bad_upload_is_reported_with_a_message(
     refusal, *rest = playground.checking(workspace)(given, "A dog")
     assert re.search(message, refusal)
     assert rest == ["", "", ""], "nothing of an earlier answer stays"
+
+
+def test_a_file_that_is_no_picture_is_refused_as_soon_as_it_is_there(tmp_path: Path) -> None:
+    """A browser would show a broken picture, and of a TIFF although the model reads it."""
+    text, picture = tmp_path / "text.jpg", tmp_path / "a.tiff"
+    text.write_text("no picture")
+    Image.new("RGB", (40, 30)).save(picture)
+    shown, message = playground.check_picture(str(text))
+    assert shown is None and "text.jpg" in message
+    assert playground.check_picture(str(picture))[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("caption", "is_foreign"),
+    [("A brown dog", False), ("Ein brauner Hund", True), ("一只狗", True), ("12", False)],
+)
+def test_a_caption_in_another_language_is_said_to_be_one(caption: str, is_foreign: bool) -> None:
+    page = playground.result_html(samples.played(caption), "a.png")
+    assert ('class="traced-note warning"' in page) is is_foreign
 
 
 def test_a_picture_given_by_url_is_not_opened(workspace: Workspace) -> None:

@@ -328,6 +328,7 @@ def test_try_offers_what_review_offers_first(
         tinted = re.findall(r'class="word suspect[^>]*>([^<]*)<', page)
         untested = re.findall(r'<span dir="auto">([^<]*)</span><small>not tested', page)
         assert not [word for word in tinted if any(word in text.split() for text in untested)]
+        assert ("<h3>Phrases" in page) is ('<li class="phrase' in page)
 
 
 def test_a_live_check_offers_what_helps(scored_demo: Workspace, demo_views: list[PairView]) -> None:
