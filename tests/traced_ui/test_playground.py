@@ -81,7 +81,8 @@ def test_a_file_that_is_no_picture_is_refused_as_soon_as_it_is_there(tmp_path: P
     text.write_text("no picture")
     Image.new("RGB", (40, 30)).save(picture)
     shown, message = playground.check_picture(str(text))
-    assert shown is None and "text.jpg" in message
+    assert shown is None
+    assert "text.jpg" in message
     assert playground.check_picture(str(picture))[1] == ""
 
 
