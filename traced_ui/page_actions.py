@@ -388,9 +388,7 @@ class PageActions:
                 summary = self.workspace.summary(counts.dataset_id)
                 stage = review_page.finish(summary, self.review.errors_left(counts))
             else:
-                clear = part("button", "view", "Clear the filters")
-                text = "No pair is left in this queue, or none fits its filters."
-                stage = review_page.empty("Nothing to show", text, clear)
+                stage = review_page.nothing_fits(state.filter)
             parts["stage"] = stage
         elif state.grid:
             ids = [row.pair_id for row in page.rows]

@@ -787,5 +787,17 @@ def finish(
     )  # fmt: skip
 
 
+def nothing_fits(filter: Mapping[str, str]) -> Markup:
+    """In place of a pair, if none fits the filters: what was searched for, and what to do."""
+    clear = part("button", "view", "Clear the filters")
+    if not (words := filter.get("text", "")):
+        text = "No pair is left in this queue, or none fits its filters."
+        return empty("Nothing to show", text, clear)
+    text = "Search for fewer or other words, or tick “meaning” beside them."
+    if filter.get("review") != "all":
+        text += " Captions that are decided are under Show."
+    return empty(f"No caption in this queue has “{words[:80]}”", text, clear)
+
+
 def empty(title: str, text: str, act: Markup | str = "") -> Markup:
     return part("empty", title, text, act)

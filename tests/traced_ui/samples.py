@@ -1,6 +1,6 @@
 """Every template as its page draws it, with one text wherever text of other people is inserted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -166,7 +166,7 @@ def row(text: str, number: int, decision: str | None, enriches: bool = False) ->
     )  # fmt: skip
 
 
-def queue(text: str) -> str:
+def queue(text: str, notices: Sequence[Sentence] = ()) -> str:
     rows = [row(text, 1, None), row(text * 40, 2, "drop")]
     filter = {
         "text": text,
@@ -181,7 +181,17 @@ def queue(text: str) -> str:
     words: dict[str, tuple[tuple[str, int], ...]] = dict.fromkeys(fields, ((text, 3),))
     values = QueueValues(40, True, {"gain": (Bar(0.0, 0.5, 3),)}, words)
     return review_page.queue(
-        rows, 1, counts, filter, "30", True, False, {text: filter, "b": {}}, text, values=values
+        rows,
+        1,
+        counts,
+        filter,
+        "30",
+        True,
+        False,
+        {text: filter, "b": {}},
+        text,
+        values=values,
+        notices=notices,
     )
 
 

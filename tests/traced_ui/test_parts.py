@@ -9,9 +9,11 @@ import pytest
 
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
+from backend.jobs.notices import Sentence
 from backend.learning_texts import FEWEST_FOR_LEVEL
 from backend.review.views import ClaimView, VerdictView
 from backend.workspace import ReviewCounts
+from tests.traced_ui import samples
 from tests.traced_ui.samples import NOW, classifiers, pair, row, suggestion, trajectory
 from traced_ui import retrain, review_page
 from traced_ui.differences import difference, readable
@@ -276,3 +278,17 @@ def test_what_each_curator_says_is_shown_if_they_disagree() -> None:
     assert "Ada: " in shown
     assert "Ben: " in shown
     assert "Ada: " not in review_page.stage(replace(pair("a dog"), history=(acts[0],)))
+
+
+def test_an_empty_search_names_its_words_and_says_where_others_are() -> None:
+    found = review_page.nothing_fits({"text": "<b> zebra", "review": "unreviewed"})
+    assert "“&lt;b&gt; zebra”" in found
+    assert len(found) > len(review_page.nothing_fits({"text": "<b> zebra", "review": "all"}))
+
+
+def test_of_several_notices_one_is_open() -> None:
+    notices = [Sentence(f"notice {i}") for i in range(3)]
+    shown, folded = samples.queue("a dog", notices).split('<details class="notices">')
+    assert "notice 0" in shown
+    assert all(f"notice {i}" in folded.split("</details>")[0] for i in (1, 2))
+    assert 'class="notices"' not in samples.queue("a dog", notices[:1])

@@ -104,7 +104,7 @@ onPaint("stage", showColumns);
 let wasTable = false;
 onPaint("stage", () => {  // the row of the pair that was open
   const row = one(`#traced-stage tr#pick-${state.pair}`);
-  if (row && !wasTable) { row.scrollIntoView({ block: "center" }); box(row).focus({ preventScroll: true }); }
+  if (row && !wasTable) { row.scrollIntoView({ block: "nearest" }); box(row).focus({ preventScroll: true }); }
   wasTable = Boolean(one("#traced-stage tr.pick"));
 });
 /** @type {IntersectionObserver | null} near its end the table gets more rows */
