@@ -434,27 +434,25 @@ def in_order(split: str) -> tuple[int, str]:
 def counts_html(counts: ExportCounts, knows_pictures: bool = True) -> str:
     """A preview of an export, as a table. `knows_pictures`: the model does; chances of one that
     does not are no figures."""
+    parts = [
+        ("decided Wrong, without a correction", counts.called_wrong),
+        ("probably wrong, not reviewed", counts.likely_wrong if knows_pictures else 0),
+        ("with a corrected caption", counts.corrected),
+        ("edited in bulk", counts.edited),
+        ("without some claims", counts.shortened),
+        ("with an enriched caption", counts.enriched),
+        ("with a tag", counts.tagged),
+    ]
     rows = [["kept", f"{counts.kept:,}"]]
-    rows.append(["… of them decided Wrong, without a correction", f"{counts.called_wrong:,}"])
-    if knows_pictures:
-        likely = "… of them probably wrong, not reviewed"
-        rows.append([likely, f"{counts.likely_wrong:,}"])
-    rows.append(["… of them with a corrected caption", str(counts.corrected)])
-    rows.append(["… of them edited in bulk", str(counts.edited)])
-    if counts.shortened:
-        rows.append(["… of them without some claims", str(counts.shortened)])
-    if counts.enriched:
-        rows.append(["… of them with an enriched caption", str(counts.enriched)])
-    if counts.tagged:
-        rows.append(["… of them with a tag", str(counts.tagged)])
+    rows += [[f"… of them {what}", f"{count:,}"] for what, count in parts if count]
     if set(counts.by_split) != {""}:
         splits = sorted(counts.by_split.items(), key=lambda each: in_order(each[0]))
         rows += [
             [f"… of them in {f'the split {name}' if name else 'no split'}", f"{n:,}"]
             for name, n in splits
         ]
-    rows += [[f"left out, {why}", str(n)] for why, n in sorted(counts.left_out.items())]
-    rows.append(["all", str(counts.total)])
+    rows += [[f"left out, {why}", f"{n:,}"] for why, n in sorted(counts.left_out.items())]
+    rows.append(["all", f"{counts.total:,}"])
     caveats = filter(None, (counts.level_note, counts.splits_in_words().strip()))
     markup = table(["what happens to the pairs", "pairs"], rows, {1})
     for caveat in caveats:

@@ -132,7 +132,7 @@ def version_of(sums: Mapping[str, str], out: Path | None = None) -> str:
 
 def _not_written(out: Path, problem: OSError) -> ExportError:
     return ExportError(
-        f"{out} could not be written: {problem.strerror or problem}. Nothing was kept."
+        f"{out}: {problem.strerror or problem}. Nothing was kept."
     )
 
 

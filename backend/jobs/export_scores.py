@@ -176,7 +176,7 @@ def new_file(out: Path, endings: Sequence[str] = ENDINGS) -> Iterator[Path]:
             yield part
     except OSError as problem:
         raise ExportError(
-            f"{out} could not be written: {problem.strerror or problem}."
+            f"{out}: {problem.strerror or problem}."
         ) from problem
 
 

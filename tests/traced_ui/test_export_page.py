@@ -8,9 +8,11 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
+from backend.errors import ExportError, explain
+from backend.jobs.reports import ExportCounts
 from backend.workspace import ExportChoice, Workspace
 from db.queries import job_queries
-from traced_ui.export import FILTER, ExportPage, Fields, earlier_html
+from traced_ui.export import FILTER, ExportPage, Fields, counts_html, earlier_html
 from traced_ui.templates import count_of
 
 
@@ -95,3 +97,18 @@ def test_a_filter_that_is_typed_is_the_choice_of_pairs_until_it_is_removed(
     assert page.choose_filter(1, "split=test", "all").value == FILTER
     assert page.choose_filter(1, " ", FILTER)["value"] == "all"
     assert page.choose_filter(1, " ", "decided") == gr.skip()
+
+
+def test_of_the_pairs_that_are_kept_only_what_there_is_has_a_row() -> None:
+    counts = ExportCounts(9000, 7000, 2, 0, {"decided: removed": 2000}, {}, likely_wrong=3)
+    rows = re.findall(r"<td[^>]*>([\d,]+)</td>", counts_html(counts))
+    assert rows == ["7,000", "3", "2", "2,000", "9,000"]
+    assert "3" not in re.findall(r"<td[^>]*>([\d,]+)</td>", counts_html(counts, False))
+
+
+def test_that_nothing_could_be_written_is_said_once(workspace: Workspace, tmp_path: Path) -> None:
+    """The parent of the folder is a file: the system refuses it."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ExportError) as refusal:
+        workspace.jobs.export(1, ExportChoice(), tmp_path / "file" / "out", "csv")
+    assert explain(refusal.value).count("written") == 1

@@ -125,7 +125,7 @@ def pack(
             flush(target.parent)
     except OSError as problem:
         raise ExportError(
-            f"{target} could not be written: {problem.strerror or problem}. Nothing was kept."
+            f"{target}: {problem.strerror or problem}. Nothing was kept."
         ) from problem
     return replace(report, file=str(target), bytes=size)
 

@@ -147,7 +147,7 @@ def make_bags(
         with replacement(out / "bags.html") as part:
             part.write_text(contact_sheet(bags_by_size, first, thumbnail), encoding="utf-8")
     except OSError as problem:
-        raise ExportError(f"{out} cannot be written: {problem.strerror or problem}.") from problem
+        raise ExportError(f"{out}: {problem.strerror or problem}.") from problem
     return BagsReport(
         dataset_id, out.resolve(), len(names),
         {size: len(bags) for size, bags in bags_by_size.items()},
