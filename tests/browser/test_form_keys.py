@@ -111,3 +111,26 @@ def test_a_held_arrow_moves_by_each_repeat(page: Page, site: Site) -> None:
         expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", last)
         page.wait_for_timeout(300)  # nothing moves on
         assert pair_of(page) == last
+
+
+@pytest.mark.parametrize(
+    ("button", "box"),
+    [
+        ("#traced-header [aria-label=Keys]", "#traced-help"),
+        ("#traced-jobs-button", "#traced-jobs"),
+        ("#traced-queue details.more summary", "#traced-queue .drawer"),
+        ("#traced-queue [data-action=history]", "#traced-queue .undo-list"),
+    ],
+)
+def test_escape_closes_what_a_button_opened_and_the_button_has_the_focus(
+    page: Page, button: str, box: str
+) -> None:
+    wait_until_ready(page)
+    page.locator(button).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(box)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(box)).to_be_hidden()
+    expect(page.locator(button)).to_be_focused()
+    page.keyboard.press("Escape")
+    press(page, "j")  # back on the board

@@ -33,7 +33,7 @@ export function start(table) { standard = table; use(); }
 
 const LOCAL = {
   queue: () => showQueue(!isOpen()),
-  help: () => { const help = one(HELP); help.hidden = !help.hidden; if (!help.hidden) one("[data-local=help]", help).focus({ preventScroll: true }); },
+  help: toggleHelp,
   zoom: () => toggleZoom(),
   look,
   edit: () => (isGrid() ? editRow() : edit()),
@@ -148,9 +148,18 @@ addEventListener("pagehide", () => { sessionStorage.setItem(WAS_TYPING, document
 let wasTyping = Boolean(sessionStorage.getItem(WAS_TYPING));
 for (const act of ["pointerdown", "focusin"]) listen(act, () => { wasTyping = false; });
 
-function escape(isWriting) {
+/** @type {any} what opened the list of keys, and gets the focus back */
+let opener = null;
+function toggleHelp() {
   const help = one(HELP);
-  if (!help.hidden) help.hidden = true;
+  help.hidden = !help.hidden;
+  if (!help.hidden) opener = document.activeElement;
+  (help.hidden ? opener : one("[data-local=help]", help)).focus({ preventScroll: true });
+}
+
+function escape(isWriting) {
+  if (one("[popover]:popover-open")) return;  // the browser closes it, and the focus is on its button
+  if (!one(HELP).hidden) toggleHelp();
   else if (isOpen()) { isWriting?.blur(); showQueue(false); }
   else if (!isWriting && one("#traced-toast [data-question]")) leaveIt();
   else if (!isWriting && one(OPEN)) {
@@ -160,6 +169,10 @@ function escape(isWriting) {
   }
   else if (isWriting ? isWriting.closest("[data-form]") : one("#traced-edit [data-form]")) bulk("close");
   else if (isEditing()) stopEditing();
+  else if (!isWriting && one("#traced-queue .undo-list")) {
+    one("#traced-queue [data-action=history]").focus();
+    send("history");
+  }
   else {
     (isWriting ?? document.activeElement)?.blur?.();
     closeNote();
