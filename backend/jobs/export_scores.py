@@ -175,9 +175,7 @@ def new_file(out: Path, endings: Sequence[str] = ENDINGS) -> Iterator[Path]:
         with replacement(out) as part:
             yield part
     except OSError as problem:
-        raise ExportError(
-            f"{out}: {problem.strerror or problem}."
-        ) from problem
+        raise ExportError(f"{out}: {problem.strerror or problem}.") from problem
 
 
 def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:

@@ -3,12 +3,16 @@ be."""
 
 from collections.abc import Iterator
 from importlib import reload
+from pathlib import Path
 
 import gradio as gr
 import pytest
 
 from backend import plugins
 from backend.workspace import Workspace
+from tests.datasets.folders import picture, write
+from tests.traced_ui.conftest import workspace_in
+from tests.traced_ui.test_verdicts_to_go import functions_named
 from traced_ui import layout, rooms
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
@@ -84,3 +88,27 @@ def test_a_page_that_cannot_be_built_says_so_and_the_others_are_there(
     texts = [str(block.value) for block in blocks.blocks.values() if isinstance(block, gr.HTML)]
     assert [text for text in texts if "This page cannot be shown" in text]
     assert f"{len(workspace.datasets())} datasets" in texts
+
+
+def test_a_page_about_a_dataset_says_so_if_there_is_none(tmp_path: Path) -> None:
+    empty = workspace_in(tmp_path)
+    blocks = layout.build(empty, None)
+    answers = [opened(None)[1] for opened in functions_named(blocks, "open_or_first")]
+    shown = [each.value for each in answers if isinstance(each, gr.HTML)]
+    assert len(shown) == sum(
+        page.name == "guidelines" or rooms.room_of(page) not in (None, rooms.DATASET)
+        for page in rooms.PAGES
+        if page != rooms.REVIEW
+    )
+    assert all('data-page="datasets"' in text for text in shown)
+    empty.jobs.import_dataset(pair_folder(tmp_path))
+    for opened in functions_named(blocks, "open_or_first"):
+        assert opened(None)[0] == 1
+        assert not isinstance(opened(None)[1], gr.HTML)
+    empty.store.close()
+
+
+def pair_folder(folder: Path) -> Path:
+    picture(folder / "pairs" / "a.png")
+    write(folder / "pairs" / "a.txt", "a dog")
+    return folder / "pairs"

@@ -258,7 +258,7 @@ class ChatEndpoint(ChatModel):
         except self._openai.RateLimitError as problem:
             raise ModelUnavailable(
                 f"{where} still refuses after several tries: too many requests, or no credit. "
-                "Answers so far are kept; run the command again later."
+                "Try again later."
             ) from problem
         except self._openai.APIConnectionError as problem:  # includes time-outs
             reason = self.without_key(str(problem))

@@ -110,7 +110,9 @@ def _source_files(
         )
     source = typed_path(dataset.source)
     if not source.exists():
-        raise DatasetError(f"The source '{source}' is gone. Nothing was changed.")
+        raise DatasetError(
+            f"The source '{source}' is gone. Put it back, or export the dataset instead."
+        )
     is_own = any(source.is_relative_to(place) for place in (data_directory.resolve(), ASSETS))
     folder = source if source.is_dir() else source.parent
     if is_own or (folder / MARK).is_file():

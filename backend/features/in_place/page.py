@@ -43,8 +43,12 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         can_write = last is not None and last.is_dry_run and last.captions > 0
         return (
             report_html(last),
-            gr.Button(visible=True),
-            gr.Button(visible=True, interactive=can_write),
+            gr.Button(visible=True, variant="secondary" if can_write else "primary"),
+            gr.Button(
+                visible=True,
+                interactive=can_write,
+                variant="primary" if can_write else "secondary",
+            ),
             gr.Button(visible=_is_written(workspace, dataset_id)),
         )
 
