@@ -55,7 +55,7 @@ def test_a_missing_server_and_an_invalid_address_are_reported() -> None:
     endpoint = ChatEndpoint("http://127.0.0.1:9/v1", "m", retries=0)
     with pytest.raises(ModelUnavailable, match="Is the server running"):
         endpoint.ask(Question("", "x"))
-    with pytest.raises(SettingsError, match="is not a server address"):
+    with pytest.raises(SettingsError, match="is not the address of a server"):
         ChatEndpoint("localhost", "m")
 
 

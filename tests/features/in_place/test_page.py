@@ -35,8 +35,9 @@ def test_it_writes_only_what_it_has_shown(tmp_path: Path) -> None:
     request = gr.Request(username=None)
     assert not draw(1, request)[2].interactive
     run_job(workspace, dry_run=True)
-    markup, _, button, _ = draw(1, request)
+    markup, show, button, _ = draw(1, request)
     assert button.interactive
+    assert (show.variant, button.variant) == ("secondary", "primary"), "what is next"
     assert "<ins>+a cat</ins>" in markup
     assert not draw(1, request)[3].visible, "nothing was written that could be put back"
     run_job(workspace)
