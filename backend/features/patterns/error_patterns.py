@@ -1,6 +1,6 @@
 """Blind spots of a writer: what is wrong more often in captions that say it than in the others.
 
-"*smiling* is wrong in 61 % of 23 captions, of the others 8 % are wrong": for each word, kind of
+"of 23 captions with *smiling* 61 % are wrong, of the others 8 %": for each word, kind of
 word and phrase, Fisher's exact test of the captions that have it against those of the same writer
 that do not. All tests of a run together are held to a false discovery rate (Benjamini and Hochberg
 1995). What remains is told once: a pattern is dropped that says nothing new without the captions of

@@ -68,8 +68,8 @@ class BlindSpot:
             )
         name = {"kind": f"words of the kind {of.name}"}.get(of.kind, f"“{of.name}”")
         return (
-            f"{writer}{name}: wrong in {share} of {of.captions:,} captions, elsewhere "
-            f"{of.elsewhere:.0%} of {of.others:,} are wrong."
+            f"{writer}of {of.captions:,} captions with {name} {share} are wrong, of the "
+            f"{of.others:,} others {of.elsewhere:.0%}."
         )
 
     def outlook(self) -> str:
@@ -86,9 +86,8 @@ class BlindSpot:
                 f"{most:,} and wrong for {fewest:,} to {largest:,}."
             )
         return (
-            f"{self.undecided:,} undecided captions have it; {of.random:,} of the verdicts "
-            f"are on captions drawn at random, and it takes {FEWEST_AT_RANDOM} to say how many "
-            "of these are wrong."
+            f"{self.undecided:,} undecided captions have it. How many of these are wrong can be "
+            f"said from {FEWEST_AT_RANDOM} verdicts at random on; there are {of.random:,} so far."
         )
 
 
