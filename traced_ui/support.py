@@ -42,11 +42,11 @@ class PhraseChip:
 
 def phrase_chips(
     caption: str, phrases: Sequence[PhraseView], suspects: Sequence[SuspectWord] = ()
-) -> Markup | None:
+) -> Markup:
     """A list of chips; a bar left of centre means the caption fits better without the phrase.
-    `suspects`: those of the caption's words. None without any chip."""
+    `suspects`: those of the caption's words. Nothing without any chip."""
     chips = _chips(caption, phrases, suspects)
-    return part("phrase_chips", chips) if chips else None
+    return part("phrase_chips", chips) if chips else Markup()
 
 
 def phrases_section(
