@@ -29,7 +29,8 @@ TURN_COLUMNS = (
     "qa_pairs",
     "dialog",
 )
-_ASSISTANTS = ("assistant", "gpt", "model", "bot", "chatgpt")
+#: Speakers whose turns are answers.
+ASSISTANTS = ("assistant", "gpt", "model", "bot", "chatgpt")
 #: Turns that are neither question nor answer.
 _ASIDES = ("system", "tool", "function", "function_call", "observation")
 _QUESTIONS = ("prompt", "query", "question", "instruction", "user", "human")
@@ -62,7 +63,7 @@ class Turn:
 
     @property
     def is_answer(self) -> bool:
-        return self.speaker in _ASSISTANTS
+        return self.speaker in ASSISTANTS
 
     @property
     def is_question(self) -> bool:
