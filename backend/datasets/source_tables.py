@@ -173,13 +173,15 @@ def tables_of(
 
 def _of_readers_below(folder: Path) -> SourceTables | None:
     """The tables of subfolders whose formats plug-ins read, such as one of each split."""
-    exports = exports_in(folder)
-    inner = (place for place in sorted(folder.iterdir()) if place.is_dir())
-    sources = [
-        other for place in inner
-        if not is_hidden(place.name) and place not in exports
-        and (other := tables_of_readers(place))
-    ]  # fmt: skip
+    sources = []
+    for place, folders, files in os.walk(folder):
+        is_export = MARK in files and place != str(folder)
+        other = None if is_export else tables_of_readers(Path(place))
+        if other:
+            sources.append(other)
+        if other or is_export:
+            folders.clear()
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
     tables = [table for each in sources for table in each.tables]
     notes = tuple(note for each in sources for note in each.notes)
     return SourceTables(tables, splits_below(folder, tables), notes) if tables else None
