@@ -19,6 +19,7 @@ from backend.datasets.conversations import (
     CAPTION_TURNS,
     MARK,
     PICTURE_PARTS,
+    SHOWN,
     Conversation,
     Exchange,
     NoPair,
@@ -96,7 +97,7 @@ class _Writer:
             return turns, self._rename(row, row.extra)
         places = self._places(row, conversation, exchange)
         turns = [
-            replace(turn, text=answer if place == exchange.place else _plain_answer(turn))
+            replace(turn, text=answer if place == exchange.place else _plain_text(turn))
             for place, turn in enumerate(conversation.turns)
             if place in places
         ]
@@ -109,6 +110,8 @@ class _Writer:
     ) -> frozenset[int]:
         """The numbers of the turns that are written for the row."""
         asides = {n for n, t in enumerate(conversation.turns) if not t.is_answer | t.is_question}
+        for each in conversation.exchanges:
+            asides -= _places_of(each)
         alone = frozenset(asides | _places_of(exchange))
         captions = _captions_of(row, conversation)
         others = frozenset(range(len(conversation.turns)))
@@ -175,7 +178,11 @@ def _places_of(exchange: Exchange) -> set[int]:
     return {*range(exchange.start, exchange.place + 1)}
 
 
-def _plain_answer(turn: Turn) -> str:
+def _plain_text(turn: Turn) -> str:
+    """Without the marks of an answer, and with the mark that trainers of conversations read in a
+    question: the numbers of a row with several pictures mean nothing in a row with one."""
+    if turn.is_question:
+        return SHOWN.sub(MARK, turn.text)
     return _MARKER.sub(r"(\1)", turn.text) if turn.is_answer else turn.text
 
 

@@ -10,7 +10,7 @@ import pytest
 from backend.datasets.export_row import ExportRow
 from backend.datasets.writing import write_dataset
 from tests.datasets.folders import read
-from tests.datasets.test_conversations import DESCRIBE, TURNS, lines, llava, openai
+from tests.datasets.test_conversations import DESCRIBE, NUMBERED, TURNS, lines, llava, openai
 
 FORMATS = ("conversations", "messages")
 RIGHT = "A blue square."
@@ -129,6 +129,32 @@ def test_each_picture_keeps_its_own_turns(tmp_path: Path, format: str) -> None:
     assert turns_of(second, format) == [
         ("user", "<image>\nDescribe this one."), ("assistant", "Green."),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("row", NUMBERED)
+def test_numbers_of_pictures_mean_nothing_in_a_row_with_one(
+    tmp_path: Path, format: str, row: dict[str, Any]
+) -> None:
+    first, second = export(tmp_path, format, row)
+    for line, picture, caption in ((first, "a.png", RIGHT), (second, "b.png", "Of b.")):
+        assert turns_of(line, format) == [("user", "<image>\nDescribe it."), ("assistant", caption)]
+        path = line["image"] if format == "conversations" else line["images"][0]
+        assert Path(path).name == picture
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_calls_of_tools_stay_with_their_question(tmp_path: Path, format: str) -> None:
+    turns = [
+        *openai([(DESCRIBE, "Red.")]),
+        {"role": "user", "content": "Describe its edge."},
+        {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "zoom"}}]},
+        {"role": "tool", "content": "straight"},
+        {"role": "assistant", "content": "A straight edge."},
+    ]
+    lines_of = export(tmp_path, format, {"messages": turns}, answers="all")
+    column = "messages" if format == "messages" else "conversations"
+    assert [len(line[column]) for line in lines_of] == [2, 4]
 
 
 def test_parts_of_turns_stay_parts_without_other_paths(tmp_path: Path) -> None:
