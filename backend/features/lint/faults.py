@@ -359,8 +359,8 @@ RULES: dict[str, Rule] = {
             r"\bwould you like me to\b",
             r"\bis there anything (?:else|specific|in particular) (?:that )?you(?:'d| would)\b",
             only_with=(":", "#", "<", "\\boxed", "caption", "description", "describe", "i hope",
-                       "let me know", "sure", "certainly", "of course", "absolutely", "feel free", "would you",
-                       "is there any"),
+                       "let me know", "sure", "certainly", "of course", "absolutely", "feel free",
+                       "would you", "is there any"),
         ), _without_lead_in),
     )
 }  # fmt: skip
