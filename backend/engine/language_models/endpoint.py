@@ -44,9 +44,8 @@ _REFUSALS = (400, 413, 422)
 def check_scheme(address: str) -> None:
     """Raises SettingsError for what is no address of a server."""
     if not address.startswith(("http://", "https://")):
-        raise SettingsError(
-            f"'{address}' is not a server address; give one like http://localhost:8000/v1."
-        )
+        what = f"'{address}' is not the address of a server" if address else "No address is given"
+        raise SettingsError(f"{what}; one looks like http://localhost:8000/v1.")
 
 
 class ChatEndpoint(ChatModel):
