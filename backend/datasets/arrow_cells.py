@@ -230,8 +230,8 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def embedded_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> list[str]:
-    """Columns that contain images: structs with bytes, like Hugging Face's Image feature, lists of
-    them, or bytes. Some writers store text as bytes too: `sample` returns the first cells of a
+    """Columns that contain images: structs with bytes, like Hugging Face's Image feature, bytes, or
+    lists of either. Some writers store text as bytes too: `sample` returns the first cells of a
     column, to detect this."""
 
     def holds(field: pa.Field) -> bool:
@@ -240,7 +240,7 @@ def embedded_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> list[st
             kind = kind.storage_type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if is_list(kind) and pa.types.is_struct(kind.value_type):
+        if is_list(kind):
             kind = kind.value_type
         if pa.types.is_struct(kind):
             return kind.get_field_index("bytes") >= 0 and _is_binary(kind.field("bytes").type)
@@ -260,7 +260,10 @@ def _is_binary(kind: pa.DataType) -> bool:
 def _is_text(cells: Any) -> bool:
     """Whether the first non-empty cell is UTF-8 without control characters."""
     for cell in cells:
-        if cell.is_valid and (content := cell.as_py()):
+        content = cell.as_py() if cell.is_valid else None
+        if isinstance(content, list):
+            content = next(filter(None, content), None)
+        if content:
             try:
                 return not has_controls("".join(content.decode("utf-8").split()))
             except UnicodeDecodeError:

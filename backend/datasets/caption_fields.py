@@ -132,7 +132,9 @@ def ending_of(kind: str) -> str:
     return "" if kind in ("", PLAIN) else "_" + re.sub(r"[^\w-]+", "_", kind)
 
 
-def texts_by_field(names: Iterable[str]) -> dict[str, dict[str, str]]:
+def texts_by_field(
+    names: Iterable[str], endings: tuple[str, ...] = CAPTIONS
+) -> dict[str, dict[str, str]]:
     """Of the pictures of a folder, the texts of other kinds beside them: those whose names are a
     picture's, a mark, and a kind that is named like a caption or stands beside most pictures.
 
@@ -147,7 +149,7 @@ def texts_by_field(names: Iterable[str]) -> dict[str, dict[str, str]]:
     texts = [
         (*pictures[stem], field, name)
         for name in names
-        if name.lower().endswith(CAPTIONS) and (owner := _owner(PurePosixPath(name).stem, pictures))
+        if name.lower().endswith(endings) and (owner := _owner(PurePosixPath(name).stem, pictures))
         for stem, field in [owner]
         if len(pictures[stem]) == 1
     ]
@@ -158,6 +160,27 @@ def texts_by_field(names: Iterable[str]) -> dict[str, dict[str, str]]:
         if is_usual or is_caption_name(field):
             by_picture.setdefault(picture, {}).setdefault(field, name)
     return by_picture
+
+
+def texts_unread(names: Iterable[str]) -> tuple[str, str]:
+    """Of the files in a folder, one beside a picture that would be read if it were called
+    otherwise, and that name; "" if there is none.
+
+    >>> texts_unread(["a.jpg", "b.jpg", "a.de", "b.de"])
+    ('a.de', 'a_de.txt')
+    >>> texts_unread(["a.jpg", "b.jpg", "a_de.json", "b_de.json"])
+    ('a_de.json', 'a.json')
+    """
+    names = sorted(names)
+    stems = {PurePosixPath(name).stem for name in names if name.lower().endswith(PICTURES)}
+    for picture, by_kind in sorted(texts_by_field(names, (".json",)).items()):
+        return next(iter(by_kind.values())), f"{PurePosixPath(picture).stem}.json"
+    others = [PurePosixPath(n) for n in names if not n.lower().endswith((*PICTURES, ".json"))]
+    beside = [path for path in others if path.suffix[1:].isalpha() and path.stem in stems]
+    numbers = Counter(path.suffix for path in beside)
+    usual = (p for p in beside if numbers[p.suffix] >= max(2, _USUAL * len(stems)))
+    file = next(usual, None)
+    return (file.name, f"{file.stem}_{file.suffix[1:]}.txt") if file else ("", "")
 
 
 def _owner(stem: str, pictures: Mapping[str, Any]) -> tuple[str, str] | None:

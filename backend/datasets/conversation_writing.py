@@ -1,5 +1,6 @@
 """Exports as conversations, as trainers of vision-language models read them: JSON Lines with the
-turns about a picture in `conversations` (LLaVA) or `messages` (TRL, ms-swift, LlamaFactory).
+turns about a picture in `conversations` (texts with a mark for the picture: LLaVA, LlamaFactory)
+or `messages` (parts: TRL, Unsloth, ms-swift).
 
 A pair that was imported from a conversation gets the turns of its source again, and only its
 caption is another. Answers of the same conversation that are captions of their own are rows of
@@ -14,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backend.datasets.conversations import (
+    ASSISTANTS,
     CAPTION_TURNS,
     MARK,
     PICTURE_PARTS,
+    SHOWN,
     Conversation,
     Exchange,
     NoPair,
@@ -30,9 +33,11 @@ from backend.datasets.table_writing import LINE_FEATURES, ImagePaths, write_line
 
 #: Where trainers put a picture, a film or a sound.
 _MARKER = re.compile(r"<(image|video|audio)>", re.IGNORECASE)
+#: The mark of a picture, which becomes a part, with the line breaks that part it from the text.
+_PICTURE_IN_TEXT = re.compile(r"\n?(<image>)\n?", re.IGNORECASE)
 _QUESTION = "Describe the image in one sentence."
 _LLAVA = {"user": "human", "assistant": "gpt"}
-_OPENAI = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
+_OPENAI = {"human": "user"} | dict.fromkeys(ASSISTANTS, "assistant")
 
 
 def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
@@ -54,7 +59,8 @@ def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
 
 def write_messages(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `data.jsonl` with turns of `role` and `content` and a list of one image; returns the
-    number of rows. The content is a text, or parts where the source has parts."""
+    number of rows. Questions and answers are lists of parts: TRL adds the picture to a text by
+    itself and trains on the characters of a mark."""
     writer = _Writer(target, "messages")
     paths = ImagePaths(target, "images")
 
@@ -63,7 +69,7 @@ def write_messages(rows: Iterable[ExportRow], target: Target) -> int:
         dialogue = [_openai_turn(turn) for turn in turns]
         return {**json_values(row), "images": [path], "messages": dialogue}
 
-    # Contents are texts or parts, which no other type holds together.
+    # Questions and answers are parts, other turns texts: no other type holds both.
     features = [{"name": "images", "list": "string"}, {"name": "messages", "dtype": "json"}]
     count = write_lines(rows, target, paths, values_of, [*LINE_FEATURES, *features])
     writer.report()
@@ -91,7 +97,7 @@ class _Writer:
             return turns, self._rename(row, row.extra)
         places = self._places(row, conversation, exchange)
         turns = [
-            replace(turn, text=answer if place == exchange.place else _plain_answer(turn))
+            replace(turn, text=answer if place == exchange.place else _plain_text(turn))
             for place, turn in enumerate(conversation.turns)
             if place in places
         ]
@@ -104,6 +110,8 @@ class _Writer:
     ) -> frozenset[int]:
         """The numbers of the turns that are written for the row."""
         asides = {n for n, t in enumerate(conversation.turns) if not t.is_answer | t.is_question}
+        for each in conversation.exchanges:
+            asides -= _places_of(each)
         alone = frozenset(asides | _places_of(exchange))
         captions = _captions_of(row, conversation)
         others = frozenset(range(len(conversation.turns)))
@@ -170,7 +178,11 @@ def _places_of(exchange: Exchange) -> set[int]:
     return {*range(exchange.start, exchange.place + 1)}
 
 
-def _plain_answer(turn: Turn) -> str:
+def _plain_text(turn: Turn) -> str:
+    """Without the marks of an answer, and with the mark that trainers of conversations read in a
+    question: the numbers of a row with several pictures mean nothing in a row with one."""
+    if turn.is_question:
+        return SHOWN.sub(MARK, turn.text)
     return _MARKER.sub(r"(\1)", turn.text) if turn.is_answer else turn.text
 
 
@@ -192,22 +204,39 @@ def _llava_turn(turn: Turn) -> dict[str, Any]:
 
 
 def _openai_turn(turn: Turn) -> dict[str, Any]:
-    if not isinstance(turn.source.get("content"), list):
-        role = turn.source.get("role") or _OPENAI.get(turn.speaker, turn.speaker)
-        rest = {name: cell for name, cell in turn.source.items() if name not in ("from", "value")}
-        return {**rest, "role": role, "content": turn.text}
-    return {**turn.source, "content": _parts(turn)}
+    rest = {name: cell for name, cell in turn.source.items() if name not in ("from", "value")}
+    role = _OPENAI.get(turn.speaker, turn.speaker)
+    return {**rest, "role": role, "content": _content(turn)}
 
 
-def _parts(turn: Turn) -> list[Any]:
-    """The parts of the source where they still say the text, else its pictures and the text.
-    Pictures are named in the column of images alone."""
-    picture = {"type": "image"}
-    parts = [
-        picture if isinstance(part, dict) and part.get("type") in PICTURE_PARTS else part
-        for part in turn.source["content"]
+def _content(turn: Turn) -> Any:
+    """The content of the source where it still says the text and is none (a call of a tool), a
+    system's or a tool's, or parts; else the text as parts. Pictures are named in the column of
+    images alone."""
+    source = turn.source.get("content", turn.source.get("value"))
+    if turn.source and turn.text == text_of_turn(turn.source):
+        if source is None or not (turn.is_question or turn.is_answer or isinstance(source, list)):
+            return source
+        if isinstance(source, list):
+            return [each for part in source for each in _parts_of_part(part)]
+    return _parts_of(turn.text)
+
+
+def _parts_of_part(part: Any) -> list[Any]:
+    if isinstance(part, dict) and part.get("type") in PICTURE_PARTS:
+        return [{"type": "image"}]
+    text = part if isinstance(part, str) else part.get("text")
+    if isinstance(part, str) or (isinstance(text, str) and MARK in text.lower()):
+        return _parts_of(text)
+    return [part]
+
+
+def _parts_of(text: str) -> list[dict[str, str]]:
+    """A text as parts, with a picture for each mark. A line break beside a mark only parts the two,
+    as between parts that are read (`text_of_turn`)."""
+    texts = _PICTURE_IN_TEXT.split(text)
+    return [
+        {"type": "image"} if number % 2 else {"type": "text", "text": each}
+        for number, each in enumerate(texts)
+        if each or len(texts) == 1
     ]
-    if turn.text == text_of_turn(turn.source):
-        return parts
-    text = {"type": "text", "text": turn.text.removeprefix(f"{MARK}\n")}
-    return [picture] * turn.marks + [text] if turn.is_question else [text]

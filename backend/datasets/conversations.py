@@ -4,10 +4,12 @@ answers are captions.
 * Turns (`conversations` of LLaVA, `messages` of OpenAI and TRL), also as JSON text or as columns of
   a struct; `texts` of FineVision and The Cauldron and lists of questions with their answers.
 * Columns: `question` and `answer`, swift's `query` and `response`, TRL's `prompt` and `completion`.
-* Of several pictures, each belongs to the turn with its mark.
+* Of several pictures, each belongs to the turn with its mark, and to that with its number where the
+  marks (`<image_1>`) or parts (`{"type": "image", "index": 0}`) have numbers.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,7 +31,8 @@ TURN_COLUMNS = (
     "qa_pairs",
     "dialog",
 )
-_ASSISTANTS = ("assistant", "gpt", "model", "bot", "chatgpt")
+#: Speakers whose turns are answers.
+ASSISTANTS = ("assistant", "gpt", "model", "bot", "chatgpt")
 #: Turns that are neither question nor answer.
 _ASIDES = ("system", "tool", "function", "function_call", "observation")
 _QUESTIONS = ("prompt", "query", "question", "instruction", "user", "human")
@@ -43,6 +46,12 @@ _CHOICES = ("choices", "options", "candidates", "multiple_choices")
 PICTURE_PARTS = ("image", "image_url", "input_image")
 #: What stands in a text for a picture among the parts of its turn.
 MARK = "<image>"
+#: Marks of pictures in texts; those with a number name one.
+SHOWN = re.compile(
+    r"<image>|<\|?image_?(\d{1,3})\|?>|<\|vision_start\|><\|image_pad\|><\|vision_end\|>|"
+    r"<\|image(?:_pad)?\|>",
+    re.IGNORECASE,
+)
 #: The column of a pair that says which turns of its row are captions, by number from 0.
 CAPTION_TURNS = "caption_turns"
 _LONGEST_JSON = LONGEST_LINE
@@ -62,16 +71,26 @@ class Turn:
 
     @property
     def is_answer(self) -> bool:
-        return self.speaker in _ASSISTANTS
+        """Calls of tools without words are none."""
+        is_silent = bool(self.source.get("tool_calls")) and not self.text
+        return self.speaker in ASSISTANTS and not is_silent
 
     @property
     def is_question(self) -> bool:
-        return not self.is_answer and self.speaker not in _ASIDES
+        return self.speaker not in (*ASSISTANTS, *_ASIDES)
 
     @property
     def marks(self) -> int:
         """How many pictures it shows."""
-        return self.text.lower().count(MARK)
+        return len(self.shown)
+
+    @property
+    def shown(self) -> list[int | None]:
+        """The numbers of the pictures that it shows, None where it names none."""
+        content = _content_of(self.source)
+        if not isinstance(content, list) or self.text != text_of_turn(self.source):
+            return [int(m[1]) if m[1] else None for m in SHOWN.finditer(self.text)]
+        return [number for part in content for number in _shown_by(part)]
 
 
 @dataclass(frozen=True)
@@ -222,9 +241,22 @@ def _speaker(turn: Mapping[str, Any]) -> str:
     return str(turn.get("role") or turn.get("from") or "").strip().lower()
 
 
+def _content_of(turn: Mapping[str, Any]) -> Any:
+    return turn.get("content", turn.get("value"))
+
+
+def _shown_by(part: Any) -> list[int | None]:
+    """The numbers of the pictures that a part shows, as Turn.shown."""
+    if isinstance(part, dict) and part.get("type") in PICTURE_PARTS:
+        number = part.get("index")
+        return [number if isinstance(number, int) else None]
+    text = part if isinstance(part, str) else part.get("text")
+    return Turn("", text).shown if isinstance(text, str) else []
+
+
 def text_of_turn(turn: Mapping[str, Any]) -> str:
     """The text of a turn, with the mark of a picture for each among its parts."""
-    content = turn.get("content", turn.get("value"))
+    content = _content_of(turn)
     if isinstance(content, str):
         return content
     if content is None:
@@ -260,8 +292,8 @@ def pairs_in(
     if len(images) <= 1:
         yield single_image(images), captions
         return
-    by_turn = _pictures_by_turn(conversation)
-    if sum(map(len, by_turn)) != len(images):
+    by_turn = _pictures_by_turn(conversation, len(images))
+    if not by_turn:
         raise NoPair(f"This row shows {len(images)} images; a pair has one.")
     for number, image in enumerate(images):
         about = [each for each in captions if _picture_of(each, by_turn) == number]
@@ -271,20 +303,26 @@ def pairs_in(
         raise NoPair("An answer of this row is about several images; a pair has one.")
 
 
-def _pictures_by_turn(conversation: Conversation) -> list[range]:
-    """The numbers of the pictures that each turn shows."""
-    ranges, first = list[range](), 0
-    for turn in conversation.turns:
-        ranges.append(range(first, first + turn.marks))
-        first += turn.marks
-    return ranges
+def _pictures_by_turn(conversation: Conversation, count: int) -> list[list[int]]:
+    """The pictures that each turn shows, from 0: by their numbers where all marks have one, else in
+    order. None of them where it is uncertain which pictures are shown."""
+    shown = [turn.shown for turn in conversation.turns]
+    numbers = [number for each in shown for number in each]
+    named = {number for number in numbers if number is not None}
+    if len(numbers) == count and not named:
+        order = iter(range(count))
+        return [[next(order) for _ in each] for each in shown]
+    first = min(named, default=0)
+    if None in numbers or first > 1 or named != set(range(first, first + count)):
+        return []
+    return [[number - first for number in each if number is not None] for each in shown]
 
 
-def _picture_of(exchange: Exchange, by_turn: Sequence[range]) -> int | None:
+def _picture_of(exchange: Exchange, by_turn: Sequence[list[int]]) -> int | None:
     """The picture that the question shows, or the only one so far; None if there are several."""
     for turns in (by_turn[exchange.start : exchange.place], by_turn[: exchange.place]):
-        if pictures := [number for numbers in turns for number in numbers]:
-            return pictures[0] if len(pictures) == 1 else None
+        if pictures := {number for numbers in turns for number in numbers}:
+            return pictures.pop() if len(pictures) == 1 else None
     return None
 
 

@@ -104,10 +104,13 @@ def sidecar_choice(
     it is uncertain which kind of captions is meant."""
     kind = None
     if not (captions or options.caption_fields):
-        numbers, pictures, from_json = _count_kinds(folders, texts)
+        numbers, pictures, from_json, endings = _count_kinds(folders, texts)
         kind = main_kind(numbers, pictures, options.language)
         if 0 < from_json < numbers[""] and not kind:
             texts.note("Pictures without a text beside them have the caption of their .json.")
+        if not kind and len(endings) > 1:
+            shown = ", ".join(f"{count:,} of {ending}" for ending, count in sorted(endings.items()))
+            texts.note(f"Captions are in texts of several endings ({shown}), one a picture.")
         if others := sorted(numbers.keys() - {kind}):
             texts.note(_of_several_kinds(kind, others))
     return SidecarChoice(captions, kind, options.uncaptioned)
@@ -115,11 +118,12 @@ def sidecar_choice(
 
 def _count_kinds(
     folders: Iterable[FolderTexts], texts: TextReader
-) -> tuple[Counter[str], int, int]:
+) -> tuple[Counter[str], int, int, Counter[str]]:
     """How many pictures have a caption of each kind ("": in a file of their name), how many have
-    one, and how many have it in their JSON. Whether JSON has captions is decided by the first ones.
-    """
+    one, how many have it in their JSON, and how many have a text of their name with each ending.
+    Whether JSON has captions is decided by the first ones."""
     numbers, pictures, from_json, has_captions = Counter[str](), 0, 0, list[bool]()
+    endings = Counter[str]()
     for folder in folders:
         for files in folder.beside.values():
             kinds = set(files.kinds)
@@ -129,8 +133,10 @@ def _count_kinds(
                 kinds |= {""} if any(has_captions) else set()
                 from_json += any(has_captions)
             numbers.update(kinds)
+            if len(files.texts) == 1:
+                endings[splitext(files.texts[0])[1].lower()] += 1
             pictures += bool(kinds)
-    return numbers, pictures, from_json
+    return numbers, pictures, from_json, endings
 
 
 def _is_caption_in(folder: FolderTexts, metadata: str, texts: TextReader) -> bool:

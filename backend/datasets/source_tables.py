@@ -13,6 +13,7 @@ from pathlib import Path
 
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
+from backend.datasets.caption_fields import texts_by_field, texts_unread
 from backend.datasets.captions_txt import caption_lists
 from backend.datasets.cells import trim
 from backend.datasets.energon import EnergonFolder, energon_folder, energon_shards
@@ -30,7 +31,7 @@ from backend.datasets.read_options import (
 )
 from backend.datasets.regular_files import open_regular
 from backend.datasets.shards import saved_tables, shards_of
-from backend.datasets.sidecars import has_images, has_sidecars
+from backend.datasets.sidecars import folders_below, has_images, has_sidecars
 from backend.datasets.splits import split_in, splits_of
 from backend.datasets.table_readers import tables_of_readers
 from backend.datasets.unread_formats import unread_format
@@ -154,7 +155,7 @@ def tables_of(
         return parts
     if clone := hub_datasets.found_files(folder):
         tables = [path for path in clone.tables if not _is_in_export(path, folder)]
-        if tables:
+        if tables and not _is_beside_picture(tables[0]):
             return SourceTables(tables, clone.splits, _notes(folder, []))
     if not has_images(folder) and (sentence := unread_format(folder)):
         raise UnsupportedFormat(sentence)
@@ -168,18 +169,40 @@ def tables_of(
             "page": f"Captions inside the images: tick “{TICKS[INSIDE]}”. Pictures without "
             f"captions: tick “{TICKS[UNCAPTIONED]}”.",
         }
-    raise DatasetFormatError(not_a_dataset(folder), **advice)
+    raise DatasetFormatError(_of_texts_unread(folder) or not_a_dataset(folder), **advice)
+
+
+def _is_beside_picture(table: Path) -> bool:
+    """Whether it is the JSON of a picture, under another name than is read."""
+    by_picture = texts_by_field((path.name for path in table.parent.iterdir()), (".json",))
+    return any(table.name in by_kind.values() for by_kind in by_picture.values())
+
+
+def _of_texts_unread(folder: Path) -> str:
+    """How texts beside pictures are called so that they are read, if there are any that are not;
+    else ""."""
+    for place, names in folders_below(folder):
+        file, name = texts_unread(names)
+        if file:
+            shown_path = (place / file).relative_to(folder).as_posix()
+            return (
+                f"'{trim(shown_path)}' lies beside a picture, but files so named are not read. "
+                f"If it and others hold captions, name them as '{trim(name)}'."
+            )
+    return ""
 
 
 def _of_readers_below(folder: Path) -> SourceTables | None:
     """The tables of subfolders whose formats plug-ins read, such as one of each split."""
-    exports = exports_in(folder)
-    inner = (place for place in sorted(folder.iterdir()) if place.is_dir())
-    sources = [
-        other for place in inner
-        if not is_hidden(place.name) and place not in exports
-        and (other := tables_of_readers(place))
-    ]  # fmt: skip
+    sources = []
+    for place, folders, files in os.walk(folder):
+        is_export = MARK in files and place != str(folder)
+        other = None if is_export else tables_of_readers(Path(place))
+        if other:
+            sources.append(other)
+        if other or is_export:
+            folders.clear()
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
     tables = [table for each in sources for table in each.tables]
     notes = tuple(note for each in sources for note in each.notes)
     return SourceTables(tables, splits_below(folder, tables), notes) if tables else None

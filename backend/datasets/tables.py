@@ -161,8 +161,10 @@ def _is_inside(path: str, column: str) -> bool:
 
 def _are_embedded(cells: pa.ChunkedArray) -> bool:
     """Whether all images of the lists have bytes."""
-    images = (chunk.flatten() for chunk in cells.chunks)
-    return all(each.null_count == each.field("bytes").null_count == 0 for each in images)
+    images = [chunk.flatten() for chunk in cells.chunks]
+    structs = [each for each in images if pa.types.is_struct(each.type)]
+    contents = [*images, *(each.field("bytes") for each in structs)]
+    return all(each.null_count == 0 for each in contents)
 
 
 def _peek(parquet: OpenParquet, column: str) -> Any:

@@ -2,7 +2,7 @@
 and the texts of each picture, by the names of their members."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, takewhile
@@ -71,12 +71,12 @@ def _series(tar: Path) -> str:
 
 def _without_pictures(series: Sequence[Path], root: Path) -> list[Path]:
     """Those that hold no picture; none of them if the first does."""
-    if _has_pictures(series[0], root):
+    if has_pictures(series[0], root):
         return []
-    return [series[0], *(tar for tar in series[1:] if not _has_pictures(tar, root))]
+    return [series[0], *(tar for tar in series[1:] if not has_pictures(tar, root))]
 
 
-def _has_pictures(tar: Path, root: Path) -> bool:
+def has_pictures(tar: Path, root: Path) -> bool:
     """As soon as one is seen. What cannot be read at all is no tar of texts either."""
     try:
         members = members_of(tar, (root,), ())
@@ -283,6 +283,22 @@ def _are_partners(texts: str, pictures: str) -> bool:
     return len(words) == len(others) and len(differences) == 1 and not any(
         word.isdecimal() for word in next(iter(differences))
     )  # fmt: skip
+
+
+def find_texts_apart(tars: Collection[str]) -> tuple[str, str] | None:
+    """A tar that is named as if it held the texts of another, and that one; None if there is none.
+
+    >>> find_texts_apart(["images/0.tar", "texts/0.tar"]), find_texts_apart(["0.tar", "1.tar"])
+    (('texts/0.tar', 'images/0.tar'), None)
+    """
+    names = {tuple(re.split(r"([/._-])", name)): name for name in tars}
+    for words, name in names.items():
+        for place, word in enumerate(words):
+            for other in PICTURE_FOLDERS if word.lower() in _TEXT_FOLDERS else ():
+                pictures = names.get((*words[:place], other, *words[place + 1 :]))
+                if pictures is not None:
+                    return name, pictures
+    return None
 
 
 def _bytes(text: str) -> bytes:

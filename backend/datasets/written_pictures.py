@@ -1,4 +1,5 @@
-"""Pictures that a table has as text: data URIs (`data:image/png;base64,…`) and base64 alone.
+"""Pictures that a table has as text: data URIs (RFC 2397: `data:image/png;base64,…`, also with `%`
+before bytes, or without base64) and base64 alone.
 
 They stay where they are: the address of one is the place of its text in the file, as that of a
 tar's member is:
@@ -18,11 +19,13 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from backend.datasets.regular_files import open_regular, open_within
 from backend.datasets.text_files import MOST_BYTES
 
 _DATA_URI = re.compile(r"data:[\w.+/-]*(?:;[\w.=+-]+)*,", re.IGNORECASE)
+_CONTENT = re.compile(r"(base64,|data:image/[\w.+-]+,)[\w+/=%.~-]+", re.IGNORECASE)
 #: How pictures begin in base64: JPEG, PNG, GIF, WebP, TIFF.
 _BEGINNINGS = ("/9j/", "_9j_", "iVBORw0KGgo", "R0lGOD", "UklGR", "SUkqA", "TU0AK")
 #: A shorter text may be a name that begins like a picture.
@@ -36,8 +39,9 @@ def is_written_picture(text: str) -> bool:
     >>> is_written_picture("data:image/png;base64,iVBORw0KGgo="), is_written_picture("/9j/a.jpg")
     (True, False)
     """
+    text = text.lstrip()
     beginning = text[:200].lower()
-    if beginning.startswith("data:") and ("data:image/" in beginning or ";base64," in beginning):
+    if beginning.startswith("data:") and ("data:image/" in beginning or "base64," in beginning):
         return True
     is_long = len(text) >= _SHORTEST and text.startswith(_BEGINNINGS)
     return is_long and _BASE64.fullmatch(text) is not None
@@ -48,7 +52,7 @@ def shorten_pictures(value: Any) -> Any:
     if isinstance(value, str):
         if not is_written_picture(value):
             return value
-        match = _DATA_URI.match(value)
+        match = _DATA_URI.match(value.lstrip())
         return f"{match[0] if match else ''}…"
     if isinstance(value, dict):
         return {name: shorten_pictures(inner) for name, inner in value.items()}
@@ -57,18 +61,19 @@ def shorten_pictures(value: Any) -> Any:
 
 def hide_base64(text: str) -> str:
     """The text, for messages, without the contents of the data URIs in it."""
-    return re.sub(r"(;base64,)[\w+/=-]+", r"\1…", text)
+    return _CONTENT.sub(r"\1…", text)
 
 
 def picture_of_text(text: bytes) -> bytes:
     """The picture in a data URI or in base64, as it is written in a file. Raises ValueError."""
     if b"\\" in text:  # escapes of JSON
         text = json.loads(b'"' + text + b'"').encode("ascii")
-    header, mark, content = text.partition(b";base64,")
-    if not mark:
-        if header[:5].lower() == b"data:":
-            raise ValueError("its data are not in base64")
-        content = header
+    content = text.strip()
+    if content[:5].lower() == b"data:":
+        header, _, content = content.partition(b",")
+        content = unquote_to_bytes(content)
+        if not header.lower().endswith(b"base64"):
+            return content
     plain = b"".join(content.split()).translate(_URL_SAFE).rstrip(b"=")
     try:
         return base64.b64decode(plain + b"=" * (-len(plain) % 4), validate=True)

@@ -1,4 +1,5 @@
-"""TRL's `DPOTrainer` takes a step on an export of preferences, and what its `max_length` cuts."""
+"""TRL on our exports: `DPOTrainer` takes a step on one of preferences, and what its `max_length`
+cuts; `SFTTrainer`'s collator shows the picture of `messages` once, and no mark of ours."""
 
 from pathlib import Path
 from typing import Any
@@ -8,30 +9,25 @@ import pytest
 from backend.datasets.export_row import ExportRow
 from backend.features.caption_pairs.comparisons import CaptionPair
 from tests.crossings.conftest import Run
-from tests.crossings.test_open_clip_train import drawn_rows
+from tests.crossings.test_open_clip_train import drawn_rows, expected_pairs
 from tests.datasets.test_export_loaders import write
 
 PACKAGES = ("torch==2.13.0", "trl==1.16.0", "transformers==5.24.0", "pillow")
-#: A small LLaVA: four tokens a picture, one a word.
-SCRIPT = """
+#: The processor of a small LLaVA: four tokens a picture, one a word.
+PROCESSOR = """
 import json
 import sys
 
-import torch
-from datasets import load_dataset
+from datasets import Image, List, load_dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import (
-    CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor,
-    PreTrainedTokenizerFast,
-)
+from transformers import LlavaProcessor, PreTrainedTokenizerFast
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
-from trl import DPOConfig, DPOTrainer
 
-folder, max_length = sys.argv[1], json.loads(sys.argv[2])
-dataset = load_dataset(folder, split="train")
+dataset = load_dataset(sys.argv[1], split="train")
 words = pre_tokenizers.WhitespaceSplit()
-texts = [part["text"] or "" for row in dataset for name in ("prompt", "chosen", "rejected")
-         for turn in row[name] for part in turn["content"]]
+texts = [part.get("text") or "" for row in dataset
+         for name in ("prompt", "chosen", "rejected", "messages")
+         for turn in row.get(name, []) for part in turn["content"]]
 vocabulary = ["<pad>", "<s>", "</s>", "<unk>", "<image>"]
 special = list(vocabulary)
 vocabulary += sorted({word for text in texts for word, _ in words.pre_tokenize_str(text)})
@@ -54,6 +50,17 @@ processor = LlavaProcessor(
     vision_feature_select_strategy="default", num_additional_image_tokens=1,
     chat_template=template,
 )
+"""
+PREFERENCE = (
+    PROCESSOR
+    + """
+import torch
+from transformers import (
+    CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration,
+)
+from trl import DPOConfig, DPOTrainer
+
+max_length = json.loads(sys.argv[2])
 layers = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
           "num_attention_heads": 2}
 config = LlavaConfig(
@@ -82,6 +89,26 @@ print(json.dumps({
                    for name, weight in model.state_dict().items()),
 }))
 """
+)
+CONVERSATIONS = (
+    PROCESSOR
+    + """
+import os
+
+import torch
+from trl.trainer.sft_trainer import DataCollatorForVisionLanguageModeling
+
+os.chdir(sys.argv[1])  # paths are relative to the table
+rows = [*dataset.cast_column("images", List(Image()))]
+batch = DataCollatorForVisionLanguageModeling(processor)(rows)
+mean, deviation = (torch.tensor(getattr(processor.image_processor, name))
+                   for name in ("image_mean", "image_std"))
+pixels = (batch["pixel_values"][:, :, 1, 1] * deviation + mean) * 255
+print(json.dumps({
+    "texts": tokens.batch_decode(batch["input_ids"]), "pixels": pixels.round().int().tolist(),
+}))
+"""
+)
 
 
 @pytest.fixture
@@ -99,7 +126,7 @@ def test_a_step_is_learned_from_each_pair(
     export: tuple[Path, list[ExportRow]], run_with: Run
 ) -> None:
     out, rows = export
-    step: dict[str, Any] = run_with(PACKAGES, SCRIPT, out, "null")
+    step: dict[str, Any] = run_with(PACKAGES, PREFERENCE, out, "null")
     assert step["learned"]
     pairs = {(row.content[0].chosen, row.content[0].rejected) for row in rows}
     assert set(zip(step["chosen"], step["rejected"], strict=True)) == pairs
@@ -111,6 +138,24 @@ def test_what_comes_after_max_length_is_cut_without_a_word(
     """Therefore the card says how to keep it."""
     out, _ = export
     picture_and_question = 4 + 3  # "Describe the image."
-    step = run_with(PACKAGES, SCRIPT, out, str(picture_and_question + 3))
+    step = run_with(PACKAGES, PREFERENCE, out, str(picture_and_question + 3))
     assert set(step["chosen"]) == set(step["rejected"]) == {"A square is"}
     assert "max_length=None" in (out / "README.md").read_text("utf-8")
+
+
+def test_messages_show_their_picture_once(tmp_path: Path, run_with: Run) -> None:
+    """The marks in the texts of a source become TRL's own."""
+    marked = [{"from": "human", "value": "<image>\nDescribe it."}, {"from": "gpt", "value": "?"}]
+    rows = [
+        ExportRow(row.id, row.image_path, row.caption, "?", "train",
+                  extra={"conversations": marked} if number % 2 else {})
+        for number, row in enumerate(drawn_rows(tmp_path / "source"))
+    ]  # fmt: skip
+    out = write(tmp_path / "source", tmp_path / "out", "messages", rows)
+    batch: dict[str, Any] = run_with(PACKAGES, CONVERSATIONS, out)
+    questions = ("Describe the image in one sentence.", "Describe it.")
+    assert [text.replace("<pad>", "").split() for text in batch["texts"]] == [
+        f"{'<image> ' * 4}{questions[number % 2]} {row.caption}".split()
+        for number, row in enumerate(rows)
+    ]
+    assert [tuple(pixel) for pixel in batch["pixels"]] == [*expected_pairs(rows).values()]

@@ -112,17 +112,13 @@ def _conversations(out: Path) -> Iterator[tuple[str, tuple[int, int, int], str]]
 def _messages(out: Path) -> Iterator[tuple[str, tuple[int, int, int], str]]:
     for row in datasets.Dataset.from_json(str(out / "data.jsonl")):
         assert isinstance(row, dict)
-        (path,), text = row["images"], row["messages"][-1]["content"]
+        (path,), (answer,) = row["images"], row["messages"][-1]["content"]
+        text = answer["text"]
         assert text == row["caption"].replace("<image>", "(image)"), text
-        assert sum(_marks_in(turn["content"]) for turn in row["messages"]) == 1
+        parts = [part for turn in row["messages"] for part in turn["content"]]
+        assert sum(part["type"] == "image" for part in parts) == 1
+        assert not any("<image>" in (part.get("text") or "") for part in parts)
         yield row["caption"], corner(out / path), row["split"] or "train"
-
-
-def _marks_in(content: str | list[dict[str, str]]) -> int:
-    """How often a turn, written as a text or as parts, shows a picture."""
-    if isinstance(content, str):
-        return content.count("<image>")
-    return sum(part["type"] == "image" for part in content)
 
 
 Other = Callable[[Path], Iterator[tuple[str, tuple[int, int, int], str]]]

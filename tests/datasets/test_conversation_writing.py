@@ -10,7 +10,7 @@ import pytest
 from backend.datasets.export_row import ExportRow
 from backend.datasets.writing import write_dataset
 from tests.datasets.folders import read
-from tests.datasets.test_conversations import DESCRIBE, TURNS, lines, llava, openai
+from tests.datasets.test_conversations import DESCRIBE, NUMBERED, TURNS, lines, llava, openai
 
 FORMATS = ("conversations", "messages")
 RIGHT = "A blue square."
@@ -36,9 +36,21 @@ def export(folder: Path, format: str, row: dict[str, Any], **options: Any) -> li
 
 def turns_of(line: dict[str, Any], format: str) -> list[tuple[str, str]]:
     if format == "messages":
-        return [(turn["role"], turn["content"]) for turn in line["messages"]]
+        shown = [part for turn in line["messages"] for part in pictures_in(turn)]
+        assert len(shown) == len(line["images"])
+        return [(t["role"], "\n".join(map(text_of, t["content"]))) for t in line["messages"]]
     roles = {"human": "user", "gpt": "assistant"}
     return [(roles.get(t["from"], t["from"]), t["value"]) for t in line["conversations"]]
+
+
+def pictures_in(turn: dict[str, Any]) -> list[Any]:
+    return [part for part in turn["content"] if part["type"] == "image"]
+
+
+def text_of(part: dict[str, str]) -> str:
+    """Of a part, which holds no mark: TRL trains on its characters."""
+    assert "<image>" not in part.get("text", "").lower()
+    return part["text"] if part["type"] == "text" else "<image>"
 
 
 def with_answers(*answers: str) -> list[tuple[str, str]]:
@@ -83,6 +95,8 @@ def test_each_row_has_its_question(
     tmp_path: Path, format: str, row: dict[str, Any], question: str
 ) -> None:
     (line,) = export(tmp_path, format, row)
+    if format == "messages":
+        question = question.replace("<image>What", "<image>\nWhat")
     assert turns_of(line, format) == [("user", question), ("assistant", RIGHT)]
     if row.get("messages") == "no turns":
         assert "no turns" in line.values(), "a column of the format's name is called otherwise"
@@ -117,6 +131,32 @@ def test_each_picture_keeps_its_own_turns(tmp_path: Path, format: str) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("row", NUMBERED)
+def test_numbers_of_pictures_mean_nothing_in_a_row_with_one(
+    tmp_path: Path, format: str, row: dict[str, Any]
+) -> None:
+    first, second = export(tmp_path, format, row)
+    for line, picture, caption in ((first, "a.png", RIGHT), (second, "b.png", "Of b.")):
+        assert turns_of(line, format) == [("user", "<image>\nDescribe it."), ("assistant", caption)]
+        path = line["image"] if format == "conversations" else line["images"][0]
+        assert Path(path).name == picture
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_calls_of_tools_stay_with_their_question(tmp_path: Path, format: str) -> None:
+    turns = [
+        *openai([(DESCRIBE, "Red.")]),
+        {"role": "user", "content": "Describe its edge."},
+        {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "zoom"}}]},
+        {"role": "tool", "content": "straight"},
+        {"role": "assistant", "content": "A straight edge."},
+    ]
+    lines_of = export(tmp_path, format, {"messages": turns}, answers="all")
+    column = "messages" if format == "messages" else "conversations"
+    assert [len(line[column]) for line in lines_of] == [2, 4]
+
+
 def test_parts_of_turns_stay_parts_without_other_paths(tmp_path: Path) -> None:
     turns = [
         {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
@@ -131,6 +171,52 @@ def test_parts_of_turns_stay_parts_without_other_paths(tmp_path: Path) -> None:
         {"role": "assistant", "content": [{"type": "text", "text": RIGHT}], "weight": 1},
     ]
     assert len(line["images"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Look at <image> and describe it.", ["Look at ", None, " and describe it."]),
+        ("Describe the picture.\n<image>", ["Describe the picture.", None]),
+        ("<IMAGE>\n\nDescribe it.\n", [None, "\nDescribe it.\n"]),
+        ("<image>", [None]),
+    ],
+)
+def test_marks_in_texts_become_parts_at_their_places(
+    tmp_path: Path, text: str, parts: list[str | None]
+) -> None:
+    (line,) = export(tmp_path, "messages", {"messages": openai([(text, "Red.")])})
+    question, answer = line["messages"]
+    assert question["content"] == [
+        {"type": "image"} if part is None else {"type": "text", "text": part} for part in parts
+    ]
+    assert answer["content"] == [{"type": "text", "text": RIGHT}]
+
+
+def test_turns_of_systems_and_tools_stay_as_they_are(tmp_path: Path) -> None:
+    """ms-swift reads these as texts alone."""
+    call = {"type": "function", "function": {"name": "zoom", "arguments": "{}"}}
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        *openai([(DESCRIBE, "Red.")]),
+        {"role": "user", "content": "And its edge?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "straight"},
+        {"role": "assistant", "content": "It is straight."},
+    ]
+    (line,) = export(tmp_path, "messages", {"messages": turns})
+    aside = [line["messages"][number] for number in (0, 4, 5)]
+    assert aside == [turns[0], turns[4], turns[5]]
+
+
+@pytest.mark.parametrize("answerer", ["gpt", "model", "bot", "Assistant"])
+def test_speakers_have_the_names_of_the_format(tmp_path: Path, answerer: str) -> None:
+    turns = [{"role": "human", "content": ["<image>", "Describe it."]},
+             {"role": answerer, "content": "Red."}]  # fmt: skip
+    (line,) = export(tmp_path, "messages", {"messages": turns})
+    assert turns_of(line, "messages") == [
+        ("user", "<image>\nDescribe it."), ("assistant", RIGHT),
+    ]  # fmt: skip
 
 
 def test_llava_turns_keep_their_other_fields(tmp_path: Path) -> None:

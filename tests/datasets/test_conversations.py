@@ -115,6 +115,56 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     assert any("6 answers" in note for note in reader.notes)
 
 
+def _of_b_then_a(first: Any, second: Any) -> dict[str, Any]:
+    """A row that asks about its second picture first."""
+    contents = [("user", first), ("assistant", "Of b."), ("user", second), ("assistant", "Of a.")]
+    turns = [{"role": role, "content": content} for role, content in contents]
+    return {"images": ["a.png", "b.png"], "messages": turns}
+
+
+def _parts(index: int) -> list[dict[str, Any]]:
+    picture = {"type": "image", "text": None, "index": index}
+    return [picture, {"type": "text", "text": "Describe it.", "index": None}]
+
+
+NUMBERED = [
+    _of_b_then_a("<image_2>\nDescribe it.", "<image_1>\nDescribe it."),
+    _of_b_then_a("<|image_1|>\nDescribe it.", "<|image_0|>\nDescribe it."),
+    _of_b_then_a(_parts(1), _parts(0)),
+]
+
+
+@pytest.mark.parametrize("row", NUMBERED)
+def test_pictures_are_paired_by_the_numbers_of_marks_and_parts(
+    tmp_path: Path, row: dict[str, Any]
+) -> None:
+    pairs, reader = lines(tmp_path, [row])
+    assert reader.problems == []
+    assert [(pair.image_path.name, pair.caption) for pair in pairs] == [
+        ("a.png", "Of a."), ("b.png", "Of b."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("<image_1>Describe.", "<image_3>Describe."), ("<image_1>Describe.", "<image>Describe."),
+     ("<image_1>Describe.", "<image_1>Describe.")],
+)  # fmt: skip
+def test_numbers_that_name_not_each_picture_pair_none(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    with pytest.raises(DatasetFormatError, match="2 images"):
+        lines(tmp_path, [_of_b_then_a(first, second)])
+
+
+def test_a_call_of_a_tool_is_no_answer(tmp_path: Path) -> None:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "zoom"}}]}
+    question, answer = openai([(DESCRIBE, CAPTION)])
+    turns = [question, call, {"role": "tool", "content": "zoomed"}, answer]
+    pairs, reader = lines(tmp_path, [{"messages": turns}])
+    assert ([pair.caption for pair in pairs], reader.problems) == ([CAPTION], [])
+
+
 def test_pictures_of_several_turns_are_paired_by_their_marks(tmp_path: Path) -> None:
     turns = [
         (DESCRIBE, CAPTION),

@@ -3,15 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.arrow_cells import value_of, values_of
 from backend.datasets.containers import Member
+from backend.datasets.images import load_image
 from backend.datasets.reading import read_dataset
 from backend.datasets.tables import rows_of
-from tests.datasets.folders import encoded
+from tests.datasets.folders import encoded, read
 
 _PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _TURN = pa.struct([("user", pa.string()), ("assistant", pa.string())])
@@ -102,3 +104,23 @@ def test_a_batch_that_expands_is_converted_cell_by_cell(monkeypatch: pytest.Monk
     cells = pa.DictionaryArray.from_arrays([0] * 100, ["a long text"])
     assert not isinstance(values_of(cells), list)
     assert isinstance(values_of(cells[:0]), list)
+
+
+@pytest.mark.parametrize("form", ["parquet", "saved"])
+def test_lists_of_bytes_are_lists_of_pictures(tmp_path: Path, form: str) -> None:
+    """As structs with bytes are; texts that are written as bytes stay texts."""
+    pictures = [[encoded(colour="red")], [], [encoded(colour="blue")]]
+    table = pa.table({
+        "images": pa.array(pictures, pa.list_(pa.binary())),
+        "caption": pa.array([[b"red"], [b"none"], [b"blue"]], pa.list_(pa.binary())),
+    })  # fmt: skip
+    path = tmp_path / ("t.parquet" if form == "parquet" else "saved")
+    if form == "parquet":
+        pq.write_table(table, path)
+    else:
+        datasets.Dataset(table).save_to_disk(str(path))
+    pairs, reader = read(path)
+    pixels = [load_image(pair.image_path).convert("RGB").getpixel((1, 1)) for pair in pairs]
+    assert [pair.caption for pair in pairs] == ["red", "blue"]
+    assert pixels == [(255, 0, 0), (0, 0, 255)]
+    assert [problem.row for problem in reader.problems] == [2]

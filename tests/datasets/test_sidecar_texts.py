@@ -88,3 +88,13 @@ def test_a_caption_that_the_encoding_lacks_is_written_as_it_is(tmp_path: Path) -
     picture(source / "a.png")
     write(source / "a.txt", b"Ein Hund.\n")
     assert export(source, tmp_path / "out", "Hund", "犬") == {"a.txt": "Ein 犬.\n".encode()}
+
+
+@pytest.mark.parametrize("second", [".txt", ".caption"])
+def test_several_endings_of_texts_are_noted(tmp_path: Path, second: str) -> None:
+    for name, ending in (("a", ".txt"), ("b", second)):
+        picture(tmp_path / f"{name}.png")
+        write(tmp_path / f"{name}{ending}", "A dog.")
+    pairs, reader = read(tmp_path)
+    assert len(pairs) == 2
+    assert any(".caption" in note for note in reader.notes) == (second == ".caption")

@@ -84,3 +84,26 @@ def test_a_tar_of_texts_alone_says_where_pictures_may_be(tmp_path: Path, picture
     assert problem.kind == "no image"
     assert "unpack" in problem.message
     assert "import the folder" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (("a.en", "b.en", "a.de", "b.de"), "'a_de.txt'"),
+        (("a_de.json", "b_de.json"), "'a.json'"),
+        (("a.en.json", "a.de.json", "b.en.json", "b.de.json"), "'a.json'"),
+    ],
+)
+def test_texts_beside_pictures_under_other_names_are_named(
+    tmp_path: Path, names: tuple[str, ...], wanted: str
+) -> None:
+    for name in ("a", "b"):
+        picture(tmp_path / f"{name}.png")
+    for name in names:
+        write(tmp_path / name, '{"caption": "A dog."}' if name.endswith("json") else "A dog.")
+    with pytest.raises(DatasetFormatError) as refusal:
+        read(tmp_path)
+    assert wanted in str(refusal.value)
+    assert f"'{min(names)}'" in str(refusal.value)
+    pairs, _ = read(tmp_path, uncaptioned=True)
+    assert [pair.caption for pair in pairs] == ["", ""]

@@ -4,6 +4,7 @@ import base64
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,6 +46,14 @@ FORMS: dict[str, Any] = {
     "base64": lambda c: {"image": plain(c), "caption": "It."},
     "wrapped": lambda c: {"image": base64.encodebytes(c).decode(), "caption": "It."},
     "url-safe": lambda c: {"image": base64.urlsafe_b64encode(c).decode(), "caption": "It."},
+    "percent": lambda c: {
+        "image": f"data:image/png;base64,{quote(plain(c), safe='')}",
+        "caption": "It.",
+    },
+    "bytes": lambda c: {"image": f"data:image/png,{quote(c, safe='')}", "caption": "It."},
+    "upper case": lambda c: {"image": f"DATA:IMAGE/PNG;BASE64,{plain(c)}", "caption": "It."},
+    "blanks": lambda c: {"image": f"\n {uri(c)} ", "caption": "It."},
+    "no type": lambda c: message({"type": "input_image", "image_url": f"data:base64,{plain(c)}"}),
     "list": lambda c: {"images": [uri(c)], "caption": "It."},
     "object": lambda c: {"image": {"url": uri(c)}, "caption": "It."},
     "image_url": lambda c: message({"type": "image_url", "image_url": {"url": uri(c)}}),

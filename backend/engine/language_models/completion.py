@@ -18,9 +18,15 @@ from typing import Any
 Likely = tuple[str, float]
 
 _THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection)"
-_OPENS = re.compile(rf"<{_THOUGHT}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>", re.IGNORECASE)
-_CLOSES = re.compile(rf"</{_THOUGHT}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>", re.IGNORECASE)
+_OPENS = re.compile(
+    rf"<{_THOUGHT}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel>thought", re.IGNORECASE
+)
+_CLOSES = re.compile(
+    rf"</{_THOUGHT}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<channel\|>", re.IGNORECASE
+)
 #: Models with channels (gpt-oss) think in one and answer in another.
+#: Their names alone are left where a server takes the special tokens out.
+_FINAL_NAME = re.compile(r"\A(?:analysis\b.*|analysis[A-Z].*)?assistantfinal", re.DOTALL)
 _CHANNEL, _FINAL = "<|channel|>", re.compile(r"<\|channel\|>\s*final\s*<\|message\|>")
 #: What opens the model's turn in its template.
 _TURN = re.compile(
@@ -28,7 +34,7 @@ _TURN = re.compile(
     r"<start_of_turn>model|\[/INST\]|<\|assistant\|>"
 )
 _TOKEN = (
-    r"<\|[A-Za-z0-9_]+\|>|<｜[^｜<>]*｜>|</?s>|<(?:eos|eot|bos|pad|unk|end_of_turn|start_of_turn|"
+    r"<\|[A-Za-z0-9_]+\|>|<｜[^｜<>]*｜>|</?s>|<(?:eos|EOS|eot|EOT|bos|pad|unk|end_of_turn|start_of_turn|"
     r"end_of_utterance|end_of_text)>|\[/?INST\]|\[EOS\]"
 )
 _SPECIAL = re.compile(_TOKEN)
@@ -86,6 +92,7 @@ def final_answer(text: str) -> str:
     if _CHANNEL in text:
         final = list(_FINAL.finditer(text))
         text = text[final[-1].end() :] if final else ""
+    text = _FINAL_NAME.sub("", text)
     for closing in reversed(list(_CLOSES.finditer(text))):
         text = text[closing.end() :]
         break
@@ -171,5 +178,6 @@ def _count(value: Any) -> int:
 def _excuse(value: Any) -> str:
     """What a response says in place of a completion."""
     error = _get(value, "error")
-    text = _get(error, "message") or error or (value if isinstance(value, str) else "")
+    texts = (_get(error, "message"), error, _get(value, "detail"), _get(value, "message"), value)
+    text = next((each for each in texts if each and isinstance(each, str)), error or "")
     return " ".join(str(text).split())[:120]

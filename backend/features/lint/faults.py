@@ -3,6 +3,7 @@
 """
 
 import html
+import json
 import operator
 import re
 import unicodedata
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from backend.datasets.json_captions import has_json
+from backend.engine.language_models.completion import valid
 from backend.features.lint.chat_answers import (
     is_no_description,
     is_reasoning,
@@ -209,20 +211,38 @@ _BOLD = re.compile(r"\*\*(?=\w)([^*\n]{1,200}?)\*\*")
 _BREAK = re.compile(r"(?<!\\)(?:\\r)?\\n(?![a-z])|(?<=[.!?])(?:\\r)?\\n")
 
 
+#: Characters that were written as JSON writes them.
+_ESCAPED = re.compile(r"(?:\\u[\da-fA-F]{4})+")
+
+
 def _has_markup(text: str) -> bool:
     if ("<" in text and _TAG.search(text)) or ("&" in text and _ENTITY.search(text)):
         return True
     if "**" in text and _BOLD.search(text):
+        return True
+    if "\\u" in text and _ESCAPED.search(text):
         return True
     return "\\n" in text and _BREAK.search(text) is not None
 
 
 def _without_markup(text: str) -> str:
     plain = _BOLD.sub(r"\1", _BREAK.sub(" ", _TAG.sub(" ", text)))
+    plain = _ESCAPED.sub(lambda match: valid(json.loads(f'"{match[0]}"')), plain)
     return " ".join(html.unescape(plain).replace("\u00a0", " ").split())
 
 
+#: A fence of Markdown or Python's quotes at an end, and a text that is code as a whole.
+_FENCED = re.compile(r"^\s*(?:~~~|\'\'\'|\"\"\")|(?:~~~|\'\'\'|\"\"\")\s*$|^\s*`[^`]+`\s*$")
+
+
+def _is_answer_in_code(text: str) -> bool:
+    return has_json(text) or _FENCED.search(text) is not None
+
+
 # ---------------------------------------------------------------- words of a prompt
+
+#: The names of parts of an answer, as its tags or headings.
+_PART = r"(?:caption|description|output|response|result|answer)"
 
 #: What a chat model says before a caption, up to the colon.
 _LEAD_IN = re.compile(
@@ -230,13 +250,20 @@ _LEAD_IN = re.compile(
     r"(?:sure|certainly|of course|absolutely)[!.]\s+|"
     r"here(?:'s| is| are)\s+(?:a|an|the|my|your|one)\b"
     r"[^:\n]{0,80}\b(?:caption|description)\b[^:\n]{0,60}:|"
-    r"(?:image |photo |picture )?(?:caption|description)\s*:)\s*",
+    r"(?:image |photo |picture )?(?:caption|description)\s*:|"
+    rf"#{{1,6}}\s*{_PART}\b\s*(?::|\n)|<{_PART}>|\\boxed\{{)\s*",
     re.IGNORECASE,
 )
 
 
+_LEAD_OUT = re.compile(rf"\s*</{_PART}>\s*$", re.IGNORECASE)
+
+
 def _without_lead_in(text: str) -> str:
-    rest = _LEAD_IN.sub("", text, count=1).strip()
+    lead = _LEAD_IN.match(text)
+    rest = _LEAD_OUT.sub("", text[lead.end() :] if lead is not None else text).strip()
+    if lead is not None and "boxed" in lead[0]:
+        rest = rest.removesuffix("}")
     return rest[1:-1].strip() if len(rest) > 2 and rest[0] == rest[-1] == '"' else rest
 
 
@@ -309,7 +336,7 @@ RULES: dict[str, Rule] = {
         Rule("markup", "tags or entities of HTML, bold words of Markdown, or \\n written as text",
              _has_markup, _without_markup),
         Rule("json", "JSON, or the fence of a language model's answer, instead of a caption",
-             has_json),
+             _is_answer_in_code),
         Rule("camera", "words of a camera or of a file instead of a caption", _searches(
             r"^\W*(?:olympus|konica minolta|minolta|samsung|kodak|pentax|sanyo|exif|casio)?\s*"
             r"digital (?:still )?camera\W*$",
@@ -327,12 +354,13 @@ RULES: dict[str, Rule] = {
             r"\b(?:the|your) caption should\b",
             r"^\s*describe (?:the|this) (?:image|picture|photo)",
             r"^\s*(?:sure|certainly|of course|absolutely)[!.]\s+\S",
+            rf"</{_PART}>\s*$",
             r"\bi hope this helps\b", r"\blet me know if you\b", r"\bfeel free to ask\b",
             r"\bwould you like me to\b",
             r"\bis there anything (?:else|specific|in particular) (?:that )?you(?:'d| would)\b",
-            only_with=(":", "caption", "description", "describe", "i hope this", "let me know",
-                       "sure", "certainly", "of course", "absolutely", "feel free", "would you",
-                       "is there any"),
+            only_with=(":", "#", "<", "\\boxed", "caption", "description", "describe", "i hope",
+                       "let me know", "sure", "certainly", "of course", "absolutely", "feel free",
+                       "would you", "is there any"),
         ), _without_lead_in),
     )
 }  # fmt: skip

@@ -12,13 +12,16 @@ _WORDS = (
     "begin_of_image|startoftext|endoftext|end_of_sentence|begin_of_sentence|end_of_prompt|"
     "fake_token_around_image|global-img|row_\\d+_col_\\d+|grounding|patch_index_\\d+|"
     "extra_id_\\d+|loc_?\\d+|seg\\d+|unused\\d+|ref|box|quad|eoc|boi|eoi|soi|end_of_chunk|"
-    "start_header_id|end_header_id|0x[0-9A-F]{2}"
+    "start_header_id|end_header_id|0x[0-9A-F]{2}|bot|sop|gMASK|fim_[a-z]+|image_\\d+|seg_\\d+|"
+    # Florence's tasks.
+    "(?:[A-Z]+_)*(?:CAPTION|OD|OCR)(?:_[A-Z]+)*"
 )
 _MARKS = re.compile(
     rf"</?(?:{_WORDS})>"
     # <|eot_id|>, <|im_end|>; with the bars and blanks of DeepSeek's.
     r"|<[|\uff5c][\w\u2581./ -]{1,60}[|\uff5c]>"
-    r"|\[(?:CLS|SEP|PAD|UNK|MASK|BOS|EOS|ENC|DEC|IMG|/IMG|IMG_END|unused\d+|/?INST)\]"
+    r"|<\|[a-z_]{2,30}$"  # cut
+    r"|\[(?:CLS|gMASK|SEP|PAD|UNK|MASK|BOS|EOS|ENC|DEC|IMG|/IMG|IMG_END|unused\d+|/?INST)\]"
     r"|<<SYS>>"
     # Parts of words: "play ##ing", "do@@ g", "dog</w>".
     r"|(?<=\w )##[a-z]{1,20}(?![#\w])|(?<=[a-z])@@ (?=[a-z])|(?<=\w)</w>"

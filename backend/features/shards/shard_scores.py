@@ -43,6 +43,7 @@ from backend.datasets.parquet_groups import read_footer
 from backend.datasets.read_options import TABLES, is_hidden
 from backend.datasets.tables import rows_of
 from backend.datasets.text_files import open_in_folders
+from backend.datasets.text_tars import find_texts_apart, has_pictures
 from backend.engine.constants.constant_search import stated_constants
 from backend.engine.trajectories.depth import FIRST_STEP
 from backend.errors import (
@@ -189,6 +190,7 @@ def score_shards(
             terminal="Choose another --scorer.",
         )
     _check_columns(place, shards)
+    _check_texts(place, shards)
     key = run_key(engine, 0)
     division = engine.settings.claims or "auto"
     identity = {name: key[name] for name in RUN_KEY} | {
@@ -399,6 +401,23 @@ def _check_columns(source: Location, shards: Sequence[StoredFile]) -> None:
                 f"{', '.join(map(trim, difference[:_NAMED]))}. Score them from separate folders, "
                 "or make their columns equal."
             )
+
+
+def _check_texts(source: Location, shards: Sequence[StoredFile]) -> None:
+    """Raise DatasetFormatError if the texts of the tars lie in tars of their own."""
+    tars = {s.name: s for s in shards if s.name.endswith(".tar")}
+    if (names := find_texts_apart(tars)) is None:
+        return
+    texts, pictures = names
+    with tempfile.TemporaryDirectory() as folder:
+        path = source.copy(tars[texts], Path(folder))
+        if has_pictures(path, path.parent):
+            return
+    raise DatasetFormatError(
+        f"'{trim(texts)}' holds the texts of '{trim(pictures)}', and shards are scored one by one. "
+        "Import the folder that both are in and score that dataset, or pack each text into the tar "
+        "of its picture."
+    )
 
 
 def _columns_of(source: Location, table: StoredFile) -> frozenset[str]:

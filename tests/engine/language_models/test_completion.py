@@ -53,6 +53,9 @@ def message(content: Any, **fields: Any) -> dict[str, Any]:
         message(f"◁think▷A cat?◁/think▷{ANSWER}"),  # Kimi-VL
         message("<|channel|>analysis<|message|>A cat?<|end|><|start|>assistant<|channel|>final"
              f"<|message|>{ANSWER}<|return|>"),  # gpt-oss
+        message(f"analysisA cat? {{}}assistantfinal{ANSWER}"),  # without its special tokens
+        message(f"<|channel>thought\nA cat? {{}}<channel|>{ANSWER}"),  # Gemma 4
+        message(f"{ANSWER}<EOS>"),
         message(f"{ANSWER}<|im_end|>"),
         message(f"{ANSWER}<|im_end|>\n<|im_start|>user\nAnd now?"),
         message(f"<|im_start|>assistant\n{ANSWER}"),
@@ -146,6 +149,9 @@ def test_the_older_completions_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "excuse"),
     [
+        ('{"detail": "Too many requests"}', "Too many requests"),
+        ('{"object": "error", "message": "No such model"}', "No such model"),
+        ('{"message": {"content": "A dog."}}', ""),
         ("", ""), ("hello", "hello"), ("[]", ""), ("null", ""), ("3", ""), ('"busy"', "busy"),
         ("{}", ""), ('{"choices": []}', ""), ('{"choices": 3}', ""), ('{"choices": [{}]}', ""),
         ('{"choices": [{"message": 3}]}', ""), ('{"error": "no model"}', "no model"),

@@ -32,7 +32,9 @@ def columns(pictures: pa.Array) -> pa.Table:
 def written(lance: Any, folder: Path, form: str = "binary") -> Path:
     contents = [encoded(colour=colour) for colour in COLOURS]
     table = columns(pa.array(contents, pa.large_binary()))
-    if form == "blob":
+    if form == "lists":
+        table = columns(pa.array([[content] for content in contents], pa.list_(pa.binary())))
+    elif form == "blob":
         field = pa.field("image", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
         schema = pa.schema([table.schema.field("id"), field, table.schema.field("caption")])
         table = table.cast(schema)
@@ -58,7 +60,7 @@ def colours_of(pairs: list[SourcePair], root: Path) -> list[tuple[int, ...]]:
 EXPECTED = [(255, 0, 0), (0, 0, 255), (0, 128, 0), (255, 255, 0)]
 
 
-@pytest.mark.parametrize("form", ["binary", "blob", "blob array"])
+@pytest.mark.parametrize("form", ["binary", "lists", "blob", "blob array"])
 def test_each_caption_has_its_picture(lance: Any, tmp_path: Path, form: str) -> None:
     folder = written(lance, tmp_path / "set.lance", form)
     for source in (folder, tmp_path):

@@ -20,7 +20,8 @@ from backend.features.lint.token_marks import has_token_marks
         "A dog.<\uff5cend\u2581of\u2581sentence\uff5c>", "<image>A dog.",
         "<fake_token_around_image>",
         "A dog <START>", "startoftext <startoftext>", "<end_of_turn>", "[INST] what [/INST] a dog",
-        "<|start_header_id|>assistant<|end_header_id|>A dog.",
+        "<|start_header_id|>assistant<|end_header_id|>A dog.", "<MORE_DETAILED_CAPTION>A dog",
+        "<OD>dog", "<image_1> A dog", "<seg_3>A dog", "[gMASK]<sop>A dog", "A dog.<|im_end",
     ],
 )  # fmt: skip
 def test_marks_of_common_tokenizers_are_found(caption: str) -> None:
@@ -31,6 +32,7 @@ def test_marks_of_common_tokenizers_are_found(caption: str) -> None:
 @pytest.mark.parametrize(
     "caption",
     [
+        "A <CLOSED> sign", "x <| y",
         "A sign that says [EXIT]", "x <3 y", "I <3 dogs", "A board with [OPEN] and [CLOSED] on it",
         "A heart, <3, and a smile", "a < b > c", "An arrow -> and another <-", "<b>A dog</b>",
         "The start and the end of a race", "A Canon EOS camera", "A screen shows <html>",

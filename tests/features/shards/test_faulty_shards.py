@@ -16,6 +16,7 @@ from backend.features.shards.reports import ShardsReport
 from backend.features.shards.select_shards import select_shards
 from backend.features.shards.shard_ranking import rank_shards
 from backend.loaded_models import Engine
+from tests.datasets.folders import encoded, make_tar
 from tests.features.shards.test_shard_scores import HERE, SHARDS, engine, write_shards
 from tests.jobs.opening import OpenWorkspace
 
@@ -69,3 +70,27 @@ def test_no_detector_is_trained_where_most_captions_are_set_aside(
         score(engine, source, tmp_path / "out")
     report = score(engine, source, tmp_path / "out", anyway=True)
     assert (report.pairs, report.set_aside) == (2 * PAIRS, 2 * PAIRS)
+
+
+def test_texts_in_tars_of_their_own_are_named_before_work_begins(
+    engine: Engine, tmp_path: Path
+) -> None:
+    source, out = tmp_path / "source", tmp_path / "out"
+    members: dict[str, dict[str, bytes]] = {
+        "images": {f"{n}.png": encoded() for n in range(3)},
+        "texts": {f"{n}.txt": b"A red square." for n in range(3)},
+    }
+    for kind, files in members.items():
+        (source / kind).mkdir(parents=True)
+        make_tar(source / kind / "00000.tar", files)
+    with pytest.raises(DatasetError, match=r"texts/00000\.tar.*images/00000\.tar"):
+        score(engine, source, out)
+    assert not out.exists()
+
+
+def test_a_name_alone_makes_no_tar_one_of_texts(engine: Engine, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for kind in ("image", "text"):
+        write_shards(source / kind, count=1)
+    assert score(engine, source, tmp_path / "out").failed == ()

@@ -75,15 +75,18 @@ def test_each_caption_of_mds_has_its_picture(tmp_path: Path, compression: str) -
     assert colour_of(locate(tmp_path / "set", place)) == "green"
 
 
-def test_folders_of_mds_are_its_splits_and_the_index_stands_for_its_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inner", ["", "photos/v2/"])
+def test_folders_of_mds_are_its_splits_and_the_index_stands_for_its_folder(
+    tmp_path: Path, inner: str
+) -> None:
     rows = samples()
-    write_mds(tmp_path / "set/train", ENCODINGS, [rows[:3]])
-    write_mds(tmp_path / "set/val", ENCODINGS, [rows[3:]])
+    write_mds(tmp_path / f"set/{inner}train", ENCODINGS, [rows[:3]])
+    write_mds(tmp_path / f"set/{inner}val", ENCODINGS, [rows[3:]])
     pairs, reader = read(tmp_path / "set")
     assert not reader.problems
     assert [pair.split for pair in pairs] == ["train"] * 3 + ["validation"]
-    for source, count in (("set/train/index.json", 3), ("set/val/shard.00000.mds", 1)):
-        assert len(read(tmp_path / source)[0]) == count
+    for file, count in (("train/index.json", 3), ("val/shard.00000.mds", 1)):
+        assert len(read(tmp_path / "set" / inner / file)[0]) == count
 
 
 @pytest.mark.parametrize(
