@@ -6,7 +6,7 @@ posting a verdict twice writes it once, so that a browser that got no answer pos
 that cannot be saved are returned with a reason, which the browser shows until it is acknowledged.
 Any other key is one `act`, whose answer redraws the page.
 
-With login enabled, the pairs prefetched by a page are claimed for its curator, like the one on the
+With login enabled, the pairs prefetched by a page are held for its curator, like the one on the
 screen: nobody else gets them.
 """
 

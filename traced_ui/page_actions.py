@@ -34,7 +34,7 @@ PAGE = 30
 MOST_CHARACTERS = 100_000
 #: Pairs that one request goes on or back by.
 MOST_PASSED = 1000
-#: Shown with a pair that is claimed by another curator.
+#: Shown with a pair that another curator holds.
 OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
 #: Actions that give a verdict: its name, or accepting a suggestion.
 VERDICTS = (*DECISIONS, "suggestion", "enrich")
@@ -188,9 +188,9 @@ class PageActions:
         self.author = curator or workspace.settings.author
         self.is_team = curator is not None
         self.toast: str = ""
-        #: The filter of these fields, and the pairs claimed in this request.
+        #: The filter of these fields, and the pairs held by this request.
         self._filter: tuple[dict[str, str], QueueFilter] | None = None
-        self._claimed: set[int] = set()
+        self._held: set[int] = set()
         #: What verdicts do not change may have changed.
         self._is_outdated = False
 
@@ -329,7 +329,7 @@ class PageActions:
         filter = replace(self.filter(), reader=self.author)
         pair = self.workspace.accounts.hold_first(filter, self.author, self.state.held)
         if pair is not None:
-            self._record_claim(pair)
+            self._record_hold(pair)
         return pair
 
     def open_rest(self) -> None:
@@ -351,15 +351,15 @@ class PageActions:
     def _hold(self, pair: int, queue: QueueFilter | None = None) -> bool:
         """Hold the pair for this page; False if another curator has it, or if it has left the
         `queue` in which it was found."""
-        if not self.is_team or pair in self._claimed:
+        if not self.is_team or pair in self._held:
             return True
         if not self.workspace.accounts.hold(pair, self.author, self.state.held, queue):
             return False
-        self._record_claim(pair)
+        self._record_hold(pair)
         return True
 
-    def _record_claim(self, pair: int) -> None:
-        self._claimed.add(pair)
+    def _record_hold(self, pair: int) -> None:
+        self._held.add(pair)
         if pair not in self.state.held:
             self.state.held = [pair]
 

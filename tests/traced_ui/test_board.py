@@ -254,7 +254,7 @@ def test_no_pair_is_prefetched_for_two_people(workspace: Workspace) -> None:
     assert len(order) == TEAM_DEPTH
     assert set(ada.state.held) == {first, *order}
     assert not set(ada.state.held) & of_ben
-    # A verdict releases its pair, and another one is claimed at the end of the prefetched pairs.
+    # A verdict releases its pair, and another one is held at the end of the prefetched pairs.
     done = ada.post(ada.verdict(first, "drop"), shown=order[0])
     assert not done["returned"]
     assert set(ada.state.held) == {order[0], *done["ahead"]["order"]}
