@@ -32,7 +32,8 @@ from traced_ui.page_actions import (
     FORMS,
     OPEN_ELSEWHERE,
     WRITING,
-    PageAction,
+    AnyAction,
+    Judgement,
     Parts,
     drawn_pair,
     is_verdict,
@@ -77,8 +78,8 @@ class Post(BaseModel):
     `have`: the marks (versions) of its prefetched pairs, by pair id."""
 
     state: PageState
-    verdicts: list[PageAction] = Field(default_factory=list, max_length=MOST_VERDICTS)
-    acts: list[PageAction] = Field(default_factory=list, max_length=MOST_ACTS)
+    verdicts: list[Judgement] = Field(default_factory=list, max_length=MOST_VERDICTS)
+    acts: list[AnyAction] = Field(default_factory=list, max_length=MOST_ACTS)
     redraw: bool = False
     have: dict[int, str] = Field(default_factory=dict, max_length=100)
 

@@ -26,7 +26,7 @@ from research.scenes.caption_reading import claims_of
 from research.scenes.demo import COPIES, SEED, make_pairs, plant_copies
 from research.scenes.truth import facts
 from traced_ui import review_page
-from traced_ui.page_actions import PageAction
+from traced_ui.board import Post
 from traced_ui.page_state import PageState
 from traced_ui.review_actions import OpenPage
 
@@ -68,7 +68,7 @@ def test_opening_on_an_example_instead_of_the_head_of_the_queue_is_said(
     def visit(**address: str) -> tuple[int | None, str]:
         page = OpenPage(workspace, PageState())
         act = {"action": "visit", "dataset": dataset_id, "address": address}
-        parts = page.perform(PageAction.model_validate(act))
+        parts = page.perform(Post.model_validate({"state": page.state, "acts": [act]}).acts[0])
         return page.state.pair, parts["toast"]
 
     example, said = visit()
