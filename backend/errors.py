@@ -92,7 +92,7 @@ class UnsafePath(DatasetError):
 
 
 class ModelUnavailable(TracedError):
-    title = "This model cannot be loaded"
+    title = "This model cannot be used"
     exit_status = 4
 
 

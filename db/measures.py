@@ -164,8 +164,8 @@ _OWN = (
         operation="score", is_column=True, of_claims=True, order="better without some words",
         exports=False, word="gain", write="{:.3f}".format, bar="Better without",
         share=_of_best("gain"),
-        explanation="By how much s rises once the words that do not fit are removed. A correct "
-        "caption gains little, a wrong one a lot.",
+        explanation="By how much s rises at most while words are left out, step by step. Correct "
+        "captions usually gain less than wrong ones.",
     ),
     Measure(
         name="icc", title="Concrete (ICC)", symbol="ICC", low=0.0, high=1.0,

@@ -22,6 +22,7 @@ import gradio as gr
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
+from backend.engine.detection.localisation import NAMED
 from backend.measures import MEASURES, filter_names
 from backend.workspace import Workspace
 from traced_ui import review_page
@@ -230,5 +231,6 @@ def build(dataset_id: int | None) -> None:
         dataset=dataset_id,
         toolbar=review_page.toolbar(),
         measures=[MEASURES[name] for name in filter_names()],
+        named=NAMED,
     )
     gr.HTML(board, js_on_load=starting("main.js"), apply_default_css=False, padding=False)

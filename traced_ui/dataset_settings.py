@@ -19,8 +19,11 @@ from traced_ui.templates import part, render
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page that lists all datasets, and renames, moves and deletes the chosen one; return
     what draws the list: (function, inputs, outputs)."""
+    gr.Markdown("### All datasets")
     overview = gr.HTML(elem_id="datasets-overview")
     gr.HTML(store_html(workspace), elem_id="settings-store")
+    gr.Markdown("### This dataset")
+    refusal = gr.HTML(elem_id="settings-refusal", padding=False, visible=False)
     with gr.Row(elem_id="dataset-fields", equal_height=False):
         with gr.Column(min_width=320):
             name = gr.Textbox(
@@ -47,14 +50,19 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     def draw_overview(request: gr.Request) -> str:
         return overview_html(seen_by(workspace, request))
 
-    def open_dataset(dataset_id: int | None) -> tuple[gr.Textbox, str, gr.Textbox]:
-        if dataset_id is None:
-            return gr.Textbox("", interactive=False), "", gr.Textbox("", interactive=False)
-        what = workspace.deletion_preview(dataset_id)
+    def open_dataset(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+        """The dataset's name and what its deletion removes; all disabled for who may not change
+        it."""
+        is_allowed = may_change_datasets(workspace, request)
+        is_open = is_allowed and dataset_id is not None
+        what = workspace.deletion_preview(dataset_id) if dataset_id is not None else None
         return (
-            gr.Textbox(what.name, interactive=True),
-            deletion_preview_html(what),
-            gr.Textbox("", interactive=True),
+            gr.Textbox(what.name if what is not None else "", interactive=is_open),
+            deletion_preview_html(what) if what is not None else "",
+            gr.Textbox("", interactive=is_open),
+            gr.Textbox(interactive=is_open),
+            *(gr.Button(interactive=is_open) for _ in (rename, relocate, delete)),
+            gr.HTML(refusal_html(is_allowed), visible=not is_allowed),
         )
 
     def rename_dataset(dataset_id: int | None, new: str, request: gr.Request) -> tuple[str, str]:
@@ -101,7 +109,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
 
     relocate.click(**wire(relocate_dataset, [dataset, folder], [going, message], message))
     # For each dataset: what was typed for one must not apply to the next.
-    gr.on(None, open_dataset, [dataset], [name, going, typed_name], **QUIET)
+    fields = [name, going, typed_name, folder, rename, relocate, delete, refusal]
+    gr.on(None, open_dataset, [dataset], fields, **QUIET)
     redraw = (draw_overview, None, [overview])
     for change in (
         rename.click(**wire(rename_dataset, [dataset, name], [going, message], message)),
@@ -115,6 +124,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
 def may_change_datasets(workspace: Workspace, request: gr.Request) -> bool:
     """Whether the user may change a dataset as a whole."""
     return not request.username or workspace.accounts.may_settle(request.username)
+
+
+def refusal_html(is_allowed: bool) -> str:
+    """Why the fields of a page are disabled; "" if they are not."""
+    return "" if is_allowed else part("adjudicators_only")
 
 
 def dataset_to_change(workspace: Workspace, dataset_id: int | None, request: gr.Request) -> int:
@@ -157,8 +171,8 @@ def overview_html(workspace: Workspace) -> str:
         for s in summaries
     ]  # fmt: skip
     if not rows:
-        return part("empty", "No dataset yet", "Add one.")
-    head = ["dataset", "pairs", "scored", "reviewed", "errors found", "rows left out", "source"]
+        return part("no_dataset")
+    head = ["dataset", "pairs", "scored", "reviewed", "errors found", "problems", "source"]
     notes = [
         note(f"'{s.name}': most captions are not English, and phrases are known in English only.")
         for s in summaries

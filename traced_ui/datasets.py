@@ -97,7 +97,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page: a column of steps, each with its result; those below the first are there once
     there is a dataset."""
     jobs = DatasetJobs(workspace)
-    with gr.Column(elem_id="add-data", elem_classes="plain-form"):
+    with gr.Column(elem_id="add-data"):
         with _step("1 · Choose"):
             importing = _import_form(workspace)
         with _step("2 · What was found"), _locked_step() as contents_step:

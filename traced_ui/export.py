@@ -86,7 +86,7 @@ def build(
     job_id = gr.State(None)
     status = gr.HTML(elem_id="export-status", padding=False)
     timer = gr.Timer(0.7, active=False)
-    with gr.Row(equal_height=False, elem_id="export-choices", elem_classes="plain-form"):
+    with gr.Row(equal_height=False, elem_id="export-choices"):
         with gr.Column(scale=1, min_width=340):
             format = gr.Dropdown(
                 [(export_format.label, name) for name, export_format in EXPORT_FORMATS.items()],

@@ -5,7 +5,7 @@ from pathlib import Path
 import gradio as gr
 
 from backend.workspace import Workspace
-from traced_ui.dataset_settings import dataset_to_change, may_change_datasets
+from traced_ui.dataset_settings import dataset_to_change, may_change_datasets, refusal_html
 from traced_ui.markdown import from_markdown
 from traced_ui.messages import QUIET, note, wire
 from traced_ui.page_dataset import PageDataset
@@ -20,6 +20,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             gr.HTML(render("guidelines_intro.html"))
+            refusal = gr.HTML(elem_id="guidelines-refusal", padding=False, visible=False)
             example = gr.Button(
                 "Start from the example", elem_id="guidelines-example", visible=False
             )
@@ -37,13 +38,15 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
 
     def open_dataset(
         dataset_id: int | None, request: gr.Request
-    ) -> tuple[gr.Textbox, gr.Button, str, gr.Button, str]:
+    ) -> tuple[gr.Textbox, gr.Button, str, gr.Button, str, gr.HTML]:
+        is_allowed = may_change_datasets(workspace, request)
         current = "" if dataset_id is None else workspace.guidelines(dataset_id)
-        may_write = dataset_id is not None and may_change_datasets(workspace, request)
+        may_write = dataset_id is not None and is_allowed
         # Nothing that is typed before is overwritten.
         return (
             gr.Textbox(current, interactive=may_write), gr.Button(interactive=may_write),
             preview_html(current), gr.Button(visible=may_write and not current), "",
+            gr.HTML(refusal_html(is_allowed), visible=not is_allowed),
         )  # fmt: skip
 
     def follow(draft: str | None) -> tuple[str, gr.Button]:
@@ -53,11 +56,12 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         dataset_id: int | None, draft: str | None, request: gr.Request
     ) -> tuple[str, gr.Button, str]:
         workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), draft or "")
-        confirmation = note("Saved. Curators see it with the next pair that they open.", "good")
-        return (*follow(draft), confirmation)
+        seen = "see it with" if (draft or "").strip() else "see none from"
+        confirmation = f"Saved. Curators {seen} the next pair that they open."
+        return (*follow(draft), note(confirmation, "good"))
 
     gr.on(
-        None, open_dataset, [dataset], [text, save, preview, example, message],
+        None, open_dataset, [dataset], [text, save, preview, example, message, refusal],
         **QUIET,
     )  # fmt: skip
     example.click(lambda: (EXAMPLE, *follow(EXAMPLE)), None, [text, preview, example], **QUIET)

@@ -172,7 +172,7 @@ def news_of(jobs: Sequence[JobView], now: datetime) -> News:
     running = drop_ended(jobs)
     ended_jobs = [
         job for job in jobs
-        if job.has_ended and job.continued_by is None and now - job.updated_at < NEWS
+        if job.has_ended and not _was_started_again(job, jobs) and now - job.updated_at < NEWS
     ]  # fmt: skip
     failure = next((job for job in ended_jobs if job.status == "failed"), None)
     summary = share = ""
@@ -189,6 +189,17 @@ def news_of(jobs: Sequence[JobView], now: datetime) -> News:
         summary = f"{name_of(ended_jobs[0])}: {ended_jobs[0].status}"
         share = "✓" if is_whole else "!"
     return News(summary=summary, share=share, failed=failure is not None)
+
+
+def _was_started_again(job: JobView, jobs: Sequence[JobView]) -> bool:
+    """Whether a later job does the same: a retry, or what the button on its page has started."""
+    if job.continued_by is not None:
+        return True
+    work = (job.kind, job.dataset_id, job.subject)
+    return job.status != "done" and any(
+        other.id > job.id and (other.kind, other.dataset_id, other.subject) == work
+        for other in jobs
+    )
 
 
 def pace_of(jobs: Sequence[JobView], now: datetime) -> float:

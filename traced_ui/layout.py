@@ -1,6 +1,7 @@
 """The pages, each with the bar at its top, and how they look."""
 
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
@@ -25,7 +26,7 @@ from traced_ui.keyboard import by_task
 from traced_ui.messages import QUIET
 from traced_ui.pages import Build, build_or_say
 from traced_ui.review_actions import ALL_KEYS
-from traced_ui.templates import render
+from traced_ui.templates import part, render
 
 #: All pages, the bar at the top and what lies over the pages, and the review page.
 STYLES = [
@@ -77,17 +78,23 @@ def _build_page(
     """Build a page below the bar, and draw it for the dataset in its address."""
     dataset, opening = page_dataset.build(blocks)
 
-    def open_or_first(requested_id: int | None) -> int | None:
-        """The dataset of the address, or the first that there is."""
+    is_about_one = page.name == "guidelines" or rooms.room_of(page) not in (None, rooms.DATASET)
+
+    def open_or_first(requested_id: int | None) -> tuple[int | None, Any]:
+        """The dataset of the address, or the first that there is; what a page about one says
+        instead of itself if there is none."""
         ids = [summary.id for summary in workspace.datasets()]
-        return next((id for id in (requested_id, dataset_id, *ids[:1]) if id in ids), None)
+        chosen_id = next((id for id in (requested_id, dataset_id, *ids[:1]) if id in ids), None)
+        is_missing = is_about_one and chosen_id is None
+        return chosen_id, gr.HTML(part("no_dataset"), visible=True) if is_missing else gr.skip()
 
     with gr.Column(elem_id="traced-content"):
+        no_dataset = gr.HTML(elem_id="no-dataset", visible=False, padding=False)
         if page.name in rooms.ADDED:
             redraw = build_or_say("page", lambda: _PAGES[page.name](workspace, dataset))
         else:
             redraw = _PAGES[page.name](workspace, dataset)
-    opening = opening.then(open_or_first, [dataset], [dataset], **QUIET)
+    opening = opening.then(open_or_first, [dataset], [dataset, no_dataset], **QUIET)
     if redraw:
         opening.then(*redraw, **QUIET)
 

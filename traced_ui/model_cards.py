@@ -82,7 +82,7 @@ def time_of(view: ModelView, pairs: int) -> str:
     if view.seconds is None:
         return "not measured"
     count = pairs or 1000
-    seconds = view.seconds * (count + copies_of(count)) / 1000
+    seconds = max(1.0, view.seconds * (count + copies_of(count)) / 1000)  # "0 s" is no time
     return f"{about(view)} {duration(seconds)} for {count_of(count)}"
 
 

@@ -479,6 +479,7 @@ class PageActions:
             review_page.Skipped(self._count_skipped(), state.shows_skipped),
             self._draw_undo_list(filter.dataset_id) if state.shows_history else "",
             is_pasted=bool(state.found), buttons=QUEUE_BUTTONS,
+            is_mixing=state.is_mixed and self.review.is_mixable(filter),
         )  # fmt: skip
         return queue, page, counts
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from backend.review.charts import MOST_ERRORS
-from backend.review.queue import MIXED_EVERY
 from backend.review.views import ProgressView
 from backend.verdict_texts import word_of
 from backend.workspace import Workspace
@@ -40,21 +39,27 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
 
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
-            return (part("empty", "No dataset yet"), *hidden_plots, "")
+            return ("", *hidden_plots, "")
         view = seen_by(workspace, request).review.progress(dataset_id)
         if not view.reviewed and not view.expected:
-            return (part("empty", "No verdict yet", view.left.in_words()), *hidden_plots, "")
+            return (_first_step(view), *hidden_plots, "")
         if not view.reviewed:
             chart = gr.Plot(without_tools(expected_figure(view)), visible=True)
-            return (expected_html(view), chart, *hidden_plots[1:], "")
+            return (expected_html(view, dataset_id), chart, *hidden_plots[1:], "")
         figures = (left_figure(view), pace_figure(view), calibration_figure(view))
         plots = (
             hidden_plots[0] if figure is None else gr.Plot(without_tools(figure), visible=True)
             for figure in figures
         )
-        return (cards_html(view), *plots, tables_html(view))
+        return (cards_html(view, dataset_id), *plots, tables_html(view))
 
     return draw, [dataset], [cards, left_plot, pace, calibration, tables]
+
+
+def _first_step(view: ProgressView) -> str:
+    """Where there is neither a verdict nor a score."""
+    review = part("page_link", "", "Review")
+    return part("empty", "No verdict yet", view.left.in_words(), review)
 
 
 def _plot(label: str, name: str) -> gr.Plot:
@@ -62,18 +67,18 @@ def _plot(label: str, name: str) -> gr.Plot:
     return gr.Plot(label=label, elem_id=name, show_label=False, visible=False)
 
 
-def cards_html(view: ProgressView) -> str:
+def cards_html(view: ProgressView, dataset_id: int) -> str:
     """The four key figures for deciding whether to continue; above them what a review that is
     nearly done has come to."""
     share = view.reviewed / view.total if view.total else 0.0
     is_done = view.reviewed == view.total or view.left.is_few(view.errors_found)
-    cards = render("progress/cards.html", view=view, share=share, mixed_every=MIXED_EVERY)
+    cards = render("progress/cards.html", view=view, share=share, dataset_id=dataset_id)
     return (finish(view, view.left, is_on_progress=True) if is_done else "") + cards
 
 
-def expected_html(view: ProgressView) -> str:
+def expected_html(view: ProgressView, dataset_id: int) -> str:
     """Before the first verdict: how many errors the chances of error add up to, by split."""
-    return render("progress/expected.html", view=view)
+    return render("progress/expected.html", view=view, dataset_id=dataset_id)
 
 
 def expected_figure(view: ProgressView) -> "Figure":

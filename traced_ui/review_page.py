@@ -16,7 +16,7 @@ from backend.jobs.reports import JobView
 from backend.measures import MEASURES, OF_THE_MODEL, filter_names
 from backend.review.added_filters import ALIKE, TOPICS
 from backend.review.pair_selection import LONGEST
-from backend.review.queue import MIXED_EVERY
+from backend.review.queue import LEAST_MIXED, MIXED_EVERY
 from backend.review.queue_form import (
     ADDED,
     EXTRA,
@@ -208,11 +208,13 @@ def queue(
     undo_list: str = "",
     is_pasted: bool = False,
     buttons: Sequence[GridButton] = (),
+    is_mixing: bool = False,
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
-    scores. `errors_left`: the errors that remain; `is_mixed`: whether random pairs are mixed in.
-    `values`: what the queue contains, if the drawer is open. `draft`: groups that were refused.
+    scores. `errors_left`: the errors that remain; `is_mixed`: whether random pairs are to be
+    mixed in, `is_mixing`: whether they are into this queue. `values`: what the queue contains, if
+    the drawer is open. `draft`: groups that were refused.
     `leading`: the characters of the most suspicious claim of captions that have several.
     `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
     `notices`: what there is to say of the dataset as a whole. `constants`: its constant parts, if
@@ -272,7 +274,9 @@ def queue(
         limits=limits,
         left=errors_left,
         is_mixed=is_mixed,
+        is_mixing=is_mixing,
         mixed_every=MIXED_EVERY,
+        least_mixed=LEAST_MIXED,
         is_unfamiliar=is_unfamiliar,
         notices=notices,
         constants=constants,

@@ -2,7 +2,9 @@
 
 * Karpathy splits (`dataset_coco.json`, `dataset_flickr30k.json`): an object with `images`, each
   with its sentences and its split; `restval` is part of the training split, as usual.
-* A list of objects, one row each, or an object with one list of them, for example LLaVA's JSON.
+* A list of objects, one row each, or an object with one list of them, for example LLaVA's JSON;
+  objects one behind the other (JSON lines).
+* A table that a data frame wrote (see `json_tables`).
 * An object with the captions by picture (see `captions_by_picture`).
 * FiftyOne's own format: `samples.json`, an object with a list, whose labels are objects.
 * COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
@@ -18,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from backend.datasets import data_juicer, label_studio
+from backend.datasets import argilla, data_juicer, label_studio
 from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.captions_by_picture import maps_in, rows_by_picture
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
@@ -35,6 +37,7 @@ from backend.datasets.conversations import (
     single_image,
 )
 from backend.datasets.json_stream import JsonFile
+from backend.datasets.json_tables import table_rows
 from backend.datasets.on_disk import AmbiguousName, Names
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import WORDS
@@ -78,6 +81,15 @@ def _plain(
                 replace(row, values=caption_values), caption_values, rule, caption_column
             )
         return
+    if argilla.is_record(values) or argilla.has_answers(values):
+        yield from _of_argilla(row, values, rule, caption_column)
+        return
+    yield from _of_columns(row, values, rule, caption_column)
+
+
+def _of_columns(
+    row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
+) -> Iterator[TableRow]:
     if _is_fiftyone(values):
         yield replace(row, values=_fiftyone(values))
         return
@@ -94,6 +106,20 @@ def _plain(
         yield replace(row, values={**_others(values), "image": single_image(images_in(values))})
     else:
         yield row
+
+
+def _of_argilla(
+    row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
+) -> Iterator[TableRow]:
+    try:
+        columns = argilla.flatten_record(values) if argilla.is_record(values) else values
+        captions = [columns] if caption_column else list(argilla.captions_of_record(columns))
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise NoPair("This record has not the form that Argilla exports.") from problem
+    for caption_values in captions:
+        yield from _of_columns(
+            replace(row, values=caption_values), caption_values, rule, caption_column
+        )
 
 
 def _of_conversation(
@@ -210,11 +236,14 @@ def annotation_rows(
 
 def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
     name = path.name
+    if (rows := table_rows(file, name)) is not None:
+        yield from rows
+        return
     if maps := maps_in(file, path, root):
         yield from rows_by_picture(file, maps, (path.parent, root))
         return
     is_list = len(file.arrays) == 1 and not file.arrays & {"images", "classes"}
-    if file.is_array or is_list:
+    if file.is_array or file.is_lines or is_list:
         yield from _read_array(file, next(iter(file.arrays), None))
         return
     if "images" not in file.arrays:
@@ -230,11 +259,21 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
 
 
 def _read_array(file: JsonFile, array: str | None) -> Iterator[TableRow]:
-    for number, value in enumerate(file.objects(array), 1):
-        if isinstance(value, UniqueNames):
-            yield value.row(number)
-        else:
-            yield TableRow(number, None, "This is not an object with an image and a caption.")
+    number = 0
+    for value in file.objects(array):
+        is_of_objects = isinstance(value, list) and all(isinstance(each, dict) for each in value)
+        for item in value if is_of_objects else [value]:  # several arrays in one: `jq -s`
+            number += 1
+            if isinstance(item, UniqueNames):
+                yield item.row(number)
+            elif isinstance(item, list):
+                yield TableRow(
+                    number, None,
+                    "This row is a list whose cells have no names. Write the table with them: "
+                    "to_json(orient='records') of pandas.",
+                )  # fmt: skip
+            else:
+                yield TableRow(number, None, "This is not an object with an image and a caption.")
 
 
 def _karpathy(file: JsonFile) -> Iterator[TableRow]:

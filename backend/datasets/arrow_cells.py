@@ -41,6 +41,11 @@ def arrow_table(path: Path, folders: Sequence[Path] = ()) -> pa.Table:
             raise ValueError("it is empty")
         # The mapping keeps the file open as long as one of its buffers is used.
         content = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    return table_in(content)
+
+
+def table_in(content: pa.Buffer) -> pa.Table:
+    """All of an Arrow stream or file in memory, or mapped to it. Raises as `arrow_table`."""
     is_file = content[: len(_FILE_MAGIC)].to_pybytes() == _FILE_MAGIC
     size = sum(_decompressed_sizes(content[len(_FILE_MAGIC) :] if is_file else content))
     if size > MOST_BYTES:
@@ -231,6 +236,8 @@ def embedded_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> list[st
 
     def holds(field: pa.Field) -> bool:
         kind = field.type
+        if isinstance(kind, pa.BaseExtensionType):
+            kind = kind.storage_type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         if is_list(kind) and pa.types.is_struct(kind.value_type):

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from backend.datasets.columns import OBJECT_NAMES, usual_name
-from backend.datasets.read_options import CAPTIONS, PICTURES
+from backend.datasets.cells import trim
+from backend.datasets.columns import LIST_NAMES, OBJECT_NAMES, usual_name
+from backend.datasets.read_options import CAPTIONS, PICTURES, where_to_state
+from backend.errors import DatasetFormatError
 
 #: The column with the name of the field that a caption was read from.
 FIELD_COLUMN = "caption_field"
@@ -79,6 +81,34 @@ def chosen_cells(
 
 def _is_empty(cell: Any) -> bool:
     return cell in (None, [], {}) or (isinstance(cell, str) and not cell.strip())
+
+
+def main_kind(numbers: Counter[str], pictures: int, language: str | None) -> str:
+    """The kind of the captions of a source: one for all pictures, so that no two are mixed. That of
+    the language, else the plain one if half of the pictures have it, else the most usual.
+    `numbers`: how many of the pictures with a text have each kind ("": a text with the picture's
+    name).
+
+    Raises DatasetFormatError where several are as usual as each other.
+
+    >>> main_kind(Counter({"": 5, "tags": 9}), 9, None), main_kind(Counter(de=2, en=2), 2, "en")
+    ('', 'en')
+    """
+    if language and (name := usual_name(numbers, [language.lower()])):
+        return name
+    if numbers[""] >= _USUAL * pictures:
+        return ""
+    most = max(numbers.values())
+    usual = [kind for kind in numbers if numbers[kind] == most]
+    texts = [kind for kind in usual if kind.lower() not in LIST_NAMES] or usual
+    if name := texts[0] if len(texts) == 1 else usual_name(texts, OBJECT_NAMES):
+        return name
+    names = ", ".join(f"'{trim(kind, 80)}'" for kind in sorted(texts))
+    raise DatasetFormatError(
+        f"Beside pictures are captions of several kinds ({names}), and which are meant is "
+        "uncertain. Choose one.",
+        **where_to_state("caption_fields"),
+    )
 
 
 def kind_of(columns: Mapping[str, Any]) -> str:

@@ -49,12 +49,17 @@ def writer_in(
     values: Mapping[str, Any], columns: Columns, default: Writer | None = None
 ) -> Writer | None:
     """The writer of a row's caption: as the row says, else the default."""
-    name = _plain(values.get(columns.writer or ""), LONGEST_NAME)
+
+    def cell(column: str | None, longest: int) -> str:
+        # A table that pandas wrote has its index in a column whose name is empty.
+        return _plain(values.get(column), longest) if column else ""
+
+    name = cell(columns.writer, LONGEST_NAME)
     if not name:
         return default
-    prompt = _plain(values.get(columns.writer_prompt), LONGEST_PROMPT)
-    kind = _kind(values.get(columns.writer_kind)) or _kind_of_column(columns.writer or "")
-    date = _plain(values.get(columns.writer_date), LONGEST_DATE)
+    prompt = cell(columns.writer_prompt, LONGEST_PROMPT)
+    kind = _kind(cell(columns.writer_kind, LONGEST_NAME)) or _kind_of_column(columns.writer or "")
+    date = cell(columns.writer_date, LONGEST_DATE)
     return Writer(name, kind or _kind_of(name, prompt), prompt, date)
 
 

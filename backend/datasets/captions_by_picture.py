@@ -27,7 +27,7 @@ _SAMPLE = 20
 def maps_in(file: JsonFile, path: Path, root: Path) -> list[str]:
     """The objects of the file with captions by picture: "" for the whole, else their names; empty
     if there are none. Raises DatasetFormatError for several that are not a split each."""
-    if file.is_array or "images" in file.arrays:
+    if file.is_array or file.is_lines or "images" in file.arrays:
         return []
     with closing(PicturesBelow(root)) as pictures:
         if _is_map(file, "", path, pictures):

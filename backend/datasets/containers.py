@@ -323,11 +323,11 @@ class _ParquetRows:
         raise IndexError(f"there is no row {row}")
 
 
-class _ArrowRows:
-    """Cells of an Arrow stream or file, memory-mapped."""
+class ArrowRows:
+    """Cells of an Arrow table."""
 
-    def __init__(self, path: Path) -> None:
-        self._table = arrow_table(path, (path,))
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
 
     def cell(self, row: int, column: str) -> Any:
         if not 0 <= row < self._table.num_rows:
@@ -413,7 +413,7 @@ def zip_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 
 
 _parquets = _ContainerPool(_ParquetRows)
-_arrows = _ContainerPool(_ArrowRows)
+_arrows = _ContainerPool(lambda path: ArrowRows(arrow_table(path, (path,))))
 
 
 def _from_tar(path: Path, inner: str) -> bytes:

@@ -27,7 +27,7 @@ from backend.datasets.foreign_names import ForeignNames, NamesBelow, NamesByFold
 from backend.datasets.named_pictures import PicturesBelow
 from backend.datasets.read_options import is_hidden
 from backend.datasets.source_tables import gzipped_tars
-from backend.datasets.splits import SplitFolders
+from backend.datasets.splits import SplitFolders, split_in
 from backend.datasets.tar_members import TarPictures
 from backend.errors import ImageError
 
@@ -128,11 +128,13 @@ class ImagePaths:
             self._tars[archive] = pictures
         return self._tars[archive]
 
-    def find(self, path_text: str, within: str = "", is_anywhere: bool = False) -> ImageFile | None:
+    def find(
+        self, path_text: str, within: str = "", is_anywhere: bool = False, split: str = ""
+    ) -> ImageFile | None:
         """The absolute path of a picture; None if it is outside the root, including through links.
         The file need not exist. `within`: the folder of an archive, such as `a.zip!/train`, whose
-        table names the picture. `is_anywhere`: it may be in any folder below the root. Raises
-        BadCell if several files may be meant."""
+        table names the picture. `is_anywhere`: it may be in any folder below the root but those of
+        other splits than `split`. Raises BadCell if several files may be meant."""
         if "\0" in path_text:
             return None
         name, separator, inner = path_text.partition(SEPARATOR)
@@ -155,12 +157,20 @@ class ImagePaths:
             return path
         if (member := self._in_archive_beside(name)) is not None:
             return member
-        return (self._below(name) if is_anywhere else None) or path
+        return (self._below(name, split) if is_anywhere else None) or path
 
-    def _below(self, name: str) -> Path | None:
+    def _below(self, name: str, split: str) -> Path | None:
         """The only picture below the root whose path ends in the name; None if there is none.
-        Raises BadCell if there are several."""
-        pictures = self._pictures.ending_in(name) if self._pictures is not None else []
+        Raises BadCell if there are several, or one of another split."""
+        every = self._pictures.ending_in(name) if self._pictures is not None else []
+        own_split = split_in(split) or split
+        is_free = not own_split or _split_of(name)
+        pictures = [path for path in every if is_free or _split_of(path) in ("", own_split)]
+        if every and not pictures:
+            raise BadCell(
+                f"'{trim(name)}' is of the split '{trim(own_split, 80)}', and the picture of this "
+                f"name, '{trim(every[0])}', is in another. Write its path if it is meant"
+            )
         if len(pictures) > 1:
             few = ", ".join(f"'{trim(each)}'" for each in pictures[:4])
             raise BadCell(
@@ -302,6 +312,11 @@ def _packed_folders(names: NamesByFolder) -> list[str]:
         if not folder or not names.names_in(folder):
             return folders[1:]
         folders.append(folder)
+
+
+def _split_of(path: str) -> str:
+    """The split that the folders of a path state, "" for none."""
+    return next(filter(None, map(split_in, PurePosixPath(path).parts[:-1])), "")
 
 
 def _folder_of(path: PurePosixPath) -> str:

@@ -4,6 +4,7 @@ import math
 import mmap
 import re
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,8 @@ class JsonFile:
     file is refused before any of its rows is used.
 
     `arrays`: the names of the arrays in it; empty if there are none, or if it is not an object.
-    `is_array`: whether it is an array itself. Raises DatasetFormatError, with the position, if it
+    `is_array`: whether it is an array itself, or several, one behind the other; `is_lines`: whether
+    it is several objects (JSON lines). Raises DatasetFormatError, with the position, if it
     is not valid JSON. `copy`: its text in UTF-8, if the file is in another encoding
     (`text_files.as_utf8`); only one iteration may use it at a time.
     `folders`: as for `text_files.open_in_folders`.
@@ -56,16 +58,18 @@ class JsonFile:
         with self._open() as file:
             self._replaced, needs_care = _scan_numbers(file)
         self._parser = ijson.get_backend("python" if needs_care else "yajl2_c")
-        self.is_array = False
+        self.is_array = self.is_lines = False
         self.arrays = self._outline()
 
     def objects(self, array: str | None) -> Iterator[Any]:
-        """The elements of the array (None: of the top-level array), as read by `json`. Numbers that
-        Python cannot read are `Unusable`, and NaN is null."""
-        prefix = "item" if array is None else f"{array}.item"
+        """The elements of the array (None: of the top-level array, or the top-level objects), as
+        read by `json`. Numbers that Python cannot read are `Unusable`, and NaN is null."""
+        prefix = ("" if self.is_lines else "item") if array is None else f"{array}.item"
         with self._open() as file, self._explain_errors(file):
             source = self._source(file)
-            items = self._parser.items(source, prefix, use_float=True, map_type=UniqueNames)
+            items = self._parser.items(
+                source, prefix, use_float=True, map_type=UniqueNames, multiple_values=True
+            )
             for item in items:
                 yield _with_unusable(item) if self._replaced else item
 
@@ -97,6 +101,11 @@ class JsonFile:
                     if before == (f"{within}." if within else ""):
                         fields.setdefault(field, event)
 
+    @property
+    def is_reopened(self) -> bool:
+        """Whether each iteration has the file for itself."""
+        return self._copy is None
+
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
         if self._copy is None:
@@ -111,17 +120,20 @@ class JsonFile:
         return _ReplacedFile(file, self._replaced) if self._replaced else file
 
     def _outline(self) -> frozenset[str]:
-        arrays, key, depth, is_object = set(), "", 0, False
+        arrays, key, depth, values = set(), "", 0, Counter[str]()
         with self._open() as file, self._explain_errors(file):
-            for event, value in self._parser.basic_parse(self._source(file)):
+            source = self._source(file)
+            for event, value in self._parser.basic_parse(source, multiple_values=True):
+                if depth == 0:
+                    values[event] += 1
+                    if len(values) > 1:
+                        raise ValueError("values of several kinds stand one behind the other")
                 if event == "map_key":
                     key = value if depth == 1 else key
                 elif event == "number":
                     if isinstance(value, int) and abs(value) > _LARGEST:
                         self._parser = ijson.get_backend("python")
                 elif event.startswith("start"):
-                    is_object = is_object or (depth == 0 and event == "start_map")
-                    self.is_array = self.is_array or (depth == 0 and event == "start_array")
                     if depth == 1 and event == "start_array":
                         arrays.add(key)
                     depth += 1
@@ -129,7 +141,8 @@ class JsonFile:
                         raise ValueError(f"it is nested more than {DEEPEST} levels deep")
                 elif event.startswith("end"):
                     depth -= 1
-        return frozenset(arrays) if is_object else frozenset()
+        self.is_array, self.is_lines = "start_array" in values, values["start_map"] > 1
+        return frozenset(arrays) if values["start_map"] == 1 else frozenset()
 
     @contextmanager
     def _explain_errors(self, file: IO[bytes]) -> Iterator[None]:

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from backend.datasets import hub_datasets
+from backend.datasets import argilla, hub_datasets
 from backend.datasets.annotations import (
     annotation_rows,
     is_mm_imdb,
@@ -86,6 +86,7 @@ from backend.datasets.source_tables import (
 from backend.datasets.splits import split_of_shard
 from backend.datasets.table_readers import table_readers
 from backend.datasets.tables import row_count, rows_of, text_encoding
+from backend.datasets.tar_samples import CaptionEndings
 from backend.datasets.text_files import known_encoding
 from backend.datasets.text_tars import TextTars, set_texts_apart
 from backend.datasets.written_pictures import (
@@ -169,11 +170,13 @@ class DatasetReader:
     _forms: dict[str, ListForm] = field(default_factory=dict)
     _text_tars: TextTars | None = None
     _pictures: PicturesBelow | None = None
+    _endings: CaptionEndings = field(default_factory=CaptionEndings)
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
         self.notes[:] = self.source.notes
         self._forms.clear()
+        self._endings = CaptionEndings()
         with closing(SeenIds()) as ids, ExitStack() as stack:
             self._pictures = stack.enter_context(closing(PicturesBelow(self.root)))
             if self.source.text_tars:
@@ -188,6 +191,8 @@ class DatasetReader:
         names = {tar: self._name_of(tar) for tar in (*self.source.tables, *self.source.text_tars)}
         choice = sample_choice(self.source.text_tars[0], None, self.options)
         text_tars = TextTars(self.source, names, self.root, choice)
+        if text_tars.note:
+            self._note(text_tars.note)
         if text_tars.begins_again:
             self._note(
                 "Names occur in several tars: a picture has the texts of the tar that is called as "
@@ -240,7 +245,7 @@ class DatasetReader:
         if kind == "missing image":
             if len(self.missing) < _MOST_MISSING:
                 self.missing.append(relative_name(pair.image_path, self.root))
-            if "://" in candidate.path_text:
+            if "://" in candidate.path_text and not candidate.path_text.startswith("file:"):
                 message = f"'{trim(candidate.path_text)}' is an address: download the picture."
             else:
                 message = f"There is no file '{trim(hide_base64(candidate.path_text))}'."
@@ -290,6 +295,8 @@ class DatasetReader:
         columns, captions = (None, None)
         if good:
             columns, captions = self._columns_of(good, name, ours, choice.captions)
+            if any(map(argilla.has_answers, good)):
+                self._note(argilla.where_answers_are_read(name))
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
@@ -337,13 +344,13 @@ class DatasetReader:
                 return metadata_rows(table)
             if is_mm_imdb(table):
                 return mm_imdb_rows(table, texts)
-            return sidecar_rows(table, texts, self.options.uncaptioned, choice.captions)
+            return sidecar_rows(table, texts, self.options, choice.captions)
         ending = table.suffix.lower()
         if ending == ".tar":
-            return tar_rows(table, texts, self.folders, choice, self._text_tars)
+            return tar_rows(table, texts, self.folders, choice, self._text_tars, self._endings)
         if ending == ".zip":
-            delimiter = self.options.delimiter
-            return zip_rows(table, known_name, delimiter, self._note, self.folders, texts)
+            captions = choice.captions
+            return zip_rows(table, texts, self.options, known_name, captions, self.folders)
         if ending in (".txt", ".token"):
             return caption_list_rows(table, known_name, self.folders)
         encoding = text_encoding(table, known_name, self.folders)
@@ -419,6 +426,11 @@ class DatasetReader:
             return
         if "\0" not in path_text and (problem := text_problem(path_text)):
             raise BadCell(f"The image path '{trim(path_text)}': {problem}")
+        split = row.split or self._split_of(table)
+        if columns.split in values:
+            split = _of_column(text_of, values, columns.split)
+        if problem := text_problem(split):
+            raise BadCell(f"The split '{trim(split)}': {problem}")
         is_address = isinstance(values.get(columns.image), EmbeddedImage)
         if is_written := not is_address and is_written_picture(path_text):
             inner = address_of_text(path_text, table, row.number or 0, columns.image, picture_texts)
@@ -426,7 +438,7 @@ class DatasetReader:
         path = (
             paths.picture_in_container(table.parent, path_text)
             if is_address
-            else paths.find(path_text, row.within, row.is_anywhere)
+            else paths.find(path_text, row.within, row.is_anywhere, split)
         )
         if path is None:
             self._report(name, row.number, "unsafe path", paths.refusal(path_text))
@@ -445,12 +457,8 @@ class DatasetReader:
                 f"The other columns hold {size:,} characters; at most {MOST_EXTRA:,} are allowed. "
                 "Leave out the largest"
             )
-        if columns.split in values:
-            split = _of_column(text_of, values, columns.split)
-        else:
-            split = row.split or self._split_of(table) or paths.split_of(path)
-        if problem := text_problem(split):
-            raise BadCell(f"The split '{trim(split)}': {problem}")
+        if columns.split not in values:
+            split = split or paths.split_of(path)
         if (writer := writer_in(values, columns, self.writer)) is not None:
             extra |= writer.cells()
         given_id = _of_column(text_of, values, columns.id) if columns.id else ""

@@ -20,16 +20,23 @@ from backend.datasets.containers import SEPARATOR, ZipMembers, zip_member
 from backend.datasets.csv_table import csv_rows
 from backend.datasets.export_row import MARK
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.read_options import is_hidden
+from backend.datasets.read_options import ReadOptions, is_hidden
 from backend.datasets.regular_files import read_within
 from backend.datasets.sample_fields import ALL_DETECTED, SampleChoice
-from backend.datasets.sidecars import Beside, files_beside, sidecar_row
+from backend.datasets.sidecars import (
+    FolderTexts,
+    SidecarChoice,
+    files_beside,
+    sidecar_choice,
+    sidecar_row,
+)
 from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
 from backend.datasets.tar_members import DamagedTar, members_and_ends
 from backend.datasets.tar_samples import (
     MOST_MEMBERS,
     MOST_TEXT,
+    CaptionEndings,
     TarMember,
     has_picture_and_text,
     samples_of,
@@ -104,6 +111,7 @@ def tar_rows(
     folders: Sequence[Path] = (),
     choice: SampleChoice = ALL_DETECTED,
     text_tars: TextTars | None = None,
+    endings: CaptionEndings | None = None,
 ) -> Iterator[TableRow]:
     """One row per sample: consecutive members with the same name up to the first dot of the last
     path component, or up to the last dot where that gives a picture with a text.
@@ -113,8 +121,9 @@ def tar_rows(
     gives the samples before the damage, then a problem; tars that were joined are read one after
     the other.
     `folders`: as for `text_files.open_in_folders`; `text_tars`: the texts of its
-    pictures that lie in other tars.
+    pictures that lie in other tars; `endings`: of the captions in the tars before it.
     """
+    endings = endings or CaptionEndings()
     number = 0
     excluded: set[str] = set()
     with closing(SeenIds()) as keys:
@@ -127,7 +136,7 @@ def tar_rows(
                 if text_tars is not None:
                     group = text_tars.settle(group)
                 is_torn = _is_torn(group, keys)
-                for values in [_UNSORTED] if is_torn else samples_of(group, texts, choice):
+                for values in [_UNSORTED] if is_torn else samples_of(group, texts, choice, endings):
                     number += 1
                     if isinstance(values, str):
                         yield TableRow(number, None, values)
@@ -176,40 +185,43 @@ def _groups(
 
 def zip_rows(
     path: Path,
+    texts: TextReader,
+    options: ReadOptions,
     encoding: str | None = None,
-    delimiter: str | None = None,
-    note: Callable[[str], None] = lambda _: None,
+    captions: str = "",
     folders: Sequence[Path] = (),
-    texts: TextReader | None = None,
 ) -> Iterator[TableRow]:
     """Rows of the metadata files in a zip, with images in the same zip; without such a file, its
-    images with the text beside each. `note` is called with notes on their encoding; `folders`: as
-    for `text_files.open_in_folders`; `texts`: reads those beside images."""
+    images with the text beside each. `texts`: reads these, and is told of what is read; `encoding`:
+    of the metadata files; `captions`: the column of captions that the user named; `folders`: as for
+    `text_files.open_in_folders`."""
     with open_in_folders(path, folders) as file:
         try:
             archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
             raise DatasetFormatError(f"'{path.name}' is not a zip archive: {problem}.") from problem
         with archive:
-            yield from _zip_tables(archive, path, encoding, delimiter, note, texts)
+            yield from _zip_tables(archive, path, texts, options, encoding, captions)
 
 
 def _zip_tables(
     archive: zipfile.ZipFile,
     path: Path,
+    texts: TextReader,
+    options: ReadOptions,
     encoding: str | None,
-    delimiter: str | None,
-    note: Callable[[str], None],
-    texts: TextReader | None,
+    captions: str,
 ) -> Iterator[TableRow]:
     members = ZipMembers(archive)
     by_folder: dict[PurePosixPath, list[str]] = {}
     for name in sorted(name for name in members.names if PurePosixPath(name).name in _METADATA):
         if not is_hidden(name):
             by_folder.setdefault(PurePosixPath(name).parent, []).append(name)
-    beside = {} if by_folder or texts is None else _files_beside(members)
-    if beside and texts is not None:
-        yield from _zip_sidecars(archive, members, path, texts, beside)
+    if beside := {} if by_folder else _texts_by_folder(archive, members):
+        choice = sidecar_choice(beside.values(), options, captions, texts)
+        if choice.ending:
+            beside = _texts_by_folder(archive, members, choice.ending)
+        yield from _zip_sidecars(path, texts, choice, beside)
         return
     if not by_folder:
         raise DatasetFormatError(
@@ -221,7 +233,9 @@ def _zip_tables(
     for folder, tables in by_folder.items():
         table, *others = sorted(tables, key=lambda name: _METADATA.index(PurePosixPath(name).name))
         for other in others:
-            note(f"'{trim(other)}' is not read, because '{trim(table)}' is in the same folder.")
+            texts.note(
+                f"'{trim(other)}' is not read, because '{trim(table)}' is in the same folder."
+            )
         if table in members.repeated:
             yield TableRow(None, None, f"'{trim(table)}' occurs several times in the zip.")
             continue
@@ -229,7 +243,9 @@ def _zip_tables(
             split = folders.of(folder)
             within = f"{path.name}{SEPARATOR}{'' if str(folder) == '.' else folder}"
             member = members.stored_name(table)
-            for row in _zip_table(archive, path, member, encoding, delimiter, note):
+            for row in _zip_table(
+                archive, path, member, encoding, options.delimiter, texts.note
+            ):  # fmt: skip
                 yield replace(row, split=split, within=within)
         except DatasetFormatError as problem:
             if len(by_folder) == 1:
@@ -237,15 +253,17 @@ def _zip_tables(
             yield TableRow(None, None, str(problem))
 
 
-def _files_beside(members: ZipMembers) -> dict[PurePosixPath, dict[str, Beside]]:
+def _texts_by_folder(
+    archive: zipfile.ZipFile, members: ZipMembers, ending: str = ""
+) -> dict[PurePosixPath, FolderTexts]:
     """By folder, what lies beside each picture (`sidecars.files_beside`); the folders without any
     text or JSON are left out."""
     by_folder: dict[PurePosixPath, set[str]] = {}
     for name in filterfalse(is_hidden, sorted(members.names)):
         by_folder.setdefault(PurePosixPath(name).parent, set()).add(PurePosixPath(name).name)
-    beside = {folder: files_beside(names) for folder, names in by_folder.items()}
+    beside = {folder: files_beside(names, ending) for folder, names in by_folder.items()}
     return {
-        folder: files
+        folder: FolderTexts(files, partial(_read_member, archive, members, folder))
         for folder, files in beside.items()
         if any(each.texts or each.metadata or each.named for each in files.values())
     }
@@ -269,17 +287,15 @@ def _read_member(
 
 
 def _zip_sidecars(
-    archive: zipfile.ZipFile,
-    members: ZipMembers,
     path: Path,
     texts: TextReader,
-    beside: dict[PurePosixPath, dict[str, Beside]],
+    choice: SidecarChoice,
+    beside: dict[PurePosixPath, FolderTexts],
 ) -> Iterator[TableRow]:
     """One row per picture with a text or JSON beside it."""
     number, splits = 0, SplitFolders(beside)
-    for folder, files in beside.items():
+    for folder, (files, read_file) in beside.items():
         within = f"{path.name}{SEPARATOR}{'' if str(folder) == '.' else folder}"
-        read_file = partial(_read_member, archive, members, folder)
         for picture, own_files in files.items():
             if not any(own_files):
                 continue
@@ -287,7 +303,7 @@ def _zip_sidecars(
             if own_files.problem:
                 yield TableRow(number, None, own_files.problem)
                 continue
-            row = sidecar_row(number, picture, own_files, read_file, texts)
+            row = sidecar_row(number, picture, own_files, read_file, texts, choice)
             yield replace(row, split=splits.of(folder), within=within)
 
 

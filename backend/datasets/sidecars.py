@@ -1,34 +1,28 @@
 """Folders of images with captions in sidecar files, or embedded in the images.
 
-* Sidecars: `a.jpg` with `a.txt` or `a.caption`, as in training datasets, with `a_tags.txt` and such
-  for captions of other kinds, and with `a.json` for the other columns, as in img2dataset's `files`
-  output.
-* Embedded, in the order of the Metadata Working Group (2.0, section 4.1: Description), the newest
-  standard first: XMP `dc:description`, IPTC `Caption/Abstract` (2:120), EXIF `ImageDescription`,
-  Windows' `XPComment` and `XPTitle`, and a PNG's `Description` text.
+Sidecars: `a.jpg` with `a.txt` or `a.caption`, as in training datasets, with `a_tags.txt` and such
+for captions of other kinds, and with `a.json` for the other columns, as in img2dataset's `files`
+output. All captions are of one kind, unless kinds are stated.
 
 Subfolders are read too, and those that are named like splits are splits.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from os.path import splitext
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from PIL import ExifTags, Image, IptcImagePlugin
-from PIL.ImageFile import ImageFile as OpenedFile
-
-from backend.datasets.caption_fields import FIELD_COLUMN, texts_by_field
+from backend.datasets.caption_fields import FIELD_COLUMN, main_kind, texts_by_field
 from backend.datasets.caption_texts import TextReader, unreadable_picture
 from backend.datasets.cells import TableRow, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES, OBJECT_NAMES, usual_name
-from backend.datasets.containers import ImageFile
 from backend.datasets.conversations import TURN_COLUMNS
+from backend.datasets.embedded_captions import captions_in
 from backend.datasets.export_row import MARK
-from backend.datasets.images import opened_image
 from backend.datasets.json_captions import (
     beside_text,
     caption_field,
@@ -36,90 +30,25 @@ from backend.datasets.json_captions import (
     one_field,
     read_of_metadata,
 )
-from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
+from backend.datasets.read_options import (
+    CAPTIONS,
+    PICTURES,
+    UNREADABLE_PICTURES,
+    ReadOptions,
+    is_hidden,
+)
 from backend.datasets.regular_files import read_within
 from backend.datasets.sample_fields import NAMED_LIKE_CAPTIONS, column_and_path
 from backend.datasets.splits import SplitFolders
 from backend.errors import DatasetFormatError, ImageError
-from db.texts import compose, is_blank
-
-_IPTC_CAPTION = (2, 120)
-_PNG_TEXTS = ("Description", "description", "Caption", "caption", "Comment", "comment", "Title")
-
-
-def captions_in(path: ImageFile) -> dict[str, str]:
-    """Non-empty captions by the field that contains them, in order of preference.
-
-    Raises ImageError if the file is not an image.
-    """
-    with opened_image(path) as image:
-        image.load()  # a PNG may store its texts after its pixels
-        return {place: text.strip() for place, text in _texts(image) if not is_blank(text)}
-
-
-def _texts(image: Image.Image) -> Iterator[tuple[str, str]]:
-    yield "xmp_description", _xmp(image)
-    yield "iptc_caption", _iptc(image)
-    exif = image.getexif()
-    description = exif.get(ExifTags.Base.ImageDescription)
-    yield "exif_description", _utf8(description) if isinstance(description, str | bytes) else ""
-    for place, tag in (
-        ("exif_comment", ExifTags.Base.XPComment),
-        ("exif_title", ExifTags.Base.XPTitle),
-    ):
-        content = exif.get(tag)
-        if isinstance(content, bytes | tuple):
-            yield place, bytes(content).decode("utf-16-le", "replace").rstrip("\0")
-    for name in _PNG_TEXTS:
-        if isinstance(text := image.info.get(name), str):
-            yield f"png_{name.lower()}", str(text)
-
-
-def _xmp(image: Image.Image) -> str:
-    """`dc:description`; if there are several languages, the default one."""
-    description: Any = image.getxmp().get("xmpmeta", {})
-    for name in ("RDF", "Description"):
-        description = description.get(name, {}) if isinstance(description, dict) else {}
-    content: Any = ""
-    for part in description if isinstance(description, list) else [description]:
-        content = content or (part.get("description", "") if isinstance(part, dict) else "")
-    for name in ("Alt", "li"):
-        if isinstance(content, dict):
-            content = content.get(name, content.get("text", ""))
-    entries = content if isinstance(content, list) else [content]
-    texts = [e.get("text", "") if isinstance(e, dict) else e for e in entries]
-    default = [
-        e.get("text", "") for e in entries if isinstance(e, dict) and e.get("lang") == "x-default"
-    ]
-    return next((text for text in (*default, *texts) if isinstance(text, str) and text), "")
-
-
-def _iptc(image: Image.Image) -> str:
-    about: Any = IptcImagePlugin.getiptcinfo(image) if isinstance(image, OpenedFile) else None
-    content = (about or {}).get(_IPTC_CAPTION)
-    if isinstance(content, list):
-        content = b"\n".join(content)
-    if not isinstance(content, bytes):
-        return ""
-    # Without the UTF-8 marker the standard prescribes ISO 646/4873; in practice it is either.
-    return _utf8(content)
-
-
-def _utf8(content: str | bytes) -> str:
-    """Decode as UTF-8, falling back to Latin-1: Pillow reads EXIF text as Latin-1, according to the
-    standard, but programs write UTF-8."""
-    raw = content.encode("latin-1", "replace") if isinstance(content, str) else content
-    raw = raw.rstrip(b"\0")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return content.rstrip("\0") if isinstance(content, str) else raw.decode("latin-1")
-
+from db.texts import compose
 
 #: Maximum file size in bytes. A caption has at most 20,000 characters.
 MOST_TEXT = 4_000_000
 #: What OneTrainer puts beside a picture: where it learns, and what it is shown besides.
 _MASKS = ("-masklabel", "-condlabel")
+#: JSON files that tell whether those beside pictures have captions.
+_PEEKED = 20
 #: Common text files that are not captions.
 _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 
@@ -143,20 +72,91 @@ def has_images(folder: Path) -> bool:
     return any(is_image(name) for _, names in folders_below(folder) for name in names)
 
 
+@dataclass(frozen=True)
+class SidecarChoice:
+    """What is read of the files beside pictures. `captions`: the column of captions that the user
+    named, "" to detect it; `kind`: of all captions, None for those that each picture has;
+    `may_lack_captions`: a picture without a caption is no problem."""
+
+    captions: str = ""
+    kind: str | None = None
+    may_lack_captions: bool = False
+
+    @property
+    def ending(self) -> str:
+        """Of the texts with the captions, "" if no such ending was named."""
+        ending = f".{self.captions.lower().removeprefix('.')}"
+        return ending if ending in (*CAPTIONS, *NAMED_LIKE_CAPTIONS) else ""
+
+
+class FolderTexts(NamedTuple):
+    """What lies beside the pictures of a folder, and what reads one of these files: it raises
+    OSError or ValueError."""
+
+    beside: Mapping[str, "Beside"]
+    read_file: Callable[[str], bytes]
+
+
+def sidecar_choice(
+    folders: Iterable[FolderTexts], options: ReadOptions, captions: str, texts: TextReader
+) -> SidecarChoice:
+    """What is read, of which `texts` is told; `captions`: as there. Raises DatasetFormatError where
+    it is uncertain which kind of captions is meant."""
+    kind = None
+    if not (captions or options.caption_fields):
+        numbers, pictures, from_json = _count_kinds(folders, texts)
+        kind = main_kind(numbers, pictures, options.language)
+        if 0 < from_json < numbers[""] and not kind:
+            texts.note("Pictures without a text beside them have the caption of their .json.")
+        if others := sorted(numbers.keys() - {kind}):
+            texts.note(_of_several_kinds(kind, others))
+    return SidecarChoice(captions, kind, options.uncaptioned)
+
+
+def _count_kinds(
+    folders: Iterable[FolderTexts], texts: TextReader
+) -> tuple[Counter[str], int, int]:
+    """How many pictures have a caption of each kind ("": in a file of their name), how many have
+    one, and how many have it in their JSON. Whether JSON has captions is decided by the first ones.
+    """
+    numbers, pictures, from_json, has_captions = Counter[str](), 0, 0, list[bool]()
+    for folder in folders:
+        for files in folder.beside.values():
+            kinds = set(files.kinds)
+            if files.metadata and not files.texts:
+                if len(has_captions) < _PEEKED:
+                    has_captions.append(_is_caption_in(folder, files.metadata[0], texts))
+                kinds |= {""} if any(has_captions) else set()
+                from_json += any(has_captions)
+            numbers.update(kinds)
+            pictures += bool(kinds)
+    return numbers, pictures, from_json
+
+
+def _is_caption_in(folder: FolderTexts, metadata: str, texts: TextReader) -> bool:
+    try:
+        return _has_caption(json_object(texts.decode(folder.read_file(metadata), metadata)))
+    except (DatasetFormatError, OSError, ValueError, RecursionError):
+        return False  # it is reported when the row is read
+
+
 def sidecar_rows(
-    folder: Path, texts: TextReader, may_lack_captions: bool = False, stated: str = ""
+    folder: Path, texts: TextReader, options: ReadOptions, captions: str = ""
 ) -> Iterator[TableRow]:
     """One row per image, sorted by folder and name, and a problem per caption without an image. The
-    row number is the position in that order. `may_lack_captions`: an image without a caption is no
-    problem; `stated`: the column of captions that the user named."""
+    row number is the position in that order. `captions`: the column of captions that the user
+    named."""
     number = 0
     splits = _splits(folder)
+    folders = (
+        FolderTexts(files_beside(names), partial(_read_beside, folder, place))
+        for place, names in folders_below(folder)
+    )
+    choice = sidecar_choice(folders, options, captions, texts)
     for place, names in folders_below(folder):
         split = splits.of(place.relative_to(folder))
-        beside = files_beside(names)
-        captions = {
-            text for files in beside.values() for text in (*files.texts, *files.named.values())
-        }
+        beside = files_beside(names, choice.ending)
+        used = {text for files in beside.values() for text in (*files.texts, *files.named.values())}
         for picture, files in beside.items():
             number += 1
             if files.problem:
@@ -164,10 +164,10 @@ def sidecar_rows(
             else:
                 row = sidecar_row(
                     number, (place / picture).relative_to(folder).as_posix(), files,
-                    partial(_read_beside, folder, place), texts, may_lack_captions, stated,
+                    partial(_read_beside, folder, place), texts, choice,
                 )  # fmt: skip
                 yield replace(row, split=split)
-        for name in sorted(name for name in names - captions if _is_caption(name)):
+        for name in sorted(name for name in names - used if _is_caption(name)):
             number += 1
             stem = PurePosixPath(name).stem
             other = next((stem + e for e in UNREADABLE_PICTURES if stem + e in names), "")
@@ -190,12 +190,19 @@ class Beside(NamedTuple):
     problem: str
     named: Mapping[str, str]
 
+    @property
+    def kinds(self) -> list[str]:
+        """Of its texts; "" for one with the picture's name."""
+        return [*([""] if self.texts else []), *self.named]
 
-def files_beside(names: Iterable[str]) -> dict[str, Beside]:
-    """What lies beside each picture of a folder, sorted."""
+
+def files_beside(names: Iterable[str], ending: str = "") -> dict[str, Beside]:
+    """What lies beside each picture of a folder, sorted. `ending`: of the texts with captions, ""
+    for the usual ones."""
     names = list(names)
     named = texts_by_field(names)
-    captions, metadata = _captions_of(names), owners_of(names, (".json",))
+    captions = owners_of(names, (ending,)) if ending else _captions_of(names)
+    metadata = owners_of(names, (".json",))
     beside: dict[str, tuple[list[str], list[str]]] = {
         name: ([], []) for name in sorted(filter(is_image, names))
     }
@@ -252,14 +259,15 @@ def _uncertain(picture: str, texts: Iterable[list[str]], shared_files: list[str]
         quoted_texts = ", ".join(f"'{trim(text)}'" for text in several)
         return (
             f"Beside '{trim(picture)}' are several texts ({quoted_texts}). Keep the one with its "
-            "caption."
+            "caption, or name its ending as the column with captions: "
+            f"{splitext(several[0])[1].removeprefix('.')}."
         )
     return ""
 
 
 def metadata_rows(folder: Path) -> Iterator[TableRow]:
     """One row per image, with the caption embedded in the file. The first field that contains one
-    is used (see `image_texts`), the others become columns."""
+    is used (see `embedded_captions`), the others become columns."""
     number = 0
     splits = _splits(folder)
     for place, names in folders_below(folder):
@@ -316,30 +324,31 @@ def _read_beside(folder: Path, place: Path, name: str) -> bytes:
 
 def sidecar_row(
     number: int, file_name: str, beside: Beside, read_file: Callable[[str], bytes],
-    texts: TextReader, may_lack_captions: bool = False, stated: str = "",
+    texts: TextReader, choice: SidecarChoice,
 ) -> TableRow:  # fmt: skip
     """The row of a picture; `beside`: the files beside it, whose content `read_file` returns, or
-    raises OSError or ValueError; `stated`: the column of captions that the user named."""
+    raises OSError or ValueError."""
     more: dict[str, Any] = {}
-    caption, metadata = next(iter(beside.texts), ""), next(iter(beside.metadata), "")
-    file = metadata
+    stated = choice.captions
+    file = metadata = next(iter(beside.metadata), "")
     try:
         if metadata:
             more = json_object(texts.decode(read_file(metadata), trim(metadata)))
-        named, field = dict(beside.named), ""
-        if named and not (caption or stated or _has_caption(more)):
-            field = usual_name(named, OBJECT_NAMES) or next(iter(named))
-            caption, more[FIELD_COLUMN] = named.pop(field), field
-        for name, file in named.items():
+        caption, kind, others = _texts_by_role(beside, choice, _has_caption(more))
+        if kind:
+            more[FIELD_COLUMN] = kind
+        for name, file in others.items():
             text = texts.captions(read_file(file), trim(file))
             more = {**more, **({f"json.{name}": more[name]} if name in more else {}), name: text}
-        if named:
-            texts.note(_of_several_kinds(field, named))
         file = metadata
         if file := caption:
             text = texts.captions(read_file(caption), trim(caption))
-            is_of_json = bool(metadata) and stated.lower().startswith("json[")
-            more = {"txt": text, **more} if is_of_json else beside_text(more, text, texts.note)
+            if choice.ending:
+                more = {stated: text, **more}
+            elif metadata and stated.lower().startswith("json["):
+                more = {"txt": text, **more}
+            else:
+                more = beside_text(more, text, texts.note)
         elif not stated and not _has_caption(more) and (name := caption_field(more)):
             texts.note(read_of_metadata(name))
             more = {**more, "caption": one_field({name: more.pop(name)}, name)}
@@ -349,7 +358,7 @@ def sidecar_row(
         reason = getattr(problem, "strerror", None) or problem
         return TableRow(number, None, f"'{trim(file or metadata)}' cannot be read: {reason}.")
     if not _has_caption(more) and column_and_path(stated, more)[0] not in more:
-        if may_lack_captions:
+        if choice.may_lack_captions:
             return TableRow(number, {**more, "file_name": file_name, "caption": ""})
         stem = trim(PurePosixPath(file_name).stem)
         return TableRow(
@@ -359,6 +368,29 @@ def sidecar_row(
             + (f", and '{trim(metadata)}': {no_caption_in(more, 'json')}." if metadata else "."),
         )
     return TableRow(number, {**more, "file_name": file_name})
+
+
+def _texts_by_role(
+    beside: Beside, choice: SidecarChoice, has_caption: bool
+) -> tuple[str, str, dict[str, str]]:
+    """The text with the caption of a picture, its kind, and its other texts by their columns.
+    `has_caption`: its JSON has one. Raises DatasetFormatError if it has but other kinds."""
+    plain, named = next(iter(beside.texts), ""), dict(beside.named)
+    kind = choice.kind
+    if kind is None and named and not (plain or choice.captions or has_caption):
+        kind = usual_name(named, OBJECT_NAMES) or next(iter(named))
+    if kind and kind in named:
+        caption = named.pop(kind)
+        return caption, kind, named | ({"txt": plain} if plain else {})
+    is_missing = bool(kind) or bool(named and not (plain or has_caption))
+    if is_missing and beside.kinds and choice.kind is not None and not choice.may_lack_captions:
+        found = ", ".join(f"'{trim(text)}'" for text in (*beside.texts, *named.values()))
+        what = f"of the kind '{trim(kind or '', 80)}'" if kind else "with the picture's name alone"
+        raise DatasetFormatError(
+            f"Beside the picture is no text {what}, as beside others, but {found}. To read these, "
+            "state their names as the kinds of captions."
+        )
+    return ("" if kind else plain), "", named
 
 
 def _of_several_kinds(field: str, others: Iterable[str]) -> str:

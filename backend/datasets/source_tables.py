@@ -150,7 +150,7 @@ def tables_of(
         return SourceTables([folder], notes=_notes(folder, []))
     if lists := caption_lists(folder):
         return SourceTables(lists, notes=_notes(folder, []))
-    if not has_images(folder) and (parts := _of_readers_below(folder)):
+    if parts := _of_readers_below(folder):
         return parts
     if clone := hub_datasets.found_files(folder):
         tables = [path for path in clone.tables if not _is_in_export(path, folder)]

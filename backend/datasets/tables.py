@@ -275,6 +275,12 @@ def _arrow(path: Path, folders: Sequence[Path]) -> Iterator[TableRow]:
         raise DatasetFormatError(
             f"'{path.name}' is not an Arrow stream: {(str(problem).splitlines() or ['?'])[0][:200]}"
         ) from problem
+    yield from rows_of_arrow(table, path)
+
+
+def rows_of_arrow(table: pa.Table, path: Path) -> Iterator[TableRow]:
+    """The rows of a table in the file at `path`, with addresses of the pictures in them. Raises
+    DatasetFormatError for names of columns that cannot be."""
     check_names(table.schema.names, path.name)
     images = embedded_columns(table.schema, lambda name: table.column(name)[:100])
     others = [name for name in table.schema.names if name not in images]

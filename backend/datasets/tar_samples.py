@@ -5,6 +5,7 @@ import json
 import tarfile
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -99,8 +100,35 @@ def read_member(
     return TarMember(entry.name, key, stem, ending, address, text)
 
 
+class CaptionEndings:
+    """Keeps captions to one kind of texts where `k.en.txt` and `k.de.txt` stand in different
+    samples: the kind of the first one that is read."""
+
+    def __init__(self) -> None:
+        self._first: TarMember | None = None
+        self._kind = ""
+
+    def check(self, picture: TarMember | None, text: TarMember) -> None:
+        """Raises DatasetFormatError for a text of another kind."""
+        start = picture.stem if picture and text.stem.startswith(picture.stem) else text.key
+        kind = text.stem[len(start) :].lower()
+        is_plain = kind in PICTURES or kind.removeprefix(".") in CAPTION_NAMES
+        if is_plain or not any(map(str.isalpha, kind)):
+            kind = ""
+        if self._first is None:
+            self._first, self._kind = text, kind
+        elif kind != self._kind:
+            endings = (self._first.ending, text.ending)
+            names = ",".join(trim(ending.removeprefix("."), 40) for ending in endings)
+            raise DatasetFormatError(
+                f"The caption of the sample '{trim(text.key, 80)}' is in "
+                f"'*{trim(text.ending, 40)}', the first one in '*{trim(endings[0], 40)}'. If both "
+                f"are meant, name them as the column with captions: {names}."
+            )
+
+
 def samples_of(
-    group: list[TarMember], texts: TextReader, choice: SampleChoice
+    group: list[TarMember], texts: TextReader, choice: SampleChoice, endings: CaptionEndings
 ) -> Iterator[dict[str, Any] | str]:
     """The columns of each sample among consecutive members of one key, or the problem with it."""
     key = trim(group[0].key, 80)
@@ -110,26 +138,28 @@ def samples_of(
             "text belongs to which picture is uncertain. Rename them."
         )
         return
-    endings = [member.ending for member in group]
-    period = next((n for n, ending in enumerate(endings) if ending in endings[:n]), len(endings))
-    if endings != endings[:period] * (len(endings) // period):
-        names = ", ".join(dict.fromkeys(trim(member.name, 80) for member in group[:6]))
+    names = [member.ending for member in group]
+    period = next((n for n, name in enumerate(names) if name in names[:n]), len(names))
+    if names != names[:period] * (len(names) // period):
+        twice = ", ".join(dict.fromkeys(trim(member.name, 80) for member in group[:6]))
         yield (
-            f"Files of the sample '{key}' occur twice ({names}), and which text belongs to which "
+            f"Files of the sample '{key}' occur twice ({twice}), and which text belongs to which "
             "picture is uncertain. Give every sample a name of its own."
         )
         return
     for start in range(0, len(group), period):
         sample = group[start : start + period]
         try:
-            yield _columns(sample, texts, choice)
+            yield _columns(sample, texts, choice, endings)
         except DatasetFormatError as problem:
             yield str(problem)
         except (ValueError, RecursionError) as problem:
             yield f"The text of the sample '{key}' is broken: {problem}."
 
 
-def _columns(sample: list[TarMember], texts: TextReader, choice: SampleChoice) -> dict[str, Any]:
+def _columns(
+    sample: list[TarMember], texts: TextReader, choice: SampleChoice, endings: CaptionEndings
+) -> dict[str, Any]:
     """The columns of one sample. Raises DatasetFormatError if its picture or its text is uncertain,
     or is missing, and ValueError if a text is broken."""
     picture = _picture(sample, texts.note, choice)
@@ -138,7 +168,7 @@ def _columns(sample: list[TarMember], texts: TextReader, choice: SampleChoice) -
                      "metadata files", texts.note)  # fmt: skip
     text = texts.decode(metadata.text or b"", _short_name(metadata)) if metadata else "{}"
     values = json_object(text)
-    caption = _caption(sample, values, texts, choice)
+    caption = _caption(sample, values, texts, choice, partial(endings.check, picture))
     if "caption" in caption:
         values = beside_text(values, caption["caption"], texts.note)
     else:
@@ -173,9 +203,11 @@ def _is_caption_file(member: TarMember, choice: SampleChoice) -> bool:
 
 
 def _caption(
-    sample: list[TarMember], values: dict[str, Any], texts: TextReader, choice: SampleChoice
-) -> dict[str, Any]:
-    """The column with the caption; empty if it is one of `values`. Raises as `_columns`."""
+    sample: list[TarMember], values: dict[str, Any], texts: TextReader, choice: SampleChoice,
+    check: Callable[[TarMember], None],
+) -> dict[str, Any]:  # fmt: skip
+    """The column with the caption; empty if it is one of `values`. `check`: the file with it, where
+    that was detected. Raises as `_columns`."""
     for field in choice.caption_fields:
         member = next((m for m in sample if m.ending == field.ending and m.text is not None), None)
         if member is None:
@@ -194,6 +226,7 @@ def _caption(
         captions = captions[:1]
     caption = _only(captions, "texts", texts.note)
     if caption is not None:
+        check(caption)
         return {"caption": texts.captions(caption.text or b"", _short_name(caption))}
     if any(name.lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for name in values):
         return {}
@@ -244,9 +277,14 @@ def _only(members: list[TarMember], what: str, note: Callable[[str], None]) -> T
     plain = [member for member in members if member.stem == member.key] or members
     if len(plain) > 1:
         names = ", ".join(f"'{trim(member.name, 80)}'" for member in plain[:4])
+        ending = trim(plain[0].ending.removeprefix("."), 40)
+        is_choice = what == "texts" and plain[0].ending != plain[1].ending
+        remedy = "give every pair a name of its own"
+        if is_choice:
+            remedy = f"name the ending of those with captions as their column: {ending}"
         raise DatasetFormatError(
             f"This sample has several {what} ({names}), and which of them is meant is uncertain. "
-            "Keep one, or give every pair a name of its own."
+            f"Keep one, or {remedy}."
         )
     for member in members:
         if member is not plain[0]:

@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 
 from backend.datasets.cells import EmbeddedImage, trim
 from backend.datasets.hub_datasets import SourceTables
+from backend.datasets.named_pictures import PICTURE_FOLDERS
 from backend.datasets.on_disk import temporary_database
 from backend.datasets.read_options import CAPTIONS, UNREADABLE_PICTURES
 from backend.datasets.sample_fields import SampleChoice
@@ -21,7 +22,7 @@ CREATE TABLE texts (
     id INTEGER PRIMARY KEY, tar INT, series TEXT, number INT, stem BLOB, "key" BLOB, ending BLOB,
     name BLOB, content BLOB, is_used INT DEFAULT 0
 );
-CREATE TABLE pictures (tar INT, series TEXT, stem BLOB);
+CREATE TABLE pictures (tar INT, series TEXT, stem BLOB, "key" BLOB);
 """
 #: A plain ending goes with the texts whose names go on (`a.png`, `a.blip.txt`), unless another
 #: picture is called so.
@@ -32,6 +33,17 @@ SELECT id, tar, stem, ending, name, content FROM texts WHERE "key" = :key AND (
 ) ORDER BY id
 """
 _IN_SEVERAL = "SELECT 1 FROM {} GROUP BY series, stem HAVING min(tar) <> max(tar) LIMIT 1"
+#: What folders of texts are called.
+_TEXT_FOLDERS = ("text", "texts", "txt", "caption", "captions", "annotations", "labels")
+_ALIKE = """
+SELECT 1 FROM pictures WHERE EXISTS
+    (SELECT 1 FROM texts WHERE texts."key" = pictures."key" OR texts."key" = pictures.stem) LIMIT 1
+"""
+_WITH_FOLDER = "SELECT 1 FROM {} WHERE base_name(stem) <> stem LIMIT 1"
+#: Different names that are equal without their folders.
+_TWINS = """
+SELECT 1 FROM {} GROUP BY base_name("key") HAVING min("key") <> max("key") LIMIT 1
+"""
 _UNUSED = "SELECT tar, number, name FROM texts WHERE NOT is_used ORDER BY tar, number, id"
 
 
@@ -77,8 +89,11 @@ class TextTars:
     """The texts of a source whose pictures lie in other tars, in a temporary file.
 
     Names count from the folder that was packed on: `images/a.png` in `images.tar` is called as
-    `a.txt` in `texts/0.tar`. Where names occur in several shards, texts come from the shard whose
-    name differs in the one word for what it holds. Texts of another split are no picture's.
+    `a.txt` in `texts/0.tar`. Where none is called as another, the folders in which all pictures and
+    all texts lie do not count if they differ in depth, or in a word for what they hold; and none
+    do where the names on one side have no folders, and all are unique. `note` says so.
+    Where names occur in several shards, texts come from the shard whose name differs in the one
+    word for what it holds. Texts of another split are no picture's.
     """
 
     def __init__(self, source: SourceTables, names: Mapping[Path, str], root: Path,
@@ -94,14 +109,17 @@ class TextTars:
             series = source.splits.get(tar, "") if has_splits else ""
             with suppress(DamagedTar):  # reported when its pictures are read
                 self._database.executemany(
-                    "INSERT INTO pictures VALUES (?, ?, ?)",
+                    "INSERT INTO pictures VALUES (?, ?, ?, ?)",
                     (
-                        (number, series, _bytes(_from_packed(tar, member.stem)))
+                        (number, series, *map(_bytes, _names_from_packed(tar, member)))
                         for member in members_of(tar, (root,), ()) if member.is_picture
                     ),
                 )  # fmt: skip
         self._database.execute('CREATE INDEX by_key ON texts ("key")')
         self._database.execute("CREATE INDEX by_stem ON pictures (stem)")
+        #: How many characters of each picture's name do not count; None: all of its folders.
+        self._ignored: int | None = 0
+        self.note = self._align_folders()
         #: Whether names occur in several shards.
         self.begins_again = any(
             self._database.execute(_IN_SEVERAL.format(table)).fetchone()
@@ -114,8 +132,8 @@ class TextTars:
             for member in members_of(tar, (root,), choice.text_endings):
                 number += member.stem != stem
                 stem = member.stem
-                parts = map(_bytes, (_from_packed(tar, stem), _from_packed(tar, member.key),
-                                     member.ending, member.name))  # fmt: skip
+                names = _names_from_packed(tar, member)
+                parts = map(_bytes, (*names, member.ending, member.name))
                 self._database.execute(
                     "INSERT INTO texts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
                     (tar_number, _series(tar), number, *parts, member.text),
@@ -123,9 +141,52 @@ class TextTars:
         except DamagedTar as problem:
             self._damages[tar_number] = number + 1, str(problem)
 
+    def _align_folders(self) -> str:
+        """Leave out folders where no name is called as another; a note about it, or ""."""
+        tables = ("pictures", "texts")
+        if self._is_any_called_alike():
+            return ""
+        common = {table: self._common_folder(table) for table in tables}
+        if _differ_in_depth(*common.values()):
+            for table, folder in common.items():
+                self._shorten(table, f"substr({{}}, {len(folder) + 1})")
+            self._ignored = len(common["pictures"])
+            if self._is_any_called_alike():
+                folders = " and ".join(f"'{trim(_text(f), 80)}'" for f in common.values() if f)
+                return f"No text is called like a picture until the folders {folders} are left out."
+        self._database.create_function("base_name", 1, _base_name, deterministic=True)
+        has_folders, has_twins = (
+            [self._database.execute(query.format(table)).fetchone() for table in tables]
+            for query in (_WITH_FOLDER, _TWINS)
+        )
+        if all(has_folders) or any(has_twins):
+            return ""
+        for table in tables:
+            self._shorten(table, "base_name({})")
+        self._ignored = None
+        is_alike = self._is_any_called_alike()
+        return "Pictures and texts are matched by their names without folders." if is_alike else ""
+
+    def _is_any_called_alike(self) -> bool:
+        return self._database.execute(_ALIKE).fetchone() is not None
+
+    def _common_folder(self, table: str) -> bytes:
+        """The folders, with a slash at their end, in which all members lie."""
+        first, last = self._database.execute(f"SELECT min(stem), max(stem) FROM {table}").fetchone()
+        pairs = zip(_folders(first or b""), _folders(last or b""), strict=False)
+        return b"".join(folder for folder, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    def _shorten(self, table: str, shorter: str) -> None:
+        names = ", ".join(f'"{name}" = {shorter.format(name)}' for name in ("stem", "key"))
+        self._database.execute(f"UPDATE {table} SET {names}")
+
+    def _name_of_picture(self, tar: Path, name: str) -> bytes:
+        own = _bytes(_from_packed(tar, name))
+        return _base_name(own) if self._ignored is None else own[self._ignored :]
+
     def texts_of(self, tar: Path, picture: TarMember) -> list[TarMember]:
         """The texts, and what else lies in tars of texts, of a picture in a tar of pictures."""
-        key, stem = (_bytes(_from_packed(tar, name)) for name in (picture.key, picture.stem))
+        key, stem = (self._name_of_picture(tar, name) for name in (picture.key, picture.stem))
         rows = self._database.execute(_OF_PICTURE, {"key": key, "stem": stem})
         return [
             TarMember(
@@ -178,6 +239,35 @@ def _from_packed(tar: Path, name: str) -> str:
     """
     first, slash, rest = name.partition("/")
     return rest if slash and first in (tar.stem, tar.parent.name) else name
+
+
+def _names_from_packed(tar: Path, member: TarMember) -> tuple[str, str]:
+    """The stem and the key of a member, likewise."""
+    return _from_packed(tar, member.stem), _from_packed(tar, member.key)
+
+
+def _base_name(name: bytes) -> bytes:
+    return name.rpartition(b"/")[2]
+
+
+def _folders(name: bytes) -> list[bytes]:
+    return [part + b"/" for part in name.split(b"/")[:-1]]
+
+
+def _differ_in_depth(pictures: bytes, texts: bytes) -> bool:
+    """Whether one of two folders is the other but for folders around it, and words for pictures and
+    for texts.
+
+    >>> _differ_in_depth(b"set/train/", b"train/"), _differ_in_depth(b"images/", b"x/captions/")
+    (True, True)
+    >>> _differ_in_depth(b"cats/", b"dogs/"), _differ_in_depth(b"val/images/", b"train/texts/")
+    (False, False)
+    """
+    names = (reversed(_text(folder).lower().split("/")[:-1]) for folder in (pictures, texts))
+    return all(
+        one == other or (one in PICTURE_FOLDERS and other in _TEXT_FOLDERS)
+        for one, other in zip(*names, strict=False)
+    )
 
 
 def _are_partners(texts: str, pictures: str) -> bool:

@@ -64,7 +64,8 @@ class ExportOptions(*_ADDED, _OwnOptions):  # pyrefly: ignore[invalid-inheritanc
 
 def prepare(context: "Context", dataset_id: int, options: ExportOptions) -> ExportOptions:
     """Refuses a queue or a view that does not exist, and others' exports; an export without a
-    folder gets a new one, and all have their pictures."""
+    folder gets a new one, a relative one is among the exports, since whoever names it does not
+    know where the server was started; and all have their pictures."""
     fields = context.review.queue_fields(dataset_id, options.queue, options.view)
     if fields is not None:
         context.review.filter_of(dataset_id, fields)
@@ -73,6 +74,9 @@ def prepare(context: "Context", dataset_id: int, options: ExportOptions) -> Expo
     options = options.model_copy(update={"choice": choice})
     if not options.out:
         return options.model_copy(update={"out": str(new_folder(context, dataset_id))})
+    if not (is_address(options.out) or Path(options.out).is_absolute()):
+        out = str(exports_of(context) / options.out)
+        options = options.model_copy(update={"out": out})
     check_own(context, options.out)
     return options
 
@@ -93,14 +97,19 @@ def run(
     )  # fmt: skip
 
 
+def exports_of(context: "Context") -> Path:
+    """Where the exports are of the account that starts them."""
+    if (account := context.reader) is None:
+        return context.exports
+    return context.exports / f"{_plain(account)}-{sha256(account.encode()).hexdigest()[:8]}"
+
+
 def new_folder(context: "Context", dataset_id: int) -> Path:
-    """A folder for one export, below one for the account that starts it."""
+    """A folder for one export."""
     from db.queries import dataset_queries
 
-    name, parent = context.store.read(dataset_queries.get_dataset, dataset_id).name, context.exports
-    if (account := context.reader) is not None:
-        parent /= f"{_plain(account)}-{sha256(account.encode()).hexdigest()[:8]}"
-    return parent / f"{_plain(name)}-{datetime.now():%Y%m%d-%H%M%S}-{token_hex(3)}"
+    name = context.store.read(dataset_queries.get_dataset, dataset_id).name
+    return exports_of(context) / f"{_plain(name)}-{datetime.now():%Y%m%d-%H%M%S}-{token_hex(3)}"
 
 
 def check_own(context: "Context", out: str) -> None:

@@ -244,6 +244,7 @@ def given_fields(query: str) -> dict[str, str]:
         if "=" not in part:
             raise SettingsError(f"'{part}' has no value: type {part}=VALUE.")
         ((key, value),) = parse_qsl(part, keep_blank_values=True)
+        key, value = key.strip(), value.strip()  # people type spaces around the sign
         if key in fields:
             raise SettingsError(f"'{key}' is given twice.")
         fields[key] = value
@@ -268,8 +269,8 @@ def _check(fields: Mapping[str, str]) -> dict[str, str]:
 
 def _unknown(what: str, value: str, names: Collection[str]) -> str:
     near = difflib.get_close_matches(value, names, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    return f"There is no {what} '{value[:80]}'. There are: {', '.join(names)}.{hint}"
+    hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(names)}."
+    return f"There is no {what} '{value[:80]}'. {hint}"
 
 
 def id_in(text: str) -> int | None:

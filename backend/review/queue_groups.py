@@ -190,7 +190,7 @@ class _Parser:
         place = self._place if place is None else place
         rest = self._text[place : place + 30].strip()
         where = f"at “{rest}” (character {place + 1})" if rest else "at the end"
-        raise SettingsError(f"Groups, {where}: {problem.rstrip('.')}.")
+        raise SettingsError(f"The query, {where}: {problem.rstrip('.')}.")
 
 
 def _parts(node: Node, how: str) -> tuple[Node, ...]:

@@ -20,6 +20,13 @@ _BOTTOM = "element => Math.round(element.getBoundingClientRect().bottom)"
                 ("#rename-start", "#relocate-start"),
             ],
         ),
+        (
+            "language-model",
+            [
+                ("#language-model-url textarea", "#language-model-key input"),
+                ("[aria-label^='Price per million input']", "[aria-label='Limit on cost']"),
+            ],
+        ),
         ("snapshots", [("#snapshot-name input, #snapshot-name textarea", "#snapshot-start")]),
     ],
 )  # fmt: skip

@@ -60,16 +60,26 @@ def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     people: People, team_site: Site
 ) -> None:
     ada, ben, eve = people["Ada"], people["Ben"], people["Eve"]
-    go_to(ada, "team")
-    ada.locator("#team-save").click()
-    expect(ada.get_by_text("Only an adjudicator")).to_be_visible()
+    for page, buttons in (
+        ("team", ["team-save"]),
+        ("settings", ["rename-start", "relocate-start"]),
+        ("guidelines", ["guidelines-save"]),
+    ):
+        go_to(ada, page)
+        expect(ada.get_by_text("Only an adjudicator")).to_be_visible()
+        for button in buttons:
+            expect(ada.locator(f"#{button}")).to_be_disabled()
     go_to(ada, "review")
     go_to(eve, "team")
     share = eve.locator("#team-share input[type=number]")
     share.fill("100")
     share.press("Tab")
+    number = eve.locator("#team-people input")
+    number.fill("-3")
+    number.press("Tab")
+    expect(number).to_have_value("2")
     eve.locator("#team-save").click()
-    expect(eve.locator("#team-message")).to_contain_text("Saved. From now on 100 %")
+    expect(eve.locator("#team-message")).to_contain_text("Saved. Each pair goes to 2 people")
     pair = pair_of(ada)
     press(ada, "d")
     ben.goto(f"{team_site.address}/?pair={pair}")
@@ -87,6 +97,8 @@ def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     expect(history).to_contain_text("Ada")
     expect(history).to_contain_text("Ben")
     go_to(eve, "team")
+    expect(share).to_have_value("100")
+    expect(eve.locator("#team-share input[type=range]")).to_have_attribute("min", "0")
     page = eve.locator("#team-page")
     expect(page).to_contain_text("Disputed: 1")
     expect(page).to_contain_text("Ada and Ben")

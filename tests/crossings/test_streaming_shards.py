@@ -44,13 +44,17 @@ import litdata
 from PIL import Image
 
 
+as_bytes = sys.argv[3:] == ["bytes"]
+
+
 def sample(path):
-    return {"picture": Image.open(path).convert("RGB"), "caption": f"A {Path(path).stem} square.",
+    picture = Path(path).read_bytes() if as_bytes else Image.open(path).convert("RGB")
+    return {"picture": picture, "caption": [f"A {Path(path).stem} square."],
             "n": len(path), "about": {"name": Path(path).name}}
 
 
 if __name__ == "__main__":
-    folder, out = sys.argv[1:]
+    folder, out = sys.argv[1:3]
     paths = sorted(map(str, Path(folder).glob("*.png")))
     litdata.optimize(sample, paths, out, chunk_size=2, num_workers=1)
     print(json.dumps(len(list(Path(out).glob("*.bin")))))
@@ -78,8 +82,9 @@ def test_shards_of_mds(tmp_path: Path, run_with: Run, compression: str, column: 
     check(out, source, image_column=column)
 
 
-def test_chunks_of_litdata(tmp_path: Path, run_with: Run) -> None:
+@pytest.mark.parametrize("form", ["pixels", "bytes"])
+def test_chunks_of_litdata(tmp_path: Path, run_with: Run, form: str) -> None:
     source, out = tmp_path / "source", tmp_path / "out"
     drawn_rows(source)
-    assert run_with(LITDATA, WRITE_LITDATA, source, out) > 1
+    assert run_with(LITDATA, WRITE_LITDATA, source, out, form) > 1
     check(out, source)

@@ -73,6 +73,100 @@ def test_without_a_plain_text_the_most_usual_one_is_the_caption(tmp_path: Path) 
     assert pairs[0].extra["description"] == f"{DESCRIPTION} a"
 
 
+def kinds_beside(folder: Path, **kinds: str) -> Path:
+    """Pictures `a` to `d`; `kinds`: which of them have a text of each kind, "plain" without one."""
+    for name in "abcd":
+        picture(folder / f"{name}.png", (8, ord(name)))
+    for kind, names in kinds.items():
+        for name in names:
+            text = f"{name}.txt" if kind == "plain" else f"{name}.{kind}.txt"
+            write(folder / text, f"A dog in {kind}. {name}")
+    return folder
+
+
+def in_zip(folder: Path) -> Path:
+    members = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return write(folder.with_suffix(".zip"), zip_bytes(members))
+
+
+@pytest.mark.parametrize("form", ["folder", "zip"])
+@pytest.mark.parametrize(
+    ("kinds", "kind", "left_out"),
+    [
+        ({"en": "abcd", "de": "bcd"}, "en", []),
+        ({"de": "abcd", "en": "ab"}, "de", []),
+        ({"en": "abc", "de": "cd"}, "en", ["d"]),
+        ({"plain": "ab", "en": "bcd"}, "", ["c", "d"]),
+        ({"plain": "a", "en": "abcd"}, "en", []),
+        ({"tags": "abcd", "en": "abcd"}, "en", []),
+    ],
+)
+def test_captions_of_two_kinds_are_never_mixed(
+    tmp_path: Path, form: str, kinds: dict[str, str], kind: str, left_out: list[str]
+) -> None:
+    source = kinds_beside(tmp_path / "pictures", **kinds)
+    pairs, reader = read(in_zip(source) if form == "zip" else source)
+    names = [name for name in "abcd" if name not in left_out]
+    captions = [f"A dog in {kind or 'plain'}. {name}" for name in names]
+    assert by_field(pairs) == {kind: captions}
+    assert len(reader.problems) == len(left_out)
+    assert len(reader.notes) == 1
+
+
+@pytest.mark.parametrize("form", ["folder", "zip"])
+def test_kinds_as_usual_as_each_other_are_chosen_by_the_user(tmp_path: Path, form: str) -> None:
+    source = kinds_beside(tmp_path / "pictures", de="abc", en="bcd")
+    source = in_zip(source) if form == "zip" else source
+    with pytest.raises(DatasetFormatError) as raised:
+        read(source)
+    assert "--caption-fields" in raised.value.remedies["terminal"]
+    for options in ({"language": "EN"}, {"caption_fields": "en"}):
+        pairs, reader = read(source, **options)
+        assert by_field(pairs) == {"en": [f"A dog in en. {name}" for name in "bcd"]}
+        assert len(reader.problems) == 1
+
+
+def test_pictures_of_another_kind_have_no_caption_yet(tmp_path: Path) -> None:
+    source = kinds_beside(tmp_path, en="abc", de="cd")
+    pairs, reader = read(source, uncaptioned=True)
+    assert [pair.caption for pair in pairs][-1] == ""
+    assert pairs[-1].extra["de"] == "A dog in de. d"
+    assert reader.problems == []
+
+
+def test_a_kind_is_a_column_where_json_has_the_captions(tmp_path: Path) -> None:
+    source = kinds_beside(tmp_path, tags="abcd")
+    for name in "abcd":
+        write(source / f"{name}.json", json.dumps({"caption": f"A dog. {name}", "width": 8}))
+    pairs, _ = read(source)
+    assert by_field(pairs) == {"": [f"A dog. {name}" for name in "abcd"]}
+    assert pairs[0].extra["tags"] == "A dog in tags. a"
+    for name in "abcd":
+        write(source / f"{name}.json", json.dumps({"width": 8}))
+    assert list(by_field(read(source)[0])) == ["tags"]
+
+
+def test_captions_of_json_beside_those_of_texts_are_told(tmp_path: Path) -> None:
+    source = kinds_beside(tmp_path, plain="abc")
+    write(source / "d.json", json.dumps({"caption": "A dog. d"}))
+    pairs, reader = read(source)
+    assert len(pairs) == 4
+    assert len(reader.notes) == 1
+
+
+@pytest.mark.parametrize("form", ["folder", "zip"])
+def test_of_texts_with_two_endings_one_is_named(tmp_path: Path, form: str) -> None:
+    source = kinds_beside(tmp_path / "pictures", plain="abcd")
+    for name in "abcd":
+        write(source / f"{name}.caption", f"A cat. {name}")
+    source = in_zip(source) if form == "zip" else source
+    with pytest.raises(DatasetFormatError):
+        read(source)
+    for ending, caption in (("caption", "A cat. a"), (".txt", "A dog in plain. a")):
+        pairs, _ = read(source, caption_column=ending)
+        assert (len(pairs), pairs[0].caption) == (4, caption)
+
+
 def test_what_belongs_to_another_picture_is_no_kind_of_this_one(tmp_path: Path) -> None:
     names = ["a.png", "a_tags.png", "a.txt", "a_tags.txt", "a_b.txt", "a_2.txt"]
     assert texts_by_field(names) == {}

@@ -92,3 +92,12 @@ def test_each_row_of_json_lines_has_its_own(tmp_path: Path) -> None:
     rows = [{"image": "a.png", "caption": f"A dog {n}.", "model": f"org/m{n}"} for n in range(2)]
     file = write(tmp_path / "t.jsonl", json_lines(rows))
     assert writers(file) == [Writer(f"org/m{n}", "model") for n in range(2)]
+
+
+def test_a_column_without_a_name_names_no_writer(tmp_path: Path) -> None:
+    """pandas writes its index so."""
+    picture(tmp_path / "a.png")
+    path = csv_file(tmp_path / "rows.csv", [{"": 7, "file_name": "a.png", "caption": "A dog."}])
+    ((pair,), reader) = read(path)
+    assert pair.extra == {}
+    assert reader.notes == []

@@ -42,3 +42,27 @@ def test_an_object_of_other_things_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "settings.json", json.dumps({"name": "x", "sizes": [1, 2]}))
     with pytest.raises(DatasetFormatError):
         read(tmp_path / "settings.json")
+
+
+@pytest.mark.parametrize("form", ["file", "object"])
+@pytest.mark.parametrize("ending", ["", ".png"])
+def test_a_name_is_looked_for_in_its_own_split(tmp_path: Path, form: str, ending: str) -> None:
+    """`b` is in the other split alone, `a` in both, `c` outside of any."""
+    for size, name in enumerate(("train/a", "val/a", "val/b", "more/c")):
+        picture(tmp_path / f"{name}.png", (8, 8 + size))
+    captions = {f"{name}{ending}": f"A dog. {name}" for name in "abc"}
+    name = "captions_train.json" if form == "file" else "captions.json"
+    content = captions if form == "file" else {"train": captions}
+    pairs, reader = read(write(tmp_path / name, json.dumps(content)))
+    places = [(*Path(str(pair.image_path)).parts[-2:], pair.caption, pair.split) for pair in pairs]
+    assert places == [
+        ("train", "a.png", "A dog. a", "train"), ("more", "c.png", "A dog. c", "train")
+    ]  # fmt: skip
+    assert [problem.row for problem in reader.problems] == [2]
+
+
+def test_a_path_says_its_split_itself(tmp_path: Path) -> None:
+    picture(tmp_path / "pictures/val/b.png")
+    path = write(tmp_path / "captions_train.json", json.dumps({"val/b": "A dog."}))
+    pairs, _ = read(path)
+    assert [pair.image_path.name for pair in pairs] == ["b.png"]

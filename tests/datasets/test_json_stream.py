@@ -73,7 +73,7 @@ def test_other_json_contains_no_arrays(tmp_path: Path, content: bytes) -> None:
         (b"", "not valid JSON"),
         (b'{"images": [{"file_name": "a.jpg"}', "not valid JSON"),
         (b'{"images": [{"file_name": "\xff"}]}', "UTF8"),
-        (b'{"images": []} and more', "trailing"),
+        (b'{"images": []} and more', "lexical"),
         (b'{"images": [' + b"0, " * 50_000 + b"oops]}", "near byte"),
         (b'{"images": ' + b"[" * 2_000 + b"]" * 2_000 + b"}", f"more than {DEEPEST} levels deep"),
         (rb'{"images": ["\ud800', "not valid JSON"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.errors import DatasetFormatError
 from tests.datasets.folders import encoded, make_tar, read
 
 
@@ -193,3 +194,64 @@ def test_pictures_alone_will_do_where_that_is_stated(tmp_path: Path) -> None:
     assert captions_of(tmp_path, uncaptioned=True) == [
         ("images/0.tar", ""), ("images/0.tar", "A dog."),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of_pictures", "of_texts"),
+    [
+        (("a", "b"), ("data/captions/a", "data/captions/b")),
+        (("set/images/a", "set/images/b"), ("a", "b")),
+        (("set/train/a", "set/val/b"), ("train/a", "val/b")),
+        (("x/images/a", "x/images/b"), ("y/x/captions/a", "y/x/captions/b")),
+        (("00/a", "01/b"), ("a", "b")),
+        (("a", "b"), ("x/00/a", "x/01/b")),
+    ],
+)
+def test_folders_of_another_depth(
+    tmp_path: Path, of_pictures: tuple[str, str], of_texts: tuple[str, str]
+) -> None:
+    pictures(tmp_path / "0.img.tar", *of_pictures)
+    texts(tmp_path / "0.cap.tar", **dict(zip(of_texts, ("A dog.", "A cat."), strict=True)))
+    pairs, reader = read(tmp_path)
+    assert [(pair.id, pair.caption) for pair in pairs] == [
+        (of_pictures[0], "A dog."), (of_pictures[1], "A cat.")
+    ]  # fmt: skip
+    assert reader.problems == []
+    assert len(reader.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("of_pictures", "of_texts"),
+    [
+        (("train/a",), ("val/a",)),
+        (("cats/a",), ("dogs/a",)),
+        (("train/images/a",), ("val/captions/a",)),
+        (("x/images/a",), ("y/captions/a",)),
+        (("train/a", "val/a"), ("a",)),
+        (("a",), ("x/a", "y/a")),
+    ],
+)
+def test_folders_that_tell_pictures_apart_count(
+    tmp_path: Path, of_pictures: tuple[str, ...], of_texts: tuple[str, ...]
+) -> None:
+    pictures(tmp_path / "0.img.tar", *of_pictures)
+    texts(tmp_path / "0.cap.tar", **dict.fromkeys(of_texts, "A dog."))
+    with pytest.raises(DatasetFormatError):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("gone", ["images/1.tar", "texts/1.tar"])
+@pytest.mark.parametrize("begins_again", [False, True])
+def test_where_a_shard_is_gone_its_partner_is_left_out(
+    tmp_path: Path, gone: str, begins_again: bool
+) -> None:
+    for shard in range(3):
+        name = "a" if begins_again else f"a{shard}"
+        pictures(tmp_path / f"images/{shard}.tar", name)
+        texts(tmp_path / f"texts/{shard}.tar", **{name: f"A dog {shard}."})
+    (tmp_path / gone).unlink()
+    pairs, reader = read(tmp_path)
+    captions = [(pair.file, pair.caption) for pair in pairs]
+    assert captions == [("images/0.tar", "A dog 0."), ("images/2.tar", "A dog 2.")]
+    partner = gone.replace("images", "TEXTS").replace("texts", "images").replace("TEXTS", "texts")
+    assert [problem.file for problem in reader.problems] == [partner]

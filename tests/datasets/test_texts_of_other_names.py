@@ -68,3 +68,35 @@ def test_conversations_of_a_sample_are_its_captions(tmp_path: Path) -> None:
     document = json.dumps({"conversations": turns}).encode()
     make_tar(tmp_path / "0.tar", {"a.png": encoded(), "a.json": document})
     assert [pair.caption for pair in read(tmp_path)[0]] == ["A dog."]
+
+
+def in_languages(tmp_path: Path, *languages: str) -> Path:
+    """A tar for each picture, whose caption is in a language."""
+    for number, language in enumerate(languages):
+        members = {f"{number}.png": encoded(), f"{number}{language}.txt": b"A dog."}
+        make_tar(tmp_path / f"{number}.tar", members)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("languages", "left_out"),
+    [
+        ((".en", ".de", ".en"), ["1.tar"]),
+        (("", ".en", ""), ["1.tar"]),
+        ((".en", ".en", ".en"), []),
+        ((".png", "", ".png"), []),
+        (("", ".1", ""), []),
+    ],
+)
+def test_captions_of_samples_are_of_one_kind(
+    tmp_path: Path, languages: tuple[str, ...], left_out: list[str]
+) -> None:
+    pairs, reader = read(in_languages(tmp_path, *languages))
+    assert len(pairs) == 3 - len(left_out)
+    assert [problem.file for problem in reader.problems] == left_out
+
+
+def test_kinds_of_captions_of_samples_may_be_named(tmp_path: Path) -> None:
+    pairs, reader = read(in_languages(tmp_path, ".en", ".de"), caption_column="en.txt,de.txt")
+    assert len(pairs) == 2
+    assert reader.problems == []

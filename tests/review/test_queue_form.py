@@ -152,3 +152,7 @@ def test_text_that_no_address_can_hold_is_refused(text: str) -> None:
 
 def test_only_plain_numbers_are_ids() -> None:
     assert [id_in(text) for text in ("12", "²", "-3", "1_0", "9" * 5000, "")] == [12, *[None] * 5]
+
+
+def test_spaces_around_the_sign_are_not_part_of_a_field_or_its_value() -> None:
+    assert given_fields("split = val & tag = to do") == {"split": "val", "tag": "to do"}

@@ -302,8 +302,8 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "retrain.html": lambda text: retrain.comparison_html(
         classifiers(text), retrain.candidate_of(classifiers(text)), 3
     ),
-    "progress/cards.html": lambda text: progress.cards_html(progress_view(text)),
-    "progress/expected.html": lambda text: progress.expected_html(progress_view(text)),
+    "progress/cards.html": lambda text: progress.cards_html(progress_view(text), 1),
+    "progress/expected.html": lambda text: progress.expected_html(progress_view(text), 1),
     "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
     "team/accounts.html": accounts,
     "team/page.html": lambda text: team.page_html(team_view(text)),
@@ -367,6 +367,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         toolbar="",
         help="",
         measures=[Measure(name="length", title=text, explanation=text)],
+        named=3,
     ),
     "review/queue.html": queue,
     "review/filters.html": queue,
@@ -401,7 +402,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
     ),
     "review/returned.html": lambda text: render(
-        "review/returned.html", measures=[Measure(name="length", title=text, explanation=text)]
+        "review/returned.html",
+        measures=[Measure(name="length", title=text, explanation=text)],
+        named=3,
     ),
     "review/returned_pairs.html": lambda text: render(
         "review/returned_pairs.html",

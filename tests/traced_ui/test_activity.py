@@ -50,6 +50,16 @@ def test_a_failed_job_that_another_has_taken_over_is_no_news() -> None:
         assert news.share != "!"
 
 
+def test_a_failed_job_that_its_own_button_has_started_again_is_no_news() -> None:
+    failed = JobView(
+        1, "score", "a", 1, "failed", False, 0, 9, Step(), "Out of memory.", "", None, {}, NOW, NOW
+    )
+    again = replace(failed, id=2, status="running", message="")
+    assert not jobs.news_of([again, failed], NOW).failed
+    for other in (replace(again, dataset_id=2), replace(again, kind="train"), replace(again, id=0)):
+        assert jobs.news_of([other, failed], NOW).failed
+
+
 def test_a_preview_is_called_one() -> None:
     def name(result: dict[str, bool]) -> str:
         return jobs.name_of(

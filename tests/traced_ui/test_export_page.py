@@ -73,6 +73,17 @@ def test_earlier_exports_are_listed_with_their_downloads(
     assert page.counts(None, request) == ("", "", "", "")
 
 
+def test_a_relative_folder_is_among_the_exports_wherever_the_server_was_started(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(workspace.jobs, "exports", tmp_path / "exports")
+    job = workspace.jobs.start("export", 1, choice=ExportChoice(), out="for anna", format="csv")
+    assert workspace.jobs.background.wait(200)
+    assert workspace.jobs.job(job).result["out"] == str(workspace.jobs.exports / "for anna")
+    assert not (tmp_path / "for anna").exists()
+
+
 def test_a_filter_that_is_typed_is_the_choice_of_pairs_until_it_is_removed(
     workspace: Workspace,
 ) -> None:

@@ -48,13 +48,13 @@ def test_charts_and_tables_escape_names() -> None:
 
 def test_a_small_sample_gives_no_estimate() -> None:
     for left in (VIEW.left, ErrorsLeft(880, 206.0, 1, None, 300, 1200.0)):
-        shown = cards_html(replace(VIEW, left=left))
+        shown = cards_html(replace(VIEW, left=left), 1)
         assert left.figure in shown
         assert left.basis in shown
         assert left.effort.casefold() in shown.casefold()
     assert VIEW.left.figure == "about 41"
     unknown = ErrorsLeft(880, None, 1, None)
-    card = cards_html(replace(VIEW, left=unknown)).split("Errors left")[1]
+    card = cards_html(replace(VIEW, left=unknown), 1).split("Errors left")[1]
     assert re.findall(r'class="value">(.*?)<', card) == [unknown.figure]
 
 
@@ -76,7 +76,7 @@ def test_before_the_first_verdict_the_chances_of_error_add_up_by_split() -> None
     train, val = expected_errors(rows)
     assert (train.pairs, train.errors, sum(train.tenths)) == (110, 13.5, 110)
     view = replace(VIEW, reviewed=0, expected=(train, val))
-    shown = expected_html(view)
+    shown = expected_html(view, 1)
     assert "Errors expected, train" in shown
     assert "&lt;i&gt;val" in shown
     figure = expected_figure(view)
@@ -97,14 +97,14 @@ def test_the_errors_left_fall_to_what_is_expected_among_the_rest() -> None:
 
 def test_a_review_that_is_nearly_done_says_what_it_has_come_to() -> None:
     nearly = replace(VIEW, left=ErrorsLeft(880, 0.9, 0, None, 3, 12.0))
-    shown = cards_html(nearly)
+    shown = cards_html(nearly, 1)
     assert "Nearly done" in shown
     assert "40 errors found in 120 pairs: 40 removed" in shown
     assert 'href="./export"' in shown
     more = ErrorsLeft(880, 30.0, 0, None, 90, 360.0)
-    assert "finish" not in cards_html(replace(VIEW, left=more))
+    assert "finish" not in cards_html(replace(VIEW, left=more), 1)
     everything = replace(nearly, total=120)
-    assert "All reviewed" in cards_html(everything)
+    assert "All reviewed" in cards_html(everything, 1)
     assert nearly.left.basis in shown.split("Nearly done")[1].split("</div>")[0]
 
 

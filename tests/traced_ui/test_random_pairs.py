@@ -1,5 +1,6 @@
 """Pairs drawn at random are mixed into the queue, and tell how many errors remain."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,8 +141,12 @@ def test_they_are_left_out_on_request_in_other_queues_and_in_small_datasets(
 
     def is_mixed(page: Page) -> bool:
         page.send("open", target=asking)
-        drawn = page.post()["ahead"]["drawn"].values()
-        return any(parts["sampled"] for parts in drawn)
+        drawn = page.request(redraw=True)["ahead"]["drawn"].values()
+        is_drawn = any(parts["sampled"] for parts in drawn)
+        tip = re.search(r'class="hint left" title="([^"]*)"', page.shown["queue"])
+        assert tip is not None
+        assert (str(MIXED_EVERY) in tip[1]) == is_drawn, "the tip says what happens"
+        return is_drawn
 
     page = Page(workspace)
     assert is_mixed(page)

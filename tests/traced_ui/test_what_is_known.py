@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from backend.bundled import DEMO
 from backend.datasets.images import load_image
@@ -19,6 +20,7 @@ from backend.jobs import scored_demo
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.export_dataset import ERRORS_LEFT, LIKELY_WRONG
 from backend.jobs.reports import ExportChoice, ExportCounts, TwoStage
+from backend.operations.registry import OPERATIONS
 from backend.review.views import PairView
 from backend.settings import load_settings
 from backend.verdict_texts import UNDECIDED
@@ -198,7 +200,7 @@ def check_places(workspace: Workspace) -> ErrorsLeft:
     corner = review_page.queue([], None, counts, filter, "0", False, True, {}, errors_left=left)
     if left.undecided:
         assert left.in_words() in corner
-    page = cards_html(view) if view.reviewed else expected_html(view)
+    page = cards_html(view, 1) if view.reviewed else expected_html(view, 1)
     for words in (left.figure, left.basis, left.effort):
         assert words.casefold() in page.casefold()
     environment = {"TRACED_DATA_DIRECTORY": str(workspace.settings.data_directory)}
@@ -340,3 +342,21 @@ def test_a_live_check_offers_what_helps(scored_demo: Workspace, demo_views: list
             assert each.p_after <= 0.5
             assert each.p_before - each.p_after >= ALIKE
     assert offered
+
+
+@pytest.mark.parametrize(("kind", "most"), [("duplicates", 0), ("map", 0), ("rows", 200)])
+def test_what_is_said_to_open_no_picture_opens_none_and_rows_few(
+    kind: str, most: int, fresh_demo: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind not in OPERATIONS:
+        pytest.skip("its feature is not there")
+    opened: list[object] = []
+
+    def note_and_open(file: Any, *more: Any, **options: Any) -> Image.Image:
+        opened.append(file)
+        return open_image(file, *more, **options)
+
+    open_image = Image.open
+    monkeypatch.setattr(Image, "open", note_and_open)
+    fresh_demo.jobs.run(kind, 1)
+    assert len(opened) <= most, "of 600"

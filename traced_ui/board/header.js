@@ -81,6 +81,16 @@ function choose(dataset) {
   if (!isTaken) go(`${location.pathname}?dataset=${dataset}`);
 }
 
+// A number outside the bounds of its field becomes the nearest one; Gradio would refuse it without a word.
+addEventListener("change", ({ target: field }) => {
+  if (!field.matches("input[type=number]") || field.value === "" || !(field.min || field.max)) return;
+  const number = Number(field.value), low = field.min === "" ? -Infinity : Number(field.min);
+  const bounded = Math.max(low, Math.min(field.max === "" ? Infinity : Number(field.max), number));
+  if (bounded === number) return;
+  field.value = bounded;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}, true);
+
 export function start() {
   document.title = `${one("#traced-header").dataset.title} · TRACED Curator`;
   // The theme chosen with the button overrides the system's.

@@ -44,9 +44,8 @@ _REFUSALS = (400, 413, 422)
 def check_scheme(address: str) -> None:
     """Raises SettingsError for what is no address of a server."""
     if not address.startswith(("http://", "https://")):
-        raise SettingsError(
-            f"'{address}' is not a server address; give one like http://localhost:8000/v1."
-        )
+        what = f"'{address}' is not the address of a server" if address else "No address is given"
+        raise SettingsError(f"{what}; one looks like http://localhost:8000/v1.")
 
 
 class ChatEndpoint(ChatModel):
@@ -86,6 +85,8 @@ class ChatEndpoint(ChatModel):
         )
         self._form = _Form()
         self._has_answered = False
+        #: Questions in a request.
+        self.most_together = MOST
 
     def served_models(self) -> list[str]:
         """The names of the models behind the server. Raises ModelUnavailable."""
@@ -93,13 +94,16 @@ class ChatEndpoint(ChatModel):
         return [str(name) for name in names]
 
     def ask_all(self, questions: Sequence[Question]) -> list[Answer]:
-        """In as few requests as the server allows: a request that it refuses is divided."""
+        """In as few requests as the server allows: a request that it refuses is divided, and later
+        ones have no more questions than it took then."""
         if not all(each.alternatives for each in questions) or self._decisions is None:
             return super().ask_all(questions)
         answers = {n: kept for n, each in enumerate(questions) if (kept := self.kept.read(each))}
         self.spending.kept += len(answers)
         missing = [n for n in range(len(questions)) if n not in answers]
-        parts = [missing[first : first + MOST] for first in range(0, len(missing), MOST)]
+        most, largest = self.most_together, 0
+        parts = [missing[first : first + most] for first in range(0, len(missing), most)]
+        is_divided = False
         while parts:
             part = parts.pop(0)
             try:
@@ -111,10 +115,14 @@ class ChatEndpoint(ChatModel):
                     raise
                 half = len(part) // 2
                 parts[:0] = [part[:half], part[half:]]
+                is_divided = True
                 continue
+            largest = max(largest, len(part))
             for number, completion in zip(part, completions, strict=True):
                 answers[number] = self._as_answer(questions[number], completion)
                 self.kept.write(questions[number], answers[number])
+        if is_divided:
+            self.most_together = min(self.most_together, largest)
         return [answers[number] for number in range(len(questions))]
 
     def ask_beside(self, question: Question, other: Question) -> Answer:

@@ -179,8 +179,7 @@ def no_price(why: str) -> SettingsError:
 @dataclass(frozen=True)
 class Questions:
     """Questions to a model that are still to be sent: `fewest` to `most`, with so many tokens each.
-    `by_answers`: as earlier answers of this model say, else by the assumptions above.
-    `most_requests`: in which they are sent; None: one each."""
+    `by_answers`: as earlier answers of this model say, else by the assumptions above."""
 
     model: str
     fewest: int
@@ -188,7 +187,6 @@ class Questions:
     tokens_in: int
     tokens_out: int
     by_answers: bool = False
-    most_requests: int | None = None
 
 
 @dataclass(frozen=True)
@@ -233,13 +231,7 @@ def forecast(questions: Sequence[Questions], prices: PriceList) -> Forecast:
         f"{longest} tokens an answer"
     )
     return Forecast(
-        (
-            sum(each.fewest for each in questions),
-            sum(
-                each.most if each.most_requests is None else each.most_requests
-                for each in questions
-            ),
-        ),
+        (sum(each.fewest for each in questions), sum(each.most for each in questions)),
         (fewest.tokens_in, most.tokens_in),
         (fewest.tokens_out, most.tokens_out),
         None if fewest.cost is None or most.cost is None else (fewest.cost, most.cost),

@@ -7,4 +7,4 @@ ENTRY_POINTS = {
 }
 #: Words for it, which stand nowhere in the core. (That a file may be the author of a verdict is the
 #: core's: `db/authors.py`.)
-NOUNS = ("argilla", "apply_labels", "labels_form", "labelcommand", "labelreport", "labelcolumns")
+NOUNS = ("apply_labels", "labels_form", "labelcommand", "labelreport", "labelcolumns")

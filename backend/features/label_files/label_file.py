@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from backend.datasets import label_studio
+from backend.datasets import argilla, label_studio
 from backend.datasets.cells import TableRow, trim
 from backend.datasets.columns import IMAGE_NAMES, usual_name
 from backend.datasets.json_stream import JsonFile
@@ -173,8 +173,10 @@ def _rows(path: Path) -> Iterator[TableRow]:
         source = rows_of(path)
     else:
         file = JsonFile(path)
-        if not file.is_array:
-            raise DatasetFormatError(f"'{path.name}' must be a JSON array with one label each.")
+        if not (file.is_array or file.is_lines):
+            raise DatasetFormatError(
+                f"'{path.name}' must be a JSON array, or JSON lines, with one label each."
+            )
         source = (
             TableRow(number, value)
             if isinstance(value, dict)
@@ -186,21 +188,17 @@ def _rows(path: Path) -> Iterator[TableRow]:
 
 
 def _flat(row: TableRow) -> TableRow:
-    """The row with the cells that annotation tools nest at the top."""
-    values = dict(row.values or {})
+    """The row with the cells that annotation tools nest at the top, without a column whose name is
+    empty, in which pandas writes its index."""
+    values = {name: value for name, value in (row.values or {}).items() if name}
     try:
         if label_studio.is_task(values):
             return TableRow(row.number, label_studio.task_columns(values, _is_verdict))
         if label_studio.is_answer_row(values):
             return TableRow(row.number, label_studio.row_columns(values, _is_verdict))
-        responses = {
-            name.removesuffix(".responses"): value
-            for name, value in (values.get("responses") or values).items()
-            if isinstance(value, list) and ("responses" in values or name.endswith(".responses"))
-        }
-        if responses:  # Argilla
-            others = {**_mapping(values, "fields"), **_mapping(values, "metadata"), **values}
-            return TableRow(row.number, {**others, **_answers(responses)})
+        if answers := argilla.answers_of(values):
+            columns = argilla.flatten_record(values) if "responses" in values else values
+            return TableRow(row.number, {**columns, **_answers(answers)})
     except (KeyError, TypeError, AttributeError, IndexError):
         return TableRow(row.number, None, "This row has not the form that its tool exports.")
     except ValueError as problem:
@@ -208,32 +206,25 @@ def _flat(row: TableRow) -> TableRow:
     return TableRow(row.number, values)
 
 
-def _mapping(values: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = values.get(name)
-    return dict(value) if isinstance(value, dict) else {}
-
-
-def _answers(responses: Mapping[str, list[Any]]) -> dict[str, Any]:
+def _answers(answers: Mapping[str, list[argilla.Answer]]) -> dict[str, Any]:
     """The answers to each of Argilla's questions on which all agree, and who gave which."""
     by_person: dict[tuple[str, ...], dict[str, Any]] = {}
-    for question, answers in responses.items():
-        for answer in answers:
-            if isinstance(answer, dict):
-                names = label_studio.names_of(answer.get("user_id"))
-                by_person.setdefault(names, {})[question] = answer["value"]
-    values = {
-        name: [each["value"] if isinstance(each, dict) else each for each in answers]
-        for name, answers in responses.items()
-    }
+    for question, of_question in answers.items():
+        for answer in of_question:
+            names = label_studio.names_of(answer.person)
+            by_person.setdefault(names, {})[question] = answer.value
     columns: dict[str, Any] = {label_studio.ANNOTATORS: list(filter(None, by_person))}
     if len(by_person) > 1 and () not in by_person:
         columns[label_studio.READINGS] = [
             {**answers, label_studio.ANNOTATORS: [names]} for names, answers in by_person.items()
         ]
     try:
-        return columns | {name: _only(answers) for name, answers in values.items()}
+        return columns | {
+            question: _only([each.value for each in of_question])
+            for question, of_question in answers.items()
+        }
     except ValueError as problem:
-        return columns | dict.fromkeys(values) | {label_studio.DISAGREEMENT: str(problem)}
+        return columns | dict.fromkeys(answers) | {label_studio.DISAGREEMENT: str(problem)}
 
 
 def _only(answers: list[Any]) -> Any:

@@ -132,7 +132,7 @@ def page_html(
 ) -> str:
     """A page of groups."""
     if dataset_id is None:
-        return part("empty", "No dataset yet")
+        return ""
     only_open = SHOWS.get(groups_shown, True)
     view = groups_of(workspace.store, dataset_id, only_open, after, AT_ONCE)
     if view is None:

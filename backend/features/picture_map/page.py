@@ -85,7 +85,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     ) -> tuple[Any, ...]:
         drawing = gr.Button("Draw the map", visible=layout == ALIKE)
         if dataset_id is None:
-            return gr.Plot(visible=False), part("empty", "No dataset yet"), "", "", "", "", drawing
+            return gr.Plot(visible=False), "", "", "", "", "", drawing
         store = seen_by(workspace, request).store
         view = map_of(store, dataset_id, layout)
         if view is None:

@@ -10,17 +10,19 @@ import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from backend.datasets.arrow_cells import table_in
 from backend.datasets.cells import EmbeddedImage, TableRow, trim
 from backend.datasets.columns import IMAGE_NAMES
-from backend.datasets.containers import SEPARATOR
+from backend.datasets.containers import SEPARATOR, ArrowRows, image_bytes
 from backend.datasets.regular_files import open_regular, read_within
 from backend.datasets.table_readers import FoundTables, TableReader
+from backend.datasets.tables import rows_of_arrow
 from backend.datasets.text_files import MOST_BYTES
 from backend.errors import DatasetFormatError
 from backend.features.streaming.stored_values import (
@@ -35,6 +37,8 @@ from db.texts import has_controls
 INDEX = "index.json"
 _MOST_INDEX = 256_000_000
 _KEPT_OPEN = 4
+#: At the end of chunks with Arrow tables (litdata 0.2.76).
+_ARROW_MARK = b"LDARW01\0"
 _KINDS = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
 #: What to do about an index that is damaged.
 RESTORE = (
@@ -151,7 +155,7 @@ def _find_tables(form: StreamFormat, source: Path) -> FoundTables | None:
         return None
     if not shards:
         raise DatasetFormatError(f"'{INDEX}' lists no shard of {form.name}. {RESTORE}")
-    outside = [name for name in shards if Path(name).name != name]
+    outside = [name for name in shards if not _is_below(name)]
     missing = [name for name in shards if name not in outside and not (folder / name).is_file()]
     if outside or len(missing) == len(shards):
         raise DatasetFormatError(
@@ -171,6 +175,16 @@ def _find_tables(form: StreamFormat, source: Path) -> FoundTables | None:
     return FoundTables([folder / name for name in shards if name not in missing], tuple(notes))
 
 
+def _is_below(name: str) -> bool:
+    """Whether it may be a shard beside an index, or in a subfolder of it, as in a merged one.
+
+    >>> _is_below("shard.0.mds"), _is_below("0/shard.0.mds"), _is_below("../a"), _is_below("/a")
+    (True, True, False, False)
+    """
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and "\\" not in name
+
+
 class _Shard:
     """The samples of a shard."""
 
@@ -182,6 +196,10 @@ class _Shard:
         count = int.from_bytes(self._content[:4], "little")
         if count != form.samples:
             raise ValueError(f"it has {count:,} samples, and '{INDEX}' says {form.samples:,}")
+        #: The samples of a chunk of LitData whose values are all plain: its body holds none.
+        self.table = _arrow_footer(self._content)
+        if self.table is not None and self.table.num_rows != form.samples:
+            raise ValueError(f"its table has {self.table.num_rows:,} samples, not {count:,}")
         self._starts = np.frombuffer(self._content[4:end], "<u4")
 
     def cell(self, row: int, name: str) -> tuple[ShardColumn, bytes]:
@@ -201,6 +219,18 @@ class _Shard:
                 raise ValueError("the sample is cut")
             yield column, bytes(self._content[start : start + size])
             start += size
+
+
+def _arrow_footer(content: memoryview) -> pa.Table | None:
+    """The table at the end of a chunk, before its length and a mark; None without the mark. Raises
+    ValueError, pa.ArrowException."""
+    if bytes(content[-len(_ARROW_MARK) :]) != _ARROW_MARK:
+        return None
+    end = len(content) - len(_ARROW_MARK) - 4
+    start = end - int.from_bytes(content[end : end + 4], "little")
+    if not 0 <= start < end:
+        raise ValueError("the table at its end is cut")
+    return table_in(pa.py_buffer(content[start:end]))
 
 
 def _content_of(path: Path, form: ShardForm) -> Any:
@@ -232,6 +262,9 @@ def _rows(format: StreamFormat, path: Path) -> Iterator[TableRow]:
         shard = _opened(format, path)
     except (OSError, ValueError, pa.ArrowException) as problem:
         raise DatasetFormatError(f"'{path.name}' cannot be read: {problem}.") from problem
+    if shard.table is not None:
+        yield from rows_of_arrow(shard.table, path)
+        return
     pictures: frozenset[str] | None = None
     for row in range(shard.form.samples):
         try:
@@ -279,6 +312,8 @@ def _cell(
 def _picture(format: StreamFormat, path: Path, inner: str) -> bytes:
     row, _, name = inner.partition("/")
     shard = _opened(format, path)
+    if shard.table is not None:
+        return _picture_in_table(shard.table, int(row), name)
     names = {column.name for column in shard.form.columns}
     place = 0
     if name not in names:
@@ -288,3 +323,11 @@ def _picture(format: StreamFormat, path: Path, inner: str) -> bytes:
         raise ValueError(f"there is no column '{trim(name)}'")
     column, content = shard.cell(int(row), name)
     return pictures_in(column.encoding, content)[place]
+
+
+def _picture_in_table(table: pa.Table, row: int, name: str) -> bytes:
+    """Raises ValueError, LookupError."""
+    content = image_bytes(ArrowRows(table).cell(row, name))
+    if content is None:
+        raise ValueError("the cell holds no picture")
+    return content

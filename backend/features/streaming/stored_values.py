@@ -5,7 +5,6 @@ left out.
 """
 
 import io
-import json
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from PIL import Image
 
 from backend.datasets.text_files import MOST_BYTES
+from backend.features.streaming.nested_values import nested_value
 
 _PICTURES = frozenset({"jpeg", "png", "pil", "image"})
 _PICTURE_LISTS = frozenset(
@@ -35,7 +35,7 @@ def _text(content: bytes) -> str:
 
 _VALUES: Mapping[str, Callable[[bytes], Any]] = {
     "str": _text, "text": _text, "str_int": _text, "str_float": _text, "str_decimal": _text,
-    "json": json.loads, "int": _number("int64"), "float": _number("float64"),
+    "json": nested_value, "int": _number("int64"), "float": _number("float64"),
     "bool": lambda content: content[:1] == b"\1",
     **{name: _number(name) for name in _SCALARS},
 }  # fmt: skip

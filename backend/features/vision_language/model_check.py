@@ -29,7 +29,6 @@ from backend.engine.detection.opinion_signs import (
     without_suspects,
 )
 from backend.engine.language_models.chat_model import Question, average_questions
-from backend.engine.language_models.decision_servers import MOST as MOST_TOGETHER
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import PriceList, Questions, forecast
 from backend.errors import (
@@ -145,9 +144,8 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
         )
     else:
         questions = average_questions([question], endpoint.name, fewest, most)
-    if endpoint.answers_together:  # about the claims of a pair, and about it without its words
-        in_requests = min(most, 2 * pairs + fewest // MOST_TOGETHER)
-        questions = replace(questions, fewest=pairs, most_requests=in_requests)
+    if endpoint.answers_together:  # those about a pair; a server may take only one each
+        questions = replace(questions, fewest=pairs)
     return SecondOpinionPlan(
         endpoint.name, endpoint.base_url, pairs, total,
         forecast([questions], endpoint.spending.prices), seconds,

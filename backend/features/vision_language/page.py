@@ -36,7 +36,7 @@ _WIDE = 320
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     state = gr.HTML(elem_id="language-model-state", padding=False)
-    with gr.Column(elem_id="language-model-form", elem_classes="plain-form", visible=False) as form:
+    with gr.Column(elem_id="language-model-form", visible=False) as form:
         gr.Markdown("### Where it runs")
         with gr.Row():
             url = gr.Textbox(

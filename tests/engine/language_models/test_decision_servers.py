@@ -28,7 +28,7 @@ from backend.engine.language_models.sight import (
     look_at,
     question_about,
 )
-from backend.errors import QuestionRefused
+from backend.errors import ModelUnavailable, QuestionRefused
 from tests.engine.language_models import families
 from tests.fixtures.ranking_server import ranking_server
 
@@ -242,6 +242,32 @@ def test_a_request_that_is_too_large_is_divided() -> None:
         [len(text) / 100 for text in texts]
     )
     assert endpoint.spending.requests == 3
+
+
+def test_how_many_questions_a_server_takes_is_remembered() -> None:
+    with ranking_server(by_length, most=3) as served:
+        endpoint = ChatEndpoint(served.url, "ranker", retries=0)
+        for number in range(3):
+            texts = [f"A dog {number}" + "." * n for n in range(8)]
+            answers = endpoint.ask_all([question_about(drawn_square("red"), t) for t in texts])
+            assert [p_yes(each.likeliest) for each in answers] == pytest.approx(
+                [len(text) / 100 for text in texts]
+            )
+    sizes = [len(body["documents"]) for body in served.bodies if "documents" in body]
+    assert sizes[-8:] == [2] * 8
+    assert endpoint.most_together == 2
+
+
+def test_a_question_that_is_refused_alone_says_nothing_of_others() -> None:
+    def rank(picture: str, texts: list[str]) -> list[float]:
+        return by_length(picture, texts) if "bad" not in texts else []
+
+    with ranking_server(rank) as served:
+        endpoint = ChatEndpoint(served.url, "ranker", retries=0)
+        most = endpoint.most_together
+        with pytest.raises((QuestionRefused, ModelUnavailable)):
+            endpoint.ask_all([question_about(drawn_square("red"), t) for t in ("A dog.", "bad")])
+        assert endpoint.most_together == most
 
 
 def test_a_model_without_eyes_refuses(endpoint: ChatEndpoint) -> None:

@@ -318,3 +318,17 @@ def test_argilla_says_who_answered(workspace: Workspace, tmp_path: Path) -> None
     workspace.accounts.set_overlap(1, 1.0, 2)
     report = apply(workspace, tmp_path, rows, "records.json")
     assert opinions(workspace)["green"] == ["correct", "wrong"]
+
+
+@pytest.mark.parametrize("state", ["draft", "discarded"])
+def test_what_nobody_submitted_in_argilla_is_no_verdict(
+    workspace: Workspace, tmp_path: Path, state: str
+) -> None:
+    rows = [
+        {"id": "red", "label.responses": ["wrong", "right"], "label.responses.users": ["u1", "u2"],
+         "label.responses.status": ["submitted", state]},
+        {"id": "blue", "label.responses": ["wrong"], "label.responses.users": ["u1"],
+         "label.responses.status": [state]},
+    ]  # fmt: skip
+    apply(workspace, tmp_path, rows, "records.json")
+    assert judges(workspace) == {"red": "labels: records.json/u1"}

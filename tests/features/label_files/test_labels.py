@@ -104,6 +104,17 @@ def test_labels_of_other_tools_become_verdicts(
     assert (again.by_decision, again.agreeing) == ({}, 2)
 
 
+def test_a_column_without_a_name_says_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    """pandas writes its index so."""
+    rows = [{"": 0, "id": "p0", "verdict": "wrong"}, {"": 1, "id": "p1", "verdict": "correct"}]
+    report = apply_labels(workspace.store, 1, table(tmp_path / "l.csv", rows), preview=False)
+    assert report.by_decision == {"correct": 1, "wrong": 1}
+    page = workspace.review.queue_page(QueueFilter(1, order="position", review="all"))
+    pairs = {row.external_id: row.pair_id for row in page.rows}
+    wrong = workspace.review.open_pair(pairs["p0"])
+    assert (wrong.decision, wrong.note, wrong.corrected_caption) == ("wrong", "", None)
+
+
 def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
     workspace: Workspace, tmp_path: Path
 ) -> None:

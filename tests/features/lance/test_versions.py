@@ -137,3 +137,40 @@ def test_another_manifest_is_no_version(tmp_path: Path) -> None:
     path.write_text("x")
     with pytest.raises(DatasetFormatError):
         list(READER.rows(path))
+
+
+@pytest.mark.parametrize("form", ["binary", "blob"])
+def test_rows_of_several_fragments_after_deletions(lance: Any, tmp_path: Path, form: str) -> None:
+    folder = written(lance, tmp_path / "set.lance", form)
+    first = lance.dataset(str(folder)).to_table() if form == "binary" else None
+    if first is not None:
+        lance.write_dataset(first.slice(2), str(folder), mode="append")
+    lance.dataset(str(folder)).delete("id = 'b'")
+    pairs, reader = read(folder, id_column="")
+    colours = dict(zip(COLOURS, EXPECTED, strict=True))
+    captions = [pair.caption.split()[1] for pair in pairs]
+    assert set(captions) == {"red", "green", "yellow"}
+    assert colours_of(pairs, folder) == [colours[name] for name in captions]
+    assert {problem.kind for problem in reader.problems} <= {"repeated pair"}
+
+
+def test_pictures_in_lances_own_type(lance: Any, tmp_path: Path) -> None:
+    from lance.arrow import EncodedImageArray, EncodedImageType
+
+    contents = pa.array([encoded(colour=colour) for colour in COLOURS], pa.binary())
+    pictures = EncodedImageArray.from_storage(EncodedImageType(), contents)
+    lance.write_dataset(columns(pictures), str(tmp_path / "set.lance"))
+    pairs, reader = read(tmp_path / "set.lance")
+    assert not reader.problems
+    assert colours_of(pairs, tmp_path / "set.lance") == EXPECTED
+
+
+def test_pictures_as_files_beside_the_dataset(lance: Any, tmp_path: Path) -> None:
+    for colour in COLOURS:
+        (tmp_path / f"{colour}.png").write_bytes(encoded(colour=colour))
+    names = pa.array([f"{colour}.png" for colour in COLOURS])
+    lance.write_dataset(columns(names), str(tmp_path / "set.lance"))
+    pairs, reader = read(tmp_path)
+    assert not reader.problems
+    assert [pair.caption for pair in pairs] == [f"A {colour} square." for colour in COLOURS]
+    assert [Path(str(pair.image_path)).stem for pair in pairs] == [*COLOURS]

@@ -114,6 +114,20 @@ def test_rows_of_a_second_import_stand_where_the_source_has_them(
     assert captions_of(store, ids)[-1] == "caption 118"  # open
 
 
+def test_findings_without_a_place_are_not_said_to_be_moved(store: Store, tmp_path: Path) -> None:
+    engine, dataset_id, _ = store_pairs(store, tmp_path, shifted())
+    report = look(store, engine, dataset_id)
+
+    def sentence(**changed: Any) -> str:
+        page = str(report_html(mending.replace(report, **changed)))
+        return page.split('class="decision">')[1].split("</p>")[0]
+
+    moved, without = sentence(is_dry_run=False, moved=3), sentence(moves=0)
+    assert "3" in moved
+    assert sentence(is_dry_run=False, moves=0) == without
+    assert not any(letter.isdigit() for letter in without)
+
+
 def test_hostile_text_is_escaped(store: Store, tmp_path: Path) -> None:
     engine, dataset_id, _ = store_pairs(store, tmp_path, shifted())
     report = look(store, engine, dataset_id)

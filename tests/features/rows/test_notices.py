@@ -37,7 +37,7 @@ def test_everything_that_speaks_of_the_dataset_says_it(
     assert notice.page == "rows"
     view = progress_of(store, dataset_id)
     assert view.notices == (notice,)
-    for html in (cards_html(view), expected_html(view)):
+    for html in (cards_html(view, 1), expected_html(view, 1)):
         assert 'data-page="rows"' in html
     mend(store, engine, dataset_id, "Ada")
     assert progress_of(store, dataset_id).notices == ()

@@ -64,12 +64,24 @@ def tree(names: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def with_table(rows: Sequence[dict[str, Any]]) -> bytes:
+    """A chunk whose values are all plain: they are in a table at its end."""
+    sink = pa.BufferOutputStream()
+    table = pa.Table.from_pylist(list(rows))
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    content = sink.getvalue().to_pybytes()
+    body = shard([{} for _ in rows])
+    return body + content + struct.pack("<I", len(content)) + b"LDARW01\0"
+
+
 def write_litdata(
-    folder: Path, form: Sequence[str], names: Any, samples: Samples, **more: Any
+    folder: Path, form: Sequence[str], names: Any, samples: Samples, chunk: Any = b"", **more: Any
 ) -> None:
+    """`chunk`: instead of that of the samples."""
     folder.mkdir(parents=True, exist_ok=True)
     name = "chunk-0-0.bin"
-    (folder / name).write_bytes(shard(samples))
+    (folder / name).write_bytes(chunk or shard(samples))
     config = {"data_format": [*form], "data_spec": json.dumps([1, tree(names)]), **more}
     chunks = [{"filename": name, "chunk_size": len(samples)}]
     (folder / "index.json").write_text(json.dumps({"chunks": chunks, "config": config}))

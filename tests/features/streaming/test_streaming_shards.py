@@ -12,8 +12,9 @@ from PIL import Image, ImageColor
 
 from backend.datasets.containers import Member, locate, relative_name, with_proof
 from backend.errors import DatasetFormatError, ImageError
+from backend.features.streaming.nested_values import nested_value
 from tests.datasets.folders import read
-from tests.features.streaming.shard_writer import write_litdata, write_mds
+from tests.features.streaming.shard_writer import with_table, write_litdata, write_mds
 
 COLOURS = ("red", "blue", "green", "yellow")
 
@@ -132,6 +133,90 @@ def test_samples_of_litdata_without_names_have_numbers(tmp_path: Path) -> None:
     pairs, reader = read(tmp_path / "set", image_column="0", caption_column="1")
     assert not reader.problems
     assert [colour_of(pair.image_path) for pair in pairs] == [pair.caption for pair in pairs]
+
+
+def table_of(*colours: str) -> list[dict[str, Any]]:
+    return [
+        {"image": jpeg(colour), "caption": [colour, f"{colour}!"], "n": number}
+        for number, colour in enumerate(colours)
+    ]
+
+
+def test_chunks_of_litdata_with_a_table(tmp_path: Path) -> None:
+    """What it writes where all values are bytes, texts, numbers, or lists of these."""
+    names, form = dict.fromkeys(("image", "caption", "n")), ["bytes", "json", "int"]
+    rows: list[dict[str, bytes]] = [{}] * len(COLOURS)
+    write_litdata(tmp_path, form, names, rows, with_table(table_of(*COLOURS)))
+    pairs, reader = read(tmp_path)
+    assert not reader.problems
+    assert len(pairs) == 2 * len(COLOURS)
+    assert [colour_of(pair.image_path) for pair in pairs] == [
+        pair.caption.removesuffix("!") for pair in pairs
+    ]
+    assert [pair.extra["n"] for pair in pairs] == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("change", [
+    lambda chunk: chunk[:40] + chunk[-12:],
+    lambda chunk: chunk[:-12] + struct.pack("<I", len(chunk)) + chunk[-8:],
+    lambda chunk: with_table(table_of("red"))[:0] + struct.pack("<I", 4) + with_table(
+        table_of("red", "blue"))[4:],
+])  # fmt: skip
+def test_a_table_that_is_cut_or_of_other_samples_is_refused(tmp_path: Path, change: Any) -> None:
+    names, form = dict.fromkeys(("image", "caption", "n")), ["bytes", "json", "int"]
+    chunk = change(with_table(table_of(*COLOURS)))
+    write_litdata(tmp_path, form, names, [{}] * len(COLOURS), chunk)
+    with pytest.raises(DatasetFormatError):
+        read(tmp_path)
+
+
+def text_of(text: str) -> bytes:
+    return struct.pack("<I", len(text.encode())) + text.encode()
+
+
+NESTED = {
+    b"\1" + struct.pack("<I", 2) + text_of("Ein Hünd") + text_of(""): ["Ein Hünd", ""],
+    b"\2" + struct.pack("<Iqq", 2, -1, 7): [-1, 7],
+    b"\3" + struct.pack("<Id", 1, 0.5): [0.5],
+    b"\4" + struct.pack("<I??", 2, True, False): [True, False],
+    b"\5" + struct.pack("<I", 2) + text_of("a") + b"\x08" + struct.pack("<q", 3)
+    + text_of("b") + b"\7" + text_of("x"): {"a": 3, "b": "x"},
+    b"\6" + struct.pack("<II", 2, 2) + text_of("t") + text_of("n") + b"\x11" + text_of("x")
+    + b"\x10" + b"\x11" + text_of("y") + b"\x14\1": [{"t": "x", "n": None}, {"t": "y", "n": True}],
+    b"\0" + text_of('[1,"a"]'): [1, "a"],
+    b'["a"]': ["a"],
+    b"\x0b": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "value"), NESTED.items())
+def test_lists_and_dictionaries_of_litdata(content: bytes, value: Any) -> None:
+    assert nested_value(content) == value
+    for end in range(len(content)):
+        with pytest.raises(ValueError, match=r"cut|Expecting|Unterminated|delimiter"):
+            nested_value(content[:end])
+
+
+@pytest.mark.parametrize("content", [b"\x0c" + bytes(8), b"\6" + b"\xff" * 4 + bytes(4)])
+def test_values_of_no_kind_are_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"no kind|no values"):
+        nested_value(content)
+
+
+def test_an_index_that_was_merged_from_those_of_subfolders(tmp_path: Path) -> None:
+    rows = samples()
+    write_mds(tmp_path / "0", ENCODINGS, [rows[:3]])
+    write_mds(tmp_path / "1", ENCODINGS, [rows[3:]])
+    shards = []
+    for part in "01":
+        for about in json.loads((tmp_path / part / "index.json").read_text())["shards"]:
+            about["raw_data"]["basename"] = f"{part}/{about['raw_data']['basename']}"
+            shards.append(about)
+    (tmp_path / "index.json").write_text(json.dumps({"version": 2, "shards": shards}))
+    for source in (tmp_path, tmp_path / "index.json"):
+        pairs, reader = read(source)
+        assert not reader.problems
+        assert [colour_of(pair.image_path) for pair in pairs] == [*COLOURS]
 
 
 def test_a_cut_shard_loses_only_what_is_gone(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Tables that data frames write as one JSON object: an object for each column (pandas' `to_json`),
+a list for each (`to_dict("list")`), or the names and the rows apart (`orient="split"`).
+
+They are read row by row, every column at its own place of the file.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from backend.datasets.cells import TableRow, trim
+from backend.datasets.columns import CAPTION_NAMES, IMAGE_IDS, IMAGE_NAMES, usual_name
+from backend.datasets.json_stream import JsonFile
+from backend.errors import DatasetFormatError
+
+_NAMES, _ROWS, _INDEX = "columns", "data", "index"
+#: Rows by which a table is recognised.
+_SAMPLE = 20
+
+
+def table_rows(file: JsonFile, name: str) -> Iterator[TableRow] | None:
+    """The rows of such a table; None if the file is none. `name`: of the file. Raises
+    DatasetFormatError for columns of different lengths."""
+    if file.is_array or file.is_lines:
+        return None
+    if file.arrays >= {_NAMES, _ROWS} and all(
+        isinstance(row, list) for row in islice(file.objects(_ROWS), _SAMPLE)
+    ):
+        return _split_rows(file)
+    kinds = {member: kind for member, kind, _ in file.beginnings("")}
+    is_captioned = bool(usual_name(kinds, CAPTION_NAMES))
+    images = usual_name(kinds, (*IMAGE_NAMES, *IMAGE_IDS))
+    if is_captioned and images and set(kinds.values()) == {"start_array"}:
+        return _list_rows(file, list(kinds), name)
+    if is_captioned and len(kinds) > 1 and set(kinds.values()) == {"start_map"}:
+        keys = [_first_keys(file, member) for member in kinds]
+        if all(of_column == keys[0] for of_column in keys):
+            return _object_rows(file, list(kinds), "" if images else "file_name")
+    return None
+
+
+def _first_keys(file: JsonFile, column: str) -> list[str]:
+    return [key for key, *_ in islice(file.beginnings(column), _SAMPLE)]
+
+
+def _split_rows(file: JsonFile) -> Iterator[TableRow]:
+    names = [str(name) for name in file.objects(_NAMES)]
+    # What pandas counts is no column; names of pictures that are its index are.
+    index = list(file.objects(_INDEX)) if _INDEX in file.arrays else []
+    is_named = any(isinstance(label, str) for label in index)
+    for number, cells in enumerate(file.objects(_ROWS), 1):
+        if not isinstance(cells, list) or len(cells) != len(names):
+            yield TableRow(number, None, f"This row has not the {len(names)} cells of 'columns'.")
+            continue
+        label = {"file_name": index[number - 1]} if is_named and number <= len(index) else {}
+        yield TableRow(number, {**label, **dict(zip(names, cells, strict=True))})
+
+
+def _list_rows(file: JsonFile, columns: list[str], name: str) -> Iterator[TableRow]:
+    lengths = {column: sum(1 for _ in file.objects(column)) for column in columns}
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"'{trim(column, 80)}' {count:,}" for column, count in lengths.items())
+        raise DatasetFormatError(
+            f"'{name}' has columns of different lengths ({counts}), so that which caption belongs "
+            "to which picture is uncertain. Write the table again."
+        )
+    cells = [_at_once(file, file.objects(column)) for column in columns]
+    for number, row in enumerate(zip(*cells, strict=True), 1):
+        yield TableRow(number, dict(zip(columns, row, strict=True)))
+
+
+def _object_rows(file: JsonFile, columns: list[str], index: str) -> Iterator[TableRow]:
+    """`index`: the column of the rows' keys, "" to leave them out."""
+    cells = [_at_once(file, file.members(column)) for column in columns]
+    for number, row in enumerate(zip(*cells, strict=False), 1):
+        keys = {key for key, _ in row}
+        if len(keys) > 1:
+            names = ", ".join(f"'{trim(key, 80)}'" for key in sorted(keys))
+            problem = f"Here the columns are of different rows ({names}): the rest is left out."
+            yield TableRow(number, None, problem)
+            return
+        values: Mapping[str, Any] = {
+            name: cell for name, (_, cell) in zip(columns, row, strict=True)
+        }
+        yield TableRow(number, {**({index: keys.pop()} if index else {}), **values})
+
+
+def _at_once(file: JsonFile, cells: Iterator[Any]) -> Iterator[Any]:
+    """Of a file that can be read at one place only, all cells of a column."""
+    return cells if file.is_reopened else iter(list(cells))

@@ -1,0 +1,107 @@
+"""Tables as data frames and other programs write them in JSON."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from backend.datasets.reading import SourcePair
+from backend.errors import DatasetFormatError
+from tests.datasets.folders import encoded, json_lines, picture, read, write
+
+ROWS: list[dict[str, Any]] = [
+    {"image": "a.png", "caption": "A dog.", "width": 3},
+    {"image": "b.png", "caption": "A cat.", "width": 4},
+]
+FRAME = pd.DataFrame(ROWS)
+INDEXED = FRAME.set_index("image")
+
+
+def table(folder: Path, content: str) -> Path:
+    picture(folder / "a.png", (3, 3))
+    picture(folder / "b.png", (4, 4))
+    return write(folder / "rows.json", content)
+
+
+def contents(pairs: list[SourcePair]) -> list[tuple[str, str, int]]:
+    return [(Path(str(p.image_path)).name, p.caption, p.extra["width"]) for p in pairs]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(FRAME.to_json(orient=orient) for orient in ("columns", "index", "split", "table")),
+        *(INDEXED.to_json(orient=orient) for orient in ("columns", "index", "split", "table")),
+        FRAME.to_json(orient="records"),
+        FRAME.to_json(orient="records", lines=True),
+        *(json.dumps(FRAME.to_dict(orient)) for orient in ("list", "split", "tight")),
+        "\n".join(json.dumps(row, indent=2) for row in ROWS),
+        json.dumps([[ROWS[0]], [ROWS[1]]]),
+        json.dumps(ROWS[:1]) + "\n" + json.dumps(ROWS[1:]),
+    ],
+)  # fmt: skip
+def test_every_form_of_a_table_has_all_its_columns(tmp_path: Path, content: str) -> None:
+    pairs, reader = read(table(tmp_path, content))
+    assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
+    assert reader.problems == []
+
+
+def test_a_table_in_another_encoding(tmp_path: Path) -> None:
+    path = table(tmp_path, "")
+    path.write_bytes(FRAME.to_json().encode("utf-16"))
+    pairs, _ = read(path)
+    assert len(contents(pairs)) == 2
+
+
+def without_a_name(frame: dict[str, Any]) -> None:
+    del frame["caption"]["1"]
+
+
+def renamed(frame: dict[str, Any]) -> None:
+    frame["caption"] = {"1": "A cat.", "0": "A dog."}
+
+
+@pytest.mark.parametrize("change", [without_a_name, renamed])
+def test_columns_of_different_rows_are_never_joined(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    frame = json.loads(FRAME.to_json())
+    change(frame)
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, json.dumps(frame)))
+
+
+def test_rows_after_the_ones_that_tell_a_table_are_checked_too(tmp_path: Path) -> None:
+    names = [f"{n}.png" for n in range(30)]
+    for name in names:
+        write(tmp_path / name, encoded((8, 8 + len(name))))
+    frame = json.loads(pd.DataFrame({"image": names, "caption": names}).to_json())
+    frame["caption"]["other"] = frame["caption"].pop("25")
+    pairs, reader = read(table(tmp_path, json.dumps(frame)))
+    assert [Path(str(pair.image_path)).name for pair in pairs] == names[:25]
+    assert [pair.caption for pair in pairs] == names[:25]
+    assert [problem.row for problem in reader.problems] == [26]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps({"image": ["a.png", "b.png"], "caption": ["A cat."], "width": [3, 4]}),
+        FRAME.to_json(orient="values"),
+        json_lines(ROWS) + "[]",
+        json_lines(ROWS) + "{",
+    ],
+)
+def test_tables_that_cannot_be_read_are_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, content))
+
+
+def test_rows_of_another_length_are_left_out(tmp_path: Path) -> None:
+    frame = {"columns": ["image", "caption", "width"], "data": [["a.png", "A dog.", 3], ["b.png"]]}
+    pairs, reader = read(table(tmp_path, json.dumps(frame)))
+    assert contents(pairs) == [("a.png", "A dog.", 3)]
+    assert [problem.row for problem in reader.problems] == [2]
