@@ -200,7 +200,7 @@ def prefetch(page: OpenPage, have: dict[int, str], is_leaving: bool = False) -> 
                 mark += f" {job.status}"
             if have.get(row.pair_id) != mark:
                 view = page.review.open_pair(row.pair_id)
-                if view.version != row.verdict_version:
+                if view.verdict.version != row.verdict_version:
                     continue  # somebody else has just decided it
                 parts = drawn_pair(view, scoring, is_sampled)
                 pairs[str(row.pair_id)] = {"mark": mark, "sampled": is_sampled, **parts}

@@ -417,7 +417,7 @@ class PageActions:
         if view is not None:
             if not self._hold(view.pair_id):
                 self.say(OPEN_ELSEWHERE)
-            state.limits, state.waiting = view.limits[:2000], view.p_error is None
+            state.limits, state.waiting = view.opinion.limits[:2000], view.p_error is None
             state.is_unfamiliar = view.is_unfamiliar
         queue, page, counts = self.draw_queue()
         parts: Parts = {"chart": "", "steps": ""}
@@ -543,13 +543,13 @@ def drawn_pair(
         middle = review_page.empty(
             "No caption yet", "There is nothing to compare with the picture."
         )
-    elif view.claim is not None and view.trajectory is None:
+    elif view.claim is not None and view.opinion.trajectory is None:
         middle = review_page.empty("Judged already", "An earlier claim says the same.")
-    elif view.trajectory is None:
+    elif view.opinion.trajectory is None:
         middle = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
     else:
-        parts["chart"] = trajectory_chart(view.trajectory)
-        middle = steps_list(view.trajectory)
+        parts["chart"] = trajectory_chart(view.opinion.trajectory)
+        middle = steps_list(view.opinion.trajectory)
     parts["steps"] = middle + review_page.side_panel(view)
     return parts
 

@@ -172,7 +172,7 @@ class QueueActions(PageActions):
         state, pair = self.state, self.state.pair
         if state.grid or pair is None or act.pair != pair:
             return {}
-        if self.review.open_pair(pair).decision is not None:
+        if self.review.open_pair(pair).verdict.decision is not None:
             return message_part(note("This pair has a verdict: it does not wait for one."))
         following = self._neighbour("next")
         state.skipped = [*(each for each in state.skipped if each != pair), pair][-MOST_SKIPPED:]
@@ -198,7 +198,7 @@ class QueueActions(PageActions):
         state = self.state
         if state.grid or state.pair is None:
             return {}
-        captions = self.review.open_pair(state.pair).captions_of_picture
+        captions = self.review.open_pair(state.pair).picture.captions
         pairs = [caption.pair_id for caption in captions]
         if len(pairs) < 2:
             return message_part(note("This is the only caption of this picture."))
@@ -282,7 +282,7 @@ class QueueActions(PageActions):
             return None
         if self.state.pair is None:
             return {}
-        alike = self.review.open_pair(self.state.pair).likeness
+        alike = self.review.open_pair(self.state.pair).opinion.likeness
         key, way = _SIMILAR[act.action]
         value = f"{way}:{self.state.pair}" if way else getattr(alike, key.removeprefix("suspect_"))
         if not value:

@@ -139,7 +139,7 @@ class VerdictActions(TagActions):
             return act.suggestion
         kind, _, number = act.action.rpartition("-")
         view = self._open_pair(act.pair or 0)
-        suggestions = view.enrichments if kind == "enrich" else view.helpful_suggestions
+        suggestions = view.suggestions.enrichments if kind == "enrich" else view.helpful_suggestions
         if not 0 < int(number or 0) <= len(suggestions):
             raise SettingsError(f"There is no suggestion {number} for this pair.")
         return suggestions[int(number) - 1].id
@@ -182,11 +182,11 @@ class VerdictActions(TagActions):
         if act.pair is None or not act.version:
             return ""
         view = self.review.open_pair(act.pair)
-        if view.version != act.version:
+        if view.verdict.version != act.version:
             return ""  # decided by another curator meanwhile: reported as a conflict
         if review_page.contradicts_labels(view, act.action):
             return review_page.question(view, act.action)
-        if view.decision is None or self._shows(view.pair_id):
+        if view.verdict.decision is None or self._shows(view.pair_id):
             return ""
         return review_page.question(view, act.action)
 
@@ -328,7 +328,7 @@ class VerdictActions(TagActions):
             pair = self._pair_of(act)
             if self.review.complete(pair):
                 parts["stored"] = "yes"
-            if self.review.open_pair(pair).looks_abstract:
+            if self.review.open_pair(pair).opinion.looks_abstract:
                 words = self.review.why_abstract(pair)
                 busy = render("models_busy.html")
                 parts["abstract"] = busy if words is None else explained_abstractness(words)

@@ -131,4 +131,4 @@ def test_adjudicators_are_queried_only_if_a_dispute_can_be_settled(scored: Works
         scored.review.decide(1, 2, "drop", author="Ben")
     assert reading_curators(statements) == 1
     assert scored.accounts.of_dataset(1).disputed == 0, "settled"
-    assert scored.review.open_pair(1).decision == "drop"
+    assert scored.review.open_pair(1).verdict.decision == "drop"
