@@ -293,7 +293,7 @@ app.app(["greet", "Ada"], standalone_mode=False)
 workspace = Workspace(load_settings())
 state = PageState(dataset=1, pair=1)
 drawn = answer(OpenPage(workspace, state, None), Post(state=state, redraw=True))
-print(len(drawn["parts"]) > 1, workspace.review.open_pair(1).scored_by.split()[0])
+print(len(drawn["parts"]) > 1, workspace.review.open_pair(1).opinion.scored_by.split()[0])
 print(*(f"{found.caption} by {found.proposer}" for found in workspace.review.suggest(2)))
 print(load_captioner("echo"))
 findings = [f for f in examine(workspace.settings).findings if "plug-in" in f.what]

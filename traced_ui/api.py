@@ -163,11 +163,11 @@ def queue(
     return Page.of(page, lambda pair_id: sampling_of(filter, pair_id, at_random))
 
 
-def claim_next(caller: Writer, dataset: Id, order: Text = "p_error") -> Pair | None:
+def hold_next(caller: Writer, dataset: Id, order: Text = "p_error") -> Pair | None:
     """The next pair to judge, by default the one most likely to be wrong; null if none is left.
 
     One in ten is drawn at random: from these a detector learns the most. Its `sampling` says so;
-    pass it on with the verdict. If login is enabled, it is reserved for you for ten minutes, or
+    pass it on with the verdict. If login is enabled, it is held for you for ten minutes, or
     until you have judged it.
 
     Args:
@@ -240,7 +240,7 @@ def decide(
 
 
 def _release(caller: Writer, pair: int) -> None:
-    """Give a pair back that `claim_next` has reserved."""
+    """Give a pair back that `hold_next` holds."""
     if caller.name is not None:
         caller.workspace.accounts.release(pair, caller.name)
 
@@ -561,7 +561,7 @@ _ROUTES: tuple[Route, ...] = (
     ("POST", "/datasets", start_import, HTTPStatus.ACCEPTED),
     ("GET", "/datasets/{dataset}/progress", progress, HTTPStatus.OK),
     ("GET", "/datasets/{dataset}/queue", queue, HTTPStatus.OK),
-    ("POST", "/datasets/{dataset}/next", claim_next, HTTPStatus.OK),
+    ("POST", "/datasets/{dataset}/next", hold_next, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/undo", undo, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/redo", redo, HTTPStatus.OK),
     ("GET", "/datasets/{dataset}/tags", tags, HTTPStatus.OK),

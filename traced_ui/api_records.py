@@ -168,9 +168,9 @@ class Region(Record):
     @classmethod
     def of(cls, view: PairView, cells: Mapping[str, Any]) -> Self:
         """`cells`: see `word_regions.region_cells`."""
-        word, size = view.caption[cells["start"] : cells["end"]], view.image_size
+        word, size = view.caption[cells["start"] : cells["end"]], view.picture.size
         stated, is_inside = (
-            compare_with_stated(word, cells["box"], size, view.stated_boxes)
+            compare_with_stated(word, cells["box"], size, view.picture.stated_boxes)
             if size is not None
             else (None, None)
         )
@@ -286,22 +286,32 @@ class Pair(_PairWithParts):
 
     @classmethod
     def of(cls, view: PairView) -> Self:
-        caption, trajectory = view.caption, view.trajectory
+        caption, trajectory = view.caption, view.opinion.trajectory
         return cls.model_validate(
-            vars(view)
+            vars(view.verdict)
             | dict(view.numbers)
             | {part.name: _read_by(part, view) for part in _PARTS}
             | {
+                "pair_id": view.pair_id,
+                "external_id": view.external_id,
+                "caption": caption,
+                "guidelines": view.guidelines,
+                "tags": view.tags,
+                "better_picture": view.opinion.better_picture,
                 "helpful_suggestions": view.helpful_suggestions,
-                "etag": etag_of(view.version, view.fingerprint),
+                "enrichments": view.suggestions.enrichments,
+                "captions_of_picture": view.picture.captions,
+                "writer": view.writers.original,
+                "new_writer": view.writers.corrected,
+                "etag": etag_of(view.verdict.version, view.fingerprint),
                 "picture": f"pictures/{view.pair_id}",
-                "suspects": suspects_of(caption, view.suspects),
+                "suspects": suspects_of(caption, view.opinion.suspects),
                 "claims": [
                     {**vars(claim), **claim.numbers, "text": caption[claim.start : claim.end]}
                     for claim in view.claims
                 ],
-                "phrases": view.phrases
-                and [vars(p) | {"phrase": caption[p.start : p.end]} for p in view.phrases],
+                "phrases": view.support.phrases
+                and [vars(p) | {"phrase": caption[p.start : p.end]} for p in view.support.phrases],
                 "trajectory": [
                     Step(
                         step=step,

@@ -6,7 +6,7 @@ posting a verdict twice writes it once, so that a browser that got no answer pos
 that cannot be saved are returned with a reason, which the browser shows until it is acknowledged.
 Any other key is one `act`, whose answer redraws the page.
 
-With login enabled, the pairs prefetched by a page are claimed for its curator, like the one on the
+With login enabled, the pairs prefetched by a page are held for its curator, like the one on the
 screen: nobody else gets them.
 """
 
@@ -33,7 +33,8 @@ from traced_ui.page_actions import (
     FORMS,
     OPEN_ELSEWHERE,
     WRITING,
-    PageAction,
+    AnyAction,
+    Judgement,
     Parts,
     drawn_pair,
     is_verdict,
@@ -78,8 +79,8 @@ class Post(BaseModel):
     `have`: the marks (versions) of its prefetched pairs, by pair id."""
 
     state: PageState
-    verdicts: list[PageAction] = Field(default_factory=list, max_length=MOST_VERDICTS)
-    acts: list[PageAction] = Field(default_factory=list, max_length=MOST_ACTS)
+    verdicts: list[Judgement] = Field(default_factory=list, max_length=MOST_VERDICTS)
+    acts: list[AnyAction] = Field(default_factory=list, max_length=MOST_ACTS)
     redraw: bool = False
     have: dict[int, str] = Field(default_factory=dict, max_length=100)
 
@@ -199,7 +200,7 @@ def prefetch(page: OpenPage, have: dict[int, str], is_leaving: bool = False) -> 
                 mark += f" {job.status}"
             if have.get(row.pair_id) != mark:
                 view = page.review.open_pair(row.pair_id)
-                if view.version != row.verdict_version:
+                if view.verdict.version != row.verdict_version:
                     continue  # somebody else has just decided it
                 parts = drawn_pair(view, scoring, is_sampled)
                 pairs[str(row.pair_id)] = {"mark": mark, "sampled": is_sampled, **parts}

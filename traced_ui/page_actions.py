@@ -4,14 +4,16 @@ The actions are methods of `queue_actions`, `verdict_actions` and `tag_actions`;
 features and packages add others.
 """
 
+import functools
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from markupsafe import Markup
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, WrapValidator
 
 from backend.errors import SettingsError, TracedError
 from backend.jobs.reports import JobView
@@ -32,9 +34,7 @@ from traced_ui.undo_list import LISTED, list_undoable
 PAGE = 30
 #: Longest note or typed caption of a request; the store has its own limits.
 MOST_CHARACTERS = 100_000
-#: Pairs that one request goes on or back by.
-MOST_PASSED = 1000
-#: Shown with a pair that is claimed by another curator.
+#: Shown with a pair that another curator holds.
 OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
 #: Actions that give a verdict: its name, or accepting a suggestion.
 VERDICTS = (*DECISIONS, "suggestion", "enrich")
@@ -49,6 +49,44 @@ _OPENING = ("visit", "dataset")
 Parts = dict[str, str]
 
 
+class PageAction(BaseModel):
+    """A key or a click: what every one says. What else one says is a subclass, which the handler of
+    its action names as the type of its parameter (see `act_type`).
+
+    `author`: whose page it comes from ("": not known); `pair`, `version`, `fingerprint` and `name`:
+    the pair on the screen, or what has a name (an order, a filter, a saved view)."""
+
+    action: str = Field(max_length=40)
+    author: str = Field("", max_length=300)
+    pair: int | None = None
+    version: int = 0
+    fingerprint: str | None = Field(None, max_length=64)
+    name: str = Field("", max_length=300)
+    #: Of the actions that write: the id of the request, which may arrive twice, and its dataset.
+    request: str | None = Field(None, max_length=32)
+    dataset: int | None = None
+
+
+class Target(PageAction):
+    """What was clicked: a pair or a suggestion, by its id, or a claim, by where it starts."""
+
+    target: int | None = None
+
+
+class TypedText(PageAction):
+    text: str | None = Field(None, max_length=MOST_CHARACTERS)
+
+
+class Judgement(TypedText):
+    """What is said of the pair: `text`, its typed caption; `suggestion`, the accepted one; `claim`,
+    the characters of the claim that it is about; `meant`, whether a question was answered yes."""
+
+    suggestion: int | None = None
+    note: str = Field("", max_length=MOST_CHARACTERS)
+    meant: bool = False
+    claim: tuple[int, int] | None = None
+
+
 class SelectedCard(NamedTuple):
     """A card of the grid, as it was on the screen."""
 
@@ -57,43 +95,21 @@ class SelectedCard(NamedTuple):
     fingerprint: str = ""
 
 
-class PageAction(BaseModel):
-    """A key or a click. `author`: whose page it comes from ("": not known); `pair`, `version`,
-    `fingerprint` and `name`: the pair on the screen."""
+class Selection(PageAction):
+    """Something about the `pairs` that are selected in the grid."""
 
-    action: str = Field(max_length=40)
-    author: str = Field("", max_length=300)
-    pair: int | None = None
-    version: int = 0
-    fingerprint: str | None = Field(None, max_length=64)
-    name: str = Field("", max_length=300)
-    #: Of a verdict: the accepted suggestion, the typed caption, and whether it is confirmed.
-    suggestion: int | None = None
-    text: str | None = Field(None, max_length=MOST_CHARACTERS)
-    note: str = Field("", max_length=MOST_CHARACTERS)
-    meant: bool = False
-    #: The claim that the act is about: its characters.
-    claim: tuple[int, int] | None = None
-    #: Of the actions that write: the id of the request, which may arrive twice, and its dataset.
-    request: str | None = Field(None, max_length=32)
-    dataset: int | None = None
-    address: dict[str, str] = Field(default_factory=dict)
-    target: int | None = None
-    #: The queue to show, or of a form for many pairs: the one that it is for.
-    filter: dict[str, str] = Field(default_factory=dict)
-    #: Pairs to go on or back by: keys that were pressed meanwhile count.
-    by: int = Field(1, ge=1, le=MOST_PASSED)
-    #: What the drawer does with a value: "only", "any" or "none".
-    how: str = Field("only", max_length=8)
-    word: int = -1
-    decision: str = ""
-    #: Selected in the grid: pair, version and fingerprint of what was on the screen.
     pairs: list[SelectedCard] = Field(default_factory=list, max_length=1000)
+
+
+class FilledForm(Selection):
+    """A form for many pairs, as filled in; `filter`: the queue that it is for."""
+
     edit: dict[str, str | bool] = Field(default_factory=dict)
+    filter: dict[str, str] = Field(default_factory=dict)
 
 
 #: Returns the parts to replace, or None to draw the whole page.
-Handler = Callable[[Any, PageAction], Parts | None]
+Handler = Callable[[Any, Any], Parts | None]
 #: Handlers of all keys and clicks, by action. Add one as a method decorated with `@on`.
 ACTIONS: dict[str, Handler] = {}
 #: Those that write something. A page names each request of them by an id, keeps it until it is
@@ -126,11 +142,11 @@ def on(
 class AddedActions:
     """Actions of the review page that a feature or a package adds.
 
-    `handlers`: by action, `(PageActions, PageAction) -> Parts | None`, as ours; `writing`, `forms`:
-    which of them are in `WRITING` and in `FORMS`. A form is the part "edit"; its fields have
-    `data-edit`, and its button `data-bulk="NAME"` sends the action `FORM-NAME`, where `FORM` is its
-    `data-form`. `keys`, `buttons` of the grid and `queue_buttons` below the queue: what the actions
-    are called by.
+    `handlers`: by action, `(PageActions, PageAction) -> Parts | None`, or with one of its
+    subclasses, as ours; `writing`, `forms`: which are in `WRITING` and in `FORMS`. A form is the
+    part "edit"; its fields have `data-edit`, and its button `data-bulk="NAME"` sends the action
+    `FORM-NAME`, where `FORM` is its `data-form`. `keys`, `buttons` of the grid and `queue_buttons`
+    below the queue: what the actions are called by.
     """
 
     handlers: Mapping[str, Handler]
@@ -148,9 +164,11 @@ QUEUE_BUTTONS: list[GridButton] = []
 
 
 def add_actions(added: AddedActions) -> None:
-    """Register them. Raises ValueError for what another action is called or called by."""
+    """Register them. Raises ValueError for what another action is called or called by, NameError
+    for a handler whose types cannot be resolved."""
     taken = {name for key in (*KEYS, *ADDED_KEYS) for name in key.keys}
-    for name in added.handlers:
+    for name, handler in added.handlers.items():
+        act_type(handler)
         if name in ACTIONS:
             raise ValueError(f"There is an action '{name}' already.")
     for key in added.keys:
@@ -173,6 +191,26 @@ def name_of(action: str) -> str:
     return re.sub(r"-[0-9]+$", "", action)
 
 
+@functools.cache
+def act_type(handler: Handler) -> type[PageAction]:
+    """What the handler takes, by the type of its second parameter, as FastAPI reads a body's."""
+    taken = list(inspect.signature(handler, eval_str=True).parameters.values())[1].annotation
+    is_act = inspect.isclass(taken) and issubclass(taken, PageAction)
+    return taken if is_act else PageAction
+
+
+def _as_its_handler_takes(
+    data: object, validate_common: ValidatorFunctionWrapHandler
+) -> PageAction:
+    act = validate_common(data)
+    handler = ACTIONS.get(name_of(act.action))
+    return act if handler is None else act_type(handler).model_validate(data)
+
+
+#: An act in a request, validated as what its handler takes.
+AnyAction = Annotated[PageAction, WrapValidator(_as_its_handler_takes)]
+
+
 def is_verdict(action: str) -> bool:
     """Whether the action gives a verdict."""
     return name_of(action) in VERDICTS
@@ -188,9 +226,9 @@ class PageActions:
         self.author = curator or workspace.settings.author
         self.is_team = curator is not None
         self.toast: str = ""
-        #: The filter of these fields, and the pairs claimed in this request.
+        #: The filter of these fields, and the pairs held by this request.
         self._filter: tuple[dict[str, str], QueueFilter] | None = None
-        self._claimed: set[int] = set()
+        self._held: set[int] = set()
         #: What verdicts do not change may have changed.
         self._is_outdated = False
 
@@ -280,7 +318,7 @@ class PageActions:
             return _among(filter, skipped)
         return replace(filter, without=skipped) if skipped else filter
 
-    def queue_of(self, act: PageAction) -> dict[str, str]:
+    def queue_of(self, act: FilledForm) -> dict[str, str]:
         """The queue that was shown when the act was sent: the page may have been left since."""
         return act.filter or self.state.filter
 
@@ -329,7 +367,7 @@ class PageActions:
         filter = replace(self.filter(), reader=self.author)
         pair = self.workspace.accounts.hold_first(filter, self.author, self.state.held)
         if pair is not None:
-            self._record_claim(pair)
+            self._record_hold(pair)
         return pair
 
     def open_rest(self) -> None:
@@ -351,15 +389,15 @@ class PageActions:
     def _hold(self, pair: int, queue: QueueFilter | None = None) -> bool:
         """Hold the pair for this page; False if another curator has it, or if it has left the
         `queue` in which it was found."""
-        if not self.is_team or pair in self._claimed:
+        if not self.is_team or pair in self._held:
             return True
         if not self.workspace.accounts.hold(pair, self.author, self.state.held, queue):
             return False
-        self._record_claim(pair)
+        self._record_hold(pair)
         return True
 
-    def _record_claim(self, pair: int) -> None:
-        self._claimed.add(pair)
+    def _record_hold(self, pair: int) -> None:
+        self._held.add(pair)
         if pair not in self.state.held:
             self.state.held = [pair]
 
@@ -379,7 +417,7 @@ class PageActions:
         if view is not None:
             if not self._hold(view.pair_id):
                 self.say(OPEN_ELSEWHERE)
-            state.limits, state.waiting = view.limits[:2000], view.p_error is None
+            state.limits, state.waiting = view.opinion.limits[:2000], view.p_error is None
             state.is_unfamiliar = view.is_unfamiliar
         queue, page, counts = self.draw_queue()
         parts: Parts = {"chart": "", "steps": ""}
@@ -503,13 +541,13 @@ def drawn_pair(
         middle = review_page.empty(
             "No caption yet", "There is nothing to compare with the picture."
         )
-    elif view.claim is not None and view.trajectory is None:
+    elif view.claim is not None and view.opinion.trajectory is None:
         middle = review_page.empty("Judged already", "An earlier claim says the same.")
-    elif view.trajectory is None:
+    elif view.opinion.trajectory is None:
         middle = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
     else:
-        parts["chart"] = trajectory_chart(view.trajectory)
-        middle = steps_list(view.trajectory)
+        parts["chart"] = trajectory_chart(view.opinion.trajectory)
+        middle = steps_list(view.opinion.trajectory)
     parts["steps"] = middle + review_page.side_panel(view)
     return parts
 

@@ -83,7 +83,7 @@ class PageState(BaseModel):
     groups_draft: str = Field("", max_length=LONGEST_DRAFT)
     #: The pair has no scores yet.
     waiting: bool = False
-    #: Claimed with login: the pair on the page and the prefetched ones.
+    #: Held with login: the pair on the page and the prefetched ones.
     held: list[int] = Field(default_factory=list, max_length=100)
     came_from: Return | None = None
     #: To undo and to redo, the newest last.

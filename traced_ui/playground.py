@@ -445,18 +445,18 @@ class Example(NamedTuple):
 def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str, str]:
     """What scoring has stored about the example, as (result, chart, steps, abstractness)."""
     view = workspace.review.open_pair(example.pair_id)
-    trajectory = view.trajectory
+    opinion, trajectory = view.opinion, view.opinion.trajectory
     assert trajectory is not None
     s_0 = view.claim.s_0 if view.claim is not None else view.s_0
     assert s_0 is not None
     assert view.icc is not None
     result = PlaygroundResult(
-        caption=view.caption, s_0=s_0, p_error=view.p_error, p_note=view.basis, icc=view.icc,
-        looks_abstract=view.looks_abstract, truncated=view.truncated, suspects=view.suspects,
-        trajectory=trajectory, suggestions=view.helpful_suggestions, scored_by=view.scored_by,
-        limits=view.limits, abstractness=Abstractness(view.caption, view.icc, ()),
-        phrases=view.phrases, claims=view.claims, selected=view.selected,
-        is_unfamiliar=view.is_unfamiliar,
+        caption=view.caption, s_0=s_0, p_error=view.p_error, p_note=opinion.basis, icc=view.icc,
+        looks_abstract=opinion.looks_abstract, truncated=opinion.truncated,
+        suspects=opinion.suspects, trajectory=trajectory, suggestions=view.helpful_suggestions,
+        scored_by=opinion.scored_by, limits=opinion.limits,
+        abstractness=Abstractness(view.caption, view.icc, ()), phrases=view.support.phrases,
+        claims=view.claims, selected=view.selected, is_unfamiliar=view.is_unfamiliar,
     )  # fmt: skip
     chart = trajectory_chart(trajectory)
     picture = Path(example.picture)
@@ -494,7 +494,7 @@ def _examples(workspace: Workspace) -> list[Example]:
         for row in example_rows:
             try:
                 image = workspace.review.image_path(row.pair_id)
-                is_scored = workspace.review.open_pair(row.pair_id).trajectory is not None
+                is_scored = workspace.review.open_pair(row.pair_id).opinion.trajectory is not None
                 is_file = not isinstance(image, Member) and file_of(image).is_file()
                 if is_scored and is_file:  # Gradio shows files alone
                     examples.append(Example(row.pair_id, str(file_of(image)), row.caption))

@@ -3,13 +3,24 @@
 import base64
 from dataclasses import replace
 
+from pydantic import Field
+
 from backend.datasets.images import load_image
 from backend.errors import SettingsError, TracedError
 from backend.review.queue_form import BESIDE, LIKENESS, START, clean_fields, groups_of, id_in
 from backend.review.queue_groups import Condition, add, text_of
 from backend.review.search import similarity_kinds
 from traced_ui.messages import explain_on_page, note
-from traced_ui.page_actions import PAGE, PageAction, PageActions, Parts, message_part, on
+from traced_ui.page_actions import (
+    PAGE,
+    PageAction,
+    PageActions,
+    Parts,
+    Target,
+    TypedText,
+    message_part,
+    on,
+)
 from traced_ui.page_state import LONGEST_DRAFT, MOST_FOUND, MOST_ROWS, MOST_SKIPPED, ROWS, Return
 
 #: The filter set by "more like this": the field and, for searches, what is compared.
@@ -18,13 +29,37 @@ _SIMILAR = {
     "same-kind": ("suspect_kind", ""),
     **{kind.action: ("like", name) for name, kind in similarity_kinds().items()},
 }
+#: Pairs that one request goes on or back by.
+MOST_PASSED = 1000
 #: In the grid, keys for the next and the previous pair turn the page.
 _PAGE_OF = {"next": "next-page", "previous": "first-page"}
 
 
+class Visit(PageAction):
+    address: dict[str, str] = Field(default_factory=dict)
+
+
+class Steps(PageAction):
+    """How many pairs or pages to go on or back `by`: keys that were pressed meanwhile count."""
+
+    by: int = Field(1, ge=1, le=MOST_PASSED)
+
+
+class QueueChoice(PageAction):
+    """The queue to show."""
+
+    filter: dict[str, str] = Field(default_factory=dict)
+
+
+class Narrowing(PageAction):
+    """`how`: whether the queue shows "only", "any" or "none" of the pairs with the value `name`."""
+
+    how: str = Field("only", max_length=8)
+
+
 class QueueActions(PageActions):
     @on("visit")
-    def _visit(self, act: PageAction) -> None:
+    def _visit(self, act: Visit) -> None:
         """Open the dataset, the queue and the pair named in an address, or the first pair of the
         default queue. `act.dataset`: the dataset if the address names none; otherwise the first."""
         state, address = self.state, act.address
@@ -81,7 +116,7 @@ class QueueActions(PageActions):
         state.pair = pair if is_here else self._first()
 
     @on("open")
-    def _open(self, act: PageAction) -> None:
+    def _open(self, act: Target) -> None:
         self.state.grid = False
         view = self.review.open_pair(act.target or 0)
         if view.dataset_id != self.state.dataset:
@@ -96,7 +131,7 @@ class QueueActions(PageActions):
         state.is_table = is_table
 
     @on("more-rows")
-    def _more_rows(self, act: PageAction) -> None:
+    def _more_rows(self, act: Steps) -> None:
         """Show more rows of the table, whose end is near, or as many as a page may have."""
         self.state.rows = min(self.state.rows + ROWS * act.by, MOST_ROWS)
 
@@ -112,7 +147,7 @@ class QueueActions(PageActions):
         self.say("That was the last pair of this queue.")
 
     @on("next", "previous")
-    def _go(self, act: PageAction) -> Parts | None:
+    def _go(self, act: Steps) -> Parts | None:
         state, before = self.state, self.state.pair
         if state.grid:
             self._turn(act.model_copy(update={"action": _PAGE_OF[act.action]}))
@@ -137,7 +172,7 @@ class QueueActions(PageActions):
         state, pair = self.state, self.state.pair
         if state.grid or pair is None or act.pair != pair:
             return {}
-        if self.review.open_pair(pair).decision is not None:
+        if self.review.open_pair(pair).verdict.decision is not None:
             return message_part(note("This pair has a verdict: it does not wait for one."))
         following = self._neighbour("next")
         state.skipped = [*(each for each in state.skipped if each != pair), pair][-MOST_SKIPPED:]
@@ -163,7 +198,7 @@ class QueueActions(PageActions):
         state = self.state
         if state.grid or state.pair is None:
             return {}
-        captions = self.review.open_pair(state.pair).captions_of_picture
+        captions = self.review.open_pair(state.pair).picture.captions
         pairs = [caption.pair_id for caption in captions]
         if len(pairs) < 2:
             return message_part(note("This is the only caption of this picture."))
@@ -180,7 +215,7 @@ class QueueActions(PageActions):
         return None
 
     @on("first-page", "next-page")
-    def _turn(self, act: PageAction) -> None:
+    def _turn(self, act: Steps) -> None:
         filter, after = self.filter(), None
         if act.action == "next-page":
             after = self.state.after
@@ -195,7 +230,7 @@ class QueueActions(PageActions):
         self.state.pair = rows[0].pair_id if rows else None
 
     @on("filter")
-    def _set_filter(self, act: PageAction) -> Parts | None:
+    def _set_filter(self, act: QueueChoice) -> Parts | None:
         return self._refilter(act.filter)
 
     @on("drop-filter")
@@ -210,7 +245,7 @@ class QueueActions(PageActions):
         return self._refilter(rest)
 
     @on("narrow")
-    def _narrow(self, act: PageAction) -> Parts | None:
+    def _narrow(self, act: Narrowing) -> Parts | None:
         """Show only, any or none of the pairs with this value; once more: as before."""
         filter, parts = self.state.filter, groups_of({"where": act.name}).parts
         part = parts[0] if len(parts) == 1 else None
@@ -247,7 +282,7 @@ class QueueActions(PageActions):
             return None
         if self.state.pair is None:
             return {}
-        alike = self.review.open_pair(self.state.pair).likeness
+        alike = self.review.open_pair(self.state.pair).opinion.likeness
         key, way = _SIMILAR[act.action]
         value = f"{way}:{self.state.pair}" if way else getattr(alike, key.removeprefix("suspect_"))
         if not value:
@@ -259,7 +294,7 @@ class QueueActions(PageActions):
         return parts
 
     @on("find-picture")
-    def _find_picture(self, act: PageAction) -> None:
+    def _find_picture(self, act: TypedText) -> None:
         """Show pairs whose pictures are like a pasted one: `act.text` is it, as base64."""
         state = self.state
         try:

@@ -382,29 +382,31 @@ LONGEST_AT_SIZE = 160
 def stage(view: PairView, is_sampled: bool = False) -> Markup:
     """Picture, caption, verdicts and suggestions of one pair. `is_sampled`: it was mixed into the
     queue at random."""
-    trajectory = view.trajectory
+    trajectory = view.opinion.trajectory
     removal = None
     # Only word elimination deletes words; in other trajectories a step replaces them.
     if trajectory is not None and trajectory.captions is None:
         removal = {word: step for step, word in enumerate(trajectory.removed, 1)}
     gains = trajectory.deletion_gains.tolist() if trajectory is not None else ()
-    correction = view.corrected_caption
+    correction = view.verdict.corrected_caption
     suggestions = view.helpful_suggestions[:SUGGESTIONS_SHOWN]
     cards = []
     for number, each in enumerate(suggestions, 1):
         parts = parts_that_differ(view.caption, each.caption, view.claim)
         cards.append((number, each, readable(*parts), replacements(*parts), parts[1]))
     is_best = any(each.is_offer for each in suggestions[:1])
-    is_unjudged = any(s.p_before is not None and s.p_after is None for s in view.suggestions)
+    is_unjudged = any(
+        s.p_before is not None and s.p_after is None for s in view.suggestions.corrections
+    )
     is_whole = trajectory is None or trajectory.whole
     reason = why(view)
     return render(
         "review/stage.html",
         view=view,
         longest=LONGEST_AT_SIZE,
-        is_deferred=is_unjudged or view.looks_abstract or not is_whole,
+        is_deferred=is_unjudged or view.opinion.looks_abstract or not is_whole,
         caption=highlighted_caption(
-            view.caption, view.suspects, view.words_read, gains,
+            view.caption, view.opinion.suspects, view.opinion.words_read, gains,
             removal, view.wrong_words,
             expectations_by_word(trajectory),
             view.claims, view.selected if view.claims else None, view.is_unfamiliar,
@@ -426,7 +428,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
 
 def _opinions(view: PairView) -> list[tuple[str, str]]:
     """What each curator says about the pair, if they disagree: (name, verdict as listed)."""
-    latest = {act.author: act for act in view.history}
+    latest = {act.author: act for act in view.verdict.history}
     opinions = [(name, act) for name, act in latest.items() if act.decision]
     if len({(act.decision, act.corrected_caption) for _, act in opinions}) < 2:
         return []
@@ -473,9 +475,9 @@ def why(view: PairView) -> Why | None:
     The words are those that the page tints: the first that the trajectory removes, as long as they
     are among them, or else the single one without which the match rises most.
     """
-    trajectory, claim = view.trajectory, view.claim
+    trajectory, claim = view.opinion.trajectory, view.claim
     start, end = (claim.start, claim.end) if claim is not None else (0, len(view.caption))
-    inside = [word for word in view.suspects if start <= word.start < end]
+    inside = [word for word in view.opinion.suspects if start <= word.start < end]
     suspects = most_suspect(view.caption, inside)
     if trajectory is None or not suspects:
         return None
@@ -637,11 +639,13 @@ def side_panel(view: PairView) -> Markup:
             # A rule's note is the address of its queue.
             unquote_plus(verdict.note) if verdict.note.startswith("rule: ") else verdict.note,
         ]
-        for verdict in view.history
+        for verdict in view.verdict.history
     ]
     support = view.numbers.get("support")
-    phrases = phrases_section(view.caption, view.phrases, support, view.phrases_note, view.suspects)
-    reasons = reasons_section(view.reasons, view.trajectory)
+    phrases = phrases_section(
+        view.caption, view.support.phrases, support, view.support.note, view.opinion.suspects
+    )
+    reasons = reasons_section(view.opinion.reasons, view.opinion.trajectory)
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
         kinds=similarity_kinds().values(),
@@ -669,8 +673,8 @@ def bars(view: PairView) -> list[Bar]:
         if not measure.bar or value is None:
             continue
         hint = f"{measure.symbol}: {measure.explanation}" if measure.symbol else measure.explanation
-        if measure.unit == OF_THE_MODEL and view.scored_by:
-            hint += f" By {view.scored_by}."
+        if measure.unit == OF_THE_MODEL and view.opinion.scored_by:
+            hint += f" By {view.opinion.scored_by}."
         rows.append(Bar(measure.bar, measure.write(value), measure.fullness(numbers), hint))
     return rows
 
@@ -732,7 +736,7 @@ def question(view: PairView, action: str) -> Markup:
     "enrich-N"."""
     labels: dict[str, str] = {key: label for key, (_, label, _) in DECISIONS.items()}
     new_label = labels.get(action, TEXTS["correction"].button)
-    verdict = LISTED[judgement(view.decision, view.enriches) or ""]
+    verdict = LISTED[judgement(view.verdict.decision, view.verdict.enriches) or ""]
     return render(
         "review/question.html", view=view, verdict=verdict, wanted=new_label,
         contradicts=contradicts_labels(view, action),

@@ -102,11 +102,11 @@ def _chip(text: str, view: PhraseView, largest: float) -> PhraseChip:
 
 def enrichments(view: PairView) -> Markup | None:
     """Suggested richer captions, shown below the corrections; None if there are none."""
-    if not view.enrichments:
+    if not view.suggestions.enrichments:
         return None
     suggestions = [
         (suggestion, readable(view.caption, suggestion.caption), _facts(suggestion))
-        for suggestion in view.enrichments[:3]
+        for suggestion in view.suggestions.enrichments[:3]
     ]
     return render("review/enrichments.html", suggestions=suggestions)
 

@@ -12,7 +12,7 @@ from backend.review.pair_selection import tag_name
 from backend.review.queue_form import id_in, with_value
 from backend.workspace import QueueFilter
 from traced_ui import review_page
-from traced_ui.page_actions import PageAction, PageActions, Parts, on
+from traced_ui.page_actions import FilledForm, PageActions, Parts, Selection, on
 from traced_ui.page_state import MOST_TAGGED, TagChange
 from traced_ui.templates import count_of
 
@@ -40,7 +40,7 @@ class TagActions(PageActions):
         return [row.pair_id for row in self.review.queue_page(among, None, MOST_TAGGED).rows]
 
     @on("tag", opens_form=True)
-    def _tag_form(self, act: PageAction) -> Parts:
+    def _tag_form(self, act: Selection) -> Parts:
         pair_ids = [card.pair for card in act.pairs]
         if self.state.grid and not pair_ids:
             raise SettingsError("Select pairs first: click them, or all with Ctrl+A.")
@@ -52,7 +52,7 @@ class TagActions(PageActions):
         return review_page.tags(pair_ids, tags, every_tag, entries, question)
 
     @on("tag-add", "tag-remove", writes=True)
-    def _tag(self, act: PageAction) -> Parts:
+    def _tag(self, act: FilledForm) -> Parts:
         """Tag the pairs that the form names, or take the tag from them."""
         is_removal, name = act.action == "tag-remove", str(act.edit.get("name", ""))
         pair_ids = self._pairs_here(ids_in(str(act.edit.get("of", ""))))
@@ -66,7 +66,7 @@ class TagActions(PageActions):
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
     @on("tag-rename", writes=True)
-    def _rename_tag(self, act: PageAction) -> Parts:
+    def _rename_tag(self, act: FilledForm) -> Parts:
         """Rename a tag, or merge it into another. What Z cannot take back is asked for first."""
         dataset, entries = int(self.state.dataset or 0), act.edit
         counts, pair_ids = self.review.tags(dataset), ids_in(str(entries.get("of", "")))

@@ -6,6 +6,8 @@ to that pair or to none: curators must not judge pairs that they have not seen.
 
 from typing import Any
 
+from pydantic import Field
+
 from backend.engine.captions import Caption
 from backend.engine.language_models.named_server import setup_page
 from backend.errors import NoLanguageModel, SettingsError, TracedError, VerdictConflict
@@ -16,9 +18,14 @@ from traced_ui import review_page
 from traced_ui.highlighting import explained_abstractness
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import (
+    MOST_CHARACTERS,
     VERDICTS,
+    Judgement,
     PageAction,
     Parts,
+    Selection,
+    Target,
+    TypedText,
     changed_meanwhile,
     drawn_pair,
     is_verdict,
@@ -38,8 +45,25 @@ _IS_LATE = "That was meant for the previous pair; nothing was written."
 _HAS_VERDICT = "Your verdict on {} was not saved: the pair has one, and another pair is shown now."
 
 
+class MarkedWord(PageAction):
+    """The number of a word of the caption."""
+
+    word: int = -1
+
+
+class ClaimQuestion(PageAction):
+    """The characters of a claim; None: of the most suspicious one."""
+
+    claim: tuple[int, int] | None = None
+
+
+class JointVerdict(Selection):
+    decision: str = ""
+    note: str = Field("", max_length=MOST_CHARACTERS)
+
+
 class VerdictActions(TagActions):
-    def save(self, act: PageAction) -> dict[str, str]:
+    def save(self, act: Judgement) -> dict[str, str]:
         """Write a verdict, whatever the page shows now; returns what the page reports about it.
         Raises TracedError, with nothing written."""
         self.check_author(act.author)
@@ -66,7 +90,7 @@ class VerdictActions(TagActions):
         return report
 
     @on("swap", writes=True)
-    def _swap(self, act: PageAction) -> Parts | None:
+    def _swap(self, act: Target) -> Parts | None:
         """Give another pair the caption that its own has replaced here."""
         verdict = self.review.swap(act.target or 0, self.author, act.request)
         self.state.advance()
@@ -75,7 +99,7 @@ class VerdictActions(TagActions):
         self.toast += render("review/saved.html", saved=[report], is_last=False)
         return {"queue": self.draw_queue()[0], "toast": self.toast}
 
-    def _save_claim(self, act: PageAction) -> dict[str, str]:
+    def _save_claim(self, act: Judgement) -> dict[str, str]:
         """Label a claim of the caption, or take it out; returns what the page reports about it."""
         if act.pair is None or act.claim is None:
             raise SettingsError(f"'{act.action}' names no claim.")
@@ -93,7 +117,7 @@ class VerdictActions(TagActions):
         return {"verdict": review_page.CLAIM_ACTS[act.action], "name": name}
 
     @on("claim")
-    def _select_claim(self, act: PageAction) -> Parts:
+    def _select_claim(self, act: Target) -> Parts:
         """Draw the pair with another claim selected."""
         view = self.review.open_pair(self._pair_of(act), act.target)
         scoring = self.workspace.jobs.last_scoring
@@ -108,20 +132,20 @@ class VerdictActions(TagActions):
         except TracedError:  # a filter that has become invalid
             return ""
 
-    def _suggestion(self, act: PageAction) -> int | None:
+    def _suggestion(self, act: Judgement) -> int | None:
         """The id of an accepted suggestion: named by the page, or the one with that number; None if
         the verdict accepts none."""
         if act.suggestion is not None or act.action in DECISIONS:
             return act.suggestion
         kind, _, number = act.action.rpartition("-")
         view = self._open_pair(act.pair or 0)
-        suggestions = view.enrichments if kind == "enrich" else view.helpful_suggestions
+        suggestions = view.suggestions.enrichments if kind == "enrich" else view.helpful_suggestions
         if not 0 < int(number or 0) <= len(suggestions):
             raise SettingsError(f"There is no suggestion {number} for this pair.")
         return suggestions[int(number) - 1].id
 
     @on(*VERDICTS, writes=True)
-    def _decide(self, act: PageAction) -> Parts | None:
+    def _decide(self, act: Judgement) -> Parts | None:
         """A verdict after which the server shows the next pair: where the browser has not
         prefetched it, and on pairs that have been decided. On another pair than the one on the
         page, it was given on a page that was left."""
@@ -152,22 +176,22 @@ class VerdictActions(TagActions):
             state.show(following)
         return None
 
-    def _question(self, act: PageAction) -> str:
+    def _question(self, act: Judgement) -> str:
         """Ask before changing a verdict that this queue does not show: a curator going through
         undecided pairs probably meant the next one. "" if there is nothing to ask."""
         if act.pair is None or not act.version:
             return ""
         view = self.review.open_pair(act.pair)
-        if view.version != act.version:
+        if view.verdict.version != act.version:
             return ""  # decided by another curator meanwhile: reported as a conflict
         if review_page.contradicts_labels(view, act.action):
             return review_page.question(view, act.action)
-        if view.decision is None or self._shows(view.pair_id):
+        if view.verdict.decision is None or self._shows(view.pair_id):
             return ""
         return review_page.question(view, act.action)
 
     @on("save-note", writes=True)
-    def _annotate(self, act: PageAction) -> Parts | None:
+    def _annotate(self, act: Judgement) -> Parts | None:
         """Save the note with the pair's existing verdict."""
         if act.pair is None:
             raise SettingsError("The note names no pair.")
@@ -183,7 +207,7 @@ class VerdictActions(TagActions):
         return None
 
     @on("mark-word", writes=True)
-    def _mark(self, act: PageAction) -> Parts | None:
+    def _mark(self, act: MarkedWord) -> Parts | None:
         if act.pair is None:
             raise SettingsError("The marked word names no pair.")
         is_marked = self.review.mark_word(
@@ -199,7 +223,7 @@ class VerdictActions(TagActions):
         return {"stage": drawn_pair(view, is_sampled=is_sampled)["stage"], "toast": toast}
 
     @on("edit-caption", writes=True)
-    def _edit_caption(self, act: PageAction) -> None:
+    def _edit_caption(self, act: Judgement) -> None:
         """Save a caption that was edited in the table, as a correction of its pair."""
         try:
             report = self.save(act.model_copy(update={"action": "correction"}))
@@ -260,7 +284,7 @@ class VerdictActions(TagActions):
         return {"queue": self.draw_queue()[0]}
 
     @on("suggest")
-    def _suggest(self, act: PageAction) -> Parts:
+    def _suggest(self, act: ClaimQuestion) -> Parts:
         pair = self._pair_of(act)
         if self.review.suggest(pair, act.claim[0] if act.claim is not None else None):
             return message_part("")
@@ -282,7 +306,7 @@ class VerdictActions(TagActions):
         return message_part("" if outcome == "offered" else note(f"No richer caption: {outcome}."))
 
     @on("check")
-    def _check(self, act: PageAction) -> Parts:
+    def _check(self, act: TypedText) -> Parts:
         """Score the curator's own edit while it is being typed."""
         if not (act.text or "").strip():
             return {"check": ""}
@@ -304,7 +328,7 @@ class VerdictActions(TagActions):
             pair = self._pair_of(act)
             if self.review.complete(pair):
                 parts["stored"] = "yes"
-            if self.review.open_pair(pair).looks_abstract:
+            if self.review.open_pair(pair).opinion.looks_abstract:
                 words = self.review.why_abstract(pair)
                 busy = render("models_busy.html")
                 parts["abstract"] = busy if words is None else explained_abstractness(words)
@@ -313,7 +337,7 @@ class VerdictActions(TagActions):
         return parts
 
     @on("many", writes=True)
-    def _decide_many(self, act: PageAction) -> None:
+    def _decide_many(self, act: JointVerdict) -> None:
         """Record one verdict for all pairs selected in the grid."""
         outcome = self.review.decide_many(
             [(pair, version) for pair, version, _ in act.pairs],

@@ -76,17 +76,17 @@ def suggest(
     without a caption that the model does not know, PictureUnseen for a server that sees none."""
     view = view_of(store, pair_id, claim=claim)
     run = store.read(run_queries.latest_run, view.dataset_id, "score")
-    if not view.caption and not view.suggestions:
+    if not view.caption and not view.suggestions.corrections:
         pair = store.read(pair_queries.get_pair, pair_id)
         check_picture_of(store, engine, pair, _open_picture(store, pair_id))
-    if run is None or view.trajectory is None:
+    if run is None or view.opinion.trajectory is None:
         return view.helpful_suggestions
-    if view.suggestions:
+    if view.suggestions.corrections:
         complete(store, engine, pair_id)
     else:
-        if not view.trajectory.whole and complete(store, engine, pair_id):
+        if not view.opinion.trajectory.whole and complete(store, engine, pair_id):
             view = view_of(store, pair_id, claim=claim)
-        assert view.trajectory is not None
+        assert view.opinion.trajectory is not None
         prepare_scorer(store, engine, view.dataset_id)
         classifier = classifier_in_use(store, view.dataset_id)
         image = _open_picture(store, pair_id)

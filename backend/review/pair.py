@@ -38,9 +38,15 @@ from backend.review.views import (
     BetterPicture,
     ClaimView,
     Likeness,
+    ModelOpinion,
     PairView,
+    PhraseSupport,
     PhraseView,
+    PictureOfPair,
+    Suggestions,
+    VerdictOfPair,
     VerdictView,
+    Writers,
     suggestion_view,
 )
 from backend.store import Store
@@ -63,7 +69,7 @@ from db.queries.claim_labels import ClaimLabel, labels_in
 from db.queries.claim_queries import ClaimRow
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import DatasetRow
-from db.queries.pair_queries import CaptionRow
+from db.queries.pair_queries import CaptionRow, PairRow
 from db.queries.phrase_queries import PhraseRow
 from db.queries.run_queries import RunRow
 from db.queries.suggestion_queries import SuggestionRow
@@ -145,71 +151,81 @@ def view_of(
         else:
             trajectory = leading.trajectory
     suspects = to_suspects(detection) if detection is not None else ()
-    image_size, picture_problem = _image_size(dataset, pair.image_path)
     return PairView(
         pair_id=pair.id,
         dataset_id=pair.dataset_id,
         external_id=pair.external_id,
         caption=pair.caption,
         split=pair.split,
-        image_name=split_proof(pair.image_path)[0],
-        image_size=image_size,
-        picture_problem=picture_problem,
-        image_path=pair.image_path,
-        captions_of_picture=tuple(captions),
-        contradictions=_contradictions(pair_id, captions),
-        version=pair.verdict_version,
-        decision=pair.decision,
-        corrected_caption=corrected_text,
         numbers=pair.numbers,
-        looks_abstract=looks_abstract(pair.icc),
-        truncated=bool(pair.truncated),
-        words_read=pair.words_read,
-        suspects=suspects,
-        trajectory=trajectory,
-        wrong_words=tuple(marks),
-        likeness=Likeness(word, kind, *alike),
-        phrases=None if phrases is None else _phrases(phrases, suspects, phrases_run),
-        phrases_note=_phrases_note(pair.caption, phrases_run),
-        parts=parts,
-        may_ask=_may_ask(corrector, corrections),
-        may_enrich=pair.numbers["specificity"] is not None
-        and plugins.is_there("operations", "enrich")
-        and bool(_may_ask(corrector, richer)),
-        enrichments=tuple(
-            suggestion_view(pair.caption, row, row.id, row.p_after, row.provenance)
-            for row in richer
+        picture=_picture(pair, dataset, captions),
+        verdict=VerdictOfPair(
+            pair.verdict_version, pair.decision, corrected_text, pair.enriches, pair.note,
+            tuple(_verdict(pair.caption, act) for act in history),
         ),
-        enriches=pair.enriches,
-        reasons=_reasons(trajectory, classifier),
-        note=pair.note,
-        guidelines=dataset.guidelines,
-        tags=tags,
-        suggestions=tuple(
-            suggestion_view(
-                pair.caption,
-                row,
-                row.id,
-                worth.chance,
-                row.provenance,
-                worth.is_offer,
-                doubts_of(row),
-            )
-            for row, worth in in_order(pair.caption, corrections)
+        opinion=ModelOpinion(
+            basis_of(pair.p_error, classifier),
+            f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
+            _limits(dataset, run),
+            suspects,
+            trajectory,
+            _reasons(trajectory, classifier),
+            looks_abstract(pair.icc),
+            bool(pair.truncated),
+            pair.words_read,
+            Likeness(word, kind, *alike),
+            None if better is None else BetterPicture(*better),
         ),
-        basis=basis_of(pair.p_error, classifier),
-        scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
-        limits=_limits(dataset, run),
+        suggestions=_suggestions(pair, corrections, richer, corrector),
+        support=PhraseSupport(
+            None if phrases is None else _phrases(phrases, suspects, phrases_run),
+            _phrases_note(pair.caption, phrases_run),
+        ),
+        writers=Writers(
+            writer_of(pair.extra),
+            new_writer(pair, corrected_text, proposal) if corrected_text else None,
+        ),
         is_unfamiliar=dataset.is_unfamiliar,
-        history=tuple(_verdict(pair.caption, act) for act in history),
+        wrong_words=tuple(marks),
+        tags=tags,
+        guidelines=dataset.guidelines,
         claims=claim_views,
         selected=selected_index,
-        writer=writer_of(pair.extra),
-        new_writer=new_writer(pair, corrected_text, proposal) if corrected_text else None,
-        better_picture=None if better is None else BetterPicture(*better),
-        stated_boxes=stated_boxes(pair.extra),
         constants=_constants(pair.caption, dataset) if claim_views else (),
+        parts=parts,
+    )  # fmt: skip
+
+
+def _picture(pair: PairRow, dataset: DatasetRow, captions: Sequence[CaptionRow]) -> PictureOfPair:
+    size, problem = _image_size(dataset, pair.image_path)
+    return PictureOfPair(
+        pair.image_path, split_proof(pair.image_path)[0], size, problem, tuple(captions),
+        _contradictions(pair.id, captions), stated_boxes(pair.extra),
+    )  # fmt: skip
+
+
+def _suggestions(
+    pair: PairRow,
+    corrections: Sequence[SuggestionRow],
+    richer: Sequence[SuggestionRow],
+    corrector: str | None,
+) -> Suggestions:
+    """`corrections`: of the selected claim."""
+    suggestions = tuple(
+        suggestion_view(
+            pair.caption, row, row.id, worth.chance, row.provenance, worth.is_offer, doubts_of(row)
+        )
+        for row, worth in in_order(pair.caption, corrections)
     )
+    enrichments = tuple(
+        suggestion_view(pair.caption, row, row.id, row.p_after, row.provenance) for row in richer
+    )
+    is_measured = pair.numbers["specificity"] is not None
+    may_enrich = is_measured and plugins.is_there("operations", "enrich")
+    return Suggestions(
+        suggestions, enrichments, _may_ask(corrector, corrections),
+        may_enrich and bool(_may_ask(corrector, richer)),
+    )  # fmt: skip
 
 
 def _claims(

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from backend import plugins
-from backend.review.views import PairView
+from backend.review.views import ModelOpinion, PairView, PhraseSupport, Suggestions, VerdictOfPair
 from db.queries.pair_queries import PairRow
 
 log = logging.getLogger(f"traced.{__name__}")
@@ -23,9 +23,11 @@ log = logging.getLogger(f"traced.{__name__}")
 #: Where parts can be: beside the picture, below what is suggested; below the chart, in the tab
 #: *Looks like*; below the chart, in a tab of its own; among the labels above the caption.
 PLACES = ("picture", "alike", "tab", "labels")
-#: Fields of a pair in the API, and of `PairView`.
-TAKEN = frozenset(
-    ("id", "etag", "verdict", "picture", "sampling", *(field.name for field in fields(PairView)))
+#: Fields of a pair in the API, and of the records that it is made of.
+TAKEN = frozenset(("id", "etag", "sampling", "captions_of_picture", "writer", "new_writer")).union(
+    field.name
+    for record in (PairView, VerdictOfPair, ModelOpinion, Suggestions, PhraseSupport)
+    for field in fields(record)
 )
 
 

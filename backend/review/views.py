@@ -192,6 +192,86 @@ class ConstantView:
 
 
 @dataclass(frozen=True)
+class PictureOfPair:
+    """`path`: its address, with its proof (see `backend.datasets.containers`); `size`: in pixels,
+    None if it cannot be shown, and `problem` says why. `captions`: all of this picture, that of the
+    pair among them, in import order; `contradictions`: its words that contradict the others.
+    `stated_boxes`: of parts of the picture, beside their descriptions in the source."""
+
+    path: str
+    name: str
+    size: tuple[int, int] | None
+    problem: str = ""
+    captions: tuple[CaptionRow, ...] = ()
+    contradictions: tuple[UnanchoredWord, ...] = ()
+    stated_boxes: tuple[StatedBox, ...] = ()
+
+
+@dataclass(frozen=True)
+class VerdictOfPair:
+    """The verdict in effect, and what was before it. `enriches`: the caption was correct, and says
+    more now; `note`: "" without one."""
+
+    version: int
+    decision: str | None
+    corrected_caption: str | None
+    enriches: bool = False
+    note: str = ""
+    history: tuple[VerdictView, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelOpinion:
+    """What the model says of the caption, and what is known of the model.
+
+    `basis` of p_error: "injected noise", "12 verdicts and injected noise", "not scored yet";
+    `reasons`: why p_error is what it is, None if the classifier cannot say. `scored_by`: the scorer
+    that produced s, e.g. "blip-itm · scenes-blip-itm"; `limits`: a warning about it, "" if there is
+    none. `better_picture`: of a caption that is likely wrong, whose picture it fits better."""
+
+    basis: str
+    scored_by: str
+    limits: str
+    suspects: tuple[SuspectWord, ...]
+    trajectory: Trajectory | None
+    reasons: Reasons | None = None
+    looks_abstract: bool = False
+    truncated: bool = False
+    words_read: int | None = None
+    likeness: Likeness | None = None
+    better_picture: BetterPicture | None = None
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """What a curator can accept or ask for. `enrichments`: richer captions, where the caption is
+    correct but could say more. `may_ask`: the vision-language model available for correcting this
+    pair, "" for none; `may_enrich`: it is for richer captions."""
+
+    corrections: tuple[SuggestionView, ...] = ()
+    enrichments: tuple[SuggestionView, ...] = ()
+    may_ask: str = ""
+    may_enrich: bool = False
+
+
+@dataclass(frozen=True)
+class PhraseSupport:
+    """`phrases`: in caption order, with the support of the image for each; None if not measured.
+    `note`: a caveat about these numbers, "" if there is none."""
+
+    phrases: tuple[PhraseView, ...] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Writers:
+    """Who or what wrote the caption and what it has become; None: nobody says, or there is none."""
+
+    original: Writer | None = None
+    corrected: Writer | None = None
+
+
+@dataclass(frozen=True)
 class PairView(MeasuredRecord):
     """Everything about one pair that a curator sees. `numbers`: by the names of `MEASURES`."""
 
@@ -200,75 +280,30 @@ class PairView(MeasuredRecord):
     external_id: str
     caption: str
     split: str | None
-    image_name: str
-    #: None if the picture cannot be shown; `picture_problem` says why.
-    image_size: tuple[int, int] | None
-    version: int
-    decision: str | None
-    corrected_caption: str | None
-    looks_abstract: bool
-    truncated: bool
-    words_read: int | None
-    suspects: tuple[SuspectWord, ...]
-    trajectory: Trajectory | None
-    suggestions: tuple[SuggestionView, ...]
-    #: Basis of p_error: "injected noise", "12 verdicts and injected noise", "not scored yet".
-    basis: str
-    #: The scorer that produced s, e.g. "blip-itm · scenes-blip-itm".
-    scored_by: str
-    #: A warning about the model, empty if there is none.
-    limits: str
+    picture: PictureOfPair
+    verdict: VerdictOfPair
+    opinion: ModelOpinion
+    suggestions: Suggestions = Suggestions()
+    support: PhraseSupport = PhraseSupport()
+    writers: Writers = Writers()
     #: The model was told to score pictures of a kind that it does not know.
     is_unfamiliar: bool = False
-    history: tuple[VerdictView, ...] = ()
     #: Character ranges (start, end) of the words that a curator marked as wrong.
     wrong_words: tuple[tuple[int, int], ...] = ()
-    likeness: Likeness | None = None
-    #: In caption order, with the support of the image for each; None if not measured.
-    phrases: tuple[PhraseView, ...] | None = None
-    #: A caveat about these numbers, empty if there is none.
-    phrases_note: str = ""
-    #: What features and packages say of it, by the names of their parts; of one that fails, its
-    #: error (`review.pair_parts`).
-    parts: Mapping[str, object] = field(default_factory=dict)
-    #: The vision-language model available for correcting this pair; "": none.
-    may_ask: str = ""
-    #: Whether it is available for richer captions of this pair.
-    may_enrich: bool = False
-    #: Suggested richer captions: the caption is correct but could say more.
-    enrichments: tuple[SuggestionView, ...] = ()
-    #: Whether the current verdict enriches a caption that was correct.
-    enriches: bool = False
-    #: Explanation of p_error; None if the classifier cannot give one.
-    reasons: Reasons | None = None
-    #: The note of the current verdict; "": none.
-    note: str = ""
     #: People's own words on the pair.
     tags: tuple[str, ...] = ()
     #: The dataset's guidelines for curators, in Markdown; "": none.
     guidelines: str = ""
-    #: Why the picture cannot be shown; "" if it can.
-    picture_problem: str = ""
-    #: The address of the picture, with its proof; see `backend.datasets.containers`.
-    image_path: str = ""
-    #: All captions of this picture, this one among them, in import order.
-    captions_of_picture: tuple[CaptionRow, ...] = ()
-    #: Words that contradict the other ones.
-    contradictions: tuple[UnanchoredWord, ...] = ()
-    #: The claims of a caption that has several, in order. `trajectory`, `reasons` and `suggestions`
-    #: belong to the selected one, `suspects` to all.
+    #: The claims of a caption that has several, in order. The trajectory, the reasons and the
+    #: suggestions belong to the selected one, the suspects to all.
     claims: tuple[ClaimView, ...] = ()
     #: Which of them is selected.
     selected: int = 0
-    #: Who or what wrote the caption, and what it has become; None: nobody says, or there is none.
-    writer: Writer | None = None
-    new_writer: Writer | None = None
-    #: Of a caption that is likely wrong: whose picture it fits better, if one was found.
-    better_picture: BetterPicture | None = None
-    #: Boxes that the source states beside descriptions of parts of the picture.
-    stated_boxes: tuple[StatedBox, ...] = ()
     #: (start, end, in how many captions) of the constant parts that models did not read.
     constants: tuple[tuple[int, int, str], ...] = ()
+    #: What features and packages say of it, by the names of their parts; of one that fails, its
+    #: error (`review.pair_parts`).
+    parts: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def claim(self) -> ClaimView | None:
@@ -281,13 +316,15 @@ class PairView(MeasuredRecord):
         model that does not know such pictures these alone."""
         is_judged = not self.is_unfamiliar
         return tuple(
-            each for each in self.suggestions if (each.is_offer and is_judged) or each.is_asked
+            each
+            for each in self.suggestions.corrections
+            if (each.is_offer and is_judged) or each.is_asked
         )
 
     @property
     def fingerprint(self) -> str:
         """See `fingerprint_of`."""
-        return fingerprint_of(self.external_id, self.caption, self.image_path)
+        return fingerprint_of(self.external_id, self.caption, self.picture.path)
 
 
 def fingerprint_of(external_id: str, caption: str, image_path: str) -> str:

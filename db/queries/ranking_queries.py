@@ -9,8 +9,8 @@ is killed meanwhile leaves the ranking in use unchanged.
 Queries that filter or order by the probability take the column itself, so that they can use its
 indexes.
 
-One job at a time writes a ranking: it claims the dataset with a token, and each of its transactions
-checks, under the dataset's lock, that no later one has claimed it.
+One job at a time writes a ranking: it marks the dataset with a token, and each of its transactions
+checks, under the dataset's lock, that no later one has marked it.
 """
 
 import uuid
@@ -59,7 +59,7 @@ def check_probability(pair_id: int, p_error: float | None) -> None:
 
 
 def begin(session: Session, dataset_id: int) -> str:
-    """Claim the dataset's next ranking; returns the token to write it with. An earlier claim ends:
+    """Begin the dataset's next ranking; returns the token to write it with. An earlier token ends:
     its job must not write any more."""
     lock_dataset(session, dataset_id)
     token = uuid.uuid4().hex
@@ -68,10 +68,10 @@ def begin(session: Session, dataset_id: int) -> str:
 
 
 def is_current(session: Session, dataset_id: int, token: str) -> bool:
-    """Whether the claim still holds. The dataset stays locked until this transaction ends."""
+    """Whether the token is still valid. The dataset stays locked until this transaction ends."""
     lock_dataset(session, dataset_id)
-    claim = select(Dataset.ranking_claim).where(Dataset.id == dataset_id)
-    return session.execute(claim).scalar_one_or_none() == token
+    latest = select(Dataset.ranking_claim).where(Dataset.id == dataset_id)
+    return session.execute(latest).scalar_one_or_none() == token
 
 
 def iterate_next(session: Session, dataset_id: int) -> Iterator[tuple[int, float | None]]:
@@ -100,7 +100,7 @@ def write_next(
 
 
 def use_next(session: Session, dataset_id: int) -> None:
-    """Show the next ranking instead of the present one, and end its claim. The probabilities of
+    """Show the next ranking instead of the present one, and end its token. The probabilities of
     suggestions go with the present one: they become unknown until their pair is opened."""
     session.execute(
         update(Dataset)

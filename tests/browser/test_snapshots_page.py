@@ -31,7 +31,7 @@ def test_a_snapshot_is_taken_compared_restored_and_that_is_undone(
         page.locator("#snapshot-name textarea, #snapshot-name input").fill("before")
         page.locator("#snapshot-start").click()
         expect(page.locator("#snapshots li")).to_have_count(1)
-        version = workspace.review.open_pair(1).version
+        version = workspace.review.open_pair(1).verdict.version
         caption = "A corrected caption."
         workspace.review.decide(1, version, "correction", caption, author="Eve")
         page.locator("#diff-start").click()
@@ -41,13 +41,13 @@ def test_a_snapshot_is_taken_compared_restored_and_that_is_undone(
         page.locator("#restore > button").click()
         page.locator("#restore-preview").click()
         expect(page.locator("#restore-message")).to_contain_text("1 pair would get back")
-        assert workspace.review.open_pair(1).corrected_caption == caption
+        assert workspace.review.open_pair(1).verdict.corrected_caption == caption
         page.locator("#restore-start").click()
         expect(page.locator("#restore-message")).to_contain_text("1 pair got back")
-        assert workspace.review.open_pair(1).decision is None
+        assert workspace.review.open_pair(1).verdict.decision is None
         page.locator("#restore-undo").click()
         expect(page.locator("#restore-message")).to_contain_text("1 pair as before")
-        assert workspace.review.open_pair(1).corrected_caption == caption
+        assert workspace.review.open_pair(1).verdict.corrected_caption == caption
         expect(page.locator("#restore-undo")).to_be_hidden()
         page.locator("#snapshot-start").click()
         expect(page.locator("#snapshot-status [role=alert]")).to_be_visible()  # without a name

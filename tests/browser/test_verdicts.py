@@ -131,7 +131,9 @@ def test_an_undo_is_not_lost_when_the_page_is_left_at_once(page: Page, site: Sit
     assert decisions(site) == before
     # Back on the page, which had no answer, it is sent again: nothing else is taken back.
     with site.workspace() as workspace:
-        workspace.review.decide(int(first), workspace.review.open_pair(int(first)).version, "drop")
+        workspace.review.decide(
+            int(first), workspace.review.open_pair(int(first)).verdict.version, "drop"
+        )
     page.goto(site.address)
     page.wait_for_selector(STAGE)
     page.wait_for_function("sessionStorage.getItem('traced-unsent-acts') === '[]'")
@@ -149,7 +151,7 @@ def test_tags_notes_and_marked_words_are_not_lost_when_the_page_is_left_at_once(
         with site.workspace() as workspace:
             view = workspace.review.open_pair(pair)
             tags = workspace.review.tags_of([pair]).get(pair, ())
-            return view.note, len(view.wrong_words), tags
+            return view.verdict.note, len(view.wrong_words), tags
 
     page.keyboard.press("t")
     page.wait_for_selector("#traced-edit [data-edit=name]")

@@ -73,10 +73,10 @@ def test_all_data_is_kept_and_work_continues(oldest: str) -> None:
     assert (problem.file, problem.row) == ("metadata.jsonl", 17)
 
     view = workspace.review.open_pair(listed[0].id)
-    assert view.trajectory is not None
-    assert view.trajectory.auxiliary is None
+    assert view.opinion.trajectory is not None
+    assert view.opinion.trajectory.auxiliary is None
     assert view.p_error == pytest.approx(0.748, abs=1e-3)
-    assert (len(view.suggestions), len(view.suspects)) == (3, 15)
+    assert (len(view.suggestions.corrections), len(view.opinion.suspects)) == (3, 15)
 
     again = workspace.review.decide(listed[5].id, 4, "correct", author="Ben")
     assert (again.decision, again.version) == ("correct", 5)

@@ -164,7 +164,7 @@ Shown = set[tuple[str, int, float | None]]
 def shown(workspace: Workspace) -> Shown:
     """The classifier, the pair and its probability as shown on the pages of all pairs."""
     opened = [workspace.review.open_pair(pair_id) for pair_id in pair_ids(workspace)]
-    return {(view.basis, view.pair_id, view.p_error) for view in opened}
+    return {(view.opinion.basis, view.pair_id, view.p_error) for view in opened}
 
 
 def test_pages_never_mix_rankings_and_verdicts_are_possible_meanwhile(
@@ -223,7 +223,7 @@ def test_concurrent_verdicts_undo_training_and_adoption(workspace: Workspace) ->
         ready.wait()
         for _ in range(ROUNDS):
             chosen = rng.sample(ids[JUDGED:], FIRST - JUDGED)  # in the order of the clicks
-            seen = [(pair, workspace.review.open_pair(pair).version) for pair in chosen]
+            seen = [(pair, workspace.review.open_pair(pair).verdict.version) for pair in chosen]
             workspace.review.decide_many(seen, rng.choice(["drop", "correct"]), author=author)
             if rng.random() < 0.4:
                 workspace.review.undo(1, author=author)

@@ -64,7 +64,7 @@ def test_a_hold_keeps_others_out_until_it_expires(store: Store) -> None:
     dataset, ids = add_dataset(store, 3)
     with store.writing() as session:
         assert hold_queries.hold(session, ids[0], "Ada")
-        assert hold_queries.hold(session, ids[0], "Ada"), "one's own claim is renewed"
+        assert hold_queries.hold(session, ids[0], "Ada"), "one's own hold is renewed"
         assert not hold_queries.hold(session, ids[0], "Ben")
     handed = QueueFilter(dataset, order="position", descending=False, reader="Ben")
     with store.reading() as session:
@@ -76,7 +76,7 @@ def test_a_hold_keeps_others_out_until_it_expires(store: Store) -> None:
         assert queue_queries.first_pair(session, handed) == ids[0]
         assert hold_queries.hold(session, ids[0], "Ben")
         hold_queries.release(session, [ids[0]], "Ada")
-        assert not hold_queries.hold(session, ids[0], "Ada"), "only one's own claim is given back"
+        assert not hold_queries.hold(session, ids[0], "Ada"), "only one's own hold is given back"
         hold_queries.release(session, [ids[0]], "Ben")
         assert hold_queries.hold(session, ids[0], "Ada")
 

@@ -202,7 +202,7 @@ class Deciding(Scenario):
             ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)][:20]
         with (folder / "confirmed").open("a", encoding="ascii", buffering=1) as confirmed:
             for pair_id in ids:
-                if opened.review.open_pair(pair_id).decision is None:
+                if opened.review.open_pair(pair_id).verdict.decision is None:
                     opened.review.decide(pair_id, 0, "drop")
                     confirmed.write(f"{pair_id}\n")
 

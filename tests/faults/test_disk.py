@@ -113,7 +113,7 @@ def test_verdicts_on_a_full_disk_are_refused_without_losing_confirmed_ones(
         try:
             view = workspace.review.open_pair(pair_id)
             workspace.review.decide(
-                pair_id, view.version, ("drop", "correct")[turn // len(ids) % 2]
+                pair_id, view.verdict.version, ("drop", "correct")[turn // len(ids) % 2]
             )
             confirmed.append(pair_id)
         except StoreError as problem:
@@ -125,7 +125,7 @@ def test_verdicts_on_a_full_disk_are_refused_without_losing_confirmed_ones(
         acts = sum(len(verdict_queries.history(session, pair)) for pair in ids)
     assert acts == len(confirmed)
     view = workspace.review.open_pair(ids[0])
-    assert workspace.review.decide(ids[0], view.version, "unsure").decision == "unsure"
+    assert workspace.review.decide(ids[0], view.verdict.version, "unsure").decision == "unsure"
     workspace.store.close()
 
 

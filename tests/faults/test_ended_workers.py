@@ -122,7 +122,9 @@ def judge_all(workspace: Workspace, rounds: int) -> dict[int, list[str]]:
         for pair in range(1, PAIRS + 1):
             decision = ("correct", "wrong", "drop")[(number + pair) % 3]
             view = workspace.review.open_pair(pair)
-            workspace.review.decide(pair, view.version, decision, author=f"curator {number % 3}")
+            workspace.review.decide(
+                pair, view.verdict.version, decision, author=f"curator {number % 3}"
+            )
             confirmed.setdefault(pair, []).append(decision)
     return confirmed
 
@@ -163,7 +165,7 @@ def test_verdicts_beside_a_stopped_worker_are_kept(
             history.setdefault(pair, []).append(decision)
     assert history == confirmed
     for pair, decisions in confirmed.items():
-        assert workspace.review.open_pair(pair).decision == decisions[-1]
+        assert workspace.review.open_pair(pair).verdict.decision == decisions[-1]
 
 
 def kill(process: psutil.Process) -> None:

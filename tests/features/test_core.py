@@ -26,9 +26,9 @@ def test_pairs_of_the_demo_are_scored_reviewed_and_exported(tmp_path: Path) -> N
     pair_id = review.first_pair(review.filter_of(dataset, {}))
     assert pair_id is not None
     view = review.open_pair(pair_id)
-    assert view.trajectory is not None
+    assert view.opinion.trajectory is not None
     review.suggest(pair_id)
-    review.decide(pair_id, view.version, "correct")
+    review.decide(pair_id, view.verdict.version, "correct")
     report = workspace.jobs.export(dataset, ExportChoice(), tmp_path / "out", "csv")
     assert report.written == len(pairs)
 

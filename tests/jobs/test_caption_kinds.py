@@ -32,11 +32,11 @@ def test_a_queue_of_one_kind(workspace: Workspace, dataset: int) -> None:
 def test_what_other_kinds_say_stands_beside_a_caption(workspace: Workspace, dataset: int) -> None:
     rows = workspace.review.queue_page(QueueFilter(dataset, "all")).rows
     views = [workspace.review.open_pair(row.pair_id) for row in rows]
-    assert {each.caption_field for each in views[0].captions_of_picture} == {
+    assert {each.caption_field for each in views[0].picture.captions} == {
         "long", "short", "wd14_tags",
     }  # fmt: skip
     short = next(view for view in views if view.caption == ROW["short"])
-    assert [word.word for word in short.contradictions] == ["blue"]
+    assert [word.word for word in short.picture.contradictions] == ["blue"]
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ def test_suggestions_wait_for_a_curator_and_are_not_requested_twice(opened: Open
         workspace.review.open_pair(row.pair_id)
         for row in workspace.review.queue_page(everything()).rows
     ]
-    assert all(view.decision is None for view in views)
-    suggestions = [suggestion for view in views for suggestion in view.suggestions]
+    assert all(view.verdict.decision is None for view in views)
+    suggestions = [suggestion for view in views for suggestion in view.suggestions.corrections]
     assert suggestions
     assert all(suggestion.proposer == "vlm · words v1" for suggestion in suggestions)
     assert all(
@@ -174,8 +174,8 @@ def test_only_a_rule_accepts_and_it_is_no_person(opened: OpenWorkspace) -> None:
     decided = workspace.review.queue_page(QueueFilter(1, review="decided")).rows
     assert len(decided) == report.accepted
     view = workspace.review.open_pair(decided[0].pair_id)
-    assert view.decision == "correction"
-    assert view.history[0].author == report.rule == "rule: p <= 1 and gain >= 1e-06"
+    assert view.verdict.decision == "correction"
+    assert view.verdict.history[0].author == report.rule == "rule: p <= 1 and gain >= 1e-06"
     after = progress_of(workspace.store, 1)
     assert after.calibration == before.calibration
     assert (bool(before.expected), after.expected) == (True, ()), "only before the first verdict"
@@ -251,10 +251,10 @@ def test_one_pair_can_be_corrected_on_the_page(opened: OpenWorkspace) -> None:
     with chat_server(squares) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         pair = workspace.review.queue_page(everything()).rows[0].pair_id
-        assert workspace.review.open_pair(pair).may_ask == "vlm"
+        assert workspace.review.open_pair(pair).suggestions.may_ask == "vlm"
         suggestions = workspace.review.suggest(pair)
         assert any(suggestion.proposer.startswith("vlm") for suggestion in suggestions)
-        assert workspace.review.open_pair(pair).may_ask == ""
+        assert workspace.review.open_pair(pair).suggestions.may_ask == ""
         assert len(served.requests) == 1 + 2, "two for the check"
         workspace.review.suggest(pair + 1)
         assert len(served.requests) <= 2 + 2, "its answers are kept"
@@ -371,7 +371,9 @@ def test_a_model_never_sees_a_constant_part_and_never_loses_it(
     assert not any("ohwx" in text or "masterpiece" in text for text in texts)
     rows = workspace.review.queue_page(everything()).rows
     suggestions = [
-        each for row in rows for each in workspace.review.open_pair(row.pair_id).suggestions
+        each
+        for row in rows
+        for each in workspace.review.open_pair(row.pair_id).suggestions.corrections
     ]
     assert suggestions
     assert all(each.caption.startswith(f"{before}One ") for each in suggestions)

@@ -118,8 +118,11 @@ def test_a_rule_is_no_way_to_a_name(author: str, named: str) -> None:
 def test_a_pair_says_who_wrote_what_it_was_and_is(workspace: Workspace) -> None:
     judge(workspace)
     views = [workspace.review.open_pair(pair_id) for pair_id in (1, 2, 3)]
-    assert {view.writer for view in views} == {Writer("org/blip", "model")}
-    new = [view.new_writer and (view.new_writer.name, view.new_writer.kind) for view in views]
+    assert {view.writers.original for view in views} == {Writer("org/blip", "model")}
+    new = [
+        view.writers.corrected and (view.writers.corrected.name, view.writers.corrected.kind)
+        for view in views
+    ]
     assert new == [("Ada", "person"), ("org/gpt", "model"), None]
 
 

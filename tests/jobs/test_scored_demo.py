@@ -26,7 +26,7 @@ from research.scenes.caption_reading import claims_of
 from research.scenes.demo import COPIES, SEED, make_pairs, plant_copies
 from research.scenes.truth import facts
 from traced_ui import review_page
-from traced_ui.page_actions import PageAction
+from traced_ui.board import Post
 from traced_ui.page_state import PageState
 from traced_ui.review_actions import OpenPage
 
@@ -53,10 +53,10 @@ def test_the_demo_is_completely_scored(workspace: Workspace) -> None:
     assert (summary.total, summary.scored, summary.reviewed) == (600, 600, 0)
     page = workspace.review.queue_page(from_fields(dataset_id, START), None, 30)
     first = workspace.review.open_pair(page.rows[0].pair_id)
-    assert first.trajectory is not None
+    assert first.opinion.trajectory is not None
     assert first.p_error is not None
-    assert first.suggestions
-    assert first.image_size is not None
+    assert first.suggestions.corrections
+    assert first.picture.size is not None
     assert workspace.review.search(dataset_id, "a dog", "")
 
 
@@ -68,7 +68,7 @@ def test_opening_on_an_example_instead_of_the_head_of_the_queue_is_said(
     def visit(**address: str) -> tuple[int | None, str]:
         page = OpenPage(workspace, PageState())
         act = {"action": "visit", "dataset": dataset_id, "address": address}
-        parts = page.perform(PageAction.model_validate(act))
+        parts = page.perform(Post.model_validate({"state": page.state, "acts": [act]}).acts[0])
         return page.state.pair, parts["toast"]
 
     example, said = visit()
@@ -76,7 +76,7 @@ def test_opening_on_an_example_instead_of_the_head_of_the_queue_is_said(
     assert visit(grid="yes")[1] == "", "it shows no example, but the head of the queue"
     view = workspace.review.open_pair(example or 0)
     workspace.review.decide(
-        view.pair_id, view.version, "correct", author="", fingerprint=view.fingerprint
+        view.pair_id, view.verdict.version, "correct", author="", fingerprint=view.fingerprint
     )
     head = workspace.review.first_pair(from_fields(dataset_id, START))
     assert visit() == (head, "")
@@ -92,7 +92,7 @@ def test_it_opens_with_one_wrong_word_and_its_right_correction(workspace: Worksp
     assert pair_id in [row.pair_id for row in head.rows], "it is what a curator would see anyway"
     view, truth = workspace.review.open_pair(pair_id), read_truth()[scored_demo.OPENING]
     (wrong,) = truth.changed
-    tinted = [(word.start, word.end) for word in most_suspect(view.caption, view.suspects)]
+    tinted = [(word.start, word.end) for word in most_suspect(view.caption, view.opinion.suspects)]
     assert tinted == [wrong]
     best = view.helpful_suggestions[0]
     scene = make_pairs(600, 45)[0][int(scored_demo.OPENING.removeprefix("scene-"))]

@@ -82,7 +82,7 @@ def test_a_rewritten_source_shows_no_other_picture(workspace: Workspace, tmp_pat
     for row in rows:
         with pytest.raises(ImageError, match="changed"):
             workspace.review.thumbnail(row.pair_id, 400)
-        assert workspace.review.open_pair(row.pair_id).image_size is None
+        assert workspace.review.open_pair(row.pair_id).picture.size is None
     with pytest.raises(ExportError, match="changed"):
         workspace.jobs.export(report.dataset_id, ExportChoice(), tmp_path / "out", "webdataset")
     # Another import finds the known ids at their new rows.
@@ -90,7 +90,7 @@ def test_a_rewritten_source_shows_no_other_picture(workspace: Workspace, tmp_pat
     assert (again.added, again.already_there) == (1, 5)
     rows = workspace.review.queue_page(QueueFilter(report.dataset_id, order="position")).rows
     for row in rows:
-        size = workspace.review.open_pair(row.pair_id).image_size
+        size = workspace.review.open_pair(row.pair_id).picture.size
         assert size == (20 + int(row.external_id), 10)
     done = workspace.jobs.export(report.dataset_id, ExportChoice(), tmp_path / "out", "webdataset")
     assert done.written == 6
@@ -110,4 +110,4 @@ def test_a_missing_shard_is_reported(workspace: Workspace, tmp_path: Path) -> No
     (row, *_) = workspace.review.queue_page(QueueFilter(report.dataset_id)).rows
     with pytest.raises(ImageError):
         workspace.review.thumbnail(row.pair_id)
-    assert workspace.review.open_pair(row.pair_id).image_size is None
+    assert workspace.review.open_pair(row.pair_id).picture.size is None

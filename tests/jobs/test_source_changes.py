@@ -180,7 +180,7 @@ def test_a_picture_replaced_under_its_name_is_nobodys_picture(
     workspace.review.decide(dog.id, 0, "correction", "A wolf.")
     picture(source / "a.png", (33, 10))
     view = workspace.review.open_pair(dog.id)
-    assert (view.image_size, "not the picture" in view.picture_problem) == (None, True)
+    assert (view.picture.size, "not the picture" in view.picture.problem) == (None, True)
     with pytest.raises(ImageError):
         workspace.review.thumbnail(dog.id)
     assert workspace.jobs.score(dataset, anyway=True).unreadable == 1
@@ -191,15 +191,21 @@ def test_a_picture_replaced_under_its_name_is_nobodys_picture(
 
     kept = workspace.jobs.import_dataset(source)
     assert (kept.changes.changed, kept.replaced) == (1, 1)
-    assert workspace.review.open_pair(dog.id).image_size is None
+    assert workspace.review.open_pair(dog.id).picture.size is None
     taken = workspace.jobs.import_dataset(source, update="take")
     assert (taken.changes.changed, taken.replaced, taken.added) == (1, 1, 0)
     view = workspace.review.open_pair(dog.id)
-    assert (view.image_size, view.s_0) == ((33, 10), None)
+    assert (view.picture.size, view.s_0) == ((33, 10), None)
     # Nobody has judged this picture; what was said of the other one stays in the history.
-    assert (view.decision, view.corrected_caption, len(view.history)) == (None, None, 2)
+    assert (view.verdict.decision, view.verdict.corrected_caption, len(view.verdict.history)) == (
+        None,
+        None,
+        2,
+    )
     with pytest.raises(SettingsError):
-        workspace.review.decide(dog.id, view.version, "correct", fingerprint=before.fingerprint)
+        workspace.review.decide(
+            dog.id, view.verdict.version, "correct", fingerprint=before.fingerprint
+        )
     assert workspace.jobs.score(dataset, anyway=True).scored == 1
 
 
@@ -217,7 +223,9 @@ def test_a_suggestion_about_a_replaced_picture_goes(workspace: Workspace, tmp_pa
     workspace.jobs.import_dataset(source, update="take")
     with workspace.store.reading() as session:
         assert suggestion_queries.list_suggestions(session, dog) == []
-    assert "A wolf." in [act.corrected_caption for act in workspace.review.open_pair(dog).history]
+    assert "A wolf." in [
+        act.corrected_caption for act in workspace.review.open_pair(dog).verdict.history
+    ]
 
 
 @pytest.mark.parametrize("again", ["A black dog.", "A dog."])
@@ -331,7 +339,7 @@ def test_a_moved_folder_is_found_again(
         report = workspace.relocate_dataset(dataset, place)
         assert (report.root, report.checked, report.missing) == (str(place), 3, 0)
     view = workspace.review.open_pair(dog.id)
-    assert (view.image_size, view.decision) == ((20, 10), "correct")
+    assert (view.picture.size, view.verdict.decision) == ((20, 10), "correct")
     assert workspace.jobs.score(dataset, anyway=True).scored == 3
 
 

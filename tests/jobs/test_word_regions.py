@@ -48,7 +48,7 @@ def top_suspects(workspace: Workspace) -> dict[int, list[tuple[int, int]]]:
     rows = workspace.review.queue_page(QueueFilter(1, "all")).rows
     views = [workspace.review.open_pair(row.pair_id) for row in rows]
     return {
-        view.pair_id: [(w.start, w.end) for w in most_suspect(view.caption, view.suspects)]
+        view.pair_id: [(w.start, w.end) for w in most_suspect(view.caption, view.opinion.suspects)]
         for view in views
     }
 
@@ -64,7 +64,7 @@ def test_every_top_suspect_has_a_region_or_none_in_the_picture(
     assert report.absent == sum(region.box is None for region in every) < len(every)
     for pair_id, rows in stored.items():
         assert sorted(spans[pair_id]) == [(row.start, row.end) for row in rows]
-        width, height = workspace.review.open_pair(pair_id).image_size or (0, 0)
+        width, height = workspace.review.open_pair(pair_id).picture.size or (0, 0)
         for x0, y0, x1, y1 in (row.box for row in rows if row.box):
             assert 0 <= x0 < x1 <= width
             assert 0 <= y0 < y1 <= height
@@ -114,8 +114,8 @@ def test_tools_that_show_boxes_read_them(workspace: Workspace, tmp_path: Path) -
             assert (each["caption"], each["word"]) == (view.caption, word)
             assert coco.loadCats(each["category_id"])[0]["name"] == word.lower()
             (image,) = coco.loadImgs(each["image_id"])
-            assert image["file_name"] == view.image_name
-            assert (image["width"], image["height"]) == view.image_size
+            assert image["file_name"] == view.picture.name
+            assert (image["width"], image["height"]) == view.picture.size
             x, y, width, height = each["bbox"]
             assert (x, y, x + width, y + height) == pytest.approx(region.box, abs=0.02)
             assert each["area"] == pytest.approx(width * height, abs=0.02)
@@ -172,7 +172,7 @@ def test_programs_ask_for_the_regions_of_a_pair(workspace: Workspace) -> None:
     end = len(caption)
     (whole,) = regions(caller, pair_id, 0, end)
     assert whole.word == caption
-    assert whole.picture_size == workspace.review.open_pair(pair_id).image_size
+    assert whole.picture_size == workspace.review.open_pair(pair_id).picture.size
     stored = workspace.store.read(region_queries.of_dataset, 1, [pair_id])[pair_id]
     assert {(row.start, row.end) for row in stored} == {(0, end), *spans}
     with pytest.raises(SettingsError):
@@ -192,7 +192,7 @@ def test_a_picture_that_cannot_be_read_is_counted(workspace: Workspace) -> None:
     spans = top_suspects(workspace)
     pair_id = next(pair for pair, words in spans.items() if words)
     root = Path(workspace.summary(1).root)
-    image = root / workspace.review.open_pair(pair_id).image_name
+    image = root / workspace.review.open_pair(pair_id).picture.name
     content = image.read_bytes()
     image.write_bytes(b"no picture")
     try:

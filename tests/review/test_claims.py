@@ -58,7 +58,7 @@ def with_claims(folder: Path) -> Workspace:
 
 
 def text_of(workspace: Workspace, pair: int = 1) -> str | None:
-    return workspace.review.open_pair(pair).corrected_caption
+    return workspace.review.open_pair(pair).verdict.corrected_caption
 
 
 def test_the_most_suspicious_claim_is_selected_until_another_one_is(workspace: Workspace) -> None:
@@ -66,11 +66,11 @@ def test_the_most_suspicious_claim_is_selected_until_another_one_is(workspace: W
     assert view.claim is not None
     assert (view.claim.start, view.claim.end) == CAT
     assert [claim.is_vague for claim in view.claims] == [False, True, False, False]
-    assert view.trajectory is not None
-    assert view.trajectory.caption.text == "A cat sleeps."
+    assert view.opinion.trajectory is not None
+    assert view.opinion.trajectory.caption.text == "A cat sleeps."
     other = workspace.review.open_pair(1, RAIN[0])
-    assert other.trajectory is not None
-    assert other.trajectory.caption.text == "It rains."
+    assert other.opinion.trajectory is not None
+    assert other.opinion.trajectory.caption.text == "It rains."
     whole = workspace.review.open_pair(3)
     assert (whole.claims, whole.claim) == ((), None)
     rows = workspace.review.queue_page(workspace.review.filter_of(1, {})).rows
@@ -82,9 +82,9 @@ def test_a_claim_is_labelled_on_what_was_seen(workspace: Workspace) -> None:
     seen = workspace.review.open_pair(1).fingerprint
     workspace.review.label_claim(1, 0, CAT, False, fingerprint=seen)
     view = workspace.review.open_pair(1)
-    assert (view.decision, view.version) == ("wrong", 1)
+    assert (view.verdict.decision, view.verdict.version) == ("wrong", 1)
     assert [claim.is_right for claim in view.claims] == [None, None, False, None]
-    assert view.history[-1].claim == "A cat sleeps."
+    assert view.verdict.history[-1].claim == "A cat sleeps."
     with pytest.raises(VerdictConflict):
         workspace.review.label_claim(1, 0, DOG, True, fingerprint=seen)
     with pytest.raises(PairChanged):
@@ -121,8 +121,10 @@ def test_a_suggestion_replaces_its_claim_and_leaves_other_corrections(workspace:
     )
     with workspace.store.writing() as session:
         suggestion_queries.save_suggestions(session, [row])
-    (shown,) = workspace.review.open_pair(1).suggestions
-    assert workspace.review.open_pair(1, DOG[0]).suggestions == (), "they are of another claim"
+    (shown,) = workspace.review.open_pair(1).suggestions.corrections
+    assert workspace.review.open_pair(1, DOG[0]).suggestions.corrections == (), (
+        "they are of another claim"
+    )
     workspace.review.remove_claim(1, 0, WONDER)
     for _ in range(2):  # the second time its answer was lost
         workspace.review.decide(1, 1, "correction", suggestion_id=shown.id)

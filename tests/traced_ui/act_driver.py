@@ -46,7 +46,7 @@ def _times(workspace: Workspace, verdicts: int) -> list[float]:
     for _ in range(verdicts):
         view = workspace.review.open_pair(state.pair or 0)
         verdict = {
-            "author": state.author, "pair": view.pair_id, "version": view.version,
+            "author": state.author, "pair": view.pair_id, "version": view.verdict.version,
             "fingerprint": view.fingerprint, "name": view.external_id, "action": "correct",
         }  # fmt: skip
         state.show(order[0])  # as the browser does at once

@@ -66,7 +66,7 @@ class Page:
         """How an act names a pair on the screen."""
         view = self.view(pair)
         return {
-            "author": self.state.author, "pair": pair, "version": view.version,
+            "author": self.state.author, "pair": pair, "version": view.verdict.version,
             "fingerprint": view.fingerprint, "name": view.external_id,
         }  # fmt: skip
 

@@ -32,13 +32,17 @@ from backend.review.views import (
     DatasetSummary,
     ExpectedErrors,
     Likeness,
+    ModelOpinion,
     PairView,
     PhraseView,
+    PictureOfPair,
     PlaygroundResult,
     ProgressView,
     Retraining,
+    Suggestions,
     SuggestionView,
     SuspectsHit,
+    VerdictOfPair,
     VerdictView,
 )  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
@@ -124,30 +128,46 @@ def suggestion(text: str, **changed: Any) -> SuggestionView:
 
 
 def pair(text: str, **changed: Any) -> PairView:
+    """`changed`: see `with_changes`."""
     pair_view = PairView(
-        better_picture=BetterPicture(9, text, 0.1, 0.6),
-        pair_id=7, dataset_id=3, external_id=text, caption=text, split=text, image_name=text,
-        image_size=(640, 480), version=2, decision="correction", corrected_caption=f"{text} better",
+        pair_id=7, dataset_id=3, external_id=text, caption=text, split=text,
         numbers={"s_0": 0.3, "gain": 0.2, "p_error": 0.8, "icc": 0.4, "disagreement": 0.5},
-        looks_abstract=True, truncated=True, words_read=2,
-        suspects=suspects(text), trajectory=trajectory(text), suggestions=(suggestion(text),),
-        basis=text, scored_by=text, limits=text,
-        history=(
-            VerdictView("correction", text, text, NOW, text), VerdictView(None, None, text, NOW),
+        picture=PictureOfPair(
+            "", text, (640, 480),
+            captions=(
+                CaptionRow(7, text, None, 0.5, None, False),
+                CaptionRow(8, "", text, None, "drop", False),
+                CaptionRow(8, "", text, None, "drop", False),
+            ),
+            contradictions=(UnanchoredWord(0, 1, text, text),),
         ),
-        note=text, guidelines=text,
-        wrong_words=Caption.parse(text).spans[:1], likeness=Likeness(text, text, 1000, 3),
-        may_ask=text,
-        enrichments=(suggestion(text, ranks=(3, 1, 21), struck=(text,)),),
-        reasons=reasons(text),
-        captions_of_picture=(
-            CaptionRow(7, text, None, 0.5, None, False),
-            CaptionRow(8, "", text, None, "drop", False),
-            CaptionRow(8, "", text, None, "drop", False),
+        verdict=VerdictOfPair(
+            2, "correction", f"{text} better", note=text,
+            history=(
+                VerdictView("correction", text, text, NOW, text),
+                VerdictView(None, None, text, NOW),
+            ),
         ),
-        contradictions=(UnanchoredWord(0, 1, text, text),),
+        opinion=ModelOpinion(
+            text, text, text, suspects(text), trajectory(text), reasons(text),
+            looks_abstract=True, truncated=True, words_read=2,
+            likeness=Likeness(text, text, 1000, 3), better_picture=BetterPicture(9, text, 0.1, 0.6),
+        ),
+        suggestions=Suggestions(
+            (suggestion(text),), (suggestion(text, ranks=(3, 1, 21), struck=(text,)),), text
+        ),
+        wrong_words=Caption.parse(text).spans[:1], guidelines=text,
     )  # fmt: skip
-    return replace(pair_view, **changed)
+    return with_changes(pair_view, **changed)
+
+
+def with_changes(view: PairView, **changed: Any) -> PairView:
+    """The pair with other values of its fields, or of those of its records."""
+    for name in ("picture", "verdict", "opinion", "suggestions", "support", "writers"):
+        record = getattr(view, name)
+        own = {field: changed.pop(field) for field in vars(record) if field in changed}
+        view = replace(view, **{name: replace(record, **own)})
+    return replace(view, **changed)
 
 
 def claim(text: str) -> ClaimView:
@@ -382,7 +402,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/queue.html": queue,
     "review/filters.html": queue,
     "review/stage.html": lambda text: (
-        review_page.stage(pair(text, suggestions=(suggestion(text), suggestion(text, s_after=0.1))))
+        review_page.stage(pair(text, corrections=(suggestion(text), suggestion(text, s_after=0.1))))
         + review_page.stage(pair(text, decision=None, corrected_caption=None))
     ),
     "review/facts.html": lambda text: review_page.side_panel(pair(text, guidelines="")),
@@ -391,7 +411,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         ErrorsLeft(4, 0.1, 0, None, 4, 60.0),
     ),
     "review/suggestion.html": lambda text: review_page.stage(
-        pair(text, decision=None, may_ask="", suggestions=(suggestion(text),))
+        pair(text, decision=None, may_ask="", corrections=(suggestion(text),))
     ),
     "review/grid.html": lambda text: (
         review_page.grid(

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 
 from traced_ui import page_actions
+from traced_ui.board import Post
 from traced_ui.keyboard import Key
 from traced_ui.page_actions import AddedActions, PageAction, PageActions, Parts, add_actions
 from traced_ui.review_actions import OpenPage
@@ -43,3 +45,42 @@ def test_two_that_are_added_cannot_have_one_key() -> None:
     assert page_actions.WRITING[-1] == page_actions.FORMS[-1] == "greet"
     with pytest.raises(ValueError, match="'0'"):
         add_actions(replace(GREETING, handlers={"wave": greet}))
+
+
+class Greeting(PageAction):
+    times: int = 1
+
+
+def greet_often(page: PageActions, act: Greeting) -> Parts:
+    return {"edit": "Hello" * act.times}
+
+
+def test_what_is_sent_is_checked_as_what_the_handler_takes() -> None:
+    add_actions(replace(GREETING, handlers={"greet": greet_often}))
+    act = {"action": "greet", "times": 3, "filter": "is none of its fields"}
+    post = Post.model_validate({"state": {}, "acts": [act]})
+    assert post.acts == [Greeting(action="greet", times=3)]
+    with pytest.raises(ValidationError) as refusal:
+        Post.model_validate({"state": {}, "acts": [act, {**act, "times": "often"}]})
+    assert [error["loc"] for error in refusal.value.errors()] == [("acts", 1, "times")]
+
+
+@pytest.mark.parametrize(
+    ("action", "field", "value"),
+    [
+        ("next", "by", 0),
+        ("open", "target", "x"),
+        ("visit", "address", []),
+        ("correct", "text", "x" * 100_001),
+        ("suggestion-1", "claim", [1]),
+        ("narrow", "how", "x" * 9),
+        ("many", "pairs", [[1]]),
+        ("tag-add", "edit", {"name": 1.5}),
+        ("mark-word", "word", None),
+        ("no-action", "request", "x" * 33),
+    ],
+)
+def test_an_act_with_a_malformed_field_is_refused(action: str, field: str, value: object) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        Post.model_validate({"state": {}, "acts": [{"action": action, field: value}]})
+    assert {error["loc"][:3] for error in refusal.value.errors()} == {("acts", 0, field)}

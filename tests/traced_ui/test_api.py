@@ -73,7 +73,7 @@ def test_a_program_reviews_a_queue(client: TestClient, workspace: Workspace) -> 
     decided = decide(client, whole, verdict="drop", note="blurry")
     assert (decided.json()["verdict"], decided.json()["note"]) == ("drop", "blurry")
     assert decided.json()["etag"] == client.get(f"pairs/{ids[0]}").json()["etag"] != whole["etag"]
-    assert workspace.review.open_pair(ids[0]).history[-1].author == "curator"
+    assert workspace.review.open_pair(ids[0]).verdict.history[-1].author == "curator"
     assert client.get("datasets/1/progress").json()["reviewed"] == 1
     assert client.post("datasets/1/undo").json()["verdict"] is None
     assert client.post("datasets/1/redo").json()["verdict"] == "drop"
@@ -97,7 +97,7 @@ def test_a_verdict_is_for_what_was_seen(client: TestClient, workspace: Workspace
         session.execute(update(Pair).values(caption="Another caption."))
     changed = decide(client, row, verdict="correct")
     assert (changed.status_code, changed.json()["type"]) == (412, "urn:traced-curator:pair-changed")
-    assert workspace.review.open_pair(row["id"]).decision == "drop"
+    assert workspace.review.open_pair(row["id"]).verdict.decision == "drop"
 
 
 def test_a_program_judges_claims(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_key_acts_for_its_account_within_its_scope(workspace: Workspace, team:
     }
     assert open_to_readers == {"/pairs/{pair}/check"}, "which saves nothing"
     assert decide(writer, row, verdict="drop").status_code == 200
-    assert workspace.review.open_pair(row["id"]).history[-1].author == "Ada"
+    assert workspace.review.open_pair(row["id"]).verdict.history[-1].author == "Ada"
     assert writer.get("http://127.0.0.1/", follow_redirects=False).status_code == 401, "no pages"
     exported = writer.post("datasets/1/exports", json={"out": "/nowhere/else"})
     assert exported.status_code == 403, "confined as the page is"

@@ -180,7 +180,7 @@ def asked_by(asker: Asker, events: Sequence[str] = DRAWN) -> dict[str, str]:
     page = {"state": {"dataset": 1, "pair": 1}, "verdicts": [verdict], "redraw": True}
     answer = asker.http.post("review/acts", json=page)
     answers["verdicts"] = plain(answer.text)
-    state = answer.json()["state"]  # with what is claimed
+    state = answer.json()["state"]  # with what is held
     for index, act in enumerate(ACTS):
         answer = asker.http.post("review/acts", json={"state": state, "acts": [act]})
         state = answer.json()["state"]

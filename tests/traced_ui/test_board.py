@@ -23,6 +23,7 @@ from db.queries.ranking_queries import p_error_of
 from db.queries.suggestion_queries import NewSuggestion
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
+from tests.traced_ui.samples import with_changes
 from traced_ui.board import DEPTH, FILES, TEAM_DEPTH, VERSION
 from traced_ui.page_actions import WRITING
 from traced_ui.page_state import PageState
@@ -49,7 +50,7 @@ def test_following_pairs_are_drawn_once(page: Page) -> None:
     assert set(ready["drawn"]) == {str(pair) for pair in ready["order"]}
     for pair in ready["order"]:
         assert f'data-pair="{pair}"' in ready["drawn"][str(pair)]["stage"]
-        assert page.view(pair).decision is None
+        assert page.view(pair).verdict.decision is None
     marks = {pair: ready["drawn"][str(pair)]["mark"] for pair in ready["order"]}
     assert page.post(have=marks)["ahead"]["drawn"] == {}
     # A colleague decides one of them: the prefetched pair is outdated.
@@ -66,16 +67,16 @@ def test_verdicts_go_to_the_pairs_that_were_seen(page: Page) -> None:
     done = page.post(*given, shown=order[1])
     assert "2 verdicts saved" in done["parts"]["toast"]
     assert (done["saved"], done["returned"]) == ([first, order[0]], "")
-    assert [page.view(pair).decision for pair in (first, order[0])] == ["correct", "drop"]
+    assert [page.view(pair).verdict.decision for pair in (first, order[0])] == ["correct", "drop"]
     assert page.pair == order[1]
     assert f'data-target="{order[1]}"' in done["parts"]["queue"]
     # The same post again, because the response was lost: nothing is written again.
     assert not page.post(*given)["returned"]
-    assert [page.view(pair).version for pair in (first, order[0])] == [1, 1]
+    assert [page.view(pair).verdict.version for pair in (first, order[0])] == [1, 1]
     # Keys continue from what is on the page.
     page.press("undo")
     assert page.pair == order[0]
-    assert page.view(order[0]).decision is None
+    assert page.view(order[0]).verdict.decision is None
 
 
 def test_a_page_that_is_left_undoes_after_its_verdicts_and_once(page: Page) -> None:
@@ -85,16 +86,16 @@ def test_a_page_that_is_left_undoes_after_its_verdicts_and_once(page: Page) -> N
     undo = {"action": "undo", "request": "a" * 32, "dataset": 1}
     again = {**undo, "request": "b" * 32}
     page.post(*given, shown=order[1], acts=[undo, again])
-    assert [page.view(pair).decision for pair in (first, order[0])] == [None, None]
+    assert [page.view(pair).verdict.decision for pair in (first, order[0])] == [None, None]
     # No answer came: the next page sends them again, with the history that this one had.
     page.state = before
     page.post(*given, shown=order[1])
     redo = page.request(acts=[undo, again, {"action": "redo", "request": "c" * 32, "dataset": 1}])
     assert redo["state"]["undone"] == [{"tags": [], "pair": order[1], "at": None}]
-    assert [page.view(pair).decision for pair in (first, order[0])] == ["correct", None]
+    assert [page.view(pair).verdict.decision for pair in (first, order[0])] == ["correct", None]
     # It is of another dataset by now: nothing else is taken back.
     page.post(acts=[{**undo, "request": "d" * 32, "dataset": 2}])
-    assert page.view(first).decision == "correct"
+    assert page.view(first).verdict.decision == "correct"
 
 
 def written(page: Page) -> tuple[Any, ...]:
@@ -103,7 +104,7 @@ def written(page: Page) -> tuple[Any, ...]:
     pairs = [row.pair_id for row in review.queue_page(QueueFilter(1)).rows]
     views = [page.view(pair) for pair in pairs]
     return (
-        [(view.version, view.decision, view.note, view.corrected_caption) for view in views],
+        [replace(view.verdict, history=()) for view in views],
         [view.wrong_words for view in views], review.tags_of(pairs), review.saved_views(1),
         [(part.text, part.is_left_out) for part in review.constants(1)],
     )  # fmt: skip
@@ -126,7 +127,7 @@ def accept_own_caption_of(page: Page, other: int) -> None:
 def acts_that_write(page: Page, tagged: int) -> dict[str, dict[str, Any]]:
     """What acts need besides the pair on the page. `tagged`: the pair with the tag "odd"."""
     pair = page.pair
-    selected = [(pair, page.view(pair).version, page.view(pair).fingerprint)]
+    selected = [(pair, page.view(pair).verdict.version, page.view(pair).fingerprint)]
     queue, text = {"review": "all"}, "A typed caption."
     rule = {"decision": "drop", "seen": f"1000 drop False {as_query(queue)}"}
     return {
@@ -197,7 +198,7 @@ def test_a_verdict_that_cannot_be_saved_is_returned_with_its_pair(page: Page) ->
     assert returned.count("<li ") == 3
     assert f'data-target="{first}"' in returned
     assert done["saved"] == [order[2]]
-    stored = [page.view(pair).decision for pair in (first, *order[:3])]
+    stored = [page.view(pair).verdict.decision for pair in (first, *order[:3])]
     assert stored == ["unsure", None, None, "correct"]
 
     hostile = page.verdict(order[3], "<script>", name="<script>")
@@ -208,7 +209,7 @@ def test_a_typed_correction_is_posted_like_any_verdict(page: Page) -> None:
     first, order = page.pair, following(page)
     typed = page.verdict(first, "correction", text="  A lighthouse at <dusk>. ")
     assert "Corrected." in page.post(typed, shown=order[0])["parts"]["toast"]
-    assert page.view(first).corrected_caption == "A lighthouse at <dusk>."
+    assert page.view(first).verdict.corrected_caption == "A lighthouse at <dusk>."
     # Again, because the response was lost: the same text is the same verdict.
     assert not page.post(typed)["returned"]
     # A colleague was first: the text is returned with its pair, to be read and copied.
@@ -217,7 +218,7 @@ def test_a_typed_correction_is_posted_like_any_verdict(page: Page) -> None:
     returned = page.post(late, shown=order[1])["returned"]
     assert "A lighthouse at &lt;dusk&gt;." in returned
     assert f'data-returned="{order[0]}"' in returned
-    assert page.view(order[0]).decision == "unsure"
+    assert page.view(order[0]).verdict.decision == "unsure"
     for text, reason in ((" ", "caption is empty"), (page.view(order[1]).caption, "same as the")):
         wrong = page.verdict(order[1], "correction", text=text)
         assert reason in page.post(wrong)["returned"]
@@ -231,7 +232,7 @@ def test_verdicts_are_saved_before_the_page_has_a_state(workspace: Workspace) ->
     reloaded.state = PageState()
     done = reloaded.post(act)
     assert (done["saved"], done["ahead"]) == ([act["pair"]], None)
-    assert page.view(act["pair"]).decision == "drop"
+    assert page.view(act["pair"]).verdict.decision == "drop"
 
 
 def test_posting_verdicts_for_all_pairs_ends_the_queue(page: Page) -> None:
@@ -254,7 +255,7 @@ def test_no_pair_is_prefetched_for_two_people(workspace: Workspace) -> None:
     assert len(order) == TEAM_DEPTH
     assert set(ada.state.held) == {first, *order}
     assert not set(ada.state.held) & of_ben
-    # A verdict releases its pair, and another one is claimed at the end of the prefetched pairs.
+    # A verdict releases its pair, and another one is held at the end of the prefetched pairs.
     done = ada.post(ada.verdict(first, "drop"), shown=order[0])
     assert not done["returned"]
     assert set(ada.state.held) == {order[0], *done["ahead"]["order"]}
@@ -285,11 +286,11 @@ def test_nothing_is_saved_under_the_name_of_who_logged_in_meanwhile(workspace: W
     assert done["ahead"] is None
     assert "Ben is logged in" in page.press("correct")
     assert "Ben is logged in" in page.press("undo")
-    assert page.view(first).history == ()
+    assert page.view(first).verdict.history == ()
     page.send("visit", dataset=1)
     of_ben = page.pair
     page.press("correct")
-    assert [act.author for act in page.view(of_ben).history] == ["Ben"]
+    assert [act.author for act in page.view(of_ben).verdict.history] == ["Ben"]
 
 
 def test_a_pair_that_a_colleague_has_taken_meanwhile_is_reported(workspace: Workspace) -> None:
@@ -342,7 +343,7 @@ def test_a_pair_that_somebody_decides_while_it_is_found_is_passed_by(
     monkeypatch.setattr(type(workspace.accounts), "hold", lambda _, *rest: decide_first(*rest))
     ada.press("next")
     assert decided == [expected]
-    assert ada.view(expected).decision == "drop"
+    assert ada.view(expected).verdict.decision == "drop"
     assert ada.pair == following_pair
 
 
@@ -404,16 +405,16 @@ def test_a_pair_says_what_is_deferred(page: Page) -> None:
     view = page.view(page.pair)
     judged = SuggestionView(1, "A red dog", "guided infill", 0.1, 0.4, 0.9, 0.2, 1, 0.8)
     waiting = replace(judged, id=2, p_after=None)
-    assert "data-deferred" not in stage(replace(view, suggestions=(judged,)))
-    markup = stage(replace(view, suggestions=(judged, waiting)))
+    assert "data-deferred" not in stage(with_changes(view, corrections=(judged,)))
+    markup = stage(with_changes(view, corrections=(judged, waiting)))
     assert "data-deferred" in markup
     assert markup.count(f"{percent(0.9)} → ") == 1
     # Nothing can be computed without a classifier.
     unknown = replace(waiting, p_before=None)
-    assert "data-deferred" not in stage(replace(view, suggestions=(unknown,)))
+    assert "data-deferred" not in stage(with_changes(view, corrections=(unknown,)))
     whole = trajectory("a red dog", [0.1, -0.2, 0.1], 0.5)
-    assert "data-deferred" not in stage(replace(view, trajectory=whole))
-    assert "data-deferred" in stage(replace(view, trajectory=whole.first_step()))
+    assert "data-deferred" not in stage(with_changes(view, trajectory=whole))
+    assert "data-deferred" in stage(with_changes(view, trajectory=whole.first_step()))
     assert "data-rest" in steps_list(whole.first_step())
     assert "data-rest" not in steps_list(whole)
 
@@ -436,7 +437,7 @@ def test_a_picture_without_a_caption_waits_for_one(page: Page) -> None:
     with page.workspace.store.writing() as session:
         session.execute(update(Pair).where(Pair.id == page.pair).values(caption=""))
     described = SuggestionView(1, "A red dog", "described anew", 0.0, 0.9, None, None)
-    view = replace(page.view(page.pair), suggestions=(described,))
+    view = with_changes(page.view(page.pair), corrections=(described,))
     markup = stage(view)
     assert "no caption yet" in markup
     assert markup.count(" disabled") == 3
@@ -444,7 +445,7 @@ def test_a_picture_without_a_caption_waits_for_one(page: Page) -> None:
     assert "0 were errors" in page.shown["queue"]
     assert "There is no caption to judge yet" in page.press("correct")
     page.press("drop")
-    assert page.view(view.pair_id).decision == "drop"
+    assert page.view(view.pair_id).verdict.decision == "drop"
     assert page.workspace.review.counts(1).errors_found == 0
 
 
@@ -454,8 +455,8 @@ def test_all_captions_of_a_picture_are_one_key_apart(page: Page) -> None:
     assert "captions of this picture" not in page.shown["steps"]
     assert "the only caption" in page.press("next-caption")
     first = by_name["ok-1"]
-    siblings = [row.pair_id for row in page.view(first).captions_of_picture]
-    assert {page.view(pair).image_name for pair in siblings} == {"a.png"}
+    siblings = [row.pair_id for row in page.view(first).picture.captions]
+    assert {page.view(pair).picture.name for pair in siblings} == {"a.png"}
     page.workspace.review.decide(siblings[1], 0, "drop")
     page.send("open", target=first)
     captions_tab = page.shown["steps"].partition(f"{len(siblings)} captions of this picture")[2]
@@ -468,10 +469,10 @@ def test_all_captions_of_a_picture_are_one_key_apart(page: Page) -> None:
 
 def test_words_that_the_other_captions_contradict_are_named(page: Page) -> None:
     first = {page.view(pair).external_id: pair for pair in [page.pair, *following(page)]}["ok-1"]
-    red_one, *others = [row.pair_id for row in page.view(first).captions_of_picture]
+    red_one, *others = [row.pair_id for row in page.view(first).picture.captions]
 
     def caption(pair: int, text: str) -> None:
-        version = page.view(pair).version
+        version = page.view(pair).verdict.version
         page.workspace.review.decide(pair, version, "correction", corrected_caption=text)
 
     for pair in others:
@@ -479,7 +480,7 @@ def test_words_that_the_other_captions_contradict_are_named(page: Page) -> None:
     caption(red_one, "A red dog.")
     page.send("open", target=red_one)
     assert "“red”: people describe the dog differently" in page.shown["steps"]
-    page.workspace.review.decide(red_one, page.view(red_one).version, "drop")
+    page.workspace.review.decide(red_one, page.view(red_one).verdict.version, "drop")
     page.send("open", target=others[0])
     assert "differently" not in page.shown["steps"]
 

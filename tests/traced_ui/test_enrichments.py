@@ -63,7 +63,7 @@ def verdict(workspace: Workspace, pair_id: int) -> tuple[str | None, bool, str |
     """(decision, enriches, caption from now on, errors of the dataset)."""
     view = workspace.review.open_pair(pair_id)
     errors = workspace.summary(view.dataset_id).errors_found
-    return view.decision, view.enriches, view.corrected_caption, errors
+    return view.verdict.decision, view.verdict.enriches, view.verdict.corrected_caption, errors
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_the_accepted_enrichment_is_the_one_with_that_number_on_the_page(page: P
     suggest(workspace, first)
     assert "There is no suggestion 3" in page.press("enrich-3")
     view = page.view(first)
-    assert [shown.caption for shown in view.enrichments] == ["a longest", "a longer"]
+    assert [shown.caption for shown in view.suggestions.enrichments] == ["a longest", "a longer"]
     assert "Enriched. Saved" in page.press("enrich-1")
     assert verdict(workspace, first) == ("correction", True, "a longest", 0)
     assert page.pair != first
@@ -119,14 +119,14 @@ def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Page) -> None:
     assert "Enriched. Saved" in done["parts"]["toast"]
     assert verdict(workspace, first) == ("correction", True, "a longest", 0)
     assert not page.post(act, shown=order[0])["returned"]  # posted again: written once
-    assert page.view(first).version == 1
+    assert page.view(first).verdict.version == 1
     # An enrichment of another pair is not accepted for this one.
     other = page.post(
         page.verdict(order[0], "enrich-1", suggestion=ids["a longer"]), shown=order[1]
     )
     assert "<li " in other["returned"]
     assert "✎ enriched" in other["returned"]
-    assert page.view(order[0]).decision is None
+    assert page.view(order[0]).verdict.decision is None
 
 
 @needs("specificity")
@@ -142,9 +142,9 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None
         save_retrievals(session, [RetrievalRow(first, run.id, -1.0, 2, 3, 0.6, ())])
     asking = view_of(workspace.store, first, corrector="folder/longer")
     assert side_panel(asking).count('data-action="richer"') == 1
-    assert not view_of(workspace.store, first).may_enrich  # no model to ask
+    assert not view_of(workspace.store, first).suggestions.may_enrich  # no model to ask
     suggest(workspace, first)
-    assert not view_of(workspace.store, first, corrector="folder/longer").may_enrich
+    assert not view_of(workspace.store, first, corrector="folder/longer").suggestions.may_enrich
 
 
 @needs("specificity")

@@ -25,7 +25,7 @@ def test_the_gain_is_the_largest_rise_of_the_match_and_usually_less_for_right_ca
 ) -> None:
     gains: dict[bool, list[float]] = {True: [], False: []}
     for view in demo_views:
-        path = view.trajectory
+        path = view.opinion.trajectory
         assert path is not None
         assert view.gain == pytest.approx(float(path.scores.max() - path.scores[0]), abs=1e-4)
         gains[truth[view.external_id]["is_error"]].append(float(view.gain or 0))
@@ -37,9 +37,9 @@ def test_the_similarity_of_the_whole_caption_is_one_and_no_other_is_higher(
     demo_views: list[PairView],
 ) -> None:
     for view in demo_views:
-        assert view.trajectory is not None
-        assert view.trajectory.similarities[0] == pytest.approx(1, abs=1e-3)
-        assert max(view.trajectory.similarities) <= 1.001
+        assert view.opinion.trajectory is not None
+        assert view.opinion.trajectory.similarities[0] == pytest.approx(1, abs=1e-3)
+        assert max(view.opinion.trajectory.similarities) <= 1.001
 
 
 def test_concrete_captions_are_near_one_and_vague_ones_near_zero(
@@ -56,14 +56,14 @@ def test_the_shaded_words_are_those_doubted_most_of_the_words_that_say_something
 ) -> None:
     shaded_words = 0
     for view in demo_views:
-        html = highlighted_caption(view.caption, view.suspects)
+        html = highlighted_caption(view.caption, view.opinion.suspects)
         shaded = {
             int(at) for at in re.findall(r'class="word suspect"[^>]*data-start="(\d+)"', html)
         }
         assert len(shaded) <= NAMED
-        lowest = min((w.score for w in view.suspects if w.start in shaded), default=None)
+        lowest = min((w.score for w in view.opinion.suspects if w.start in shaded), default=None)
         language = language_in(view.caption)
-        for word in view.suspects:
+        for word in view.opinion.suspects:
             if word.start in shaded or not has_content(
                 [view.caption[word.start : word.end]], language
             ):

@@ -18,7 +18,7 @@ def test_the_next_verdict_includes_the_note(workspace: Workspace) -> None:
     first = page.pair
     page.press("drop", note="  the <b>wrong</b> dog\r\nsecond line ")
     view = workspace.review.open_pair(first)
-    assert view.note == "the <b>wrong</b> dog\nsecond line"
+    assert view.verdict.note == "the <b>wrong</b> dog\nsecond line"
     page.send("open", target=first)
     assert "the &lt;b&gt;wrong&lt;/b&gt; dog" in page.shown["stage"]
 
@@ -28,20 +28,20 @@ def test_a_note_is_saved_alone_or_added_to_an_existing_verdict(workspace: Worksp
     first = page.pair
     assert "The note is saved" in page.press("save-note", note="look again")
     view = workspace.review.open_pair(first)
-    assert (view.decision, view.note, page.pair) == (None, "look again", first)
+    assert (view.verdict.decision, view.verdict.note, page.pair) == (None, "look again", first)
     page.press("correction", text="A better caption.")
     page.send("open", target=first)
     assert "The note is saved" in page.press("save-note", note="why")
     view = workspace.review.open_pair(first)
-    assert (view.decision, view.corrected_caption, view.note) == (
+    assert (view.verdict.decision, view.verdict.corrected_caption, view.verdict.note) == (
         "correction", "A better caption.", "why",
     )  # fmt: skip
     stale = page.press("save-note", pair=first + 1, version=0, note="other")
     assert "no longer in the database" in stale
     page.press("save-note", note="too late", version=1)
-    assert workspace.review.open_pair(first).note == "why"
+    assert workspace.review.open_pair(first).verdict.note == "why"
     page.press("save-note", note="")
-    assert workspace.review.open_pair(first).note == ""
+    assert workspace.review.open_pair(first).verdict.note == ""
     assert "at most 2,000" in page.press("save-note", note="x" * 2001)
 
 

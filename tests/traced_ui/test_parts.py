@@ -14,7 +14,15 @@ from backend.learning_texts import FEWEST_FOR_LEVEL
 from backend.review.views import ClaimView, VerdictView
 from backend.workspace import ReviewCounts
 from tests.traced_ui import samples
-from tests.traced_ui.samples import NOW, classifiers, pair, row, suggestion, trajectory
+from tests.traced_ui.samples import (
+    NOW,
+    classifiers,
+    pair,
+    row,
+    suggestion,
+    trajectory,
+    with_changes,
+)
 from traced_ui import retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
@@ -160,11 +168,11 @@ def test_the_tinted_words_are_those_that_the_sentence_names() -> None:
         for score, (start, end) in zip(scores, Caption.parse(text).spans, strict=True)
     )
     view = pair(text, suspects=many, corrected_caption=None)
-    trajectory = view.trajectory
+    trajectory = view.opinion.trajectory
     assert trajectory is not None
     steps = np.array([0.1, 0.2, 0.4, 0.3], np.float32)
     removing = replace(trajectory, caption=Caption.parse(text), removed=(2, 1, 0), scores=steps)
-    shown = review_page.stage(replace(view, trajectory=removing))
+    shown = review_page.stage(with_changes(view, trajectory=removing))
     # Not the count or the function word beside words that say more, nor what is likely right.
     tinted = r'class="word suspect[^>]*>([^<]*)<'
     assert re.findall(tinted, shown) == ["red", "dogs"]
@@ -173,7 +181,7 @@ def test_the_tinted_words_are_those_that_the_sentence_names() -> None:
 
 
 def test_the_highest_match_is_called_so_and_only_if_every_step_is_known() -> None:
-    trajectory = pair("A dog at the lake").trajectory
+    trajectory = pair("A dog at the lake").opinion.trajectory
     assert trajectory is not None
     scores = np.array([0.2, 0.201, 0.5, 0.4], np.float32)
     whole = replace(
@@ -190,7 +198,7 @@ def test_the_highest_match_is_called_so_and_only_if_every_step_is_known() -> Non
 def test_both_axes_have_their_ticks_at_the_same_heights_around_all_values(
     scores: list[float], lowest: float
 ) -> None:
-    sample = pair("A dog at the lake").trajectory
+    sample = pair("A dog at the lake").opinion.trajectory
     assert sample is not None
     trajectory = replace(
         sample, caption=Caption.parse("A dog at the lake"), removed=(1, 4),
@@ -219,7 +227,7 @@ def test_both_axes_have_their_ticks_at_the_same_heights_around_all_values(
 
 def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> None:
     assert "likely wrong" in review_page.stage(pair("A dog"))
-    shown = review_page.stage(replace(pair("A dog"), is_unfamiliar=True))
+    shown = review_page.stage(pair("A dog", is_unfamiliar=True))
     assert "likely wrong" not in shown
     assert "does not know such pictures" in shown
     listed = row("A dog", 1, None)  # 70 %
@@ -242,12 +250,12 @@ def test_what_does_not_help_is_not_offered() -> None:
     strong = replace(suggestion("A brown dog."), p_before=0.9, p_after=0.2)
     second = replace(strong, id=2, p_after=0.3, doubts=("brown",))
     little = replace(strong, id=3, is_offer=False)
-    shown = review_page.stage(pair("A red dog.", suggestions=(little, strong, second)))
+    shown = review_page.stage(pair("A red dog.", corrections=(little, strong, second)))
     assert 'class="weak"' not in shown
     shown_places = re.findall(r'data-action="(suggestion-\d)" data-suggestion="(\d)"', shown)
     assert shown_places == [("suggestion-1", str(strong.id)), ("suggestion-2", "2")]
     assert "brown" in shown.partition('class="doubts"')[2]
-    nothing = review_page.stage(pair("A red dog.", suggestions=(little,)))
+    nothing = review_page.stage(pair("A red dog.", corrections=(little,)))
     assert "data-suggestion" not in nothing
 
 
@@ -274,10 +282,10 @@ def test_a_candidate_is_recommended_if_pairs_drawn_at_random_support_it(
 
 def test_what_each_curator_says_is_shown_if_they_disagree() -> None:
     acts = [VerdictView("correct", None, "Ada", NOW), VerdictView("drop", None, "Ben", NOW)]
-    shown = review_page.stage(replace(pair("a dog"), history=tuple(acts)))
+    shown = review_page.stage(pair("a dog", history=tuple(acts)))
     assert "Ada: " in shown
     assert "Ben: " in shown
-    assert "Ada: " not in review_page.stage(replace(pair("a dog"), history=(acts[0],)))
+    assert "Ada: " not in review_page.stage(pair("a dog", history=(acts[0],)))
 
 
 def test_an_empty_search_names_its_words_and_says_where_others_are() -> None:

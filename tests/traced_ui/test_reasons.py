@@ -42,12 +42,12 @@ def test_a_sentence_says_the_value_whichever_side_it_counts_for(
     makes it no high one."""
     checked = 0
     for view in demo_views:
-        if view.reasons is None or view.trajectory is None:
+        if view.opinion.reasons is None or view.opinion.trajectory is None:
             continue
-        for reason in view.reasons.listed:
-            text = sentence(reason, view.trajectory)
+        for reason in view.opinion.reasons.listed:
+            text = sentence(reason, view.opinion.trajectory)
             assert text == sentence(
-                replace(reason, contribution=-reason.contribution), view.trajectory
+                replace(reason, contribution=-reason.contribution), view.opinion.trajectory
             )
             if reason.sign in ("s", "auxiliary"):
                 assert re.findall(r"-?[\d.]*\d", text[0]) == [f"{reason.value:.2f}"], view.pair_id
@@ -81,13 +81,13 @@ def test_every_sentence_about_words_is_true_of_the_demo(demo_views: list[PairVie
     named = 0
     assert len(demo_views) == 600
     for view in demo_views:
-        path, pair_id = view.trajectory, view.pair_id
-        if view.reasons is None or path is None:
+        path, pair_id = view.opinion.trajectory, view.pair_id
+        if view.opinion.reasons is None or path is None:
             continue
         scores = {"deletion": (path.scores[0], path.first_step_scores)}
         if (second := path.auxiliary) is not None:
             scores["auxiliary deletion"] = (second.scores[0], second.first_step_scores)
-        for reason in view.reasons.listed:
+        for reason in view.opinion.reasons.listed:
             before, words, after = sentence(reason, path)
             if words and before == "Without":
                 (word,) = reason.words
@@ -104,7 +104,7 @@ def test_the_sentence_below_the_caption_is_true_of_the_demo(demo_views: list[Pai
     these words, whether the path takes them out together or one alone."""
     named = 0
     for view in demo_views:
-        reason, path = review_page.why(view), view.trajectory
+        reason, path = review_page.why(view), view.opinion.trajectory
         if reason is None or path is None or reason.before != "Without":
             continue
         texts = path.caption.words

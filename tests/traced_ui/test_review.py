@@ -26,12 +26,12 @@ def test_a_pair_that_another_page_decided_is_not_overwritten(workspace: Workspac
     first.press("correct")
     message = two.press("drop", version=0)
     assert "decided in the meantime" in message
-    assert workspace.review.open_pair(pair).decision == "correct"
+    assert workspace.review.open_pair(pair).verdict.decision == "correct"
     assert f'data-pair="{pair}" data-version="1"' in two.shown["stage"]  # as it is now
     assert "already been decided" in two.press("drop")
-    assert workspace.review.open_pair(pair).decision == "correct"
+    assert workspace.review.open_pair(pair).verdict.decision == "correct"
     assert "Saved" in two.press("drop", meant=True)
-    assert workspace.review.open_pair(pair).decision == "drop"
+    assert workspace.review.open_pair(pair).verdict.decision == "drop"
 
 
 def test_all_pairs_are_decided_by_key_and_undone_again(workspace: Workspace) -> None:
@@ -61,8 +61,8 @@ def test_redo_returns_to_the_pair_before_the_undo(workspace: Workspace) -> None:
     assert "Redone" in page.press("redo")
     assert page.pair == was_at
     page.press("correct")  # for the pair on the page, not for the one that was redone
-    assert workspace.review.open_pair(first).decision == "correction"
-    assert workspace.review.open_pair(was_at).decision == "correct"
+    assert workspace.review.open_pair(first).verdict.decision == "correction"
+    assert workspace.review.open_pair(was_at).verdict.decision == "correct"
 
 
 def test_a_view_by_a_measure_that_is_not_installed_any_more_leaves_the_page_usable(
@@ -85,7 +85,7 @@ def test_redo_moves_on_without_a_history_in_the_session(workspace: Workspace) ->
     page.state.undone = []  # the page has been reopened
     page.press("redo")
     assert page.pair != first
-    assert workspace.review.open_pair(page.pair).decision is None
+    assert workspace.review.open_pair(page.pair).verdict.decision is None
 
 
 def test_a_verdict_hidden_by_the_queue_is_changed_only_after_confirmation(
@@ -97,9 +97,9 @@ def test_a_verdict_hidden_by_the_queue_is_changed_only_after_confirmation(
     page.press("open", target=first)
     assert "already been decided (✎ corrected)" in page.press("drop")
     assert "already been decided" in page.press("drop")  # repeating the key does not confirm
-    assert workspace.review.open_pair(first).decision == "correction"
+    assert workspace.review.open_pair(first).verdict.decision == "correction"
     assert "Removed." in page.press("drop", meant=True)
-    assert workspace.review.open_pair(first).decision == "drop"
+    assert workspace.review.open_pair(first).verdict.decision == "drop"
     # A queue of decided pairs asks for no confirmation.
     page.press("filter", filter={"review": "decided"})
     assert page.pair == first
@@ -113,8 +113,10 @@ def test_a_search_without_hits_shows_no_pair_to_decide(workspace: Workspace) -> 
     assert page.state.pair is None
     assert "data-pair" not in page.shown["stage"]
     # A key that was pressed before the search arrived.
-    assert "nothing was written" in page.send("drop", pair=view.pair_id, version=view.version)
-    assert workspace.review.open_pair(first).decision is None
+    assert "nothing was written" in page.send(
+        "drop", pair=view.pair_id, version=view.verdict.version
+    )
+    assert workspace.review.open_pair(first).verdict.decision is None
     page.send("filter")
     assert page.pair == first
 

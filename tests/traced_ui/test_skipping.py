@@ -39,7 +39,7 @@ def test_a_skipped_pair_is_not_met_again_before_the_end(opened: Workspace) -> No
     assert 'data-action="skipped"' in page.shown["queue"]
     page.press("drop")
     assert page.pair == order[2]
-    assert opened.review.open_pair(order[0]).decision is None
+    assert opened.review.open_pair(order[0]).verdict.decision is None
 
 
 def test_a_skipped_pair_is_not_prefetched_nor_drawn_at_random(opened: Workspace) -> None:

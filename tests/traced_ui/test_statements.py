@@ -56,7 +56,7 @@ def test_a_verdict_on_the_page_needs_half_of_the_earlier_statements(
     assert f"Saved: {seen['name']}" in message
     assert page.pair != first
     assert len(queries(statements)) <= at_most, "\n".join(queries(statements))
-    assert transactions(statements) == writing, "the verdict; for a team the claim of the next pair"
+    assert transactions(statements) == writing, "the verdict; for a team the hold on the next pair"
     assert reading_curators(statements) == 0
 
 
@@ -72,7 +72,7 @@ def test_a_verdict_in_the_background_is_answered_by_few_queries(scored: Workspac
         done = page.post(verdict, shown=ahead["order"][0], have=have)
     assert (done["saved"], len(done["ahead"]["drawn"])) == ([first], 1)
     assert sum(text == "BEGIN" for text, _ in statements) == 3, "what follows, pairs, and queue"
-    assert transactions(statements) == 2, "the verdict, and the claims of those that follow"
+    assert transactions(statements) == 2, "the verdict, and the holds on those that follow"
     assert len(queries(statements)) <= 39, "\n".join(queries(statements))
     assert "GROUP BY floor(" in " ".join(queries(statements)), "what is left is estimated"
     for each in (other, page):
@@ -131,4 +131,4 @@ def test_adjudicators_are_queried_only_if_a_dispute_can_be_settled(scored: Works
         scored.review.decide(1, 2, "drop", author="Ben")
     assert reading_curators(statements) == 1
     assert scored.accounts.of_dataset(1).disputed == 0, "settled"
-    assert scored.review.open_pair(1).decision == "drop"
+    assert scored.review.open_pair(1).verdict.decision == "drop"

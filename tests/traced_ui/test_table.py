@@ -25,14 +25,19 @@ def test_a_caption_is_corrected_in_place_and_the_edit_is_undone(workspace: Works
     seen = page.seen(row.pair_id)
     page.press("edit-caption", **seen, text="A new <b>caption</b>")
     view = workspace.review.open_pair(row.pair_id)
-    assert (view.decision, view.corrected_caption) == ("correction", "A new <b>caption</b>")
+    assert (view.verdict.decision, view.verdict.corrected_caption) == (
+        "correction",
+        "A new <b>caption</b>",
+    )
     # A colleague's page still shows the pair as it was: nothing is written.
     refused = page.press("edit-caption", **seen, text="Another <one>")
     assert "warning" in refused
     assert "You wrote: Another &lt;one&gt;" in refused
-    assert workspace.review.open_pair(row.pair_id).corrected_caption == "A new <b>caption</b>"
+    assert (
+        workspace.review.open_pair(row.pair_id).verdict.corrected_caption == "A new <b>caption</b>"
+    )
     page.press("undo")
-    assert workspace.review.open_pair(row.pair_id).decision is None
+    assert workspace.review.open_pair(row.pair_id).verdict.decision is None
     page.press("table")
     assert not page.state.grid
 

@@ -56,7 +56,7 @@ def test_a_verdict_after_a_tag_is_undone_first(workspace: Workspace) -> None:
     page.press("tag-add", **edit([first], "odd"))
     page.press("drop")
     page.press("undo")
-    assert workspace.review.open_pair(first).decision is None
+    assert workspace.review.open_pair(first).verdict.decision is None
     assert workspace.review.tags(1) == {"odd": 1}
 
 
@@ -65,7 +65,7 @@ def test_tags_and_verdicts_are_undone_and_redone_in_their_order(workspace: Works
     first = page.pair
 
     def now() -> tuple[tuple[str, ...], str | None]:
-        return page.view(first).tags, page.view(first).decision
+        return page.view(first).tags, page.view(first).verdict.decision
 
     seen = [now()]
     page.press("tag-add", **edit([first], "a"))

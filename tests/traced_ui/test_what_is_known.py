@@ -29,6 +29,7 @@ from db.queries import dataset_queries
 from tests.cli.invoking import invoked
 from tests.datasets.folders import image_folder
 from tests.traced_ui.conftest import workspace_in
+from tests.traced_ui.samples import with_changes
 from traced_ui import review_page
 from traced_ui.dataset_jobs import claims_message
 from traced_ui.playground import Example, stored_answer
@@ -81,7 +82,7 @@ def test_the_tips_are_about_what_is_on_the_screen(demo_views: list[PairView]) ->
             assert 'class="word suspect' in review_page.stage(view)
         if "data-rises" in opening:
             assert "data-accused" in opening
-            reason, trajectory = review_page.why(view), view.trajectory
+            reason, trajectory = review_page.why(view), view.opinion.trajectory
             assert reason is not None
             assert trajectory is not None
             low, high = map(float, re.findall(r"\d\.\d\d", reason.after))
@@ -113,19 +114,21 @@ def test_a_model_that_does_not_know_the_pictures_offers_nothing(fresh_demo: Work
     for pair in pairs:
         view = fresh_demo.review.open_pair(pair)
         assert view.helpful_suggestions == ()
-        assert view.better_picture is None
+        assert view.opinion.better_picture is None
         assert "data-suggestion" not in review_page.stage(view)
-        asked = replace(
-            view, suggestions=tuple(replace(s, is_asked=True) for s in view.suggestions)
+        asked = with_changes(
+            view, corrections=tuple(replace(s, is_asked=True) for s in view.suggestions.corrections)
         )
-        assert len(asked.helpful_suggestions) == len(view.suggestions), "somebody asked for them"
+        assert len(asked.helpful_suggestions) == len(view.suggestions.corrections), (
+            "somebody asked for them"
+        )
     with pytest.raises(ExportError):
         caption_pairs.contents(fresh_demo.store, 1, with_unconfirmed)
 
 
 def test_the_step_called_highest_is_the_highest(demo_views: list[PairView]) -> None:
     for view in demo_views:
-        trajectory = view.trajectory
+        trajectory = view.opinion.trajectory
         assert trajectory is not None
         steps = re.split(r"<li class=\"step", steps_list(trajectory))[1:]
         called = [number for number, step in enumerate(steps) if 'class="highest"' in step]
@@ -272,7 +275,7 @@ def test_the_card_is_about_what_is_exported(fresh_demo: Workspace, tmp_path: Pat
     truth = {pair_id: review.open_pair(pair_id) for pair_id, _ in order[:100]}
     sample = [
         view for view in truth.values()
-        if (view.p_error or 0) <= 0.3 and view.decision != "unsure"
+        if (view.p_error or 0) <= 0.3 and view.verdict.decision != "unsure"
     ]  # fmt: skip
     assert left is not None
     assert f"by {len(sample)} randomly" in left
@@ -307,7 +310,7 @@ def test_what_does_not_help_is_offered_nowhere(demo_views: list[PairView]) -> No
         shown = review_page.stage(view)
         numbers = re.findall(r"data-action=\"suggestion-(\d)\"", shown)
         assert len(numbers) == len(view.helpful_suggestions[: review_page.SUGGESTIONS_SHOWN])
-        left_out += len(view.suggestions) - len(view.helpful_suggestions)
+        left_out += len(view.suggestions.corrections) - len(view.helpful_suggestions)
         assert [
             (before, after)
             for before, after in re.findall(r"<small>(\d+) % → <b>(\d+) %", shown)

@@ -16,9 +16,10 @@ from traced_ui.differences import difference
 from traced_ui.keyboard import Key
 from traced_ui.page_actions import (
     AddedActions,
-    PageAction,
+    FilledForm,
     PageActions,
     Parts,
+    Selection,
     changed_meanwhile,
 )
 from traced_ui.review_page import GridButton
@@ -35,13 +36,13 @@ SCOPES = {
 }
 
 
-def open_form(page: PageActions, act: PageAction) -> Parts:
+def open_form(page: PageActions, act: Selection) -> Parts:
     """The empty form."""
     scope = "selected" if act.pairs else "queue"
     return {"edit": form({"scope": scope}, vague=_count_vague(page))}
 
 
-def edit(page: PageActions, act: PageAction) -> Parts:
+def edit(page: PageActions, act: FilledForm) -> Parts:
     """Preview an edit of many captions, or apply it."""
     scope = str(act.edit.get("scope"))
     if scope not in SCOPES:

@@ -28,7 +28,7 @@ PATH = "/mcp"
 TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
     ("datasets", api.datasets, False),
     ("queue", api.queue, False),
-    ("next", api.claim_next, False),
+    ("next", api.hold_next, False),
     ("pair", api.open_pair, False),
     ("decide", api.decide, True),
     ("judge_claim", api.judge_claim, True),

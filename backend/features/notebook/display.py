@@ -142,7 +142,7 @@ class NotebookPair:
     def steps(self) -> pd.DataFrame:
         """The trajectory, one row per step: `caption`, the score `s` (higher is a better match) and
         the similarity `c` to the original caption. Empty if the pair is not scored."""
-        return steps_of(self.view.trajectory)
+        return steps_of(self.view.opinion.trajectory)
 
     def figure(self) -> go.Figure:
         """s and c over the steps."""
@@ -168,8 +168,8 @@ class NotebookPair:
         Raises ImageError; ModelMismatch if the model cannot leave out parts of a picture;
         ModelUnavailable."""
         view, review = self.view, self.workspace.review
-        if view.image_size is None:
-            raise ImageError(view.picture_problem)
+        if view.picture.size is None:
+            raise ImageError(view.picture.problem)
         jpeg = base64.b64encode(review.thumbnail(view.pair_id, _PICTURE)).decode("ascii")
         absent: list[str] = []
         outlines: list[tuple[float, dict[str, Any]]] = []
@@ -191,7 +191,7 @@ class NotebookPair:
                 **outline, mode="lines", line={"color": S_COLOUR, "width": 3}, hoverinfo="text",
                 fill="toself", fillcolor="rgba(0,0,0,0)", hoveron="fills",
             )  # fmt: skip
-        width, height = view.image_size
+        width, height = view.picture.size
         figure.add_layout_image(
             source=f"data:image/jpeg;base64,{jpeg}", xref="x", yref="y", x=0, y=0, sizex=width,
             sizey=height, sizing="stretch", layer="below",
@@ -209,12 +209,12 @@ class NotebookPair:
         """Commit a verdict: correct, drop, abstract, unsure, or correction with its `caption`.
         Raises VerdictConflict if the pair has been decided since it was opened."""
         review, view = self.workspace.review, self.view
-        review.decide(view.pair_id, view.version, verdict, caption, note=note)
+        review.decide(view.pair_id, view.verdict.version, verdict, caption, note=note)
         self.view = review.open_pair(view.pair_id)
 
     def _repr_html_(self) -> str:
         view = self.view
-        has_picture = view.image_size is not None
+        has_picture = view.picture.size is not None
         jpeg = self.workspace.review.thumbnail(view.pair_id, _PICTURE) if has_picture else b""
         return pair_html(view, jpeg)
 
@@ -239,9 +239,13 @@ def pair_html(view: PairView, jpeg: bytes) -> Markup:
     return render_in(
         "pair.html",
         view=view,
-        caption=highlighted_caption(view.caption, view.suspects, words_read=view.words_read),
+        caption=highlighted_caption(
+            view.caption, view.opinion.suspects, words_read=view.opinion.words_read
+        ),
         picture=base64.b64encode(jpeg).decode("ascii"),
-        steps=[{"number": step, **row} for step, row in steps_of(view.trajectory).iterrows()],
+        steps=[
+            {"number": step, **row} for step, row in steps_of(view.opinion.trajectory).iterrows()
+        ],
     )
 
 

@@ -57,11 +57,11 @@ def mend(
         part = search.moves[start : start + AT_ONCE].tolist()
         states = store.read(states_of, sorted({pair for move in part for pair in move}))
         with store.writing() as session:
-            claimed_ids = hold_queries.held_by_others(session, [to for to, _ in part], curator)
+            held_ids = hold_queries.held_by_others(session, [to for to, _ in part], curator)
             verdicts = [
                 _verdict(states[to], states[of])
                 for to, of in part
-                if to not in claimed_ids and _can_take(states.get(to), states.get(of))
+                if to not in held_ids and _can_take(states.get(to), states.get(of))
             ]
             outcome = verdict_queries.add_all(session, verdicts, author=author, batch=batch)
         moved_count += len(outcome.written)

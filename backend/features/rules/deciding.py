@@ -28,7 +28,7 @@ SHOWN = 20
 @dataclass(frozen=True)
 class RulePreview:
     """`number`: the pairs of the queue that would get the verdict, and some of them (`sample`).
-    Left alone: those `claimed` by others, and those that have a verdict (`decided`)."""
+    Left alone: those `claimed` (others hold them), and those that have a verdict (`decided`)."""
 
     number: int
     claimed: int
@@ -38,7 +38,7 @@ class RulePreview:
 
 @dataclass(frozen=True)
 class RuleReport:
-    """`given`: the pairs that have got the verdict; `claimed`: others had them on their screens;
+    """`given`: the pairs that have got the verdict; `claimed`: others held them;
     `left_alone`: they had a verdict already, no caption to judge, or were changed meanwhile."""
 
     decision: str
@@ -55,13 +55,13 @@ def preview(store: Store, filter: QueueFilter, curator: str, replaces: bool) -> 
     listed_pairs = free.among
     with store.reading() as session:
         number = queue_queries.count(session, free)
-        with_claimed = queue_queries.count(session, scope)
+        with_held = queue_queries.count(session, scope)
         total = queue_queries.count(session, replace(filter, reader=None))
         # A list of pairs has an order of its own.
         most = SHOWN if listed_pairs is None else len(listed_pairs)
         rows = queue_queries.page(session, replace(free, order="random"), None, most).rows
     sample = sorted(rows, key=lambda row: row.random_key)[:SHOWN]
-    return RulePreview(number, with_claimed - number, total - with_claimed, tuple(sample))
+    return RulePreview(number, with_held - number, total - with_held, tuple(sample))
 
 
 def decide_all(
@@ -82,7 +82,7 @@ def decide_all(
     with store.reading() as session:
         given_count = verdict_queries.count_batch(session, author, batch)
         total = queue_queries.count(session, scope) + (0 if replaces else given_count)
-    claimed_count = left_alone = 0
+    held_count = left_alone = 0
     after = None
     while True:
         sleep(PAUSE)
@@ -90,24 +90,24 @@ def decide_all(
         ids = [row.pair_id for row in page.rows]
         with store.writing() as session:
             before = verdict_queries.pairs_of_batch(session, ids, author, batch)
-            claimed_ids = hold_queries.held_by_others(session, ids, curator) - before
+            held_ids = hold_queries.held_by_others(session, ids, curator) - before
             settled_ids = _settled_pairs(session, ids, decision, replaces)
             if decision in ABOUT_CAPTION:
                 settled_ids |= {row.pair_id for row in page.rows if not row.caption}
-            settled_ids -= claimed_ids | before
+            settled_ids -= held_ids | before
             verdicts = [
                 NewVerdict(row.pair_id, row.verdict_version, decision, note=words)
                 for row in page.rows
-                if row.pair_id not in before | claimed_ids | settled_ids
+                if row.pair_id not in before | held_ids | settled_ids
             ]
             outcome = verdict_queries.add_all(session, verdicts, author=author, batch=batch)
         given_count += len(outcome.written)
-        claimed_count += len(claimed_ids)
+        held_count += len(held_ids)
         left_alone += len(settled_ids) + len(outcome.passed_over)
-        progress(given_count + claimed_count + left_alone, total, "Deciding")
+        progress(given_count + held_count + left_alone, total, "Deciding")
         after = page.next_cursor
         if after is None:
-            return RuleReport(decision, given_count, claimed_count, left_alone)
+            return RuleReport(decision, given_count, held_count, left_alone)
 
 
 def _covered_pairs(filter: QueueFilter, replaces: bool) -> QueueFilter:

@@ -14,14 +14,14 @@ from backend.review.queue_form import as_query, id_in
 from backend.verdict_texts import saved_text
 from traced_ui.keyboard import Key
 from traced_ui.messages import explain_on_page
-from traced_ui.page_actions import AddedActions, PageAction, PageActions, Parts
+from traced_ui.page_actions import AddedActions, FilledForm, PageActions, Parts
 from traced_ui.review_page import DECISIONS, GridButton
 from traced_ui.templates import count_of, renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))
 
 
-def rule(page: PageActions, act: PageAction) -> Parts:
+def rule(page: PageActions, act: FilledForm) -> Parts:
     """Preview one verdict for all pairs of the queue, or give it: only what was previewed."""
     page.check_queue()
     page.bring_skipped_back()

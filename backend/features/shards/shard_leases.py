@@ -2,8 +2,8 @@
 
 Each command keeps one file there, `ITS-NAME.lease`: the shards that it is scoring, and until when
 that holds. It is renewed while the command lives, so that what a killed one has begun is free again
-after `HOLDS` seconds, at once for a command of the same machine. A claim is written, then the
-others' are read: of two commands that want a shard at the same moment each sees the other's claim
+after `HOLDS` seconds, at once for a command of the same machine. A lease is written, then the
+others' are read: of two commands that want a shard at the same moment each sees the other's lease
 or is seen, and whoever sees one withdraws. Clocks may differ by less than `HOLDS`.
 """
 
@@ -24,12 +24,12 @@ from backend.errors import TracedError
 #: Seconds for which a lease holds, and after which it is renewed.
 HOLDS, _RENEWED_AFTER = 120.0, 30.0
 _ENDING = ".lease"
-#: Seconds before a claim that met another is tried again, at most.
+#: Seconds before a shard that another wanted too is tried again, at most.
 _PAUSE = 0.5
 
 
 class Leases:
-    """The shards that this command has claimed; given back when the context ends."""
+    """The shards that this command has taken; given back when the context ends."""
 
     def __init__(self, out: Location) -> None:
         self._out = out
@@ -49,9 +49,9 @@ class Leases:
         self._renewing.join()
         self._out.remove(self._name)
 
-    def claim(self, shard: str) -> Mapping[str, StoredFile] | None:
+    def take(self, shard: str) -> Mapping[str, StoredFile] | None:
         """The files of the destination once the shard is this command's; None if another command
-        has it. Raises ExportError if the claim cannot be written."""
+        has it. Raises ExportError if the lease cannot be written."""
         if shard in self.of_others(self._out.files()):
             time.sleep(random.uniform(0, _PAUSE))
             return None

@@ -11,7 +11,7 @@ shards are comparable. In the destination, `run.json` says what computed the res
 the detector, `manifest.json` lists the shards that are done and the state they were in. A result
 that is missing in the manifest, because the program was killed, is read for its own facts. A task
 that runs twice writes the same file twice. Commands on several machines may share a destination:
-each scores the shards that no other has claimed (`shard_leases`). The result of a shard that is
+each scores the shards that no other has taken (`shard_leases`). The result of a shard that is
 gone, or that cannot be read any more, is kept as `NAME.parquet.stale`.
 
 The columns of a result: `export_scores`.
@@ -229,7 +229,7 @@ def score_shards(
         while remaining:
             done = len(shards) - len(remaining)
             report(done, len(shards), "Scoring")
-            batches = _claim_shards(remaining, results, facts, leases)
+            batches = _take_shards(remaining, results, facts, leases)
             for number, ((shard,), outcome) in enumerate(workers.map(task, batches), 1):
                 leases.give_back(shard.name)
                 if isinstance(outcome, str):
@@ -254,13 +254,13 @@ def score_shards(
     return report_of(results, every, len(shards), scored_count, failures)
 
 
-def _claim_shards(
+def _take_shards(
     shards: Sequence[StoredFile], out: Location, facts: dict[str, Facts], leases: Leases
 ) -> Iterator[list[StoredFile]]:
     """Each shard once it is this command's, and unless another has scored it since `facts` were
     read, which then has its facts."""
     for shard in shards:
-        files = leases.claim(shard.name)
+        files = leases.take(shard.name)
         if files is None:
             continue
         result = files.get(result_of(shard.name))
@@ -281,7 +281,7 @@ def _set_aside(
     old = [name for name in facts if name not in shard_of or not is_done(shard_of[name], facts)]
     for name in old:
         fact = facts.pop(name)
-        files = leases.claim(name)
+        files = leases.take(name)
         if files is None:
             continue  # another command is replacing it
         result = files.get(result_of(name))
@@ -563,7 +563,7 @@ def write_manifest(out: Location, facts: dict[str, Facts], failures: dict[str, s
 def _write_in_turn(
     out: Location, facts: dict[str, Facts], failures: dict[str, str], leases: Leases
 ) -> None:
-    while leases.claim(_MANIFEST) is None:
+    while leases.take(_MANIFEST) is None:
         pass  # a claim that met another pauses
     write_manifest(out, facts, failures)
     leases.give_back(_MANIFEST)
@@ -579,7 +579,7 @@ def _first_detector(
     leases: Leases,
 ) -> Detector:
     """The detector of the destination; trained first if it has none, by one command."""
-    while out.read(DETECTOR) is None and leases.claim(DETECTOR) is None:
+    while out.read(DETECTOR) is None and leases.take(DETECTOR) is None:
         progress(0, 0, "Waiting for the detector that another command trains")
         time.sleep(_POLL)
     if out.read(DETECTOR) is None:

@@ -86,10 +86,10 @@ def test_an_edited_caption_can_be_called_correct(workspace: Workspace, tmp_path:
     assert ENRICHMENT.saved not in saved
     unsure = page.pair
     page.press("unsure")
-    assert workspace.review.open_pair(unsure).corrected_caption is not None
+    assert workspace.review.open_pair(unsure).verdict.corrected_caption is not None
     view = workspace.review.open_pair(first)
-    assert view.enriches
-    assert view.corrected_caption == f"{view.caption} (edited)"
+    assert view.verdict.enriches
+    assert view.verdict.corrected_caption == f"{view.caption} (edited)"
     assert workspace.review.counts(1).errors_found == 0
     report = workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "jsonl")
     (table,) = Path(report.out).glob("*.jsonl")

@@ -79,7 +79,7 @@ def ids(workspace: Workspace) -> dict[str, int]:
 
 
 def _version(workspace: Workspace, pair: dict[str, int]) -> int:
-    return workspace.review.open_pair(pair["long"]).version
+    return workspace.review.open_pair(pair["long"]).verdict.version
 
 
 def exported(workspace: Workspace, out: Path, format: str, **choice: Any) -> Path:

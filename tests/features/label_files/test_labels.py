@@ -112,7 +112,11 @@ def test_a_column_without_a_name_says_nothing(workspace: Workspace, tmp_path: Pa
     page = workspace.review.queue_page(QueueFilter(1, order="position", review="all"))
     pairs = {row.external_id: row.pair_id for row in page.rows}
     wrong = workspace.review.open_pair(pairs["p0"])
-    assert (wrong.decision, wrong.note, wrong.corrected_caption) == ("wrong", "", None)
+    assert (wrong.verdict.decision, wrong.verdict.note, wrong.verdict.corrected_caption) == (
+        "wrong",
+        "",
+        None,
+    )
 
 
 def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
@@ -148,9 +152,9 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
         (7, "p9"), (8, "p3"), (9, "p4"), (10, "p4"), (11, "p4"),
     ]  # fmt: skip
     pair = workspace.review.open_pair(ids["p2"])
-    verdict = (pair.decision, pair.corrected_caption, pair.note)
+    verdict = (pair.verdict.decision, pair.verdict.corrected_caption, pair.verdict.note)
     assert verdict == ("correction", "A cat 2", "seen twice")
-    assert [act.author for act in pair.history] == ["labels: labels.csv"]
+    assert [act.author for act in pair.verdict.history] == ["labels: labels.csv"]
     undone = undo_labels(workspace.store, 1, "labels.csv")
     assert undone is not None
     assert undone.together == 2

@@ -61,8 +61,11 @@ def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
         assert "2 need the verdict of each person" in answer
         assert "Ada" not in answer
     first, second, third = (workspace.review.open_pair(number) for number in ids)
-    assert (first.decision, first.corrected_caption) == ("correction", "A small horse")
-    assert (second.decision, third.decision) == ("drop", None)
+    assert (first.verdict.decision, first.verdict.corrected_caption) == (
+        "correction",
+        "A small horse",
+    )
+    assert (second.verdict.decision, third.verdict.decision) == ("drop", None)
 
 
 def test_hostile_text_is_escaped() -> None:

@@ -38,7 +38,7 @@ def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
     dataset = workspace.find_or_import(str(folder))
     assert workspace.jobs.score(dataset, suggestions=False).scored == COUNT
     first = workspace.review.open_pair(1)
-    assert first.scored_by.startswith("lemon")
+    assert first.opinion.scored_by.startswith("lemon")
     (part,) = (tmp_path / "state" / "neighbours").rglob("*.npz")
     with np.load(part) as arrays:
         assert len(arrays["keys"]) == COUNT
@@ -52,7 +52,7 @@ def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
 
     other = open_scored_by(kind="clip")
     assert other.jobs.score(dataset, suggestions=False).scored == COUNT, "another run"
-    assert other.review.open_pair(1).scored_by.startswith("clip")
+    assert other.review.open_pair(1).opinion.scored_by.startswith("clip")
 
     part.write_bytes(part.read_bytes()[:100])  # a truncated file is computed again
     third = open_scored_by(kind="lemon")

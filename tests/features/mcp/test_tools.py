@@ -104,10 +104,10 @@ def test_with_login_tools_act_for_a_login_or_a_key(workspace: Workspace) -> None
         for number, token in enumerate((answer.json()["token"], key), 1):
             decided = run_client(address, work, token)
             assert not decided.isError, decided.content
-            acts = workspace.review.open_pair(pair).history
+            acts = workspace.review.open_pair(pair).verdict.history
             assert (len(acts), acts[-1].author) == (number, "Ada")
         assert run_client(address, work, reading).isError
-        assert len(workspace.review.open_pair(pair).history) == 2
+        assert len(workspace.review.open_pair(pair).verdict.history) == 2
         workspace.accounts.change("Ada", active=False)
         for token in (key, ""):
             with pytest.raises(BaseException):  # noqa: B017, PT011  (a group of what it raises)

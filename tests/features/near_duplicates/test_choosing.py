@@ -59,9 +59,9 @@ def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
     seen = [(row.pair_id, row.verdict_version) for p in group.pictures for row in p.rows]
     done = keep_one(workspace.store, 1, group.id, copy.rows[0].pair_id, seen, "Ada")
     assert (done.dropped, done.left_alone, done.passed_over) == (2, 0, 0)
-    assert workspace.review.open_pair(copy.rows[0].pair_id).decision is None
+    assert workspace.review.open_pair(copy.rows[0].pair_id).verdict.decision is None
     dropped = workspace.review.open_pair(first.rows[0].pair_id)
-    assert dropped.decision == "drop"
+    assert dropped.verdict.decision == "drop"
     assert workspace.summary(1).errors_found == 0
     assert ["2.png", "same.png", "copy.jpg"] not in pictures(workspace, only_open=True)
     with pytest.raises(SettingsError, match="was removed"):
@@ -75,7 +75,7 @@ def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
     workspace.review.decide(same.rows[0].pair_id, 2, "correct")
     done = keep_one(workspace.store, 1, group.id, copy.rows[0].pair_id, seen, "Ada")
     assert (done.dropped, done.left_alone, done.passed_over) == (0, 1, 1)
-    assert workspace.review.open_pair(same.rows[0].pair_id).decision == "correct"
+    assert workspace.review.open_pair(same.rows[0].pair_id).verdict.decision == "correct"
 
 
 @pytest.mark.parametrize("way", ["first", "best"])
@@ -101,8 +101,8 @@ def test_pairs_called_correct_by_a_person_are_kept(workspace: Workspace) -> None
     right = group.pictures[2].rows[0].pair_id
     workspace.review.decide(right, 0, "correct")
     keep_in_all(workspace.store, 1, "first", "Ada")
-    assert workspace.review.open_pair(right).decision == "correct"
-    assert workspace.review.open_pair(group.id).decision == "drop"
+    assert workspace.review.open_pair(right).verdict.decision == "correct"
+    assert workspace.review.open_pair(group.id).verdict.decision == "drop"
 
 
 def test_a_stopped_search_keeps_the_groups_of_before(workspace: Workspace) -> None:

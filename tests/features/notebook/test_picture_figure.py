@@ -11,6 +11,7 @@ from backend.workspace import Workspace
 from db.queries.region_queries import RegionRow
 from tests.checkpoints import drawn_folder
 from tests.jobs.opening import QUICK_CLIP, opened
+from tests.traced_ui.samples import with_changes
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def test_outlines_lie_on_the_picture_and_tell_their_words(workspace: Workspace) 
         pair = photos.pair(pair_id)
         figure = pair.picture_figure()
         (picture,) = figure.layout.images
-        assert (picture.sizex, picture.sizey) == pair.view.image_size
+        assert (picture.sizex, picture.sizey) == pair.view.picture.size
         assert picture.source.startswith("data:image/jpeg;base64,")
         hints = {(min(t.x), min(t.y), max(t.x), max(t.y), t.text) for t in figure.data}
         for region in workspace.review.regions(pair.view.pair_id):
@@ -67,6 +68,6 @@ def test_a_small_outline_lies_above_a_large_one_and_words_are_no_markup(
 
 def test_a_picture_that_cannot_be_shown_is_an_error(workspace: Workspace) -> None:
     pair = NotebookDataset(workspace, 1).pair(1)
-    pair.view = replace(pair.view, image_size=None, picture_problem="There is no file '1.jpg'.")
+    pair.view = with_changes(pair.view, size=None, problem="There is no file '1.jpg'.")
     with pytest.raises(ImageError):
         pair.picture_figure()

@@ -69,7 +69,7 @@ def judge(package: Path, verdicts: dict[str, Any], author: str = "Ben", **option
             (pair_id,) = workspace.store.read(
                 pair_queries.ids_by_external_id, dataset, [name]
             ).values()
-            version = workspace.review.open_pair(pair_id).version
+            version = workspace.review.open_pair(pair_id).verdict.version
             is_text = " " in verdict
             decision, text = ("correction", verdict) if is_text else (verdict, None)
             workspace.review.decide(pair_id, version, decision, text, **options)

@@ -135,8 +135,8 @@ def test_a_picture_that_was_exchanged_is_not_shown(home: Home) -> None:
 
     with served(rewritten(package, change)) as workspace:
         view = workspace.review.open_pair(home.ids[0])
-        assert view.image_size is None
-        assert workspace.review.open_pair(home.ids[1]).image_size is not None
+        assert view.picture.size is None
+        assert workspace.review.open_pair(home.ids[1]).picture.size is not None
 
 
 def test_verdicts_of_another_package_lie_beside_it(home: Home) -> None:
@@ -324,5 +324,5 @@ def test_a_picture_that_is_gone_at_home_is_counted(home: Home) -> None:
     (report,) = packing.pack_dataset(home.workspace, home.dataset, home.folder / "task.traced")
     assert (report.pictures, report.missing) == (COUNT - 1, 1)
     with served(home.folder / "task.traced") as workspace:
-        assert workspace.review.open_pair(home.ids[3]).image_size is None
+        assert workspace.review.open_pair(home.ids[3]).picture.size is None
         assert workspace.summary(workspace.start()).total == COUNT

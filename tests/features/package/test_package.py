@@ -183,7 +183,7 @@ def test_a_package_for_somebody_lacks_what_they_may_not_know(home: Home) -> None
     home.decide(1, "drop", author="Ada", note="a secret")
     package = home.pack(reviewers=["Ben"])
     with served(package) as workspace:
-        assert workspace.review.open_pair(home.ids[1]).decision is None
+        assert workspace.review.open_pair(home.ids[1]).verdict.decision is None
     with zipfile.ZipFile(package) as archive:
         assert b"a secret" not in archive.read(manifest.DATABASE)
     judge(package, {"p1": "correct"})
@@ -269,7 +269,7 @@ def test_a_package_may_be_moved_and_renamed_with_its_verdicts(home: Home) -> Non
     opening.verdicts_of(package).rename(opening.verdicts_of(new))
     with served(new) as workspace:
         assert workspace.review.thumbnail(home.ids[0])
-        assert workspace.review.open_pair(home.ids[1]).decision is not None
+        assert workspace.review.open_pair(home.ids[1]).verdict.decision is not None
     assert home.merge(opening.verdicts_of(new)).counts == {"merged": 1}
 
 

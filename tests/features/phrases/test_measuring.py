@@ -245,7 +245,7 @@ def test_pages_say_that_phrases_are_recognised_in_english_only(
     row = bare.review.queue_page(QueueFilter(dataset, order="position"), None, 9).rows[0]
 
     def shown() -> tuple[bool, bool]:
-        on_pair = bare.review.open_pair(row.pair_id).phrases_note.lower()
+        on_pair = bare.review.open_pair(row.pair_id).support.note.lower()
         return note in overview_html(bare), note.lower() in on_pair
 
     spaced = is_spaced(row.caption)
@@ -278,7 +278,9 @@ def test_a_suspect_word_that_the_picture_supports_is_marked(workspace: Workspace
                 detection_queries.save_detections, [DetectionRow(row.id, row.p_error, suspects)]
             )
             for phrase, view in zip(
-                phrases[row.id], workspace.review.open_pair(row.id).phrases or (), strict=True
+                phrases[row.id],
+                workspace.review.open_pair(row.id).support.phrases or (),
+                strict=True,
             ):
                 if phrase.kind == 0:
                     is_above = phrase.basis is not None and phrase.basis > mean
@@ -298,11 +300,11 @@ def test_a_caption_without_a_phrase_says_so_on_its_page(bare: Workspace, tmp_pat
     for text in ("Simply forever", "!?"):
         view = views[text]
         assert (view.numbers["support"], view.numbers["weakest"]) == (None, None)
-        assert not [phrase for phrase in view.phrases or () if phrase.pas is not None]
-        assert view.phrases is not None, "the section is there"
+        assert not [phrase for phrase in view.support.phrases or () if phrase.pas is not None]
+        assert view.support.phrases is not None, "the section is there"
     tested = views["A red dog beside a box."]
     assert tested.numbers["support"] is not None
-    assert [phrase.kind for phrase in tested.phrases or ()] == [
+    assert [phrase.kind for phrase in tested.support.phrases or ()] == [
         "attribute", "object", "relation", "object",
     ]  # fmt: skip
 

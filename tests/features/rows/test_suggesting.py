@@ -49,21 +49,21 @@ def test_a_caption_points_to_the_picture_that_it_fits_better(workspace: Workspac
     right = others = 0
     for place, row in enumerate(RING):
         view = workspace.review.open_pair(row + 1)
-        if view.better_picture is None:
+        if view.opinion.better_picture is None:
             continue
-        is_right = view.better_picture.pair_id == RING[(place + 1) % len(RING)] + 1
+        is_right = view.opinion.better_picture.pair_id == RING[(place + 1) % len(RING)] + 1
         right, others = right + is_right, others + (not is_right)
-        assert view.better_picture.likeness > view.better_picture.own_likeness
-        assert view.better_picture.external_id
+        assert view.opinion.better_picture.likeness > view.opinion.better_picture.own_likeness
+        assert view.opinion.better_picture.external_id
         html = str(stage(view))
-        assert f'data-action="open" data-target="{view.better_picture.pair_id}"' in html
-        assert f"pictures/{view.better_picture.pair_id}?" in html
+        assert f'data-action="open" data-target="{view.opinion.better_picture.pair_id}"' in html
+        assert f"pictures/{view.opinion.better_picture.pair_id}?" in html
         assert Pair.of(view).better_picture is not None
     assert right >= 3
     assert others <= 1
     # Once more, nothing is said twice, and what no longer holds is not said.
     workspace.jobs.run("rows", 1)
-    assert workspace.review.open_pair(1).better_picture is None
+    assert workspace.review.open_pair(1).opinion.better_picture is None
 
 
 def test_own_captions_are_suggested_and_may_be_swapped(workspace: Workspace) -> None:
@@ -81,7 +81,9 @@ def test_own_captions_are_suggested_and_may_be_swapped(workspace: Workspace) -> 
         if partner is None or pair_id in swapped_ids:
             continue
         view = workspace.review.open_pair(pair_id)
-        workspace.review.decide(pair_id, view.version, "correction", suggestion_id=suggestion.id)
+        workspace.review.decide(
+            pair_id, view.verdict.version, "correction", suggestion_id=suggestion.id
+        )
         verdict = workspace.review.swap(suggestion.id, "Ada")
         assert (verdict.pair_id, verdict.corrected_caption) == (partner.id, view.caption)
         swapped_ids |= {pair_id, partner.id}

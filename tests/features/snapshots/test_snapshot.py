@@ -32,7 +32,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def decide(workspace: Workspace, pair: int, decision: str, caption: str | None = None) -> None:
-    version = workspace.review.open_pair(pair).version
+    version = workspace.review.open_pair(pair).verdict.version
     workspace.review.decide(pair, version, decision, caption)
 
 
@@ -85,12 +85,12 @@ def test_a_snapshot_is_restored_and_that_is_undone(workspace: Workspace, tmp_pat
     change_source(workspace, tmp_path / "pairs")
     plan = typed(tmp_path, "restore", "pairs", "first", "--dry-run")
     assert (plan["restored"], plan["reworded"], plan["gone"]) == (1, 1, 1)
-    assert workspace.review.open_pair(1).decision == "drop"
+    assert workspace.review.open_pair(1).verdict.decision == "drop"
     assert typed(tmp_path, "restore", "pairs", "first")["restored"] == 1
-    assert workspace.review.open_pair(1).decision == "correct"
-    assert workspace.review.open_pair(2).decision == "drop", "its caption is another one"
+    assert workspace.review.open_pair(1).verdict.decision == "correct"
+    assert workspace.review.open_pair(2).verdict.decision == "drop", "its caption is another one"
     typed(tmp_path, "restore", "pairs", "first", "--undo")
-    assert workspace.review.open_pair(1).decision == "drop"
+    assert workspace.review.open_pair(1).verdict.decision == "drop"
 
 
 def test_snapshots_are_listed_and_deleted(workspace: Workspace) -> None:

@@ -130,8 +130,8 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
     for suggestion in made:
         view = workspace.review.open_pair(suggestion.pair_id)
         # An enrichment is not a correction.
-        assert suggestion.id not in [correction.id for correction in view.suggestions]
-        before, after = view.enrichments[0].icc or (None, None)
+        assert suggestion.id not in [correction.id for correction in view.suggestions.corrections]
+        before, after = view.suggestions.enrichments[0].icc or (None, None)
         assert before == pytest.approx(view.icc)
         assert after is not None
         listed = [row.id for row in open_pair(caller, suggestion.pair_id).enrichments]

@@ -71,7 +71,7 @@ def test_the_column_equals_a_reference_computed_from_the_pictures(
     assert scale == pytest.approx(19.8, abs=0.2)
     for row in rows.values():
         view = workspace.review.open_pair(row.pair_id)
-        own_row = names.index(view.image_name)
+        own_row = names.index(view.picture.name)
         text = scorer.text_embeddings([view.caption])[0]
         near = sorted(
             (i for i in range(PAIRS) if i != own_row and seen[i] @ seen[own_row] < NEAR_DUPLICATE),

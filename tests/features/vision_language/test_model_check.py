@@ -101,10 +101,10 @@ def test_what_the_model_doubts_becomes_more_likely_wrong(workspace: Workspace) -
     assert opinion.p_yes == pytest.approx(0.2)
     assert [p for *_, p in opinion.deletions] == pytest.approx([0.9] * 3, abs=0.01)
     view = workspace.review.open_pair(doubted.id)
-    score_of = {(word.start, word.end): word.score for word in view.suspects}
+    score_of = {(word.start, word.end): word.score for word in view.opinion.suspects}
     assert min(score_of[start, end] for start, end, _ in opinion.deletions) > 0.7 > VISIBLE
-    assert view.reasons is not None
-    (reason,) = (r for r in view.reasons.listed if r.sign == "second opinion")
+    assert view.opinion.reasons is not None
+    (reason,) = (r for r in view.opinion.reasons.listed if r.sign == "second opinion")
     assert reason.contribution == pytest.approx(1, abs=1e-3)
 
 

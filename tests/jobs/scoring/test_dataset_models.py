@@ -93,9 +93,9 @@ def test_datasets_in_one_workspace_have_separate_models(
             assert engine is workspace.engines.of_dataset(dataset)
             assert engine.scorer.info.kind == kind
             view = workspace.review.open_pair(pair.pair_id)
-            assert view.trajectory is not None
+            assert view.opinion.trajectory is not None
             checked = workspace.review.check_caption(pair.pair_id, pair.caption)
-            assert checked.s == pytest.approx(float(view.trajectory.scores[0]), abs=1e-4)
+            assert checked.s == pytest.approx(float(view.opinion.trajectory.scores[0]), abs=1e-4)
             assert workspace.jobs.score(dataset, suggestions=False).skipped == 4
     assert model_of_run(workspace, first) == EMBEDDED_SCORER.name
     assert model_of_run(workspace, second) == clip.name
@@ -342,15 +342,15 @@ def test_a_dataset_scored_as_written_says_so_and_stays_until_it_is_scored_again(
     later = open_workspace()
     engine = later.engines.of_dataset(dataset)
     assert engine.settings.text == "as-written"
-    assert later.review.open_pair(pair).limits
+    assert later.review.open_pair(pair).opinion.limits
     assert reading_of_run(later, dataset) is None
     assert later.jobs.score(dataset, suggestions=False).scored == 4
     assert reading_of_run(later, dataset) == "clip"
-    assert not later.review.open_pair(pair).limits
+    assert not later.review.open_pair(pair).opinion.limits
     assert later.jobs.score(dataset, suggestions=False).skipped == 4
     assert later.jobs.score(dataset, suggestions=False, text="as-written").scored == 0
     assert reading_of_run(later, dataset) is None
-    assert not open_workspace().review.open_pair(pair).limits
+    assert not open_workspace().review.open_pair(pair).opinion.limits
     assert later.jobs.score(dataset, suggestions=False).skipped == 4  # as it was chosen
 
 

@@ -52,8 +52,13 @@ def test_they_are_described_and_exported_once_accepted(
     assert dict(workspace.review.queue_values(lacking).words["captioned"])["no"] == 3
     taken, written, removed = waiting = _waiting(workspace, dataset)
     for view in waiting:
-        assert (view.s_0, view.p_error, view.icc, view.looks_abstract) == (None, None, None, False)
-        (suggestion,) = view.suggestions
+        assert (view.s_0, view.p_error, view.icc, view.opinion.looks_abstract) == (
+            None,
+            None,
+            None,
+            False,
+        )
+        (suggestion,) = view.suggestions.corrections
         assert suggestion.caption.split()[0] in ("A", "An", "Two", "Three")
     counts = workspace.jobs.export_counts(dataset, ExportChoice())
     assert (counts.kept, counts.left_out) == (5, {"no caption accepted yet": 3})
@@ -62,7 +67,7 @@ def test_they_are_described_and_exported_once_accepted(
     outcome = workspace.review.decide_many([(view.pair_id, 0) for view in waiting], "abstract")
     assert outcome.written == ()
 
-    suggestion = taken.suggestions[0]
+    suggestion = taken.suggestions.corrections[0]
     workspace.review.decide(taken.pair_id, 0, "correction", suggestion_id=suggestion.id)
     workspace.review.decide(written.pair_id, 0, "correction", corrected_caption="A red dog.")
     workspace.review.decide(removed.pair_id, 0, "drop")
@@ -89,7 +94,7 @@ def test_a_folder_of_pictures_alone_is_read_on_request(workspace: Workspace, dra
     workspace.jobs.score(dataset)
     views = _waiting(workspace, dataset)
     assert len(views) == 8
-    assert all(view.suggestions for view in views)
+    assert all(view.suggestions.corrections for view in views)
     assert workspace.jobs.import_dataset(drawn, options=_ALSO_THESE).added == 0
 
 

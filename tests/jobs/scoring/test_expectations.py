@@ -54,8 +54,8 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     workspace = open_workspace(copy_of=folder, captioner=str(EMBEDDED_CAPTIONER), **SETTINGS)
     assert readers(workspace, dataset) == [""] * COUNT
     before = workspace.review.open_pair(1)
-    assert before.reasons is not None
-    assert not any("captioner" in reason.sign for reason in before.reasons.listed)
+    assert before.opinion.reasons is not None
+    assert not any("captioner" in reason.sign for reason in before.opinion.reasons.listed)
     sizes(BATCH=10)
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.score(dataset, stop_at(10, Expectations.name), suggestions=False)
@@ -75,9 +75,9 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     # verdicts on pairs that were not drawn at random are no reason to use that one.
     view = workspace.review.open_pair(1)
     assert view.p_error == before.p_error
-    assert view.trajectory is not None
-    assert view.trajectory.expectation is not None
-    assert view.trajectory.expectation.alternatives[0]
+    assert view.opinion.trajectory is not None
+    assert view.opinion.trajectory.expectation is not None
+    assert view.opinion.trajectory.expectation.alternatives[0]
     for pair in range(1, 9):
         workspace.review.decide(pair, 0, "correct" if pair % 2 else "drop")
     assert workspace.jobs.run("train", dataset).report["learnt"] == "level"

@@ -44,9 +44,9 @@ def test_another_explorer_scores_a_dataset_once(
     again = workspace.jobs.score(dataset, suggestions=False)
     assert (again.scored, again.skipped, again.run_id) == (0, COUNT, report.run_id)
     view = workspace.review.open_pair(1)
-    assert view.trajectory is not None
-    assert view.trajectory.captions is not None
-    assert len(view.trajectory.captions) == view.trajectory.steps > 0
+    assert view.opinion.trajectory is not None
+    assert view.opinion.trajectory.captions is not None
+    assert len(view.opinion.trajectory.captions) == view.opinion.trajectory.steps > 0
     assert view.p_error is not None
     # Edits are judged by trajectories computed in the same way.
     checked = workspace.review.check_caption(1, view.caption)
@@ -66,9 +66,9 @@ def test_another_explorer_is_another_run_and_the_one_asked_for_is_shown(
         dataset = workspace.find_or_import(str(few))
         runs.append(workspace.jobs.score(dataset, suggestions=False).run_id)
         view = workspace.review.open_pair(1)
-        assert view.trajectory is not None
-        assert view.s_0 == pytest.approx(float(view.trajectory.scores[0]))
-        shown.append((view.s_0, view.trajectory.scores.tolist()))
+        assert view.opinion.trajectory is not None
+        assert view.s_0 == pytest.approx(float(view.opinion.trajectory.scores[0]))
+        shown.append((view.s_0, view.opinion.trajectory.scores.tolist()))
     assert len(set(runs)) == len(runs) - 1
     assert runs[-1] == runs[-2], "the explorer is remembered"
     assert shown[-1] == shown[-2] != shown[-3]

@@ -92,10 +92,10 @@ def test_first_steps_rank_the_pairs_and_are_completed_in_the_same_run(
     (classifier,) = workspace.jobs.classifiers(1)
     assert classifier.kind in ("eight signs", "s_0 alone")
     view = workspace.review.open_pair(1)
-    assert view.trajectory is not None
-    assert not view.trajectory.whole
-    assert view.reasons is not None
-    assert "best gain" not in {reason.sign for reason in view.reasons.listed}
+    assert view.opinion.trajectory is not None
+    assert not view.opinion.trajectory.whole
+    assert view.opinion.reasons is not None
+    assert "best gain" not in {reason.sign for reason in view.opinion.reasons.listed}
 
     whole = score(workspace, folder, "all")
     assert (whole.run_id, whole.scored, whole.completed) == (report.run_id, 0, COUNT)
@@ -136,9 +136,9 @@ def test_opening_a_pair_computes_its_later_steps(ranked: Workspace) -> None:
     before = ranked.review.open_pair(3)
     assert ranked.review.complete(3)
     after = ranked.review.open_pair(3)
-    assert after.trajectory is not None
-    assert after.trajectory.whole
-    assert (after.p_error, after.suspects) == (before.p_error, before.suspects)
+    assert after.opinion.trajectory is not None
+    assert after.opinion.trajectory.whole
+    assert (after.p_error, after.opinion.suspects) == (before.p_error, before.opinion.suspects)
     assert after.fingerprint == before.fingerprint
     assert not ranked.review.complete(3), "nothing is left to compute"
 

@@ -41,7 +41,9 @@ def test_nothing_to_suggest_is_remembered_until_the_models_change(
                 done.append(count)
 
         workspace.jobs.score(workspace.find_or_import(folder), note)
-        assert not any(workspace.review.open_pair(n).suggestions for n in range(1, COUNT + 1))
+        assert not any(
+            workspace.review.open_pair(n).suggestions.corrections for n in range(1, COUNT + 1)
+        )
         return max(done)
 
     assert searched("none") == COUNT
@@ -57,7 +59,7 @@ def test_only_first_corrections_are_judged_before_a_pair_is_opened(
         workspace = open_workspace(tmp_path / f"state-{ahead}")
         workspace.jobs.score(workspace.find_or_import(folder))
         pairs = range(1, COUNT + 1)
-        return workspace, {n: workspace.review.open_pair(n).suggestions for n in pairs}
+        return workspace, {n: workspace.review.open_pair(n).suggestions.corrections for n in pairs}
 
     _, judged = scored(None)
     workspace, listed = scored(1)
@@ -67,7 +69,7 @@ def test_only_first_corrections_are_judged_before_a_pair_is_opened(
         assert {o.caption for o in rows} == {o.caption for o in judged[n]}
         assert [o.p_after is None for o in rows] == [False, True, True][: len(rows)]
         assert workspace.review.complete(n) == (n in several)
-        opened = workspace.review.open_pair(n).suggestions
+        opened = workspace.review.open_pair(n).suggestions.corrections
         p_after = [o.p_after or 0.0 for o in judged[n]]
         assert [o.p_after for o in opened] == pytest.approx(p_after, abs=1e-5)
         assert {o.id for o in opened} == {o.id for o in rows}
@@ -80,7 +82,9 @@ def test_a_rule_considers_corrections_that_are_not_judged_yet(
 ) -> None:
     dataset = workspace.find_or_import(folder)
     workspace.jobs.score(dataset)
-    prepared = {n for n in range(1, COUNT + 1) if workspace.review.open_pair(n).suggestions}
+    prepared = {
+        n for n in range(1, COUNT + 1) if workspace.review.open_pair(n).suggestions.corrections
+    }
     assert prepared
     # Nothing new is proposed: the rule has only what was prepared.
     monkeypatch.setattr(correct_queue.judge, "proposals_of", lambda contexts, _: [{}])

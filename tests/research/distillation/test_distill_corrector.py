@@ -135,7 +135,7 @@ def test_without_corrections_by_people_a_teacher_is_needed_and_is_enough(
         workspace.review.undo(1)
     with pytest.raises(TrainingError, match="least"):
         distill(workspace.store, workspace.engine, 1, small, tmp_path)
-    assert workspace.review.open_pair(row.pair_id).decision is None
+    assert workspace.review.open_pair(row.pair_id).verdict.decision is None
     with chat_server(teacher) as served:
         large = ChatEndpoint(served.url, "large")
         with pytest.raises(TrainingError, match="raise --taught"):
