@@ -45,8 +45,7 @@ def phrase_chips(
 ) -> Markup:
     """A list of chips; a bar left of centre means the caption fits better without the phrase.
     `suspects`: those of the caption's words. Nothing without any chip."""
-    chips = _chips(caption, phrases, suspects)
-    return part("phrase_chips", chips) if chips else Markup()
+    return part("phrase_chips", _chips(caption, phrases, suspects))
 
 
 def phrases_section(
