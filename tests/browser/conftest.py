@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
@@ -30,6 +29,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from research.scenes import demo
 from tests.fixtures import programs, small_cold_start
+from tests.fixtures.ports import free_port
 from tests.fixtures.programs import Program
 from tests.fixtures.shared import SharedFolder
 from traced_ui import rooms
@@ -71,12 +71,6 @@ def chromium() -> str:
         if path := shutil.which(name):
             return path
     pytest.fail("There is no Chromium. `make test` installs one; by hand: apt install chromium.")
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 def environment_of(folder: Path) -> dict[str, str]:

@@ -16,7 +16,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
+from tests.browser.conftest import FLAGS, ROOT, chromium, wait_for
+from tests.fixtures.ports import free_port
 
 SIZE = (1280, 720)
 #: Pixels of the film.

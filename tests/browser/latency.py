@@ -24,8 +24,9 @@ from backend.store import open_database
 from research.bench.generated_store import generate
 from research.scenes import demo
 from tests.browser import marks
-from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, go_to, wait_for
+from tests.browser.conftest import FLAGS, ROOT, chromium, go_to, wait_for
 from tests.browser.soak import soak
+from tests.fixtures.ports import free_port
 
 #: The time from the key to the first frame after the page shows another pair or step.
 _MEASURE = """([key, what]) => new Promise((done) => {

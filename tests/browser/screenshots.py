@@ -16,7 +16,8 @@ from playwright.sync_api import Page, sync_playwright
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from research.evaluation.demo_report import read_truth
-from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, go_to, wait_for
+from tests.browser.conftest import FLAGS, ROOT, chromium, go_to, wait_for
+from tests.fixtures.ports import free_port
 from traced_ui import rooms
 
 SIZES = {"wide": (1440, 900), "tablet": (820, 1180)}

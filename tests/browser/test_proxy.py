@@ -19,10 +19,10 @@ from tests.browser.conftest import (
     ROOT,
     Site,
     chromium,
-    free_port,
     go_to,
     served,
 )  # fmt: skip
+from tests.fixtures.ports import free_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 ADA = {"Ada": "curator"}
@@ -30,6 +30,7 @@ ADA = {"Ada": "curator"}
 LOCATION = re.search(
     r"```nginx\n(.*?)```", (ROOT / "docs/places.md").read_text(encoding="utf-8"), re.DOTALL
 )
+
 NGINX = """
 daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
 events {{}}

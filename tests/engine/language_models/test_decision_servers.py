@@ -3,7 +3,6 @@ tiny model, from `/v1/rerank` as vLLM, Jina and SGLang answer it, and what is no
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -30,6 +29,7 @@ from backend.engine.language_models.sight import (
 )
 from backend.errors import ModelUnavailable, QuestionRefused
 from tests.engine.language_models import families
+from tests.fixtures.ports import free_port
 from tests.fixtures.ranking_server import ranking_server
 
 #: As `transformers serve`, where torchvision has to be repaired first (`torchvision_compat`).
@@ -39,12 +39,6 @@ from transformers.cli.transformers import main
 main()
 """
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 def serve(model: Path, log: Path) -> Iterator[str]:

@@ -10,10 +10,11 @@ from playwright.sync_api import expect, sync_playwright
 from app import ServeOptions
 from backend.errors import SettingsError
 from backend.features.package import command, opening
-from tests.browser.conftest import FLAGS, PATIENCE, chromium, free_port, wait_for
+from tests.browser.conftest import FLAGS, PATIENCE, chromium, wait_for
 from tests.cli.invoking import as_json, invoked
 from tests.features.package.home import COUNT, Home, judge
 from tests.fixtures import programs
+from tests.fixtures.ports import free_port
 
 
 def environment(home: Home) -> dict[str, str]:
