@@ -67,8 +67,9 @@ def are_offered() -> bool:
     return any(entry_points(group=_PREFIX + group) for group in GROUPS)
 
 
+@cache
 def is_there(group: str, name: str) -> bool:
-    """Whether a feature or a package adds this."""
+    """Whether a feature or a package adds this; asked for every pair."""
     return any(entry.name == name for entry in entries_of(group))
 
 

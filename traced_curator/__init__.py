@@ -60,5 +60,9 @@ _check_folders()
 from backend.plugins import entries_of  # noqa: E402  (of the right package)
 
 #: What features and packages offer here (group `names`).
-_OF_FEATURES = {entry.name: entry for entry in entries_of("names") if entry.name not in _MODULES}
-__all__ = [*_MODULES, *_OF_FEATURES]
+_OF_FEATURES: dict[str, Any] = {}
+for _entry in entries_of("names"):  # ours first: no package takes the place of one
+    if _entry.name not in _MODULES:
+        _OF_FEATURES.setdefault(_entry.name, _entry)
+# What a package offers may be broken: it is imported when it is asked for by its name alone.
+__all__ = [*_MODULES, *(name for name, entry in _OF_FEATURES.items() if entry.dist is None)]

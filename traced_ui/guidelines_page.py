@@ -56,7 +56,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         dataset_id: int | None, draft: str | None, request: gr.Request
     ) -> tuple[str, gr.Button, str]:
         workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), draft or "")
-        seen = "see it with" if (draft or "").strip() else "see none from"
+        seen = "see them with" if (draft or "").strip() else "no longer see guidelines, from"
         confirmation = f"Saved. Curators {seen} the next pair that they open."
         return (*follow(draft), note(confirmation, "good"))
 

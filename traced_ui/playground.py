@@ -12,7 +12,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.datasets.containers import Member, file_of
 from backend.datasets.images import load_image
-from backend.engine.phrases.nonce import other_languages_share
 from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView
@@ -422,7 +421,6 @@ def result_html(result: PlaygroundResult, picture: str, link: SharedResult | Non
             is_unfamiliar=result.is_unfamiliar,
             is_reachable=True,
         ),
-        is_foreign=other_languages_share([result.caption]) > 0,
         suggestions=[
             (
                 suggestion,

@@ -64,8 +64,9 @@ class Folders:
         return absolute_path
 
     def check_options(self, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The paths among an operation's options, checked and absolute. An export without a folder
-        gets one of its own. Raises UnsafePath."""
+        """The paths among an operation's options, checked and absolute. An export without a folder,
+        or into a relative one, goes among its account's exports (`backend.operations.export`).
+        Raises UnsafePath."""
         options: dict[str, Any] = {}
         stages = arguments.get("stages")
         if kind == "export":
@@ -74,9 +75,10 @@ class Folders:
                 self._check_address("export", out, self.export_addresses or self.exports)
             elif out:
                 target = typed_path(out)
-                if not any(folder in target.parents for folder in self.exports):
-                    raise self._refusal("export", out, self.exports)
-                options["out"] = str(target)
+                if Path(out).expanduser().is_absolute():
+                    if not any(folder in target.parents for folder in self.exports):
+                        raise self._refusal("export", out, self.exports)
+                    options["out"] = str(target)
         elif kind == "import":
             path = str(arguments["path"])
             if is_address(path):

@@ -74,9 +74,11 @@ def prepare(context: "Context", dataset_id: int, options: ExportOptions) -> Expo
     options = options.model_copy(update={"choice": choice})
     if not options.out:
         return options.model_copy(update={"out": str(new_folder(context, dataset_id))})
-    if not (is_address(options.out) or Path(options.out).is_absolute()):
-        out = str(exports_of(context) / options.out)
-        options = options.model_copy(update={"out": out})
+    if not is_address(options.out):
+        typed_path(options.out)  # refuses what is no path
+        if not (folder := Path(options.out).expanduser()).is_absolute():
+            out = str(_among_exports(context, folder))
+            options = options.model_copy(update={"out": out})
     check_own(context, options.out)
     return options
 
@@ -102,6 +104,16 @@ def exports_of(context: "Context") -> Path:
     if (account := context.reader) is None:
         return context.exports
     return context.exports / f"{_plain(account)}-{sha256(account.encode()).hexdigest()[:8]}"
+
+
+def _among_exports(context: "Context", folder: Path) -> Path:
+    exports = exports_of(context)
+    if typed_path(exports) not in typed_path(exports / folder).parents:
+        raise UnsafePath(
+            f"'{folder}' leads out of the exports in {exports}. Name a folder in it, or a path from "
+            "the root."
+        )
+    return exports / folder
 
 
 def new_folder(context: "Context", dataset_id: int) -> Path:

@@ -19,12 +19,16 @@ from traced_ui.review_page import side_panel
 from traced_ui.support import enrichments
 
 
+def view_with(*richer: SuggestionView) -> Any:
+    return SimpleNamespace(caption="A dog", suggestions=SimpleNamespace(enrichments=richer))
+
+
 def test_richer_captions_are_listed_apart_from_corrections() -> None:
     suggestion = SuggestionView(
         7, "A red dog <b>", "vlm · blend v1", 0.2, 0.3, 0.1, 0.12, 1, 0.9, (), (3, 1, 21),
         ("the picture does not show 'a kite'",), (0.5, 0.75), ("the model reads 32 of 41 words",),
     )  # fmt: skip
-    view: Any = SimpleNamespace(caption="A dog", enrichments=(suggestion,))
+    view = view_with(suggestion)
     message = str(enrichments(view))
     assert 'data-action="enrich-1"' in message
     assert "3rd → 1st of 21" in message
@@ -35,10 +39,9 @@ def test_richer_captions_are_listed_apart_from_corrections() -> None:
     assert "<ins>red" in message
     # A description from scratch is not shown as an edit: two interleaved texts are unreadable.
     afresh = replace(suggestion, caption="On a bench at the lake, two men in red.")
-    view: Any = SimpleNamespace(caption="A dog", enrichments=(afresh,))
+    view = view_with(afresh)
     assert "On a bench at the lake, two men in red." in str(enrichments(view))
-    none: Any = SimpleNamespace(caption="A dog", enrichments=())
-    assert enrichments(none) is None
+    assert enrichments(view_with()) is None
 
 
 def suggest(workspace: Workspace, pair_id: int) -> dict[str, int]:

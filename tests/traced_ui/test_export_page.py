@@ -8,7 +8,7 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-from backend.errors import ExportError, explain
+from backend.errors import ExportError, SettingsError, UnsafePath, explain
 from backend.jobs.reports import ExportCounts
 from backend.workspace import ExportChoice, Workspace
 from db.queries import job_queries
@@ -84,6 +84,30 @@ def test_a_relative_folder_is_among_the_exports_wherever_the_server_was_started(
     assert workspace.jobs.background.wait(200)
     assert workspace.jobs.job(job).result["out"] == str(workspace.jobs.exports / "for anna")
     assert not (tmp_path / "for anna").exists()
+
+
+@pytest.mark.parametrize("has_login", [False, True])
+def test_a_relative_folder_stays_among_the_exports_and_a_home_is_none(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_login: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    if has_login:
+        workspace.confine()
+
+    def started(out: str) -> str:
+        job = workspace.jobs.start("export", 1, choice=ExportChoice(), out=out, format="csv")
+        assert workspace.jobs.background.wait(200)
+        return str(workspace.jobs.job(job).result["out"])
+
+    assert started("cleaned") == str(workspace.jobs.exports / "cleaned")
+    for out in ("../cleaned", "a/../..", "file:///tmp/cleaned"):
+        with pytest.raises((UnsafePath, SettingsError)):
+            started(out)
+    if has_login:
+        with pytest.raises(UnsafePath):
+            started("~/cleaned")
+    else:
+        assert started("~/cleaned") == str(tmp_path / "home" / "cleaned")
 
 
 def test_a_filter_that_is_typed_is_the_choice_of_pairs_until_it_is_removed(

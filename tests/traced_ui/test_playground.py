@@ -18,7 +18,6 @@ from tests.checkpoints import random_clip
 from tests.datasets.folders import picture
 from tests.fixtures.hub_server import Hub
 from tests.jobs.test_models import NAME, checkpoint, hub
-from tests.traced_ui import samples
 from traced_ui import playground
 
 __all__ = ["checkpoint", "hub"]  # fixtures
@@ -84,15 +83,6 @@ def test_a_file_that_is_no_picture_is_refused_as_soon_as_it_is_there(tmp_path: P
     assert shown is None
     assert "text.jpg" in message
     assert playground.check_picture(str(picture))[1] == ""
-
-
-@pytest.mark.parametrize(
-    ("caption", "is_foreign"),
-    [("A brown dog", False), ("Ein brauner Hund", True), ("一只狗", True), ("12", False)],
-)
-def test_a_caption_in_another_language_is_said_to_be_one(caption: str, is_foreign: bool) -> None:
-    page = playground.result_html(samples.played(caption), "a.png")
-    assert ('class="traced-note warning"' in page) is is_foreign
 
 
 def test_a_picture_given_by_url_is_not_opened(workspace: Workspace) -> None:

@@ -86,8 +86,9 @@ class BlindSpot:
                 f"{most:,} and wrong for {fewest:,} to {largest:,}."
             )
         return (
-            f"{self.undecided:,} undecided captions have it. How many of these are wrong can be "
-            f"said from {FEWEST_AT_RANDOM} verdicts at random on; there are {of.random:,} so far."
+            f"{self.undecided:,} undecided captions have it. To say how many of these are wrong "
+            f"takes {FEWEST_AT_RANDOM} verdicts on pairs drawn at random; there are "
+            f"{of.random:,} so far."
         )
 
 
