@@ -110,8 +110,8 @@ def _among_exports(context: "Context", folder: Path) -> Path:
     exports = exports_of(context)
     if typed_path(exports) not in typed_path(exports / folder).parents:
         raise UnsafePath(
-            f"'{folder}' leads out of the exports in {exports}. Name a folder in it, or a path from "
-            "the root."
+            f"'{folder}' leads out of the exports in {exports}. Name a folder in it, or a path "
+            "from the root."
         )
     return exports / folder
 
