@@ -84,7 +84,7 @@ class SidecarChoice:
 
     @property
     def ending(self) -> str:
-        """Of the texts with the captions, "" if no such ending was named."""
+        """Of the text that counts where a picture has several, "" if no such was named."""
         ending = f".{self.captions.lower().removeprefix('.')}"
         return ending if ending in (*CAPTIONS, *NAMED_LIKE_CAPTIONS) else ""
 
@@ -163,6 +163,7 @@ def sidecar_rows(
         split = splits.of(place.relative_to(folder))
         beside = files_beside(names, choice.ending)
         used = {text for files in beside.values() for text in (*files.texts, *files.named.values())}
+        used |= owners_of(names, CAPTIONS).keys()  # also those of other endings than was named
         for picture, files in beside.items():
             number += 1
             if files.problem:
@@ -203,11 +204,11 @@ class Beside(NamedTuple):
 
 
 def files_beside(names: Iterable[str], ending: str = "") -> dict[str, Beside]:
-    """What lies beside each picture of a folder, sorted. `ending`: of the texts with captions, ""
-    for the usual ones."""
+    """What lies beside each picture of a folder, sorted. `ending`: of the text that counts where a
+    picture has several, "" for none."""
     names = list(names)
     named = texts_by_field(names)
-    captions = owners_of(names, (ending,)) if ending else _captions_of(names)
+    captions = {**_captions_of(names), **(owners_of(names, (ending,)) if ending else {})}
     metadata = owners_of(names, (".json",))
     beside: dict[str, tuple[list[str], list[str]]] = {
         name: ([], []) for name in sorted(filter(is_image, names))
@@ -218,7 +219,8 @@ def files_beside(names: Iterable[str], ending: str = "") -> dict[str, Beside]:
                 beside[picture][kind].append(text)
     owners = {**captions, **metadata}
     files = {}
-    for picture, (texts, own_metadata) in beside.items():
+    for picture, (every, own_metadata) in beside.items():
+        texts = [text for text in every if ending and text.lower().endswith(ending)] or every
         shared_files = [file for file in (*texts, *own_metadata) if len(owners[file]) > 1]
         problem = _uncertain(picture, (texts, own_metadata), shared_files)
         files[picture] = Beside(texts, own_metadata, problem, named.get(picture, {}))
@@ -349,7 +351,7 @@ def sidecar_row(
         file = metadata
         if file := caption:
             text = texts.captions(read_file(caption), trim(caption))
-            if choice.ending:
+            if choice.ending and stated not in more:
                 more = {stated: text, **more}
             elif metadata and stated.lower().startswith("json["):
                 more = {"txt": text, **more}

@@ -167,6 +167,29 @@ def test_of_texts_with_two_endings_one_is_named(tmp_path: Path, form: str) -> No
         assert (len(pairs), pairs[0].caption) == (4, caption)
 
 
+@pytest.mark.parametrize("form", ["folder", "zip"])
+@pytest.mark.parametrize(
+    ("texts", "column"),
+    [
+        ({"a.txt": "A dog."}, "caption"),
+        ({"a.txt": "A dog."}, "txt"),
+        ({"a.txt": "A dog.", "a.json": '{"caption": "A cat."}'}, "caption"),
+        ({"a.txt": "A dog.", "b.caption": "A dog.", "c.txt": "A dog."}, "caption"),
+        ({"a.txt": "A dog.", "a.caption": "A cat.", "b.caption": "A dog."}, "txt"),
+    ],
+)
+def test_a_named_ending_only_decides_between_texts_of_one_picture(
+    tmp_path: Path, texts: dict[str, str], column: str, form: str
+) -> None:
+    source = tmp_path / "pictures"
+    for name, text in texts.items():
+        picture(source / f"{name[0]}.png")
+        write(source / name, text)
+    pairs, reader = read(in_zip(source) if form == "zip" else source, caption_column=column)
+    assert [pair.caption for pair in pairs] == ["A dog."] * len({name[0] for name in texts})
+    assert reader.problems == []
+
+
 def test_what_belongs_to_another_picture_is_no_kind_of_this_one(tmp_path: Path) -> None:
     names = ["a.png", "a_tags.png", "a.txt", "a_tags.txt", "a_b.txt", "a_2.txt"]
     assert texts_by_field(names) == {}
