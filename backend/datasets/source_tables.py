@@ -15,10 +15,12 @@ from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
 from backend.datasets.caption_fields import texts_by_field, texts_unread
 from backend.datasets.captions_txt import caption_lists
-from backend.datasets.cells import trim
+from backend.datasets.cells import json_object, trim
+from backend.datasets.columns import IMAGE_NAMES, usual_name
 from backend.datasets.energon import EnergonFolder, energon_folder, energon_shards
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
+from backend.datasets.json_captions import caption_field
 from backend.datasets.named_pictures import PICTURE_FOLDERS
 from backend.datasets.read_options import (
     INSIDE,
@@ -29,9 +31,9 @@ from backend.datasets.read_options import (
     ReadOptions,
     is_hidden,
 )
-from backend.datasets.regular_files import open_regular
+from backend.datasets.regular_files import open_regular, read_within
 from backend.datasets.shards import saved_tables, shards_of
-from backend.datasets.sidecars import folders_below, has_images, has_sidecars
+from backend.datasets.sidecars import MOST_TEXT, folders_below, has_images, has_sidecars
 from backend.datasets.splits import split_in, splits_of
 from backend.datasets.table_readers import tables_of_readers
 from backend.datasets.unread_formats import unread_format
@@ -154,9 +156,10 @@ def tables_of(
     if parts := _of_readers_below(folder):
         return parts
     if clone := hub_datasets.found_files(folder):
-        tables = [path for path in clone.tables if not _is_in_export(path, folder)]
-        if tables and not _is_beside_picture(tables[0]):
-            return SourceTables(tables, clone.splits, _notes(folder, []))
+        every = [path for path in clone.tables if not _is_in_export(path, folder)]
+        of_pictures = _beside_pictures(every)
+        if tables := [path for path in every if path not in of_pictures]:
+            return SourceTables(tables, clone.splits, _notes(folder, sorted(of_pictures)))
     if not has_images(folder) and (sentence := unread_format(folder)):
         raise UnsupportedFormat(sentence)
     advice = {}
@@ -172,10 +175,30 @@ def tables_of(
     raise DatasetFormatError(_of_texts_unread(folder) or not_a_dataset(folder), **advice)
 
 
-def _is_beside_picture(table: Path) -> bool:
-    """Whether it is the JSON of a picture, under another name than is read."""
-    by_picture = texts_by_field((path.name for path in table.parent.iterdir()), (".json",))
-    return any(table.name in by_kind.values() for by_kind in by_picture.values())
+def _beside_pictures(tables: Iterable[Path]) -> set[Path]:
+    """Those that are the JSON of one picture each, under another name than is read."""
+    by_folder: dict[Path, set[str]] = {}
+    for table in tables:
+        if table.suffix.lower() == ".json":
+            by_folder.setdefault(table.parent, set()).add(table.name)
+    return {
+        folder / name
+        for folder, names in by_folder.items()
+        for by_kind in texts_by_field(os.listdir(folder), (".json",)).values()
+        for name in names.intersection(by_kind.values())
+        if _is_of_one_picture(folder / name)
+    }
+
+
+def _is_of_one_picture(file: Path) -> bool:
+    """Whether it is an object with the texts of a caption; a table has rows or names pictures."""
+    try:
+        about = json_object(read_within(file.parent, file, MOST_TEXT).decode())
+    except (DatasetFormatError, OSError, ValueError, RecursionError):
+        return False
+    caption = about.get(caption_field(about))
+    is_text = all(isinstance(e, str) for e in (caption if isinstance(caption, list) else [caption]))
+    return is_text and not usual_name(about, IMAGE_NAMES)
 
 
 def _of_texts_unread(folder: Path) -> str:
