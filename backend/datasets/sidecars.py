@@ -16,7 +16,7 @@ from os.path import splitext
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from backend.datasets.caption_fields import FIELD_COLUMN, main_kind, texts_by_field
+from backend.datasets.caption_fields import FIELD_COLUMN, PLAIN, main_kind, texts_by_field
 from backend.datasets.caption_texts import TextReader, unreadable_picture
 from backend.datasets.cells import TableRow, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES, OBJECT_NAMES, usual_name
@@ -111,8 +111,11 @@ def sidecar_choice(
         if not kind and len(endings) > 1:
             shown = ", ".join(f"{count:,} of {ending}" for ending, count in sorted(endings.items()))
             texts.note(f"Captions are in texts of several endings ({shown}), one a picture.")
-        if others := sorted(numbers.keys() - {kind}):
-            texts.note(_of_several_kinds(kind, others))
+        others = sorted(numbers.keys() - {kind, ""})
+        if has_plain := bool(kind) and numbers[""] > from_json:
+            others.append(PLAIN)
+        if others:
+            texts.note(_of_several_kinds(kind, others, has_plain))
     return SidecarChoice(captions, kind, options.uncaptioned)
 
 
@@ -394,22 +397,32 @@ def _texts_by_role(
     if is_missing and beside.kinds and choice.kind is not None and not choice.may_lack_captions:
         found = ", ".join(f"'{trim(text)}'" for text in (*beside.texts, *named.values()))
         what = f"of the kind '{trim(kind or '', 80)}'" if kind else "with the picture's name alone"
+        kinds = [each or PLAIN for each in (kind or "", *beside.kinds)]
         raise DatasetFormatError(
-            f"Beside the picture is no text {what}, as beside others, but {found}. To read these, "
-            "state their names as the kinds of captions."
+            f"Beside the picture is no text {what}, as beside others, but {found}. To read these "
+            f"too, state the kinds of captions: {_shown_kinds(kinds)}."
         )
-    return ("" if kind else plain), "", named
+    if kind:
+        return "", "", named | ({"txt": plain} if plain else {})
+    return plain, "", named
 
 
-def _of_several_kinds(field: str, others: Iterable[str]) -> str:
-    """That one kind of captions is read, and the others are not."""
-    names = ", ".join(f"'{trim(name, 80)}'" for name in others)
-    what = f"those named '{trim(field, 80)}'" if field else "those of the picture's name alone"
+def _of_several_kinds(kind: str, others: list[str], has_plain: bool) -> str:
+    """That one kind of captions is read, and the others are not; `has_plain`: the last of these is
+    that of the texts with their picture's name, which are in the column `txt`."""
+    columns = [*others[:-1], "txt"] if has_plain else others
+    names = ", ".join(f"'{trim(name, 80)}'" for name in columns)
+    what = f"those named '{trim(kind, 80)}'" if kind else "those of the picture's name alone"
     return (
         f"Beside pictures are captions of several kinds. Unless kinds are stated, {what} are the "
-        f"captions, and {names} columns. (To read others as captions, or all, state their names as "
-        "the kinds of captions.)"
+        f"captions, and {names} columns. (To read all as captions, state the kinds: "
+        f"{_shown_kinds([kind or PLAIN, *others])}.)"
     )
+
+
+def _shown_kinds(kinds: Iterable[str]) -> str:
+    """As they are stated."""
+    return ",".join(trim(kind, 80) for kind in kinds)
 
 
 def _has_caption(columns: Iterable[str]) -> bool:

@@ -2,6 +2,7 @@
 export has them under these names again."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,27 @@ def test_pictures_of_another_kind_have_no_caption_yet(tmp_path: Path) -> None:
     pairs, reader = read(source, uncaptioned=True)
     assert [pair.caption for pair in pairs][-1] == ""
     assert pairs[-1].extra["de"] == "A dog in de. d"
+    assert reader.problems == []
+
+
+@pytest.mark.parametrize("form", ["folder", "zip"])
+@pytest.mark.parametrize(("plain", "tags"), [("d", "abc"), ("ad", "bcd"), ("abcd", "cd")])
+def test_texts_of_no_kind_are_kept_and_named_by_what_reads_them(
+    tmp_path: Path, form: str, plain: str, tags: str
+) -> None:
+    source = kinds_beside(tmp_path / "pictures", plain=plain, tags=tags)
+    source = in_zip(source) if form == "zip" else source
+    pairs, reader = read(source, uncaptioned=True)
+    texts = {text for pair in pairs for text in (pair.caption, *pair.extra.values())}
+    wanted = {"plain": plain, "tags": tags}
+    assert texts >= {f"A dog in {kind}. {n}" for kind, names in wanted.items() for n in names}
+    note = next(note for note in reader.notes if "tags" in note)
+    assert "''" not in note
+    _, reader = read(source)
+    (stated,) = {"tags,caption", "caption,tags"} & {*re.findall(r"\w+,\w+", note)}
+    assert all(stated in problem.message for problem in reader.problems)
+    pairs, reader = read(source, caption_fields=stated)
+    assert {pair.caption for pair in pairs} == texts - {"", "tags", "caption"}
     assert reader.problems == []
 
 
