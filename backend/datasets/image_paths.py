@@ -134,7 +134,8 @@ class ImagePaths:
         """The absolute path of a picture; None if it is outside the root, including through links.
         The file need not exist. `within`: the folder of an archive, such as `a.zip!/train`, whose
         table names the picture. `is_anywhere`: it may be in any folder below the root, in those
-        of other splits than `split` only if no other has one of its name. Raises BadCell if several files may be meant."""
+        of other splits than `split` only if no other has one of its name. Raises BadCell if several
+        files may be meant."""
         if "\0" in path_text:
             return None
         name, separator, inner = path_text.partition(SEPARATOR)
