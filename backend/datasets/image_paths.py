@@ -133,8 +133,9 @@ class ImagePaths:
     ) -> ImageFile | None:
         """The absolute path of a picture; None if it is outside the root, including through links.
         The file need not exist. `within`: the folder of an archive, such as `a.zip!/train`, whose
-        table names the picture. `is_anywhere`: it may be in any folder below the root but those of
-        other splits than `split`. Raises BadCell if several files may be meant."""
+        table names the picture. `is_anywhere`: it may be in any folder below the root, in those
+        of other splits than `split` only if no other has one of its name. Raises BadCell if several
+        files may be meant."""
         if "\0" in path_text:
             return None
         name, separator, inner = path_text.partition(SEPARATOR)
@@ -160,17 +161,14 @@ class ImagePaths:
         return (self._below(name, split) if is_anywhere else None) or path
 
     def _below(self, name: str, split: str) -> Path | None:
-        """The only picture below the root whose path ends in the name; None if there is none.
-        Raises BadCell if there are several, or one of another split."""
+        """The only picture below the root whose path ends in the name, or the only one of these
+        that is not in a folder of another split; None if there is none. Raises BadCell if there
+        are several."""
         every = self._pictures.ending_in(name) if self._pictures is not None else []
         own_split = split_in(split) or split
         is_free = not own_split or _split_of(name)
-        pictures = [path for path in every if is_free or _split_of(path) in ("", own_split)]
-        if every and not pictures:
-            raise BadCell(
-                f"'{trim(name)}' is of the split '{trim(own_split, 80)}', and the picture of this "
-                f"name, '{trim(every[0])}', is in another. Write its path if it is meant"
-            )
+        own = [path for path in every if is_free or _split_of(path) in ("", own_split)]
+        pictures = own or every
         if len(pictures) > 1:
             few = ", ".join(f"'{trim(each)}'" for each in pictures[:4])
             raise BadCell(
@@ -178,7 +176,8 @@ class ImagePaths:
             )
         if not pictures:
             return None
-        self._record_rename_note("lack folders of their files", name, pictures[0])
+        where = "" if own else ", which are in one of another split"
+        self._record_rename_note(f"lack folders of their files{where}", name, pictures[0])
         return self._files.inside(self._root / pictures[0])
 
     def _in_archive_beside(self, name: str) -> Member | None:

@@ -16,7 +16,7 @@ from os.path import splitext
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from backend.datasets.caption_fields import FIELD_COLUMN, main_kind, texts_by_field
+from backend.datasets.caption_fields import FIELD_COLUMN, PLAIN, main_kind, texts_by_field
 from backend.datasets.caption_texts import TextReader, unreadable_picture
 from backend.datasets.cells import TableRow, json_object, trim
 from backend.datasets.columns import CAPTION_NAMES, OBJECT_NAMES, usual_name
@@ -84,7 +84,7 @@ class SidecarChoice:
 
     @property
     def ending(self) -> str:
-        """Of the texts with the captions, "" if no such ending was named."""
+        """Of the text that counts where a picture has several, "" if no such was named."""
         ending = f".{self.captions.lower().removeprefix('.')}"
         return ending if ending in (*CAPTIONS, *NAMED_LIKE_CAPTIONS) else ""
 
@@ -111,8 +111,11 @@ def sidecar_choice(
         if not kind and len(endings) > 1:
             shown = ", ".join(f"{count:,} of {ending}" for ending, count in sorted(endings.items()))
             texts.note(f"Captions are in texts of several endings ({shown}), one a picture.")
-        if others := sorted(numbers.keys() - {kind}):
-            texts.note(_of_several_kinds(kind, others))
+        others = sorted(numbers.keys() - {kind, ""})
+        if has_plain := bool(kind) and numbers[""] > from_json:
+            others.append(PLAIN)
+        if others:
+            texts.note(_of_several_kinds(kind, others, has_plain))
     return SidecarChoice(captions, kind, options.uncaptioned)
 
 
@@ -163,6 +166,7 @@ def sidecar_rows(
         split = splits.of(place.relative_to(folder))
         beside = files_beside(names, choice.ending)
         used = {text for files in beside.values() for text in (*files.texts, *files.named.values())}
+        used |= owners_of(names, CAPTIONS).keys()  # also those of other endings than was named
         for picture, files in beside.items():
             number += 1
             if files.problem:
@@ -203,11 +207,11 @@ class Beside(NamedTuple):
 
 
 def files_beside(names: Iterable[str], ending: str = "") -> dict[str, Beside]:
-    """What lies beside each picture of a folder, sorted. `ending`: of the texts with captions, ""
-    for the usual ones."""
+    """What lies beside each picture of a folder, sorted. `ending`: of the text that counts where a
+    picture has several, "" for none."""
     names = list(names)
     named = texts_by_field(names)
-    captions = owners_of(names, (ending,)) if ending else _captions_of(names)
+    captions = {**_captions_of(names), **(owners_of(names, (ending,)) if ending else {})}
     metadata = owners_of(names, (".json",))
     beside: dict[str, tuple[list[str], list[str]]] = {
         name: ([], []) for name in sorted(filter(is_image, names))
@@ -218,7 +222,8 @@ def files_beside(names: Iterable[str], ending: str = "") -> dict[str, Beside]:
                 beside[picture][kind].append(text)
     owners = {**captions, **metadata}
     files = {}
-    for picture, (texts, own_metadata) in beside.items():
+    for picture, (every, own_metadata) in beside.items():
+        texts = [text for text in every if ending and text.lower().endswith(ending)] or every
         shared_files = [file for file in (*texts, *own_metadata) if len(owners[file]) > 1]
         problem = _uncertain(picture, (texts, own_metadata), shared_files)
         files[picture] = Beside(texts, own_metadata, problem, named.get(picture, {}))
@@ -349,7 +354,7 @@ def sidecar_row(
         file = metadata
         if file := caption:
             text = texts.captions(read_file(caption), trim(caption))
-            if choice.ending:
+            if choice.ending and stated not in more:
                 more = {stated: text, **more}
             elif metadata and stated.lower().startswith("json["):
                 more = {"txt": text, **more}
@@ -392,22 +397,32 @@ def _texts_by_role(
     if is_missing and beside.kinds and choice.kind is not None and not choice.may_lack_captions:
         found = ", ".join(f"'{trim(text)}'" for text in (*beside.texts, *named.values()))
         what = f"of the kind '{trim(kind or '', 80)}'" if kind else "with the picture's name alone"
+        kinds = [each or PLAIN for each in (kind or "", *beside.kinds)]
         raise DatasetFormatError(
-            f"Beside the picture is no text {what}, as beside others, but {found}. To read these, "
-            "state their names as the kinds of captions."
+            f"Beside the picture is no text {what}, as beside others, but {found}. To read these "
+            f"too, state the kinds of captions: {_shown_kinds(kinds)}."
         )
-    return ("" if kind else plain), "", named
+    if kind:
+        return "", "", named | ({"txt": plain} if plain else {})
+    return plain, "", named
 
 
-def _of_several_kinds(field: str, others: Iterable[str]) -> str:
-    """That one kind of captions is read, and the others are not."""
-    names = ", ".join(f"'{trim(name, 80)}'" for name in others)
-    what = f"those named '{trim(field, 80)}'" if field else "those of the picture's name alone"
+def _of_several_kinds(kind: str, others: list[str], has_plain: bool) -> str:
+    """That one kind of captions is read, and the others are not; `has_plain`: the last of these is
+    that of the texts with their picture's name, which are in the column `txt`."""
+    columns = [*others[:-1], "txt"] if has_plain else others
+    names = ", ".join(f"'{trim(name, 80)}'" for name in columns)
+    what = f"those named '{trim(kind, 80)}'" if kind else "those of the picture's name alone"
     return (
         f"Beside pictures are captions of several kinds. Unless kinds are stated, {what} are the "
-        f"captions, and {names} columns. (To read others as captions, or all, state their names as "
-        "the kinds of captions.)"
+        f"captions, and {names} columns. (To read all as captions, state the kinds: "
+        f"{_shown_kinds([kind or PLAIN, *others])}.)"
     )
+
+
+def _shown_kinds(kinds: Iterable[str]) -> str:
+    """As they are stated."""
+    return ",".join(trim(kind, 80) for kind in kinds)
 
 
 def _has_caption(columns: Iterable[str]) -> bool:

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
-from backend.datasets.caption_fields import texts_by_field, texts_unread
+from backend.datasets.caption_fields import is_caption_name, texts_by_field, texts_unread
 from backend.datasets.captions_txt import caption_lists
-from backend.datasets.cells import trim
+from backend.datasets.cells import EmbeddedImage, json_object, trim
+from backend.datasets.columns import IMAGE_IDS, IMAGE_NAMES, usual_name
 from backend.datasets.energon import EnergonFolder, energon_folder, energon_shards
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
+from backend.datasets.json_captions import caption_field
 from backend.datasets.named_pictures import PICTURE_FOLDERS
 from backend.datasets.read_options import (
     INSIDE,
@@ -29,13 +31,13 @@ from backend.datasets.read_options import (
     ReadOptions,
     is_hidden,
 )
-from backend.datasets.regular_files import open_regular
+from backend.datasets.regular_files import open_regular, read_within
 from backend.datasets.shards import saved_tables, shards_of
-from backend.datasets.sidecars import folders_below, has_images, has_sidecars
+from backend.datasets.sidecars import MOST_TEXT, folders_below, has_images, has_sidecars
 from backend.datasets.splits import split_in, splits_of
-from backend.datasets.table_readers import tables_of_readers
+from backend.datasets.table_readers import FoundTables, table_readers, tables_of_readers
 from backend.datasets.unread_formats import unread_format
-from backend.errors import DatasetFormatError, UnsafePath, UnsupportedFormat
+from backend.errors import DatasetFormatError, SettingsError, UnsafePath, UnsupportedFormat
 
 ENDINGS = (".tar.gz", ".tgz")
 _BLOCK = 1 << 20
@@ -151,12 +153,8 @@ def tables_of(
         return SourceTables([folder], notes=_notes(folder, []))
     if lists := caption_lists(folder):
         return SourceTables(lists, notes=_notes(folder, []))
-    if parts := _of_readers_below(folder):
+    if parts := _tables_below(folder):
         return parts
-    if clone := hub_datasets.found_files(folder):
-        tables = [path for path in clone.tables if not _is_in_export(path, folder)]
-        if tables and not _is_beside_picture(tables[0]):
-            return SourceTables(tables, clone.splits, _notes(folder, []))
     if not has_images(folder) and (sentence := unread_format(folder)):
         raise UnsupportedFormat(sentence)
     advice = {}
@@ -172,10 +170,30 @@ def tables_of(
     raise DatasetFormatError(_of_texts_unread(folder) or not_a_dataset(folder), **advice)
 
 
-def _is_beside_picture(table: Path) -> bool:
-    """Whether it is the JSON of a picture, under another name than is read."""
-    by_picture = texts_by_field((path.name for path in table.parent.iterdir()), (".json",))
-    return any(table.name in by_kind.values() for by_kind in by_picture.values())
+def _beside_pictures(tables: Iterable[Path]) -> set[Path]:
+    """Those that are the JSON of one picture each, under another name than is read."""
+    by_folder: dict[Path, set[str]] = {}
+    for table in tables:
+        if table.suffix.lower() == ".json":
+            by_folder.setdefault(table.parent, set()).add(table.name)
+    return {
+        folder / name
+        for folder, names in by_folder.items()
+        for by_kind in texts_by_field(os.listdir(folder), (".json",)).values()
+        for name in names.intersection(by_kind.values())
+        if _is_of_one_picture(folder / name)
+    }
+
+
+def _is_of_one_picture(file: Path) -> bool:
+    """Whether it is an object with the texts of a caption; a table has rows or names pictures."""
+    try:
+        about = json_object(read_within(file.parent, file, MOST_TEXT).decode())
+    except (DatasetFormatError, OSError, ValueError, RecursionError):
+        return False
+    caption = about.get(caption_field(about))
+    is_text = all(isinstance(e, str) for e in (caption if isinstance(caption, list) else [caption]))
+    return is_text and not usual_name(about, IMAGE_NAMES)
 
 
 def _of_texts_unread(folder: Path) -> str:
@@ -192,20 +210,51 @@ def _of_texts_unread(folder: Path) -> str:
     return ""
 
 
-def _of_readers_below(folder: Path) -> SourceTables | None:
-    """The tables of subfolders whose formats plug-ins read, such as one of each split."""
-    sources = []
+def _tables_below(folder: Path) -> SourceTables | None:
+    """The tables of subfolders: those whose formats plug-ins read, such as one of each split, if
+    they hold pairs or are all there is, else those that the names of files tell."""
+    by_place = _readers_below(folder)
+    clone = hub_datasets.found_files(folder) or SourceTables([])
+    every = [
+        path for path in clone.tables
+        if not _is_in_export(path, folder) and by_place.keys().isdisjoint(path.parents)
+    ]  # fmt: skip
+    of_pictures = _beside_pictures(every)
+    usual = [path for path in every if path not in of_pictures]
+    sources = [s for s in by_place.values() if not usual or any(map(_holds_pairs, s.tables[:1]))]
+    tables = [table for source in sources for table in source.tables] or usual
+    of_readers = [table for source in by_place.values() for table in source.tables]
+    unread = sorted({*of_readers, *usual, *of_pictures} - {*tables})
+    notes = [note for source in sources for note in source.notes]
+    splits = splits_below(folder, tables) if sources else clone.splits
+    return SourceTables(tables, splits, (*notes, *_notes(folder, unread))) if tables else None
+
+
+def _readers_below(folder: Path) -> dict[Path, FoundTables]:
+    """What plug-ins read in subfolders, by these."""
+    sources = {}
     for place, folders, files in os.walk(folder):
         is_export = MARK in files and place != str(folder)
         other = None if is_export else tables_of_readers(Path(place))
         if other:
-            sources.append(other)
+            sources[Path(place)] = other
         if other or is_export:
             folders.clear()
         folders[:] = sorted(name for name in folders if not is_hidden(name))
-    tables = [table for each in sources for table in each.tables]
-    notes = tuple(note for each in sources for note in each.notes)
-    return SourceTables(tables, splits_below(folder, tables), notes) if tables else None
+    return sources
+
+
+def _holds_pairs(table: Path) -> bool:
+    """Whether the first row of a table of a plug-in has a picture and a field named like a caption;
+    an index of texts or of vectors has not."""
+    try:
+        rows = table_readers()[table.suffix.lower()].checked_rows(table)
+        values = next((row.values for row in rows if row.values is not None), {})
+    except (DatasetFormatError, SettingsError):
+        return False
+    has_picture = any(isinstance(cell, EmbeddedImage) for cell in values.values())
+    names_picture = bool(usual_name(values, (*IMAGE_NAMES, *IMAGE_IDS)))
+    return (has_picture or names_picture) and any(map(is_caption_name, values))
 
 
 def _energon_tables(energon: EnergonFolder, tars: list[Path]) -> SourceTables:

@@ -102,14 +102,19 @@ def read_member(
 
 class CaptionEndings:
     """Keeps captions to one kind of texts where `k.en.txt` and `k.de.txt` stand in different
-    samples: the kind of the first one that is read."""
+    samples: the kind of the first one that is read. The only text of a sample is read all the
+    same, which is noted."""
 
     def __init__(self) -> None:
         self._first: TarMember | None = None
         self._kind = ""
+        self._is_noted = False
 
-    def check(self, picture: TarMember | None, text: TarMember) -> None:
-        """Raises DatasetFormatError for a text of another kind."""
+    def check(
+        self, picture: TarMember | None, text: TarMember, is_only: bool, note: Callable[[str], None]
+    ) -> None:
+        """`is_only`: the sample has no other text. Raises DatasetFormatError for a text of another
+        kind that was chosen among several."""
         start = picture.stem if picture and text.stem.startswith(picture.stem) else text.key
         kind = text.stem[len(start) :].lower()
         is_plain = kind in PICTURES or kind.removeprefix(".") in CAPTION_NAMES
@@ -117,14 +122,19 @@ class CaptionEndings:
             kind = ""
         if self._first is None:
             self._first, self._kind = text, kind
-        elif kind != self._kind:
-            endings = (self._first.ending, text.ending)
-            names = ",".join(trim(ending.removeprefix("."), 40) for ending in endings)
+            return
+        if kind == self._kind:
+            return
+        first, own = (trim(ending, 40) for ending in (self._first.ending, text.ending))
+        if not is_only:
             raise DatasetFormatError(
-                f"The caption of the sample '{trim(text.key, 80)}' is in "
-                f"'*{trim(text.ending, 40)}', the first one in '*{trim(endings[0], 40)}'. If both "
-                f"are meant, name them as the column with captions: {names}."
+                f"The caption of the sample '{trim(text.key, 80)}' is in '*{own}', the first one "
+                f"in '*{first}'. If both are meant, name them as the column with captions: "
+                f"{first.removeprefix('.')},{own.removeprefix('.')}."
             )
+        if not self._is_noted:
+            self._is_noted = True
+            note(f"Captions are in texts of several endings ('*{first}', '*{own}'), one a sample.")
 
 
 def samples_of(
@@ -204,7 +214,7 @@ def _is_caption_file(member: TarMember, choice: SampleChoice) -> bool:
 
 def _caption(
     sample: list[TarMember], values: dict[str, Any], texts: TextReader, choice: SampleChoice,
-    check: Callable[[TarMember], None],
+    check: Callable[[TarMember, bool, Callable[[str], None]], None],
 ) -> dict[str, Any]:  # fmt: skip
     """The column with the caption; empty if it is one of `values`. `check`: the file with it, where
     that was detected. Raises as `_columns`."""
@@ -226,7 +236,7 @@ def _caption(
         captions = captions[:1]
     caption = _only(captions, "texts", texts.note)
     if caption is not None:
-        check(caption)
+        check(caption, len(captions) == 1, texts.note)
         return {"caption": texts.captions(caption.text or b"", _short_name(caption))}
     if any(name.lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for name in values):
         return {}

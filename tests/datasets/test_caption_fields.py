@@ -2,6 +2,7 @@
 export has them under these names again."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,27 @@ def test_pictures_of_another_kind_have_no_caption_yet(tmp_path: Path) -> None:
     assert reader.problems == []
 
 
+@pytest.mark.parametrize("form", ["folder", "zip"])
+@pytest.mark.parametrize(("plain", "tags"), [("d", "abc"), ("ad", "bcd"), ("abcd", "cd")])
+def test_texts_of_no_kind_are_kept_and_named_by_what_reads_them(
+    tmp_path: Path, form: str, plain: str, tags: str
+) -> None:
+    source = kinds_beside(tmp_path / "pictures", plain=plain, tags=tags)
+    source = in_zip(source) if form == "zip" else source
+    pairs, reader = read(source, uncaptioned=True)
+    texts = {text for pair in pairs for text in (pair.caption, *pair.extra.values())}
+    wanted = {"plain": plain, "tags": tags}
+    assert texts >= {f"A dog in {kind}. {n}" for kind, names in wanted.items() for n in names}
+    note = next(note for note in reader.notes if "tags" in note)
+    assert "''" not in note
+    _, reader = read(source)
+    (stated,) = {"tags,caption", "caption,tags"} & {*re.findall(r"\w+,\w+", note)}
+    assert all(stated in problem.message for problem in reader.problems)
+    pairs, reader = read(source, caption_fields=stated)
+    assert {pair.caption for pair in pairs} == texts - {"", "tags", "caption"}
+    assert reader.problems == []
+
+
 def test_a_kind_is_a_column_where_json_has_the_captions(tmp_path: Path) -> None:
     source = kinds_beside(tmp_path, tags="abcd")
     for name in "abcd":
@@ -165,6 +187,29 @@ def test_of_texts_with_two_endings_one_is_named(tmp_path: Path, form: str) -> No
     for ending, caption in (("caption", "A cat. a"), (".txt", "A dog in plain. a")):
         pairs, _ = read(source, caption_column=ending)
         assert (len(pairs), pairs[0].caption) == (4, caption)
+
+
+@pytest.mark.parametrize("form", ["folder", "zip"])
+@pytest.mark.parametrize(
+    ("texts", "column"),
+    [
+        ({"a.txt": "A dog."}, "caption"),
+        ({"a.txt": "A dog."}, "txt"),
+        ({"a.txt": "A dog.", "a.json": '{"caption": "A cat."}'}, "caption"),
+        ({"a.txt": "A dog.", "b.caption": "A dog.", "c.txt": "A dog."}, "caption"),
+        ({"a.txt": "A dog.", "a.caption": "A cat.", "b.caption": "A dog."}, "txt"),
+    ],
+)
+def test_a_named_ending_only_decides_between_texts_of_one_picture(
+    tmp_path: Path, texts: dict[str, str], column: str, form: str
+) -> None:
+    source = tmp_path / "pictures"
+    for name, text in texts.items():
+        picture(source / f"{name[0]}.png")
+        write(source / name, text)
+    pairs, reader = read(in_zip(source) if form == "zip" else source, caption_column=column)
+    assert [pair.caption for pair in pairs] == ["A dog."] * len({name[0] for name in texts})
+    assert reader.problems == []
 
 
 def test_what_belongs_to_another_picture_is_no_kind_of_this_one(tmp_path: Path) -> None:

@@ -47,18 +47,32 @@ def test_an_object_of_other_things_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["file", "object"])
 @pytest.mark.parametrize("ending", ["", ".png"])
 def test_a_name_is_looked_for_in_its_own_split(tmp_path: Path, form: str, ending: str) -> None:
-    """`b` is in the other split alone, `a` in both, `c` outside of any."""
-    for size, name in enumerate(("train/a", "val/a", "val/b", "more/c")):
+    """`b` is in two other splits, `a` in both, `c` outside of any, `d` in the other alone."""
+    for size, name in enumerate(("train/a", "val/a", "val/b", "test/b", "more/c", "val/d")):
         picture(tmp_path / f"{name}.png", (8, 8 + size))
-    captions = {f"{name}{ending}": f"A dog. {name}" for name in "abc"}
+    captions = {f"{name}{ending}": f"A dog. {name}" for name in "abcd"}
     name = "captions_train.json" if form == "file" else "captions.json"
     content = captions if form == "file" else {"train": captions}
     pairs, reader = read(write(tmp_path / name, json.dumps(content)))
     places = [(*Path(str(pair.image_path)).parts[-2:], pair.caption, pair.split) for pair in pairs]
     assert places == [
-        ("train", "a.png", "A dog. a", "train"), ("more", "c.png", "A dog. c", "train")
+        ("train", "a.png", "A dog. a", "train"), ("more", "c.png", "A dog. c", "train"),
+        ("val", "d.png", "A dog. d", "train"),
     ]  # fmt: skip
     assert [problem.row for problem in reader.problems] == [2]
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("captions_testmini2017", "test2017"), ("train", "val2014")]
+)
+def test_the_only_picture_of_a_name_may_be_in_a_folder_of_another_split(
+    tmp_path: Path, name: str, place: str
+) -> None:
+    picture(tmp_path / place / "x1.jpg")
+    pairs, reader = read(write(tmp_path / f"{name}.json", json.dumps({"x1.jpg": "A dog."})))
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert reader.problems == []
+    assert any(place in note for note in reader.notes)
 
 
 def test_a_path_says_its_split_itself(tmp_path: Path) -> None:

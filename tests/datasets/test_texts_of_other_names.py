@@ -79,21 +79,41 @@ def in_languages(tmp_path: Path, *languages: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("languages", "left_out"),
+    ("languages", "is_noted"),
     [
-        ((".en", ".de", ".en"), ["1.tar"]),
-        (("", ".en", ""), ["1.tar"]),
-        ((".en", ".en", ".en"), []),
-        ((".png", "", ".png"), []),
-        (("", ".1", ""), []),
+        ((".en", ".de", ".en"), True),
+        (("", ".en", ".en"), True),
+        ((".en", ".en", ".en"), False),
+        ((".png", "", ".png"), False),
+        (("", ".1", ""), False),
     ],
 )
-def test_captions_of_samples_are_of_one_kind(
-    tmp_path: Path, languages: tuple[str, ...], left_out: list[str]
+def test_the_only_text_of_a_sample_is_read_and_another_kind_is_noted(
+    tmp_path: Path, languages: tuple[str, ...], is_noted: bool
 ) -> None:
     pairs, reader = read(in_languages(tmp_path, *languages))
-    assert len(pairs) == 3 - len(left_out)
-    assert [problem.file for problem in reader.problems] == left_out
+    assert len(pairs) == 3
+    assert reader.problems == []
+    assert any(".en.txt" in note for note in reader.notes) == is_noted
+
+
+def test_texts_that_are_called_otherwise_than_their_pictures_are_read(tmp_path: Path) -> None:
+    members = {"a.b.png": encoded(), "a.c.txt": b"A dog.", "d.e.png": encoded(), "d.f.txt": b"Cat."}
+    make_tar(tmp_path / "0.tar", members)
+    pairs, reader = read(tmp_path)
+    assert [pair.caption for pair in pairs] == ["A dog.", "Cat."]
+    assert reader.problems == []
+
+
+def test_of_several_texts_of_a_sample_none_of_another_kind_is_chosen(tmp_path: Path) -> None:
+    members = {
+        "a.png": encoded(), "a.en.txt": b"A dog.",
+        "b.png": encoded(), "b.en.txt": b"A cat.", "b.txt": b"Eine Katze.",
+    }  # fmt: skip
+    make_tar(tmp_path / "0.tar", members)
+    pairs, reader = read(tmp_path)
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert [problem.row for problem in reader.problems] == [2]
 
 
 def test_kinds_of_captions_of_samples_may_be_named(tmp_path: Path) -> None:

@@ -107,3 +107,25 @@ def test_texts_beside_pictures_under_other_names_are_named(
     assert f"'{min(names)}'" in str(refusal.value)
     pairs, _ = read(tmp_path, uncaptioned=True)
     assert [pair.caption for pair in pairs] == ["", ""]
+
+
+ROWS = [{"file_name": "photo.png", "caption": "A dog."}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [ROWS, {"captions": ROWS}, {"photo.png": "A dog."}],
+    ids=["rows", "rows in an object", "by picture"],
+)
+@pytest.mark.parametrize("own", ["", "photo_alt.json"])
+def test_a_table_that_is_named_after_a_picture_is_read(
+    tmp_path: Path, content: object, own: str
+) -> None:
+    """Also beside the JSON of a picture, which is noted."""
+    picture(tmp_path / "photo.png")
+    write(tmp_path / "photo_captions.json", json.dumps(content))
+    if own:
+        write(tmp_path / own, '{"caption": "A cat."}')
+    pairs, reader = read(tmp_path)
+    assert [(pair.image_path.name, pair.caption) for pair in pairs] == [("photo.png", "A dog.")]
+    assert any("photo_alt" in note for note in reader.notes) == bool(own)

@@ -13,7 +13,7 @@ from PIL import Image, ImageColor
 from backend.datasets.containers import Member, locate, relative_name, with_proof
 from backend.errors import DatasetFormatError, ImageError
 from backend.features.streaming.nested_values import nested_value
-from tests.datasets.folders import read
+from tests.datasets.folders import json_lines, picture, read, write
 from tests.features.streaming.shard_writer import with_table, write_litdata, write_mds
 
 COLOURS = ("red", "blue", "green", "yellow")
@@ -73,6 +73,29 @@ def test_each_caption_of_mds_has_its_picture(tmp_path: Path, compression: str) -
     ]
     place = relative_name(pairs[2].image_path, tmp_path / "set")
     assert colour_of(locate(tmp_path / "set", place)) == "green"
+
+
+@pytest.mark.parametrize("place", ["embeddings", "index/embeddings"])
+@pytest.mark.parametrize("columns", [{}, {"caption": "str"}])
+def test_streams_without_captions_and_pictures_do_not_replace_a_table(
+    tmp_path: Path, columns: dict[str, str], place: str
+) -> None:
+    encodings = {"id": "str", **columns}
+    write_mds(tmp_path / place, encodings, [[dict.fromkeys(encodings, b"A cat.")]])
+    picture(tmp_path / "images/a.png")
+    row = {"file_name": "images/a.png", "caption": "A dog."}
+    write(tmp_path / "annotations/train.jsonl", json_lines([row]))
+    pairs, reader = read(tmp_path, image_root=tmp_path)
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert any("embeddings" in note for note in reader.notes)
+
+
+def test_a_stream_of_pairs_comes_before_files_that_are_no_table(tmp_path: Path) -> None:
+    write_mds(tmp_path / "set/photos/train", ENCODINGS, [samples()[:3]])
+    write(tmp_path / "set/stats.json", '{"mean": [0.5]}')
+    pairs, reader = read(tmp_path / "set")
+    assert len(pairs) == 3
+    assert any("stats.json" in note for note in reader.notes)
 
 
 @pytest.mark.parametrize("inner", ["", "photos/v2/"])
