@@ -28,11 +28,13 @@ def table_rows(file: JsonFile, name: str) -> Iterator[TableRow] | None:
     ):
         return _split_rows(file)
     kinds = {member: kind for member, kind, _ in file.beginnings("")}
-    is_captioned = bool(usual_name(kinds, CAPTION_NAMES))
+    caption = usual_name(kinds, CAPTION_NAMES)
     images = usual_name(kinds, (*IMAGE_NAMES, *IMAGE_IDS))
-    if is_captioned and images and set(kinds.values()) == {"start_array"}:
-        return _list_rows(file, list(kinds), name)
-    if is_captioned and len(kinds) > 1 and set(kinds.values()) == {"start_map"}:
+    if caption and images and set(kinds.values()) == {"start_array"}:
+        # Objects say by an id which picture is theirs: their order means nothing.
+        has_objects = any(isinstance(c, dict) for c in islice(file.objects(caption), _SAMPLE))
+        return None if has_objects else _list_rows(file, list(kinds), name)
+    if caption and len(kinds) > 1 and set(kinds.values()) == {"start_map"}:
         keys = [_first_keys(file, member) for member in kinds]
         if all(of_column == keys[0] for of_column in keys):
             return _object_rows(file, list(kinds), "" if images else "file_name")

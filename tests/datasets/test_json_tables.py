@@ -86,6 +86,18 @@ def test_rows_after_the_ones_that_tell_a_table_are_checked_too(tmp_path: Path) -
     assert [problem.row for problem in reader.problems] == [26]
 
 
+def test_lists_of_linked_objects_are_no_columns(tmp_path: Path) -> None:
+    linked = {
+        "image": [{"id": 1, "path": "a.png"}, {"id": 2, "path": "b.png"}],
+        "captions": [
+            {"image_id": 2, "caption": "A cat."},
+            {"image_id": 1, "caption": "A dog."},
+        ],
+    }
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, json.dumps(linked)))
+
+
 @pytest.mark.parametrize(
     "content",
     [
