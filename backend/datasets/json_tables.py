@@ -5,7 +5,7 @@ They are read row by row, every column at its own place of the file.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from backend.datasets.cells import TableRow, trim
@@ -74,7 +74,15 @@ def _list_rows(file: JsonFile, columns: list[str], name: str) -> Iterator[TableR
 def _object_rows(file: JsonFile, columns: list[str], index: str) -> Iterator[TableRow]:
     """`index`: the column of the rows' keys, "" to leave them out."""
     cells = [_at_once(file, file.members(column)) for column in columns]
-    for number, row in enumerate(zip(*cells, strict=False), 1):
+    for number, row in enumerate(zip_longest(*cells), 1):
+        if None in row:
+            ended = ", ".join(
+                f"'{trim(column, 80)}'"
+                for column, cell in zip(columns, row, strict=True)
+                if not cell
+            )
+            yield TableRow(number, None, f"This row has no cell in {ended}.")
+            continue
         keys = {key for key, _ in row}
         if len(keys) > 1:
             names = ", ".join(f"'{trim(key, 80)}'" for key in sorted(keys))

@@ -98,6 +98,18 @@ def test_lists_of_linked_objects_are_no_columns(tmp_path: Path) -> None:
         read(table(tmp_path, json.dumps(linked)))
 
 
+@pytest.mark.parametrize("shorter", ["image", "caption"])
+def test_rows_at_which_a_column_ends_are_reported(tmp_path: Path, shorter: str) -> None:
+    names = [f"{n}.png" for n in range(23)]
+    for name in names:
+        write(tmp_path / name, encoded((8, 8 + len(name))))
+    frame = json.loads(pd.DataFrame({"image": names, "caption": names}).to_json())
+    del frame[shorter]["22"]
+    pairs, reader = read(table(tmp_path, json.dumps(frame)))
+    assert [pair.caption for pair in pairs] == names[:22]
+    assert [problem.row for problem in reader.problems] == [23]
+
+
 @pytest.mark.parametrize(
     "content",
     [
