@@ -4,6 +4,7 @@ a list for each (`to_dict("list")`), or the names and the rows apart (`orient="s
 They are read row by row, every column at its own place of the file.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice, zip_longest
 from typing import Any
@@ -26,7 +27,7 @@ def table_rows(file: JsonFile, name: str) -> Iterator[TableRow] | None:
     if file.arrays >= {_NAMES, _ROWS} and all(
         isinstance(row, list) for row in islice(file.objects(_ROWS), _SAMPLE)
     ):
-        return _split_rows(file)
+        return _split_rows(file, name)
     kinds = {member: kind for member, kind, _ in file.beginnings("")}
     caption = usual_name(kinds, CAPTION_NAMES)
     images = usual_name(kinds, (*IMAGE_NAMES, *IMAGE_IDS))
@@ -45,11 +46,16 @@ def _first_keys(file: JsonFile, column: str) -> list[str]:
     return [key for key, *_ in islice(file.beginnings(column), _SAMPLE)]
 
 
-def _split_rows(file: JsonFile) -> Iterator[TableRow]:
+def _split_rows(file: JsonFile, name: str) -> Iterator[TableRow]:
     names = [str(name) for name in file.objects(_NAMES)]
+    if twice := [column for column, count in Counter(names).items() if count > 1]:
+        raise DatasetFormatError(
+            f"'{name}' has several columns named '{trim(twice[0], 80)}'. Rename or remove one."
+        )
     # What pandas counts is no column; names of pictures that are its index are.
     index = list(file.objects(_INDEX)) if _INDEX in file.arrays else []
-    is_named = any(isinstance(label, str) for label in index)
+    has_images = usual_name(names, (*IMAGE_NAMES, *IMAGE_IDS))
+    is_named = not has_images and any(isinstance(label, str) for label in index)
     for number, cells in enumerate(file.objects(_ROWS), 1):
         if not isinstance(cells, list) or len(cells) != len(names):
             yield TableRow(number, None, f"This row has not the {len(names)} cells of 'columns'.")

@@ -98,6 +98,19 @@ def test_lists_of_linked_objects_are_no_columns(tmp_path: Path) -> None:
         read(table(tmp_path, json.dumps(linked)))
 
 
+def test_labels_of_rows_replace_no_picture(tmp_path: Path) -> None:
+    frame = FRAME.set_axis(["r1", "r2"]).to_json(orient="split")
+    pairs, reader = read(table(tmp_path, frame))
+    assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
+    assert reader.problems == []
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    frame = {"columns": ["image", "caption", "caption"], "data": [["a.png", "A dog.", "A cat."]]}
+    with pytest.raises(DatasetFormatError, match="caption"):
+        read(table(tmp_path, json.dumps(frame)))
+
+
 @pytest.mark.parametrize("shorter", ["image", "caption"])
 def test_rows_at_which_a_column_ends_are_reported(tmp_path: Path, shorter: str) -> None:
     names = [f"{n}.png" for n in range(23)]
