@@ -1,6 +1,7 @@
 """Tables as data frames and other programs write them in JSON."""
 
 import json
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,38 @@ def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     frame = {"columns": ["image", "caption", "caption"], "data": [["a.png", "A dog.", "A cat."]]}
     with pytest.raises(DatasetFormatError, match="caption"):
         read(table(tmp_path, json.dumps(frame)))
+
+
+@pytest.mark.parametrize("orient", ["columns", "list"])
+def test_tables_with_more_columns_than_files_may_be_open(tmp_path: Path, orient: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wide = pd.concat([FRAME, pd.DataFrame(0, FRAME.index, [f"c{n}" for n in range(300)])], axis=1)
+    path = table(tmp_path, json.dumps(wide.to_dict("list")) if orient == "list" else wide.to_json())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    try:
+        pairs, reader = read(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
+    assert reader.problems == []
+
+
+@pytest.mark.parametrize("change", [without_a_name, renamed])
+def test_many_columns_of_different_rows_are_never_joined(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    frame = json.loads(FRAME.to_json())
+    frame |= {f"c{number}": frame["width"] for number in range(300)}
+    change(frame)
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, json.dumps(frame)))
+
+
+def test_many_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    frame = {f"c{number}": [1] for number in range(300)} | {"image": ["a.png"], "caption": ["A."]}
+    twice = json.dumps(frame)[:-1] + ', "caption": ["B."]}'
+    with pytest.raises(DatasetFormatError, match="caption"):
+        read(table(tmp_path, twice))
 
 
 @pytest.mark.parametrize("shorter", ["image", "caption"])
