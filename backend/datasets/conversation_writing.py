@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from typing import Any
 
 from backend.datasets.conversations import (
@@ -179,20 +180,27 @@ def _places_of(exchange: Exchange) -> set[int]:
 
 
 def _plain_text(turn: Turn) -> str:
-    """Without the marks of an answer, and with the mark that trainers of conversations read in a
-    question: the numbers of a row with several pictures mean nothing in a row with one."""
-    if turn.is_question:
-        return SHOWN.sub(MARK, turn.text)
-    return _MARKER.sub(r"(\1)", turn.text) if turn.is_answer else turn.text
+    """Without marks, which belong into questions alone."""
+    return turn.text if turn.is_question else _MARKER.sub(r"(\1)", turn.text)
 
 
 def _with_one_mark(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns with a mark for the picture in the first question, if none has one."""
+    """The turns with one mark, since the row has one picture: at its first mention in a question,
+    else in the first question. Trainers take a picture for each mark and know none with numbers, so
+    that further mentions become words."""
+    marks = chain([MARK], repeat("(image)"))
+    turns = [
+        replace(turn, text=SHOWN.sub(lambda _: next(marks), turn.text))
+        if turn.is_question
+        else turn
+        for turn in turns
+    ]
+    is_marked = next(marks) != MARK
+    if is_marked:
+        return turns
     first = next((place for place, turn in enumerate(turns) if turn.is_question), None)
     if first is None:
         return [Turn("user", MARK), *turns]
-    if any(turn.marks for turn in turns if turn.is_question):
-        return list(turns)
     question = replace(turns[first], text=f"{MARK}\n{turns[first].text}")
     return [*turns[:first], question, *turns[first + 1 :]]
 

@@ -5,7 +5,8 @@ answers are captions.
   a struct; `texts` of FineVision and The Cauldron and lists of questions with their answers.
 * Columns: `question` and `answer`, swift's `query` and `response`, TRL's `prompt` and `completion`.
 * Of several pictures, each belongs to the turn with its mark, and to that with its number where the
-  marks (`<image_1>`) or parts (`{"type": "image", "index": 0}`) have numbers.
+  marks (`<image_1>`) or parts (`{"type": "image", "index": 0}`) have numbers, or that with its file
+  (`{"type": "image", "image": "b.jpg"}`).
 """
 
 import json
@@ -13,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from backend.datasets.cells import EmbeddedImage, trim
 from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES
@@ -61,6 +62,28 @@ class NoPair(ValueError):
     """Raised if a row is not one image with a text; the message says why."""
 
 
+class Mention(NamedTuple):
+    """A picture that a turn shows. `index`: its number as the row has it, None if it has none;
+    `path`: of its file, "" if it names none."""
+
+    index: Any = None
+    path: str = ""
+
+    @property
+    def number(self) -> int | None:
+        """Data frames make fractions or texts of numbers, and NaN of none. Raises NoPair if it is
+        no number."""
+        index = self.index
+        if index is None or index != index:
+            return None
+        is_number = isinstance(index, int | float) and not isinstance(index, bool)
+        if is_number and index == index // 1:
+            return int(index)
+        if isinstance(index, str) and len(index) < 10 and index.strip().isdecimal():
+            return int(index)
+        raise NoPair(f"'{trim(str(index), 80)}' is no number of a picture ('index' of a part).")
+
+
 @dataclass(frozen=True)
 class Turn:
     """`source`: as the row has it; an empty one if the row has it as columns."""
@@ -85,12 +108,12 @@ class Turn:
         return len(self.shown)
 
     @property
-    def shown(self) -> list[int | None]:
-        """The numbers of the pictures that it shows, None where it names none."""
+    def shown(self) -> "list[Mention]":
+        """The pictures that it shows, in order."""
         content = _content_of(self.source)
         if not isinstance(content, list) or self.text != text_of_turn(self.source):
-            return [int(m[1]) if m[1] else None for m in SHOWN.finditer(self.text)]
-        return [number for part in content for number in _shown_by(part)]
+            return [Mention(m[1]) for m in SHOWN.finditer(self.text)]
+        return [mention for part in content for mention in _shown_by(part)]
 
 
 @dataclass(frozen=True)
@@ -245,11 +268,11 @@ def _content_of(turn: Mapping[str, Any]) -> Any:
     return turn.get("content", turn.get("value"))
 
 
-def _shown_by(part: Any) -> list[int | None]:
-    """The numbers of the pictures that a part shows, as Turn.shown."""
+def _shown_by(part: Any) -> list[Mention]:
+    """The pictures that a part shows."""
     if isinstance(part, dict) and part.get("type") in PICTURE_PARTS:
-        number = part.get("index")
-        return [number if isinstance(number, int) else None]
+        path = _path_of_part(part)
+        return [Mention(part.get("index"), path if isinstance(path, str) else "")]
     text = part if isinstance(part, str) else part.get("text")
     return Turn("", text).shown if isinstance(text, str) else []
 
@@ -292,7 +315,7 @@ def pairs_in(
     if len(images) <= 1:
         yield single_image(images), captions
         return
-    by_turn = _pictures_by_turn(conversation, len(images))
+    by_turn = _pictures_by_turn(conversation, images)
     if not by_turn:
         raise NoPair(f"This row shows {len(images)} images; a pair has one.")
     for number, image in enumerate(images):
@@ -303,19 +326,47 @@ def pairs_in(
         raise NoPair("An answer of this row is about several images; a pair has one.")
 
 
-def _pictures_by_turn(conversation: Conversation, count: int) -> list[list[int]]:
-    """The pictures that each turn shows, from 0: by their numbers where all marks have one, else in
-    order. None of them where it is uncertain which pictures are shown."""
+def _pictures_by_turn(conversation: Conversation, images: Sequence[Any]) -> list[list[int]]:
+    """The pictures that each turn shows, from 0: by their files where each mention names one, else
+    by their numbers where each has one, else in order. None of them where it is uncertain which
+    pictures are shown. Raises NoPair if files and numbers or the order contradict each other."""
     shown = [turn.shown for turn in conversation.turns]
-    numbers = [number for each in shown for number in each]
+    numbers = [mention.number for mentions in shown for mention in mentions]
+    files = [_place_of_file(each.path, images) for mentions in shown for each in mentions]
+    places = _places_of_numbers(numbers, len(images))
+    is_ordered = all(number is None for number in numbers)
+    if files and None not in files and (is_ordered or not places):
+        places = files
+    if any(file not in (None, place) for file, place in zip(files, places, strict=False)):
+        raise NoPair("The turns of this row name other files of pictures than their numbers do.")
+    in_turn = iter(place for place in places if place is not None)
+    return [[next(in_turn) for _ in mentions] for mentions in shown] if places else []
+
+
+def _places_of_numbers(numbers: Sequence[int | None], count: int) -> Sequence[int | None]:
+    """The pictures of mentions with these numbers, which may be counted from 0 or 1, or in order;
+    none where it is uncertain."""
     named = {number for number in numbers if number is not None}
     if len(numbers) == count and not named:
-        order = iter(range(count))
-        return [[next(order) for _ in each] for each in shown]
+        return range(count)
     first = min(named, default=0)
     if None in numbers or first > 1 or named != set(range(first, first + count)):
         return []
-    return [[number - first for number in each if number is not None] for each in shown]
+    return [number - first for number in numbers if number is not None]
+
+
+def _place_of_file(path: str, images: Sequence[Any]) -> int | None:
+    """Which of the pictures the file is, by its path, else by its name; None if it is none of them
+    or several."""
+    for name_of in (str, _file_name):
+        places = [n for n, image in enumerate(images) if path and name_of(image) == name_of(path)]
+        if places:
+            return places[0] if len(places) == 1 else None
+    return None
+
+
+def _file_name(path: Any) -> str:
+    return str(path).replace("\\", "/").rpartition("/")[2]
 
 
 def _picture_of(exchange: Exchange, by_turn: Sequence[list[int]]) -> int | None:
@@ -339,9 +390,14 @@ def images_in(values: Mapping[str, Any]) -> list[Any]:
     contents = (turn.source.get("content") for turn in turns)
     parts = (part for content in contents if isinstance(content, list) for part in content)
     dicts = (part for part in parts if isinstance(part, dict))
+    return [path for part in dicts if (path := _path_of_part(part))]
+
+
+def _path_of_part(part: Mapping[str, Any]) -> Any:
+    """As image_path, of a part; None if it has none."""
     names = ("image", "image_url", "path", "source")
-    paths = (next((part[name] for name in names if part.get(name)), None) for part in dicts)
-    return [image_path(path) for path in paths if path]
+    path = next((part[name] for name in names if part.get(name)), None)
+    return image_path(path) if path else None
 
 
 def image_path(value: Any) -> Any:

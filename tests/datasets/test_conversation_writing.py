@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from backend.datasets.conversations import SHOWN
 from backend.datasets.export_row import ExportRow
 from backend.datasets.writing import write_dataset
 from tests.datasets.folders import read
@@ -141,6 +142,30 @@ def test_numbers_of_pictures_mean_nothing_in_a_row_with_one(
         assert turns_of(line, format) == [("user", "<image>\nDescribe it."), ("assistant", caption)]
         path = line["image"] if format == "conversations" else line["images"][0]
         assert Path(path).name == picture
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    "question",
+    [
+        "<image>\nDescribe what <image_1> shows.",
+        "<|image_1|>\nDescribe what <image> shows.",
+        [{"type": "image"}, {"type": "text", "text": "Describe what <image_1> shows."}],
+    ],
+)
+def test_one_picture_has_one_mark(tmp_path: Path, format: str, question: Any) -> None:
+    turns: list[dict[str, Any]] = openai([(DESCRIBE, "Red.")])
+    turns[0]["content"] = question
+    turns.insert(0, {"role": "system", "content": "You see an <image>."})
+    (line,) = export(tmp_path, format, {"messages": turns})
+    if format == "conversations":
+        texts = [text for _, text in turns_of(line, format)]
+        marks = [match[0] for text in texts for match in SHOWN.finditer(text)]
+        assert (marks, texts[1].startswith("<image>\nDescribe what ")) == (["<image>"], True)
+    else:
+        _, asking, _ = line["messages"]
+        assert [part["type"] for part in asking["content"]] == ["image", "text"]
+        assert not SHOWN.search(json.dumps(line["messages"]))
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -122,8 +122,8 @@ def _of_b_then_a(first: Any, second: Any) -> dict[str, Any]:
     return {"images": ["a.png", "b.png"], "messages": turns}
 
 
-def _parts(index: int) -> list[dict[str, Any]]:
-    picture = {"type": "image", "text": None, "index": index}
+def _parts(index: Any, **rest: Any) -> list[dict[str, Any]]:
+    picture = {"type": "image", "text": None, "index": index, **rest}
     return [picture, {"type": "text", "text": "Describe it.", "index": None}]
 
 
@@ -131,6 +131,10 @@ NUMBERED = [
     _of_b_then_a("<image_2>\nDescribe it.", "<image_1>\nDescribe it."),
     _of_b_then_a("<|image_1|>\nDescribe it.", "<|image_0|>\nDescribe it."),
     _of_b_then_a(_parts(1), _parts(0)),
+    _of_b_then_a(_parts(1.0), _parts(0.0)),
+    _of_b_then_a(_parts("2"), _parts("1")),
+    _of_b_then_a(_parts(None, image="b.png"), _parts(None, image="a.png")),
+    _of_b_then_a(_parts(1, image="images/b.png"), _parts(0)),
 ]
 
 
@@ -155,6 +159,25 @@ def test_numbers_that_name_not_each_picture_pair_none(
 ) -> None:
     with pytest.raises(DatasetFormatError, match="2 images"):
         lines(tmp_path, [_of_b_then_a(first, second)])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (_parts(0.5), _parts(1)),
+        (_parts("b"), _parts("a")),
+        (_parts(True), _parts(False)),
+        (_parts("9" * 5000), _parts(1)),
+        (_parts(0, image="b.png"), _parts(1, image="a.png")),
+        (_parts(None, image="b.png"), _parts(None)),
+    ],
+)
+def test_what_names_pictures_in_no_or_two_ways_pairs_none(
+    tmp_path: Path, first: Any, second: Any
+) -> None:
+    pairs, reader = lines(tmp_path, [_of_b_then_a(first, second), {"caption": "A square."}])
+    assert [pair.caption for pair in pairs] == ["A square."]
+    assert [problem.row for problem in reader.problems] == [1]
 
 
 def test_a_call_of_a_tool_is_no_answer(tmp_path: Path) -> None:

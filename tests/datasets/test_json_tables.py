@@ -1,6 +1,7 @@
 """Tables as data frames and other programs write them in JSON."""
 
 import json
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,75 @@ def test_rows_after_the_ones_that_tell_a_table_are_checked_too(tmp_path: Path) -
     assert [Path(str(pair.image_path)).name for pair in pairs] == names[:25]
     assert [pair.caption for pair in pairs] == names[:25]
     assert [problem.row for problem in reader.problems] == [26]
+
+
+def test_lists_of_linked_objects_are_no_columns(tmp_path: Path) -> None:
+    linked = {
+        "image": [{"id": 1, "path": "a.png"}, {"id": 2, "path": "b.png"}],
+        "captions": [
+            {"image_id": 2, "caption": "A cat."},
+            {"image_id": 1, "caption": "A dog."},
+        ],
+    }
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, json.dumps(linked)))
+
+
+def test_labels_of_rows_replace_no_picture(tmp_path: Path) -> None:
+    frame = FRAME.set_axis(["r1", "r2"]).to_json(orient="split")
+    pairs, reader = read(table(tmp_path, frame))
+    assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
+    assert reader.problems == []
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    frame = {"columns": ["image", "caption", "caption"], "data": [["a.png", "A dog.", "A cat."]]}
+    with pytest.raises(DatasetFormatError, match="caption"):
+        read(table(tmp_path, json.dumps(frame)))
+
+
+@pytest.mark.parametrize("orient", ["columns", "list"])
+def test_tables_with_more_columns_than_files_may_be_open(tmp_path: Path, orient: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wide = pd.concat([FRAME, pd.DataFrame(0, FRAME.index, [f"c{n}" for n in range(300)])], axis=1)
+    path = table(tmp_path, json.dumps(wide.to_dict("list")) if orient == "list" else wide.to_json())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    try:
+        pairs, reader = read(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
+    assert reader.problems == []
+
+
+@pytest.mark.parametrize("change", [without_a_name, renamed])
+def test_many_columns_of_different_rows_are_never_joined(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    frame = json.loads(FRAME.to_json())
+    frame |= {f"c{number}": frame["width"] for number in range(300)}
+    change(frame)
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, json.dumps(frame)))
+
+
+def test_many_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    frame = {f"c{number}": [1] for number in range(300)} | {"image": ["a.png"], "caption": ["A."]}
+    twice = json.dumps(frame)[:-1] + ', "caption": ["B."]}'
+    with pytest.raises(DatasetFormatError, match="caption"):
+        read(table(tmp_path, twice))
+
+
+@pytest.mark.parametrize("shorter", ["image", "caption"])
+def test_rows_at_which_a_column_ends_are_reported(tmp_path: Path, shorter: str) -> None:
+    names = [f"{n}.png" for n in range(23)]
+    for name in names:
+        write(tmp_path / name, encoded((8, 8 + len(name))))
+    frame = json.loads(pd.DataFrame({"image": names, "caption": names}).to_json())
+    del frame[shorter]["22"]
+    pairs, reader = read(table(tmp_path, json.dumps(frame)))
+    assert [pair.caption for pair in pairs] == names[:22]
+    assert [problem.row for problem in reader.problems] == [23]
 
 
 @pytest.mark.parametrize(

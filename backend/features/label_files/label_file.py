@@ -131,12 +131,19 @@ def labels_of(
     Raises DatasetFormatError if it is not such a file; rows that cannot be read are labels with a
     problem.
     """
-    problem = "it has no rows."
+    problem, refusal = "it has no rows.", None
     for row in _rows(path):
-        if row.values is not None:
+        if row.values is None:
+            problem = f"row {row.number}: {row.problem}"
+            continue
+        try:
             columns = label_columns(list(row.values), path.name, key, verdict, one_means)
-            return columns, (_label(row, columns) for row in _rows(path))
-        problem = f"row {row.number}: {row.problem}"
+        except DatasetFormatError as error:  # records without an answer have no column of it
+            refusal = refusal or error
+            continue
+        return columns, (_label(row, columns) for row in _rows(path))
+    if refusal is not None:
+        raise refusal
     raise DatasetFormatError(f"'{path.name}' has no label that can be read: {problem}")
 
 
@@ -196,8 +203,10 @@ def _flat(row: TableRow) -> TableRow:
             return TableRow(row.number, label_studio.task_columns(values, _is_verdict))
         if label_studio.is_answer_row(values):
             return TableRow(row.number, label_studio.row_columns(values, _is_verdict))
-        if answers := argilla.answers_of(values):
-            columns = argilla.flatten_record(values) if "responses" in values else values
+        answers, is_record = argilla.answers_of(values), argilla.is_record(values)
+        if answers or is_record:
+            is_nested = is_record or "responses" in values
+            columns = argilla.flatten_record(values) if is_nested else values
             return TableRow(row.number, {**columns, **_answers(answers)})
     except (KeyError, TypeError, AttributeError, IndexError):
         return TableRow(row.number, None, "This row has not the form that its tool exports.")

@@ -256,14 +256,16 @@ _LEAD_IN = re.compile(
 )
 
 
-_LEAD_OUT = re.compile(rf"\s*</{_PART}>\s*$", re.IGNORECASE)
+_LEAD_OUT = re.compile(rf"</{_PART}>\s*$", re.IGNORECASE)
 
 
 def _without_lead_in(text: str) -> str:
     lead = _LEAD_IN.match(text)
     rest = _LEAD_OUT.sub("", text[lead.end() :] if lead is not None else text).strip()
     if lead is not None and "boxed" in lead[0]:
-        rest = rest.removesuffix("}")
+        # A full stop may stand behind the brace, and in it too.
+        inner, _, behind = rest.rpartition("}")
+        rest = inner if inner and inner.endswith(behind) else inner + behind
     return rest[1:-1].strip() if len(rest) > 2 and rest[0] == rest[-1] == '"' else rest
 
 

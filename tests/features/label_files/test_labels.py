@@ -89,6 +89,17 @@ def argilla(id: str, *answers: str) -> dict[str, Any]:
             {"pair_id": "p1", "choice": "bad", "annotator": 1, "id": 10},
         ]),
         ("argilla.jsonl", [argilla("p0", "correct"), argilla("p1", "wrong")]),
+        ("unanswered.jsonl", [
+            {"id": "p2", "fields": {"text": "Is it right?"}, "responses": {}},
+            *({"id": f"p{n}", "fields": {"text": "Is it right?"},
+               "responses": {"verdict": [{"value": verdict, "user_id": "u"}]}}
+              for n, verdict in enumerate(("correct", "wrong"))),
+        ]),
+        ("flat.jsonl", [
+            {"id": "p2", "verdict.responses": None},
+            {"id": "p0", "verdict.responses": ["correct"]},
+            {"id": "p1", "verdict.responses": ["wrong"]},
+        ]),
     ],
 )  # fmt: skip
 def test_labels_of_other_tools_become_verdicts(
