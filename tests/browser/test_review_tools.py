@@ -49,7 +49,7 @@ def test_a_skip_link_leads_to_the_verdicts_and_a_button_explains_the_numbers(pag
     expect(page.locator("#traced-stage .verdicts button").first).to_be_focused()
     page.locator("#traced-steps [data-tab=details] summary").click()
     page.get_by_role("button", name="What the numbers mean").click()
-    expect(page.locator("#traced-numbers")).to_contain_text("(gain)")
+    expect(page.locator("#traced-numbers")).to_contain_text("Correct captions usually gain less")
     page.keyboard.press("Escape")
     expect(page.locator("#traced-numbers")).to_be_hidden()
 
