@@ -378,20 +378,24 @@ class PageActions:
 
     def _neighbour(self, way: str) -> int | None:
         """The next or the previous pair that no other curator has on screen."""
-        step = self.review.next_pair if way == "next" else self.review.previous_pair
         filter, pair = self.filter(), self.state.place
-        while pair is not None:
-            pair = step(filter, pair)
-            if pair is None or self._hold(pair, filter):
-                return pair
-        return None
+        if pair is None:
+            return None
+        if not self.is_team:
+            step = self.review.next_pair if way == "next" else self.review.previous_pair
+            return step(filter, pair)
+        found = self.workspace.accounts.hold_neighbour(
+            filter, pair, self.author, self.state.held, backwards=way == "previous"
+        )
+        if found is not None:
+            self._record_hold(found)
+        return found
 
-    def _hold(self, pair: int, queue: QueueFilter | None = None) -> bool:
-        """Hold the pair for this page; False if another curator has it, or if it has left the
-        `queue` in which it was found."""
+    def _hold(self, pair: int) -> bool:
+        """Hold the pair for this page; False if another curator has it."""
         if not self.is_team or pair in self._held:
             return True
-        if not self.workspace.accounts.hold(pair, self.author, self.state.held, queue):
+        if not self.workspace.accounts.hold(pair, self.author, self.state.held):
             return False
         self._record_hold(pair)
         return True

@@ -220,21 +220,11 @@ class Team:
 
     # ---------------------------------------------------------------- coordination
 
-    def hold(
-        self,
-        pair_id: int,
-        curator: str,
-        holds: Collection[int] = (),
-        queue: QueueFilter | None = None,
-    ) -> bool:
+    def hold(self, pair_id: int, curator: str, holds: Collection[int] = ()) -> bool:
         """Hold a pair for a curator; False if another curator holds it. Releases the pairs
-        in `holds`, unless the pair is one of them. `queue`: where the pair was found; also False
-        if it has left that queue since then."""
-        with self._store.seen_by(curator).writing() as session:
-            if queue is None:
-                is_held = hold_queries.hold(session, pair_id, curator)
-            else:
-                is_held = hold_queries.hold_if_in(session, queue, pair_id, curator)
+        in `holds`, unless the pair is one of them."""
+        with self._store.writing() as session:
+            is_held = hold_queries.hold(session, pair_id, curator)
             if is_held and pair_id not in holds:
                 hold_queries.release(session, holds, curator)
             return is_held
@@ -249,6 +239,21 @@ class Team:
             if pair_id is not None and pair_id not in holds:
                 hold_queries.release(session, holds, curator)
             return pair_id
+
+    def hold_neighbour(
+        self,
+        filter: QueueFilter,
+        pair_id: int,
+        curator: str,
+        holds: Collection[int] = (),
+        backwards: bool = False,
+    ) -> int | None:
+        """Likewise the next pair of the queue that no other curator holds, or the previous one."""
+        with self._store.seen_by(curator).writing() as session:
+            found = hold_queries.take_neighbour(session, filter, pair_id, curator, backwards)
+            if found is not None and found not in holds:
+                hold_queries.release(session, holds, curator)
+            return found
 
     def hold_each(
         self, pair_ids: Sequence[int], curator: str, holds: Collection[int] = ()

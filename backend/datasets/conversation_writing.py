@@ -25,6 +25,7 @@ from backend.datasets.conversations import (
     Exchange,
     NoPair,
     Turn,
+    content_of,
     conversation_in,
     text_of_turn,
 )
@@ -221,7 +222,7 @@ def _content(turn: Turn) -> Any:
     """The content of the source where it still says the text and is none (a call of a tool), a
     system's or a tool's, or parts; else the text as parts. Pictures are named in the column of
     images alone."""
-    source = turn.source.get("content", turn.source.get("value"))
+    source = content_of(turn.source)
     if turn.source and turn.text == text_of_turn(turn.source):
         if source is None or not (turn.is_question or turn.is_answer or isinstance(source, list)):
             return source

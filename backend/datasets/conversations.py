@@ -110,7 +110,7 @@ class Turn:
     @property
     def shown(self) -> "list[Mention]":
         """The pictures that it shows, in order."""
-        content = _content_of(self.source)
+        content = content_of(self.source)
         if not isinstance(content, list) or self.text != text_of_turn(self.source):
             return [Mention(m[1]) for m in SHOWN.finditer(self.text)]
         return [mention for part in content for mention in _shown_by(part)]
@@ -264,7 +264,7 @@ def _speaker(turn: Mapping[str, Any]) -> str:
     return str(turn.get("role") or turn.get("from") or "").strip().lower()
 
 
-def _content_of(turn: Mapping[str, Any]) -> Any:
+def content_of(turn: Mapping[str, Any]) -> Any:
     return turn.get("content", turn.get("value"))
 
 
@@ -279,7 +279,7 @@ def _shown_by(part: Any) -> list[Mention]:
 
 def text_of_turn(turn: Mapping[str, Any]) -> str:
     """The text of a turn, with the mark of a picture for each among its parts."""
-    content = _content_of(turn)
+    content = content_of(turn)
     if isinstance(content, str):
         return content
     if content is None:

@@ -64,20 +64,33 @@ def take_first(session: Session, filter: QueueFilter, curator: str) -> int | Non
     """Hold the first pair of the queue that nobody holds, in one transaction: concurrent requests
     get different pairs. `filter` is the queue as seen by this curator."""
     while (pair_id := queue_queries.first_pair(session, filter)) is not None:
-        if hold_if_in(session, filter, pair_id, curator):
+        if _take(session, filter, pair_id, curator):
             return pair_id
     return None
 
 
-def hold_if_in(session: Session, filter: QueueFilter, pair_id: int, curator: str) -> bool:
-    """Hold a pair that was found in the queue; False if another curator holds it, or has held,
-    judged and released it since then."""
+def take_neighbour(
+    session: Session, filter: QueueFilter, pair_id: int, curator: str, backwards: bool = False
+) -> int | None:
+    """Likewise the next pair of the queue that no other curator holds, or the previous one."""
+    step = queue_queries.previous_pair if backwards else queue_queries.next_pair
+    found: int | None = pair_id
+    while found is not None:
+        found = step(session, filter, found)
+        if found is None or _take(session, filter, found, curator):
+            return found
+    return None
+
+
+def _take(session: Session, filter: QueueFilter, pair_id: int, curator: str) -> bool:
+    """Hold a pair that this transaction has found; False if another curator holds it, or has held,
+    judged and released it since then. SQLite has one writer at a time."""
     if not hold(session, pair_id, curator):
         return False
-    if not _is_in(session, filter, pair_id):
-        release(session, [pair_id], curator)
-        return False
-    return True
+    if session.get_bind().dialect.name != "postgresql" or _is_in(session, filter, pair_id):
+        return True
+    release(session, [pair_id], curator)
+    return False
 
 
 def _is_in(session: Session, filter: QueueFilter, pair_id: int) -> bool:

@@ -9,7 +9,7 @@ from db import Store
 from db.queries import hold_queries, queue_queries
 from db.queries.queue_queries import QueueFilter
 from research.bench.load import bench_load
-from tests.db.building import add_dataset
+from tests.db.building import add_dataset, decide
 
 #: Four for each curator: with fewer, some would finish before others begin.
 VERDICTS = 24
@@ -52,6 +52,35 @@ def test_concurrent_curators_get_different_pairs(store: Store) -> None:
             session, QueueFilter(dataset_id, "unreviewed", order="random"), None, 12
         )
     assert set(taken) == {row.pair_id for row in head.rows}, "nobody was handed a later pair"
+
+
+def test_pairs_that_are_judged_while_others_look_for_the_next_one_are_passed_by(
+    store: Store,
+) -> None:
+    dataset_id, ids = add_dataset(store, 40)
+    curators = [f"curator {number}" for number in range(8)]
+    ready = Barrier(len(curators))
+
+    def judge(curator: str) -> list[int]:
+        filter = QueueFilter(
+            dataset_id, "unreviewed", order="position", descending=False, reader=curator
+        )
+        pair: int | None = ids[0]
+        judged_pairs = []
+        ready.wait()
+        for _ in range(4):
+            with store.writing() as session:
+                pair = hold_queries.take_neighbour(session, filter, pair or ids[0], curator)
+            assert pair is not None
+            decide(store, pair)
+            with store.writing() as session:
+                hold_queries.release(session, [pair], curator)
+            judged_pairs.append(pair)
+        return judged_pairs
+
+    with ThreadPoolExecutor(len(curators)) as pool:
+        judged_pairs = [pair for each in pool.map(judge, curators) for pair in each]
+    assert len(judged_pairs) == len({*judged_pairs}) == 4 * len(curators)
 
 
 def test_a_curator_who_asks_again_keeps_the_pair(store: Store) -> None:

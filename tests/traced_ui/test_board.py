@@ -326,21 +326,21 @@ def test_a_pair_that_somebody_decides_while_it_is_listed_is_not_prefetched(
 def test_a_pair_that_somebody_decides_while_it_is_found_is_passed_by(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ada, ben = Page(workspace, curator="Ada"), Page(workspace, curator="Ben")
+    ada = Page(workspace, curator="Ada")
     expected, following_pair = following(ada)[:2]
     ada.press("open", target=ada.pair)  # holds no other pair
-    hold, decided = workspace.accounts.hold, []
+    hold_neighbour, decided = workspace.accounts.hold_neighbour, []
 
-    def decide_first(pair: int, curator: str, *rest: Any) -> bool:
+    def decide_first(filter: QueueFilter, pair: int, curator: str, *rest: Any, **more: Any) -> Any:
         if curator == "Ada" and not decided:
-            decided.append(pair)
-            ben.press("open", target=pair)
-            ben.press("drop")
-            ben.press("open", target=pair)
-            ben.press("next")
-        return hold(pair, curator, *rest)
+            decided.append(expected)
+            workspace.review.decide(expected, 0, "drop")
+        return hold_neighbour(filter, pair, curator, *rest, **more)
 
-    monkeypatch.setattr(type(workspace.accounts), "hold", lambda _, *rest: decide_first(*rest))
+    monkeypatch.setattr(
+        type(workspace.accounts), "hold_neighbour",
+        lambda _, *given, **more: decide_first(*given, **more),
+    )  # fmt: skip
     ada.press("next")
     assert decided == [expected]
     assert ada.view(expected).verdict.decision == "drop"
