@@ -376,19 +376,24 @@ class PageActions:
         self.state.advance()
         self.state.pair = self._first()
 
-    def _neighbour(self, way: str) -> int | None:
-        """The next or the previous pair that no other curator has on screen."""
+    def _neighbour(self, way: str, stays: bool = False) -> int | None:
+        """The next or the previous pair that no other curator has on screen. `stays`: the pair on
+        the page is held as well, until the page asks for the following ones."""
         filter, pair = self.filter(), self.state.place
         if pair is None:
             return None
         if not self.is_team:
             step = self.review.next_pair if way == "next" else self.review.previous_pair
             return step(filter, pair)
+        on_page = [self.state.pair] if stays and self.state.pair is not None else []
+        held = [each for each in self.state.held if each not in on_page]
         found = self.workspace.accounts.hold_neighbour(
-            filter, pair, self.author, self.state.held, backwards=way == "previous"
+            filter, pair, self.author, held, backwards=way == "previous"
         )
         if found is not None:
+            self.state.held = held
             self._record_hold(found)
+            self.state.held = [*on_page, *self.state.held]
         return found
 
     def _hold(self, pair: int) -> bool:

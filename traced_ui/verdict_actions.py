@@ -160,8 +160,9 @@ class VerdictActions(TagActions):
             report = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
             self.toast += render("review/saved.html", saved=[report], is_last=False)
             return {"queue": self.draw_queue()[0], "toast": self.toast}
-        # Queried before the verdict, which may remove the pair from the queue.
-        following = self._neighbour("next")
+        # Queried before the verdict, which may remove the pair from the queue; until it is stored,
+        # the pair is nobody else's.
+        following = self._neighbour("next", stays=True)
         try:
             report = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
         except VerdictConflict as problem:

@@ -347,6 +347,26 @@ def test_a_pair_that_somebody_decides_while_it_is_found_is_passed_by(
     assert ada.pair == following_pair
 
 
+def test_a_pair_is_held_until_its_verdict_is_stored(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the server shows the next pair."""
+    ada = Page(workspace, curator="Ada")
+    first, save, is_free = ada.pair, type(workspace.review).decide, []
+
+    def take_before(*given: Any, **more: Any) -> Any:
+        is_free.append(workspace.accounts.hold(first, "Ben"))
+        return save(*given, **more)
+
+    monkeypatch.setattr(type(workspace.review), "decide", take_before)
+    ada.press("correct")
+    assert is_free == [False]
+    assert ada.view(first).verdict.decision == "correct"
+    assert ada.pair != first
+    following(ada)
+    assert workspace.accounts.hold(first, "Ben"), "whose opinion may be wanted"
+
+
 def test_a_page_that_waits_for_scores_opens_the_queue_once_there_are_some(
     workspace: Workspace,
 ) -> None:
