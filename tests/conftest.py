@@ -4,8 +4,11 @@ Files outside it are not even imported, because importing the libraries for mode
 longer than running all its tests. A quick run that imports one of them fails and names it.
 """
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -21,6 +24,11 @@ pytest_plugins = [
 # The tests start a hub of their own on this machine, also for people who work offline.
 for _variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
     os.environ.pop(_variable, None)
+
+# No test reads or writes the home folder of whoever runs it: a second run would find its exports.
+if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers have that of the process that starts them
+    os.environ["HOME"] = tempfile.mkdtemp(prefix="traced-tests-home-")
+    atexit.register(shutil.rmtree, os.environ["HOME"], ignore_errors=True)
 
 # Gradio would call home whenever a test builds a page.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"

@@ -1,8 +1,8 @@
 """The results in the playground belong to the picture and caption shown with them."""
 
 import io
-import re
 from pathlib import Path
+from urllib.parse import quote, urljoin
 
 import numpy as np
 import pytest
@@ -125,10 +125,10 @@ def test_a_link_leads_to_a_page_that_takes_long(page: Page) -> None:
 
 def chosen(page: Page, path: Path) -> bytes:
     """What the server has of the file that is chosen as the picture."""
-    page.locator("#playground-picture input[type=file]").set_input_files(path)
-    image = page.locator("#playground-picture img")
-    expect(image).to_have_attribute("src", re.compile("gradio_api/file="))
-    return page.request.get(image.get_attribute("src") or "").body()
+    with page.expect_response("**/gradio_api/upload?*") as answer:
+        page.locator("#playground-picture input[type=file]").set_input_files(path)
+    stored = answer.value.json()[0]
+    return page.request.get(urljoin(page.url, f"gradio_api/file={quote(stored)}")).body()
 
 
 def remove_picture(page: Page) -> None:
@@ -172,4 +172,6 @@ def test_a_large_file_that_is_no_picture_is_sent_as_it_is(page: Page, tmp_path: 
     broken = tmp_path / "broken.jpg"
     broken.write_bytes(b"no picture " * 500_000)
     assert chosen(page, broken) == broken.read_bytes()
+    expect(page.get_by_role("alert")).to_contain_text("'broken.jpg' is not an image")
+    expect(page.locator("#playground-picture img")).to_have_count(0)
     expect(page.locator("#playground-clipboard [data-reduced]")).to_be_hidden()
