@@ -8,7 +8,7 @@ all share one cache with least-recently-used eviction.
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,6 @@ from backend.engine.language_models.chat_model import ChatModel, LocalModels
 from backend.engine.language_models.endpoint import WITHOUT_KEY, ChatEndpoint
 from backend.engine.language_models.named_server import ChatServer, chat_server_in
 from backend.engine.language_models.spending import Spending
-from backend.engine.regions.region import Region, Search, Span, regions_of
 from backend.engine.scoring.cleaning import Reading, parse_reading
 from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
@@ -309,6 +308,15 @@ class Engine:
             self.concreteness(["A dog"])
         memory.settle()
 
+    @contextlib.contextmanager
+    def computing(self) -> Iterator[Scorer]:
+        """The scorer, for this thread alone, with its share of the cores; memory is returned
+        afterwards."""
+        with self.lock:
+            self._share_cores()
+            yield self.scorer
+        memory.release()
+
     def trajectories(
         self,
         pairs: Sequence[tuple[ImageState, str]],
@@ -320,18 +328,16 @@ class Engine:
         `keys`: ids of the pairs, for scorers that compare pairs with each other. `exploring`: by
         default the session's settings; pass a run's own to match it.
         """
-        with self.lock:
-            self._share_cores()
+        with self.computing() as scorer:
             if keys is not None:
-                states = [self.scorer.of_pair(s, k) for (s, _), k in zip(pairs, keys, strict=True)]
+                states = [scorer.of_pair(s, k) for (s, _), k in zip(pairs, keys, strict=True)]
             else:
                 states = [state for state, _ in pairs]
             inputs = [
                 (state, Caption.parse(caption))
                 for state, (_, caption) in zip(states, pairs, strict=True)
             ]
-            by_index = dict(run_trajectories(self.scorer, inputs, exploring or self.exploring))
-        memory.release()
+            by_index = dict(run_trajectories(scorer, inputs, exploring or self.exploring))
         return [by_index[index] for index in range(len(pairs))]
 
     def claims(
@@ -356,14 +362,6 @@ class Engine:
                 return []
             self._share_cores()
             result = expectations(captioner, pairs)
-        memory.release()
-        return result
-
-    def regions(self, searches: Sequence[Search]) -> list[dict[Span, Region]]:
-        """See `backend.engine.regions.region.regions_of`."""
-        with self.lock:
-            self._share_cores()
-            result = regions_of(self.scorer, searches)
         memory.release()
         return result
 

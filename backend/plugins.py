@@ -19,7 +19,7 @@ from backend.bundled import IS_CHECKOUT
 GROUPS = (
     "scorers", "embedding_scores", "captioners", "chat_models", "measures", "readers", "proposers",
     "formats", "operations", "pages", "criteria", "commands", "command_variants", "score_steps",
-    "notices", "tables", "export_steps", "mends", "parts", "actions", "chat_servers",
+    "score_files", "notices", "tables", "export_steps", "mends", "parts", "actions", "chat_servers",
     "filters", "pair_parts", "names", "endpoints", "similarity_kinds",
 )  # fmt: skip
 _PREFIX = "traced_curator."

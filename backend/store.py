@@ -186,14 +186,15 @@ def create_tables_of_features(store: db.Store) -> None:
             log.warning("tables of a feature cannot be created: %s", problem)
 
 
-def tables_of_pictures(session: Session) -> list[Table]:
-    """Those of them in the database that say something of a pair's picture."""
+def computed_tables(session: Session) -> list[Table]:
+    """Those of them in the database that say something of a pair's picture or caption."""
     there = inspect(session.connection())
     return [
         table
         for tables in tables_of_features()
         for table in tables.sorted_tables
-        if table.info == feature_tables.OF_PICTURE and there.has_table(table.name)
+        if table.info in (feature_tables.OF_PICTURE, feature_tables.OF_CAPTION)
+        and there.has_table(table.name)
     ]
 
 

@@ -2,9 +2,9 @@
 `db.models`.
 
 Each row belongs to a dataset or to a pair, by a foreign key `dataset_id` or `pair_id`, and is
-deleted with its dataset; except of those that are `OF_PICTURE`, nothing else of the program touches
-them. Tables of a feature that is no longer there stay as they are, and are in use again once it is
-back.
+deleted with its dataset; except of those that are `OF_PICTURE` or `OF_CAPTION`, nothing else of the
+program touches them. Tables of a feature that is no longer there stay as they are, and are in use
+again once it is back.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,6 +21,8 @@ _OWNERS = {"dataset_id": "datasets", "pair_id": "pairs"}
 #: deleted when the pair gets another picture, and a package of pairs has them. A column of it that
 #: names another pair has the `info` OTHER_PAIR.
 OF_PICTURE = {"of": "picture"}
+#: The same of its caption as well: they are also deleted when the pair gets another caption.
+OF_CAPTION = {"of": "caption"}
 OTHER_PAIR = {"of": "pair"}
 
 

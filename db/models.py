@@ -391,20 +391,6 @@ class PhraseScore(Base):
 Index("ix_phrase_scores_run", PhraseScore.run_id, PhraseScore.pair_id)
 
 
-class WordRegions(Base):
-    """Where words of a pair's caption are in its picture under one run, packed; see
-    `queries/region_queries.py`."""
-
-    __tablename__ = "word_regions"
-
-    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
-    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
-    regions: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-Index("ix_word_regions_run", WordRegions.run_id, WordRegions.pair_id)
-
-
 class Retrieval(Base):
     """How well a caption retrieves its own picture among similar ones; see
     `queries/specificity_queries.py`."""

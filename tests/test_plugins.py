@@ -101,7 +101,7 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
             group_name = group.removeprefix("traced_curator.")
             install(packages, module, sources.pop(module), group_name, value, name)
     assert not sources
-    for source in fences(page, "html"):
+    for source in (*fences(page, "html"), *fences(page, "js")):
         (packages / source.split()[1].rstrip(":")).write_text(source, encoding="utf-8")
     for name, source, group, value in WRONG_SHAPES:
         install(packages, name, source, group, value)
@@ -113,7 +113,8 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
     rows = "".join(f"{n}.png,{text}\n" for n, text in enumerate(words))
     table = write(pairs / "pairs.csv", f"image,caption\n{rows}")
     state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1"}
-    command = ("score", str(table), "--model", "brightness", "--captioner", "none")
+    command = ("score", str(table), "--model", "brightness", "--captioner", "none",
+               "--out", str(tmp_path / "ids.txt"))  # fmt: skip
     done = run(packages, "-c", EXAMPLES, *command, **state)
     assert done.returncode == 0, done.stderr
     answers = json.loads(done.stdout.splitlines()[-1])
@@ -128,11 +129,15 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
     assert ">3 words<" in answers["beside"]
     assert answers["long"] == [1, 3], "one of 12 characters, two of 11"
     assert answers["licences"] == ["CC0-1.0"] * len(words)
+    assert json.loads(answers["lengths"]) == [1, 4, 4]
+    assert len((tmp_path / "ids.txt").read_text().splitlines()) == len(words)
+    assert answers["scripts"] == ["open_picture.js"]
     states = {name: state for name, (state, _) in answers["doctor"].items()}
     assert states == {
         "brightness": "ok", "antonyms": "ok", "captions": "ok", "licences": "ok",
         "full-stop": "ok", "longer-than": "ok", "house-rules": "ok", "licence-of-export": "ok",
-        "slides": "ok", "verdict-counts": "ok", "word-count": "ok",
+        "slides": "ok", "verdict-counts": "ok", "word-count": "ok", "open-picture": "ok",
+        "word-lengths": "ok", "ids": "ok",
         **dict.fromkeys((name for name, *_ in WRONG_SHAPES), "warning"),
     }  # fmt: skip
     for name, *_ in WRONG_SHAPES:
@@ -179,7 +184,7 @@ from backend.engine.scoring.loading import load_scorer
 from backend.review.queue_form import from_text
 from backend.review.caption_edits import change_each, edit_captions, find_mend
 from traced_ui.api import Caller, open_pair
-from traced_ui.board import Post, answer
+from traced_ui.board import FILES, Post, answer
 from traced_ui.page_dataset import PageDataset
 from traced_ui.page_state import PageState
 from traced_ui.pages import build_parts
@@ -240,6 +245,8 @@ print(json.dumps({
     "tags": workspace.review.tags(1), "pressed": pressed, "long": long,
     "card": report.card, "file": (out / "LICENCE.txt").read_text(),
     "licences": [json.loads(line)["licence"] for line in open(f"{out}-jsonl/data.jsonl")],
+    "lengths": json.loads(open(f"{out}-jsonl/data.jsonl").readline())["word_lengths"],
+    "scripts": [name for name in FILES if name == "open_picture.js"],
     "doctor": {f.what.split("'")[1]: (f.state, f.message) for f in found},
 }))
 workspace.store.close()

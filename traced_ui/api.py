@@ -27,7 +27,6 @@ from starlette.requests import HTTPConnection
 from backend import plugins
 from backend.datasets.cells import text_problem, trim
 from backend.errors import PairChanged, SettingsError
-from backend.jobs.word_regions import region_cells
 from backend.operations.export import ExportOptions
 from backend.operations.import_ import ImportOptions
 from backend.operations.registry import OPERATIONS
@@ -45,7 +44,6 @@ from traced_ui.api_records import (
     Page,
     Pair,
     Progress,
-    Region,
     Suggestion,
     Verdict,
     cursor_of,
@@ -344,29 +342,6 @@ def similar(caller: Reader, pair: Id, way: Text = "image") -> list[int]:
     return list(pair_ids or ())
 
 
-def regions(
-    caller: Reader,
-    pair: Id,
-    start: Annotated[int | None, Field(ge=0)] = None,
-    end: Annotated[int | None, Field(ge=1)] = None,
-) -> list[Region]:
-    """Where in the picture words of a pair's caption are, computed now if they are not yet.
-
-    Args:
-        pair: The pair's id.
-        start: The words' first character in the caption; without it, those of the most suspect
-            words.
-        end: The character behind their last.
-    """
-    if (start is None) != (end is None):
-        raise SettingsError("The place of words has both a start and an end.")
-    span = (start, end) if start is not None and end is not None else None
-    review = caller.workspace.review
-    regions = region_cells(review.regions(pair, span, caller.may_write))
-    view = review.open_pair(pair)
-    return [Region.of(view, each) for each in regions]
-
-
 class VerdictBody(Options):
     """See `decide` for the fields."""
 
@@ -577,7 +552,6 @@ _ROUTES: tuple[Route, ...] = (
     ("POST", "/pairs/{pair}/suggestions", suggest, HTTPStatus.OK),
     ("POST", "/pairs/{pair}/check", check, HTTPStatus.OK),
     ("GET", "/pairs/{pair}/similar", similar, HTTPStatus.OK),
-    ("GET", "/pairs/{pair}/regions", regions, HTTPStatus.OK),
     ("GET", "/jobs", jobs, HTTPStatus.OK),
     ("GET", "/jobs/{job}", job, HTTPStatus.OK),
     ("DELETE", "/jobs/{job}", cancel, HTTPStatus.NO_CONTENT),
@@ -606,6 +580,13 @@ def routes() -> tuple[Route, ...]:
     """All routes, in the order in which a request is compared with them."""
     loaded = plugins.load("endpoints", Endpoints, check_endpoints)
     return (*_ROUTES, *(route for added in loaded for route in added.routes), _NOTICE)
+
+
+def answer_to(path: str) -> Callable[..., Any] | None:
+    """What answers a GET of this path, such as /pairs/{pair}/similar; None where nothing does,
+    since the feature is not there."""
+    functions = (answer for method, each, answer, _ in routes() if (method, each) == ("GET", path))
+    return next(functions, None)
 
 
 async def _refuse_others(request: fastapi.Request) -> None:

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -20,7 +20,6 @@ from pydantic import (
 )
 
 from backend.engine.detection.types import SuspectWord
-from backend.engine.regions.stated_boxes import compare_with_stated
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
 from backend.measures import MEASURES, Measure, filter_names
@@ -142,44 +141,6 @@ class Suspect(Record):
     start: int
     end: int
     suspicion: float = Field(description="0 to 1.")
-
-
-class Region(Record):
-    """Where words of a caption are in the picture."""
-
-    word: str
-    start: int
-    end: int
-    box: list[int] | None = Field(
-        description="x0, y0, x1, y1 in pixels of the upright picture; null: nothing in it speaks "
-        "for the word."
-    )
-    picture_size: tuple[int, int] | None = Field(
-        description="Its width and height; null: the picture cannot be opened any more."
-    )
-    weight: float = Field(description="What the word adds to the match of its phrase (log-odds).")
-    stated_box: list[int] | None = Field(
-        description="Where the source states it to be; null: it does not."
-    )
-    is_inside: bool | None = Field(
-        description="Whether `box` is in `stated_box`; null where either is not known."
-    )
-
-    @classmethod
-    def of(cls, view: PairView, cells: Mapping[str, Any]) -> Self:
-        """`cells`: see `word_regions.region_cells`."""
-        word, size = view.caption[cells["start"] : cells["end"]], view.picture.size
-        stated, is_inside = (
-            compare_with_stated(word, cells["box"], size, view.picture.stated_boxes)
-            if size is not None
-            else (None, None)
-        )
-        return cls.model_validate(
-            {
-                **cells, "word": word, "picture_size": size, "is_inside": is_inside,
-                "stated_box": stated and [round(edge) for edge in stated],
-            }
-        )  # fmt: skip
 
 
 class Phrase(Record):

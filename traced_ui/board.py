@@ -30,8 +30,10 @@ from traced_ui.keyboard import key_table
 from traced_ui.login import curator_of
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import (
+    ADDED_SCRIPTS,
     FORMS,
     OPEN_ELSEWHERE,
+    SCRIPTS_FOLDER,
     WRITING,
     AnyAction,
     Judgement,
@@ -51,12 +53,12 @@ DEPTH, TEAM_DEPTH = 10, 5
 MOST_VERDICTS = 50
 MOST_ACTS = 50
 _TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
-#: The page's scripts and its font, by file name.
+#: The page's scripts, with those of features and packages, and its font, by file name.
 FILES = {
     file.name: file.read_bytes()
-    for file in sorted(Path(__file__).with_name("board").iterdir())
+    for file in sorted(SCRIPTS_FOLDER.iterdir())
     if file.suffix in _TYPES
-}
+} | ADDED_SCRIPTS
 #: Part of their addresses, which lets browsers keep them: other contents have another one.
 VERSION = hashlib.blake2b(b"\0".join(FILES.values()), digest_size=8).hexdigest()
 FONT = f"""@font-face {{ font-family: Inter; font-weight: 100 900; font-display: swap;
@@ -228,6 +230,7 @@ def build(dataset_id: int | None) -> None:
         decisions=" ".join(review_page.DECISIONS),
         writing=" ".join(WRITING),
         forms=" ".join(FORMS),
+        scripts=" ".join(ADDED_SCRIPTS),
         dataset=dataset_id,
         toolbar=review_page.toolbar(),
         measures=[MEASURES[name] for name in filter_names()],

@@ -54,7 +54,6 @@ KEYS = (
     _key("c", "next-caption", "next caption of this picture", "Move"),
     Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory", "Move"),
     Key(("ArrowLeft",), "step-back", "←", "one step back", "Move"),
-    _key("o", "look", "zoom to the suspect word, or back", "See"),
     _key("x", "zoom", "enlarge the picture, or fit it again", "See"),
     _key("w", "words", "select words (← → move, Enter marks as wrong, Esc leaves)", "See"),
     _key("h", "phrases", "support of each phrase", "See"),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from markupsafe import Markup
@@ -146,7 +147,9 @@ class AddedActions:
     subclasses, as ours; `writing`, `forms`: which are in `WRITING` and in `FORMS`. A form is the
     part "edit"; its fields have `data-edit`, and its button `data-bulk="NAME"` sends the action
     `FORM-NAME`, where `FORM` is its `data-form`. `keys`, `buttons` of the grid and `queue_buttons`
-    below the queue: what the actions are called by.
+    below the queue: what the actions are called by. `scripts`: modules that the review page loads,
+    served beside its own (`board/`), which they may import: what happens in the browser alone, such
+    as an action by `addLocal` of `keys.js`.
     """
 
     handlers: Mapping[str, Handler]
@@ -155,12 +158,16 @@ class AddedActions:
     keys: tuple[Key, ...] = ()
     buttons: tuple[GridButton, ...] = ()
     queue_buttons: tuple[GridButton, ...] = ()
+    scripts: tuple[Path, ...] = ()
 
 
 #: Keys, buttons of the grid and of the queue that features and packages add.
 ADDED_KEYS: list[Key] = []
 ADDED_BUTTONS: list[GridButton] = []
 QUEUE_BUTTONS: list[GridButton] = []
+#: The review page's own scripts, and those that features and packages add, by file name.
+SCRIPTS_FOLDER = Path(__file__).with_name("board")
+ADDED_SCRIPTS: dict[str, bytes] = {}
 
 
 def add_actions(added: AddedActions) -> None:
@@ -174,12 +181,19 @@ def add_actions(added: AddedActions) -> None:
     for key in added.keys:
         if same := taken.intersection(key.keys):
             raise ValueError(f"The key '{min(same)}' has an action already.")
+    for script in added.scripts:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*\.js", script.name):
+            raise ValueError(f"'{script.name[:80]}' cannot be the name of a script.")
+        if script.name in ADDED_SCRIPTS or (SCRIPTS_FOLDER / script.name).exists():
+            raise ValueError(f"There is a script '{script.name}' already.")
+    scripts = {script.name: script.read_bytes() for script in added.scripts}
     ACTIONS.update(added.handlers)
     WRITING.extend(added.writing)
     FORMS.extend(added.forms)
     ADDED_KEYS.extend(added.keys)
     ADDED_BUTTONS.extend(added.buttons)
     QUEUE_BUTTONS.extend(added.queue_buttons)
+    ADDED_SCRIPTS.update(scripts)
 
 
 def name_of(action: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
+from gradio.components import Component
 
 from backend import plugins
 from backend.workspace import Workspace
@@ -62,8 +63,8 @@ class AddedPage:
 
 
 #: Where parts can be: on Add data, below what an import has found; at the end of Learn from my
-#: verdicts.
-PLACES = ("import", "learn")
+#: verdicts; below the answer of Try one picture.
+PLACES = ("import", "learn", "try")
 
 
 @dataclass(frozen=True)
@@ -71,23 +72,27 @@ class PagePart:
     """What a feature or a package puts into a place of one of our pages.
 
     `place`: one of `PLACES`; `build(workspace, dataset, above)`: builds its components, and draws
-    them; `above`: the component of the page that it belongs to: an import's report, or what was
-    learnt.
+    them; `above`: the component of the page that it belongs to: an import's report, what was
+    learnt, or an answer, which is followed by the components of what was tried: picture, caption
+    and model.
     """
 
     place: str
-    build: Callable[[Workspace, PageDataset, gr.HTML], None]
+    build: Callable[..., None]
 
     def __post_init__(self) -> None:
         if self.place not in PLACES:
             raise ValueError(f"There is no place '{self.place}': {', '.join(PLACES)}.")
 
 
-def build_parts(place: str, workspace: Workspace, dataset: PageDataset, above: gr.HTML) -> None:
-    """Build the parts of a place; one that cannot be built says so there."""
+def build_parts(
+    place: str, workspace: Workspace, dataset: PageDataset, above: gr.HTML, *inputs: Component
+) -> None:
+    """Build the parts of a place; one that cannot be built says so there. `inputs`: see
+    `PagePart`."""
     for part in plugins.load("parts", PagePart):
         if part.place == place:
-            build_or_say("part", lambda build=part.build: build(workspace, dataset, above))
+            build_or_say("part", lambda build=part.build: build(workspace, dataset, above, *inputs))
 
 
 def build_or_say(what: str, build: Callable[[], Any]) -> Any:

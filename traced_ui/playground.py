@@ -1,6 +1,5 @@
 """Try one picture: analyse one image and one caption, over any page."""
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -8,14 +7,12 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 from gradio.data_classes import ImageData
-from pydantic import TypeAdapter, ValidationError
 
 from backend.datasets.containers import Member, file_of
 from backend.datasets.images import load_image
 from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView
-from backend.jobs.word_regions import region_cells
 from backend.progress import duration
 from backend.review.queue_form import id_in
 from backend.review.views import Abstractness, PlaygroundResult
@@ -27,6 +24,7 @@ from traced_ui.jobs import job_html
 from traced_ui.messages import QUIET, event_value, explain_on_page, note, selecting
 from traced_ui.models_page import about, size
 from traced_ui.page_dataset import PageDataset
+from traced_ui.pages import build_parts
 from traced_ui.shared_result import SharedResult, digest_of, share, shared_in
 from traced_ui.support import phrase_chips
 from traced_ui.templates import part, render
@@ -41,8 +39,6 @@ _SCROLLS = (
 #: Polling interval of a download, in seconds.
 LOOK_EVERY = 0.5
 SCRIPT = "try.js"
-#: Words whose places in the picture are asked for at once.
-MOST_WORDS = 100
 
 #: Entry of the model dropdown: (label, value).
 DATASETS_OWN = ("the dataset's own model", "")
@@ -106,11 +102,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                 elem_id="playground-result",
                 js_on_load=board.starting(SCRIPT),
             )
-            regions = gr.HTML(
-                html_template="", visible="hidden", elem_id="playground-regions",
-                js_on_load='watch("value", () => '
-                f"{board.importing(SCRIPT)}.then((script) => script.take(props.value)));",
-            )  # fmt: skip
+            build_parts("try", workspace, dataset, result, image, caption, model)
             chart = gr.HTML(elem_id="playground-chart")
             steps = gr.HTML()
             abstract = gr.HTML()
@@ -128,7 +120,6 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     use_event = result.select(
         using(workspace), [*pair, dataset], [*outputs, model], js=begins, **options
     )
-    result.focus(looking(workspace), [*pair, dataset, model], [regions], **options)
     compare = (
         # Not before the picture of the first answer is there, too.
         "if (shown === undefined && image && caption && results.querySelector('.facts'))"
@@ -284,52 +275,6 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         return result_html(result, path.name, link), chart, steps_list(result.trajectory), why
 
     return check
-
-
-def looking(workspace: Workspace) -> Callable[..., str]:
-    """The handler of the wish to see where suspect words are: their regions, or the problem, and
-    the number of the question, as JSON. `spans` of the event: characters of the caption."""
-
-    def look(
-        picture: str | None,
-        text: str | None,
-        dataset_id: int | None,
-        model: str | None,
-        event: gr.EventData,
-    ) -> str:
-        answer: dict[str, Any] = {"number": event_value(event, "number", 0)}
-        try:
-            if picture is None:
-                raise SettingsError("Choose a picture first.")
-            if model and model not in models_here(workspace):
-                raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
-            caption, image = text or "", load_image(Path(picture))
-            spans = _spans(event_value(event, "spans", []), len(caption))
-            regions = workspace.review.look_in(image, caption, spans, dataset_id, model or None)
-            answer["regions"] = [
-                {
-                    **cells,
-                    "word": caption[cells["start"] : cells["end"]],
-                    "picture_size": image.size,
-                }
-                for cells in region_cells(regions)
-            ]
-        except Exception as problem:
-            answer["problem"] = explain_on_page(problem)
-        return json.dumps(answer)
-
-    return look
-
-
-def _spans(value: object, length: int) -> list[tuple[int, int]]:
-    """What a browser sent as places in a caption of this length. Raises SettingsError."""
-    try:
-        spans = TypeAdapter(list[tuple[int, int]]).validate_python(value)
-    except ValidationError as problem:
-        raise SettingsError("These are no places in a caption.") from problem
-    if len(spans) > MOST_WORDS or any(not 0 <= a < b <= length for a, b in spans):
-        raise SettingsError("The caption has no such words.")
-    return spans
 
 
 def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:

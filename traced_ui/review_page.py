@@ -422,6 +422,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         mixed_every=MIXED_EVERY,
         opinions=_opinions(view),
         parts=parts_in("picture", view),
+        over=parts_in("over", view),
         labels=parts_in("labels", view),
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from backend.progress import Progress
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
+    from backend.store import Store
     from backend.workspace import Workspace
 
 
@@ -59,6 +60,22 @@ class ScoreStep:
     title: str
     options: type[Options]
     begin: Callable[["Workspace", int, Any], Continuation | EarlyReport | None]
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """What the command `score` writes to a file of another ending than its tables have.
+
+    `name`: of its report in --json, null where none is written; `about`: what is in it, for the
+    help. `write(store, dataset, out)`: after scoring; returns a report that says itself in words.
+    `check(store, dataset, steps)`: before it, what can be checked by then; `steps`: the names of
+    the score steps that follow."""
+
+    name: str
+    ending: str
+    about: str
+    write: "Callable[[Store, int, Path], Any]"
+    check: "Callable[[Store, int, Collection[str]], None] | None" = None
 
 
 def as_command(

@@ -7,7 +7,7 @@ from pydantic import Field, create_model
 from rich.markup import escape
 
 from backend import plugins
-from backend.cli.commands import Continuation, EarlyReport, ScoreStep
+from backend.cli.commands import Continuation, EarlyReport, ScoreFile, ScoreStep
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress
 from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
@@ -26,7 +26,6 @@ from backend.operations.common_options import (
     Source,
 )
 from backend.operations.operation import Operation
-from backend.operations.regions import REGIONS
 from backend.operations.registry import OPERATIONS
 from backend.operations.retrain import TRAIN, TrainOptions
 from backend.operations.score import ESTIMATE, SCORE, ScoreOptions
@@ -72,11 +71,27 @@ class Method(Options):
         return super().settings() | {"whole_words": False if self.any_token else None}
 
 
+#: What features and other packages write of scores, by the ending of the file.
+_FILES: dict[str, ScoreFile] = {}
+_TABLES = (".jsonl", ".parquet", ".csv")
+
+
+def _add_file(file: ScoreFile) -> None:
+    if file.ending in (*_TABLES, *_FILES):
+        raise ValueError(f"There is a file of scores that ends in '{file.ending}' already.")
+    _FILES[file.ending] = file
+
+
+plugins.load("score_files", ScoreFile, _add_file)
+_OUT = (
+    "Also write one row per pair (id, caption, s_0, p_error, icc, specificity, suspects) to this "
+    f"{_TABLES[0]}, {_TABLES[1]} or {_TABLES[2]} file"
+    + "".join(f"; or to a {file.ending} file {file.about}" for file in _FILES.values())
+)
+
+
 class ScoreCommand(ScoreOptions):
-    out: str | None = None
-    """Also write one row per pair (id, caption, s_0, p_error, icc, specificity, suspects) to this
-    .jsonl, .parquet or .csv file; or to a .json file the boxes of words that --regions found, in
-    COCO's layout."""
+    out: str | None = Field(None, description=f"{_OUT}.")
     features: Path | None = None
     """Also write every feature that the detectors read, one row per pair, to this .jsonl, .parquet
     or .csv file."""
@@ -129,7 +144,7 @@ _FurtherOptions = create_model("_FurtherOptions", __base__=Options, **_FIELDS)
 
 
 def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) -> int:
-    from backend.jobs import export_boxes, export_scores
+    from backend.jobs import export_scores
 
     settings = {**common.settings(), **options.settings()}
     out, detector = options.out, options.method.detector
@@ -142,10 +157,10 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
     table = typed_path(out) if out is not None else None
     features = typed_path(options.features) if options.features is not None else None
     if table is not None:
-        export_scores.check(table, (export_boxes.ENDING, *export_scores.ENDINGS))
+        export_scores.check(table, (*_FILES, *export_scores.ENDINGS))
     if features is not None:
         export_scores.check(features)
-    has_boxes = table is not None and table.suffix == export_boxes.ENDING
+    file = _FILES.get(table.suffix) if table is not None else None
     dataset_id = workspace.find_or_import(dataset)
     steps: list[tuple[ScoreStep, Continuation]] = []
     for step in _STEPS:
@@ -155,8 +170,8 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
             return 0
         if rest is not None:
             steps.append((step, rest))
-    if has_boxes and REGIONS.name not in {step.name for step, _ in steps}:
-        export_boxes.check_looked(workspace.store, dataset_id)
+    if file is not None and file.check is not None:
+        file.check(workspace.store, dataset_id, {step.name for step, _ in steps})
     choices = {name: getattr(options, name) for name in _CHOICES}
     if options.estimate:
         with progress(ESTIMATE.title) as update:
@@ -176,16 +191,18 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
         for message in getattr(results[step.name], "notes", ()):
             if message != caveat:
                 console.print(f"[yellow]Note:[/] {escape(message)}")
-    rows = boxes = None
-    if table is not None and has_boxes:
-        boxes = export_boxes.write(workspace.store, dataset_id, table)
+    rows = None
+    files: dict[str, Any] = dict.fromkeys(each.name for each in _FILES.values())
+    if table is not None and file is not None:
+        files[file.name] = file.write(workspace.store, dataset_id, table)
     elif table is not None:
         rows = export_scores.write(workspace.store, dataset_id, table)
     if features is not None:
         export_scores.write_features(workspace.store, dataset_id, features)
     for problem in report.first_unreadable:
         console.print(f"[yellow]left out[/] {escape(problem.file)}: {escape(problem.message)}")
-    reports = [report, *(each for each in (*results.values(), boxes) if each is not None)]
+    others = (*results.values(), *files.values())
+    reports = [report, *(each for each in others if each is not None)]
     words = "\n".join(each.in_words() for each in reports)
     if report.unknown:
         words += "\n--anyway also scores pictures that the model does not know."
@@ -193,8 +210,7 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
         words += "\n--trajectories all completes all of them."
     if rows is not None:
         words += f"\n{count_of(rows, 'row')} written to {table}"
-    files = {"rows_written": rows, "boxes_written": boxes}
-    emit({**vars(report), **results, **files}, common.as_json, words)
+    emit({**vars(report), **results, "rows_written": rows, **files}, common.as_json, words)
     if report.unreadable and not report.scored + report.skipped:
         console.print(
             "No picture could be read. If they were moved: python app.py datasets relocate "

@@ -44,7 +44,6 @@ from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.shared_pictures import ExportSplits, export_splits
 from backend.jobs.two_stage_selection import choose
-from backend.jobs.word_regions import REGIONS, region_cells
 from backend.learning_texts import level_caveat, trained_on
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
@@ -58,7 +57,6 @@ from db.queries import (
     dataset_queries,
     pair_queries,
     plot_queries,
-    region_queries,
     run_queries,
     suggestion_queries,
     tag_queries,
@@ -357,7 +355,7 @@ def export(
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
-        run = run_queries.latest_run(session, dataset_id, region_queries.KIND)
+        lists_of_steps = export_steps.lists_of(session, dataset_id)
     _check_images(store, out)
     added_lines = export_steps.card_lines(store, dataset_id)
     root = Path(dataset.root)
@@ -380,7 +378,7 @@ def export(
             with store.reading() as session:
                 ids = [pair.id for pair, *_ in batch]
                 own_tags = tag_queries.of_pairs(session, ids)
-                regions = region_queries.of_run(session, run.id, ids) if run is not None else {}
+                added_lists = lists_of_steps.of_pairs(session, ids)
                 proposals = suggestion_queries.accepted_texts(session, ids)
                 added = export_steps.columns_of(session, ids)
             for pair, outcome, claims in batch:
@@ -399,11 +397,8 @@ def export(
                         )
                 tally.add(pair, outcome)
                 if not outcome.left_out_because and not isinstance(image, str):
-                    lists = {}
-                    if has_claims:
-                        lists[CLAIMS] = [claim.cells() for claim in claims]
-                    if run is not None:
-                        lists[REGIONS] = region_cells(regions.get(pair.id, ()))
+                    lists = {CLAIMS: [claim.cells() for claim in claims]} if has_claims else {}
+                    lists |= {name: by_id.get(pair.id, ()) for name, by_id in added_lists.items()}
                     proposal = (outcome.proposer, outcome.caption) if outcome.proposer else None
                     writer = origins.writer(pair, outcome, proposal or proposals.get(pair.id))
                     split = splits.add(pair)
@@ -539,7 +534,7 @@ def _row(
     outcome: ExportDecision,
     image: ImageFile,
     own_tags: Sequence[str],
-    lists: Mapping[str, Sequence[Mapping[str, Any]]],
+    lists: Mapping[str, Sequence[Any]],
     added: Mapping[str, Any],
 ) -> ExportRow:
     """`lists`: columns of parts of the caption, if any caption of the dataset has such parts;

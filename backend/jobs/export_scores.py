@@ -13,9 +13,9 @@ Columns of `--out`: `id` (the dataset's own), `caption`, the measures that are e
 (`backend.measures`), `suspects` (a list of [start, end, score] in characters of the caption; higher
 is more suspect; in Parquet a list of records),
 `phrases` (a list of start, end, kind and pas: the drop in s if the phrase is replaced by nonsense),
-and if any caption has several, `claims` (a list: see `KnownClaim.cells`); if words were looked for
-in pictures, `regions` (a list: see `region_cells`; null for a pair that has none); if parts were
-not judged because they are constant, `constants` (a list of [start, end]). Unknown values are null.
+and if any caption has several, `claims` (a list: see `KnownClaim.cells`); the lists that features
+and packages add (`export_steps`; null for a pair that has none); if parts were not judged because
+they are constant, `constants` (a list of [start, end]). Unknown values are null.
 
 The result of a shard has `id`, `caption`, `split`, `model`; `p_error`, `s_0`, `icc`, `suspects`,
 `claims` as above; `picture`: where the pair's picture is, relative to the shard's folder (see
@@ -51,11 +51,12 @@ from backend.engine.english.phrases import KINDS
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
+from backend.jobs import export_steps
+from backend.jobs.export_steps import ListsOfDataset
 from backend.jobs.notices import set_aside
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.stored_claims import CLAIMS, claim_names, known_claims
 from backend.jobs.scoring.stored_rows import latest_batches
-from backend.jobs.word_regions import REGIONS, region_cells
 from backend.measures import export_names
 from backend.store import Store
 from db.decisions import RIGHT_OR_WRONG, is_wrong
@@ -64,12 +65,9 @@ from db.queries import (
     detection_queries,
     pair_queries,
     phrase_queries,
-    region_queries,
-    run_queries,
 )
 from db.queries.detection_queries import DetectionRow
 from db.queries.phrase_queries import PhraseRow
-from db.queries.run_queries import RunRow
 
 _CLAIMS = pa.list_(
     pa.struct(
@@ -81,14 +79,6 @@ _CLAIMS = pa.list_(
         ]
     )
 )
-_REGIONS = pa.list_(
-    pa.struct(
-        [
-            ("start", pa.int32()), ("end", pa.int32()),
-            ("box", pa.list_(pa.int32())), ("weight", pa.float32()),
-        ]
-    )
-)  # fmt: skip
 _CONSTANTS = "constants"
 _RANGES = pa.list_(pa.list_(pa.int32()))
 _SUSPECTS = "suspects"
@@ -145,13 +135,14 @@ def check(out: Path, endings: Sequence[str] = ENDINGS) -> None:
 def write(store: Store, dataset_id: int, out: Path) -> int:
     """Write the scores of all pairs; the file is written atomically. Returns the number of rows."""
     has_claims = store.read(claim_queries.count_claims, dataset_id).several > 0
-    regions_run = store.read(run_queries.latest_run, dataset_id, region_queries.KIND)
+    added = store.read(export_steps.lists_of, dataset_id)
     parts = left_out(constants_before(store, dataset_id))
     schema = _SCHEMA.append(pa.field(CLAIMS, _CLAIMS)) if has_claims else _SCHEMA
-    schema = schema.append(pa.field(REGIONS, _REGIONS)) if regions_run is not None else schema
+    for name, type_ in added.types.items():
+        schema = schema.append(pa.field(name, type_))
     if parts:
         schema = schema.append(pa.field(_CONSTANTS, _RANGES))
-    rows = _score_rows(store, dataset_id, regions_run, parts)
+    rows = _score_rows(store, dataset_id, added, parts)
     return write_rows(({name: row[name] for name in schema.names} for row in rows), schema, out)
 
 
@@ -180,14 +171,14 @@ def new_file(out: Path, endings: Sequence[str] = ENDINGS) -> Iterator[Path]:
 
 def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
     """All pairs in order of import, as dictionaries of the columns above."""
-    run = store.read(run_queries.latest_run, dataset_id, region_queries.KIND)
-    return _score_rows(store, dataset_id, run, left_out(constants_before(store, dataset_id)))
+    added = store.read(export_steps.lists_of, dataset_id)
+    return _score_rows(store, dataset_id, added, left_out(constants_before(store, dataset_id)))
 
 
 def _score_rows(
-    store: Store, dataset_id: int, run: RunRow | None, parts: Sequence[ConstantPart]
+    store: Store, dataset_id: int, added: ListsOfDataset, parts: Sequence[ConstantPart]
 ) -> Iterator[dict[str, Any]]:
-    """`run`: the newest that looked for words in pictures; `parts`: those that were not judged."""
+    """`parts`: those that were not judged."""
     with store.reading() as session:
         after = 0
         while pairs := pair_queries.pairs_after(session, dataset_id, after, _AT_ONCE):
@@ -195,9 +186,8 @@ def _score_rows(
             detections = detection_queries.detections_of(session, ids)
             phrases = phrase_queries.phrases_of_many(session, dataset_id, ids)
             claims = known_claims(session, pairs)
-            regions = region_queries.of_run(session, run.id, ids) if run is not None else {}
+            added_lists = added.of_pairs(session, ids)
             for pair in pairs:
-                of_words = regions.get(pair.id)
                 detection = detections.get(pair.id)
                 yield {
                     "id": pair.external_id,
@@ -206,7 +196,7 @@ def _score_rows(
                     "suspects": suspect_cells(detection),
                     "phrases": _phrases(phrases.get(pair.id)),
                     CLAIMS: [claim.cells() for claim in claims.get(pair.id, ())],
-                    REGIONS: None if of_words is None else region_cells(of_words),
+                    **{name: by_id.get(pair.id) for name, by_id in added_lists.items()},
                     _CONSTANTS: [[start, end] for start, end, _ in spans_in(pair.caption, parts)],
                 }
             after = pairs[-1].id

@@ -10,6 +10,7 @@ from backend.errors import SettingsError, TracedError
 from backend.options import Options
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from sqlalchemy.orm import Session
 
     from backend.datasets.caption_writers import Writer
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from backend.store import Store
     from db.queries.dataset_queries import DatasetRow
 
+#: Lists that files of scores have without steps.
+_LISTS = ("suspects", "phrases", "claims", "constants")
 #: The values of a column by the ids of pairs; pairs without one have none.
 Column = Callable[["Session", Sequence[int]], Mapping[int, Any]]
 #: What each pair of a dataset belongs to, by the ids of pairs.
@@ -46,12 +49,25 @@ class WrittenExport:
 
 
 @dataclass(frozen=True)
+class ListColumn:
+    """A list for each pair, in exports (as JSON) and in files of scores.
+
+    `type()`: of such a list. `of_dataset(session, dataset_id)`: what reads the lists by the ids of
+    pairs; None: the dataset has none, and there is no such column. Of a pair without a list an
+    export has an empty one, and a file of scores null."""
+
+    type: "Callable[[], pa.DataType]"
+    of_dataset: "Callable[[Session, int], Column | None]"
+
+
+@dataclass(frozen=True)
 class ExportStep:
     """`options`: a model whose fields are options of the command `export`, of the API and from
     Python; `begin(store, dataset_id, author, options)`: what is done with them before pairs are
     counted: it may raise SettingsError, and nothing is exported. `card(store, dataset_id)`: lines
     of the card, by their titles. `columns`: of every pair, by name;
-    `picture` is one that every export has, for what is wrong with the picture.
+    `picture` is one that every export has, for what is wrong with the picture. `lists`: columns
+    that files of scores have as well, by name.
     `together`: what pairs belong to that stays in one new split, by the names that `--together`
     takes; it may raise SettingsError where nothing is known. `describe(export, folder, SHA-256 by
     file name)`: writes files and folders beside the export, of the names `describes`, once all rows
@@ -62,6 +78,7 @@ class ExportStep:
     begin: "Callable[[Store, int, str, Any], None] | None" = None
     card: "Callable[[Store, int], Mapping[str, str]] | None" = None
     columns: Mapping[str, Column] = field(default_factory=dict)
+    lists: Mapping[str, ListColumn] = field(default_factory=dict)
     together: Mapping[str, Grouping] = field(default_factory=dict)
     describe: "Callable[[WrittenExport, Path, Mapping[str, str]], Mapping[str, str]] | None" = None
     describes: Sequence[str] = ()
@@ -70,7 +87,7 @@ class ExportStep:
 def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
     """All of them. `taken`: options that an export has without them; a step with one of these
     names, or with an option, a column or a file of another step, is left out."""
-    names, own_files, columns = set(taken), set[str](), set[str]()
+    names, own_files, columns = set(taken), set[str](), set(_LISTS)
 
     def join(step: ExportStep) -> None:
         if clash := sorted(names.intersection(step.options.model_fields)):
@@ -78,11 +95,11 @@ def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
         for name in step.describes:
             if not _is_plain(name) or name in own_files:
                 raise ValueError(f"The name '{name[:80]}' is taken or names a folder.")
-        if clash := sorted(columns.intersection(step.columns)):
+        if clash := sorted(columns.intersection((*step.columns, *step.lists))):
             raise ValueError(f"There is a column '{clash[0]}' already.")
         names.update(step.options.model_fields)
         own_files.update(step.describes)
-        columns.update(step.columns)
+        columns.update(step.columns, step.lists)
 
     return plugins.load("export_steps", ExportStep, join)
 
@@ -120,6 +137,34 @@ def columns_of(session: "Session", pair_ids: Sequence[int]) -> dict[int, dict[st
             for pair_id in pair_ids:
                 columns[pair_id][name] = values.get(pair_id)
     return columns
+
+
+@dataclass(frozen=True)
+class ListsOfDataset:
+    """The lists that steps add to a dataset's pairs, read when the export or file begins."""
+
+    types: "Mapping[str, pa.DataType]"
+    _read: Mapping[str, tuple[ExportStep, Column]]
+
+    def of_pairs(
+        self, session: "Session", pair_ids: Sequence[int]
+    ) -> dict[str, Mapping[int, Sequence[Any]]]:
+        """By the names of the columns, then by pair; pairs without a list are left out."""
+        return {
+            name: _try(step, read, session, pair_ids) for name, (step, read) in self._read.items()
+        }
+
+
+def lists_of(session: "Session", dataset_id: int) -> ListsOfDataset:
+    """The lists that there are in this dataset."""
+    read: dict[str, tuple[ExportStep, Column]] = {}
+    types = {}
+    for step in steps():
+        for name, column in step.lists.items():
+            of_pairs = _try(step, column.of_dataset, session, dataset_id)
+            if of_pairs is not None:
+                read[name], types[name] = (step, of_pairs), _try(step, column.type)
+    return ListsOfDataset(types, read)
 
 
 def group_names() -> list[str]:

@@ -11,7 +11,6 @@ from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
 from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.operation import Operation
-from backend.operations.regions import REGIONS
 from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.score import ESTIMATE, SCORE
 from backend.operations.select import SELECT
@@ -19,7 +18,7 @@ from backend.operations.select import SELECT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, SCORE, ESTIMATE, MEASURE, REGIONS, TRAIN, ADOPT,
+        IMPORT, SCORE, ESTIMATE, MEASURE, TRAIN, ADOPT,
         CORRECT, SELECT, EXPORT, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )

@@ -19,7 +19,6 @@ from backend.engine.correction.suggestion_chance import worth_of
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import SuspectWord
-from backend.engine.regions.region import Search
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.word_expectations import with_expectations
@@ -58,7 +57,6 @@ from backend.review.views import (
 from backend.store import Store
 from db.queries import classifier_queries, dataset_queries, pair_queries, run_queries
 from db.queries.queue_queries import QueueFilter
-from db.queries.region_queries import RegionRow
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -331,24 +329,6 @@ def play(
         selected=judgement.claims.index(leading.claim),
         is_unfamiliar=is_unfamiliar,
     )
-
-
-def look_in(
-    store: Store,
-    engine: Engine,
-    image: Image.Image,
-    caption: str,
-    spans: Sequence[tuple[int, int]],
-    dataset_id: int | None = None,
-) -> list[RegionRow]:
-    """Where in an image these words of a caption are, in its characters; nothing is stored. The
-    caption is divided as by `play`. Raises ModelMismatch if the model cannot leave out parts of a
-    picture."""
-    constants = _constants_of(store, dataset_id)
-    every = engine.claims(caption[:LONGEST_EDIT], "auto", constants)
-    claims = [(claim.start, claim.end) for claim in every]
-    (regions,) = engine.regions([Search(images.to_rgb(image), caption, claims, spans)])
-    return [RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
 
 
 def _constants_of(store: Store, dataset_id: int | None) -> tuple[ConstantPart, ...]:

@@ -10,7 +10,6 @@ from backend.datasets.containers import ImageFile
 from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from backend.jobs import word_regions
 from backend.jobs.scoring.dataset_constants import choice_in, constants_in, switch_constant
 from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
@@ -40,7 +39,6 @@ from db.queries import (
     tag_queries,
 )
 from db.queries.queue_queries import QueueFilter, QueueRow
-from db.queries.region_queries import RegionRow
 from db.queries.suggestion_queries import SuggestionRow
 from db.texts import is_blank
 
@@ -83,13 +81,6 @@ class Review(Queue, Verdicts):
         engine = self._engines.of_pair(pair_id)
         return ask_models.check_caption(self._store, engine, pair_id, caption)
 
-    def regions(
-        self, pair_id: int, span: tuple[int, int] | None = None, may_write: bool = True
-    ) -> tuple[RegionRow, ...]:
-        """See `word_regions.regions_of_pair`."""
-        engine = self._engines.of_pair(pair_id)
-        return word_regions.regions_of_pair(self._store, engine, pair_id, span, may_write)
-
     def why_abstract(self, pair_id: int) -> Abstractness | None:
         """See `ask_models.why_abstract`."""
         return ask_models.why_abstract(self._store, self._engines.of_pair(pair_id), pair_id)
@@ -106,18 +97,6 @@ class Review(Queue, Verdicts):
         or the session's models."""
         engine = self._engines.of_dataset_or_session(dataset_id, model)
         return ask_models.play(self._store, engine, image, caption, anyway, dataset_id)
-
-    def look_in(
-        self,
-        image: Image.Image,
-        caption: str,
-        spans: Sequence[tuple[int, int]],
-        dataset_id: int | None = None,
-        model: str | None = None,
-    ) -> list[RegionRow]:
-        """See `backend.review.ask_models.look_in`; `model` as for `playground`."""
-        engine = self._engines.of_dataset_or_session(dataset_id, model)
-        return ask_models.look_in(self._store, engine, image, caption, spans, dataset_id)
 
     def tags(self, dataset_id: int) -> dict[str, int]:
         """The tags of a dataset with their numbers of pairs."""

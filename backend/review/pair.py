@@ -17,7 +17,6 @@ from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
-from backend.engine.regions.stated_boxes import stated_boxes
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.correction_writers import new_writer
@@ -200,7 +199,7 @@ def _picture(pair: PairRow, dataset: DatasetRow, captions: Sequence[CaptionRow])
     size, problem = _image_size(dataset, pair.image_path)
     return PictureOfPair(
         pair.image_path, split_proof(pair.image_path)[0], size, problem, tuple(captions),
-        _contradictions(pair.id, captions), stated_boxes(pair.extra),
+        _contradictions(pair.id, captions),
     )  # fmt: skip
 
 

@@ -20,9 +20,10 @@ from db.queries.pair_queries import PairRow
 
 log = logging.getLogger(f"traced.{__name__}")
 
-#: Where parts can be: beside the picture, below what is suggested; below the chart, in the tab
-#: *Looks like*; below the chart, in a tab of its own; among the labels above the caption.
-PLACES = ("picture", "alike", "tab", "labels")
+#: Where parts can be: beside the picture, below what is suggested; over the picture's lower edge;
+#: below the chart, in the tab *Looks like*; below the chart, in a tab of its own; among the labels
+#: above the caption.
+PLACES = ("picture", "over", "alike", "tab", "labels")
 #: Fields of a pair in the API, and of the records that it is made of.
 TAKEN = frozenset(("id", "etag", "sampling", "captions_of_picture", "writer", "new_writer")).union(
     field.name

@@ -13,7 +13,6 @@ from backend.engine.correction.anchoring import UnanchoredWord
 from backend.engine.correction.suggestion import Suggestion, words_changed
 from backend.engine.detection.explanations import Reasons
 from backend.engine.detection.types import SuspectWord
-from backend.engine.regions.stated_boxes import StatedBox
 from backend.engine.statistics.calibration import CalibrationBin
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
@@ -195,8 +194,7 @@ class ConstantView:
 class PictureOfPair:
     """`path`: its address, with its proof (see `backend.datasets.containers`); `size`: in pixels,
     None if it cannot be shown, and `problem` says why. `captions`: all of this picture, that of the
-    pair among them, in import order; `contradictions`: its words that contradict the others.
-    `stated_boxes`: of parts of the picture, beside their descriptions in the source."""
+    pair among them, in import order; `contradictions`: its words that contradict the others."""
 
     path: str
     name: str
@@ -204,7 +202,6 @@ class PictureOfPair:
     problem: str = ""
     captions: tuple[CaptionRow, ...] = ()
     contradictions: tuple[UnanchoredWord, ...] = ()
-    stated_boxes: tuple[StatedBox, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from sqlalchemy import Table, delete, exists, select, update
 from sqlalchemy.orm import Session
 
+from db.feature_tables import OF_CAPTION
 from db.models import Base, Pair, Suggestion, Verdict
 from db.queries.number_columns import columns_with_numbers
 from db.queries.pair_queries import NewPair
@@ -96,12 +97,12 @@ def set_hidden(session: Session, pair_ids: Sequence[int], is_hidden: bool) -> No
 
 
 def revise_pairs(
-    session: Session, revisions: Sequence[Revision], of_pictures: Sequence[Table]
+    session: Session, revisions: Sequence[Revision], computed: Sequence[Table]
 ) -> None:
     """Give pairs the values of their rows. What was computed from a caption or picture that is
     replaced is forgotten, so that it is computed again. Verdicts and corrected captions stay,
     except that a pair with another picture is undecided again: they were about the old one.
-    `of_pictures`: tables of features about pictures."""
+    `computed`: tables of features about pictures and captions (`feature_tables`)."""
     if not revisions:
         return
     lock_pairs(session, [revision.pair_id for revision in revisions])
@@ -118,11 +119,15 @@ def revise_pairs(
         )
     unknown_ids = [revision.pair_id for revision in revisions if revision.picture == "unknown"]
     _forget(session, unknown_ids, _HISTORY)
-    for part in chunks([*replaced_ids, *unknown_ids], _AT_ONCE):
-        for table in of_pictures:
-            session.execute(delete(table).where(table.c.pair_id.in_(part)))
     reworded_ids = [r.pair_id for r in revisions if r.has_new_caption and r.picture == "same"]
     _forget(session, reworded_ids, _HISTORY)
+    of_captions = [table for table in computed if table.info == OF_CAPTION]
+    for tables, pair_ids in (
+        (computed, [*replaced_ids, *unknown_ids]), (of_captions, reworded_ids),
+    ):  # fmt: skip
+        for part in chunks(pair_ids, _AT_ONCE):
+            for table in tables:
+                session.execute(delete(table).where(table.c.pair_id.in_(part)))
 
 
 def _forget(session: Session, pair_ids: Sequence[int], except_tables: set[str]) -> None:

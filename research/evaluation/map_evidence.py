@@ -1,4 +1,4 @@
-"""Do the maps of words (`engine/regions`) tell wrong words from right ones beyond today's signs?
+"""Do the maps of words (`features/regions`) tell wrong words from right ones beyond today's signs?
 
 `python -m research.evaluation.map_evidence --pairs 400 --first-seed 200 --embedded assets/models
 --embedded assets/models/seed-1 --embedded assets/models/seed-2`: drawn scenes, of which every
@@ -24,12 +24,12 @@ from backend.engine.detection.families import Linear, Weights, fit_model
 from backend.engine.detection.features import Matrix, feature_matrix
 from backend.engine.detection.localisation import is_function_word, word_scores, word_signs
 from backend.engine.english.word_kinds import WORD_KINDS, kind_of
-from backend.engine.regions.part_maps import part_maps
-from backend.engine.regions.region import LEAST, SHARE, can_be_somewhere
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.features.regions.part_maps import part_maps
+from backend.features.regions.region import LEAST, SHARE, can_be_somewhere
 from backend.settings import MODELS
 from research.evaluation import metrics
 from research.evaluation.labelled import DIRECTORIES, LabelledPairs, from_scenes

@@ -17,11 +17,11 @@ import numpy as np
 
 from backend.engine.captions import Caption
 from backend.engine.english.word_lists import FUNCTION_WORDS
-from backend.engine.regions.part_maps import PartMap, part_maps
-from backend.engine.regions.region import least_of, region_of
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import BoolArray, Box, Scorer
 from backend.errors import SettingsError
+from backend.features.regions.part_maps import PartMap, part_maps
+from backend.features.regions.region import least_of, region_of
 from backend.progress import Progress, no_progress
 from research.evaluation.labelled import DIRECTORIES
 from research.markdown_tables import table

@@ -10,6 +10,7 @@ from PIL import Image
 from playwright.sync_api import BrowserContext, Page, Request, expect
 
 from tests.browser.conftest import Site, go_to, held, opened_page
+from tests.fixtures.features import needs
 
 pytestmark = pytest.mark.browser
 EVENTS = "**/queue/join*"
@@ -42,6 +43,7 @@ def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
     expect(stale).to_be_hidden()
 
 
+@needs("regions")
 def test_an_example_shows_its_chance_and_a_suspect_word_lights_its_part(page: Page) -> None:
     """The first example is already answered; the others answer by a click."""
     requests: list[Request] = []

@@ -9,8 +9,9 @@ from playwright.sync_api import Browser, Page, Request, Route, expect
 from tests.browser.conftest import Site
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import wait_until_ready
+from tests.fixtures.features import needs
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, needs("regions")]
 SHOWN = "#traced-stage .picture :is(.region, .where-note)"
 REGION = "#traced-stage .picture .region"
 

@@ -53,6 +53,7 @@ def test_additional_measures_are_part_of_the_result(
     assert [report[name] for name in ("support", "specificity", "rows_written")] == [None] * 3
 
 
+@needs("regions")
 def test_boxes_of_words_are_written_for_tools_that_show_them(
     scored_copies: dict[str, str], tmp_path: Path
 ) -> None:

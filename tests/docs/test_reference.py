@@ -103,7 +103,7 @@ def test_variables_that_pages_mention_exist() -> None:
 def test_labels_that_pages_mention_exist() -> None:
     """Several words in italics that begin with a capital letter name a button or a field."""
     patterns = ("traced_ui/**/*.py", "traced_ui/templates/**/*.html", "backend/operations/*.py",
-                "backend/features/**/*.py")  # fmt: skip
+                "backend/features/**/*.py", "backend/features/**/*.html")  # fmt: skip
     sources = [path for pattern in patterns for path in ROOT.glob(pattern)]
     app = " ".join(path.read_text(encoding="utf-8") for path in sources)
     labels = {

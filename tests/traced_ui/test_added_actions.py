@@ -1,6 +1,7 @@
 """Actions of the review page that features and packages add: none takes the place of another."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -31,6 +32,8 @@ def registers(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (replace(GREETING, handlers={"undo": greet}), "undo"),
         (replace(GREETING, keys=(Key(("0", "z"), "greet", "0", ""),)), "z"),
+        (replace(GREETING, scripts=(Path("keys.js"),)), "keys.js"),
+        (replace(GREETING, scripts=(Path("my script.js"),)), "my script.js"),
     ],
 )
 def test_what_is_there_already_stays(added: AddedActions, name: str) -> None:

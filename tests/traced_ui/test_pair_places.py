@@ -22,7 +22,7 @@ from traced_ui.api_records import Pair
 from traced_ui.page_actions import drawn_pair
 
 #: Where each place is, on the page.
-SIDES = {"picture": "stage", "labels": "stage", "alike": "steps", "tab": "steps"}
+SIDES = {"picture": "stage", "over": "stage", "labels": "stage", "alike": "steps", "tab": "steps"}
 
 
 class WordCount(BaseModel):

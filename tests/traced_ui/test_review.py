@@ -284,6 +284,8 @@ def test_an_address_with_a_misspelt_field_is_reported_and_ignored(workspace: Wor
 def test_every_key_is_an_action_of_the_page_or_of_the_browser_only() -> None:
     script = FILES["keys.js"].decode()
     browser_only = set(re.findall(r'^  "?([a-z-]+)"?[:,]', script, re.MULTILINE))
+    added = b"".join(FILES.values()).decode(errors="ignore")
+    browser_only |= set(re.findall(r'^addLocal\("([a-z-]+)"', added, re.MULTILINE))
     for key in ALL_KEYS:
         assert name_of(key.action) in ACTIONS or key.action in browser_only, key
 

@@ -6,7 +6,6 @@ import { isOpen, showQueue } from "./filters.js";
 import { bulk, decideMany, editRow, fill, isGrid, pairs, selectAll, typeAhead } from "./grid.js";
 import { say } from "./messages.js";
 import { all, isVerdict, listen, one, onPaint, opensForm, paint } from "./page.js";
-import { isFirstTouch, look } from "./regions.js";
 import { goBy } from "./steps.js";
 import { toggleZoom } from "./zoom.js";
 
@@ -35,7 +34,6 @@ const LOCAL = {
   queue: () => showQueue(!isOpen()),
   help: toggleHelp,
   zoom: () => toggleZoom(),
-  look,
   edit: () => (isGrid() ? editRow() : edit()),
   note: writeNote,
   guidelines: () => fold(GUIDELINES),
@@ -53,6 +51,8 @@ const LOCAL = {
   "step-forward": () => goBy(1),
   "step-back": () => goBy(-1),
 };
+/** An act of the browser alone that a feature's script adds. @param {string} action @param {() => void} does */
+export function addLocal(action, does) { LOCAL[action] = does; }
 
 /** The same tab is open on the next pair as on this one. */
 let openTab = "signs";
@@ -199,7 +199,7 @@ listen("click", (event) => {
   if (here) { if (here.matches("a")) event.preventDefault(); act(here.dataset.local); return; }
   if (selectAt(target)) return;
   const word = target.closest(WORD);
-  if (word) { if (!isFirstTouch()) mark(word); return; }
+  if (word) { if (word.dispatchEvent(new CustomEvent("traced-mark", { bubbles: true, cancelable: true }))) mark(word); return; }
   const tag = target.closest("[data-fill]");
   if (tag) { fill(tag.dataset.fill); return; }
   const edits = target.closest("[data-bulk]");

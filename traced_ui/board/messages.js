@@ -5,9 +5,9 @@ const RETURNED = "traced-verdicts-returned";
 const box = (name) => one(`#traced-returned .${name}`);
 
 let saidAt = 0;
-/** Show one of the page's own messages, which are templates. */
+/** Show one of the page's own messages, which are templates; of a feature, in its part of the page. */
 export function say(name) {
-  paint({ toast: one(`#traced-returned [data-says="${name}"]`).innerHTML });
+  paint({ toast: one(`template[data-says="${name}"]`).innerHTML });
   saidAt = performance.now();
 }
 /** Whether a message of the page's own is on the screen that is newer than this time, ms. */

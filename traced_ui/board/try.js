@@ -1,21 +1,8 @@
-// Try one picture: models offered for a picture that the model does not know, pasted and large pictures, and
-// where in the picture the suspect words are.
-import { dark, light, tell } from "./outline.js";
+// Try one picture: models offered for a picture that the model does not know, pasted and large pictures.
 import { smaller } from "./smaller.js";
 
-/** @typedef {import("./outline.js").Region} Region */
-const SUSPECT = "#playground-result .word.suspect", SETTLED = 120, TICK = 250;  // ms that the mouse stays; between updates of the seconds
+const TICK = 250;  // ms between updates of the seconds
 const one = (selector) => document.querySelector(selector);
-/** @type {() => HTMLImageElement} */
-const image = () => one("#playground-picture img");
-/** @type {HTMLElement | null} the word whose region is lit or about to be */
-let lit = null;
-/** @typedef {{regions?: (Region & {start: number})[], problem?: string}} Answer empty until it is there */
-/** @type {WeakMap<Element, Answer>} by the claim that the words are in */
-const answers = new WeakMap();
-/** @type {Element[]} the claims whose words were asked about, by the question's number */
-const questions = [];
-let timer = 0;
 
 /** @param {HTMLElement} element @param {(event: string, data: any) => void} trigger */
 export function start(element, trigger) {
@@ -26,58 +13,11 @@ export function start(element, trigger) {
     for (const other of result.querySelectorAll("[data-model]")) other.disabled = true;
     trigger("select", { model: button.dataset.model });
   });
-  const show = (word) => {
-    if (word === lit) return;
-    clearTimeout(timer);
-    lit = word;
-    if (image()) dark(image());
-    if (!word || one("#playground-results").matches(".stale, .running")) return;
-    const claim = claimOf(word);
-    if (!answers.has(claim)) {
-      answers.set(claim, {});
-      trigger("focus", { number: questions.push(claim) - 1, spans: [...claim.querySelectorAll(".suspect")].map(spanOf) });
-    }
-    draw();
-  };
-  const wordAt = (target) => target?.closest?.(SUSPECT) ?? null;
-  document.addEventListener("pointerover", ({ target, pointerType }) => {
-    const word = wordAt(target);
-    clearTimeout(timer);
-    if (word && pointerType !== "touch") timer = setTimeout(() => { if (word.matches(":hover")) show(word); }, SETTLED);
-  });
-  document.addEventListener("pointerout", ({ target, pointerType }) => {
-    if (wordAt(target) && pointerType !== "touch") show(wordAt(document.activeElement));
-  });
-  document.addEventListener("pointerdown", ({ target, pointerType }) => { if (pointerType === "touch") show(wordAt(target)); });
-  document.addEventListener("focusin", ({ target }) => show(wordAt(target)));
-  document.addEventListener("focusout", ({ target }) => { if (wordAt(target) === lit) show(null); });
-  addEventListener("resize", draw);
   const results = one("#playground-results"), elapsed = results.querySelector("[data-elapsed]");
   setInterval(() => {
     const seconds = results.matches(".running") ? (Date.now() - Number(results.dataset.began)) / 1000 : 0;
     elapsed.textContent = seconds >= 1 ? `${Math.floor(seconds)} s` : "";
   }, TICK);
-}
-
-const claimOf = (word) => word.closest(".claim, .traced-caption");
-function spanOf(word) {
-  const begin = Number(word.dataset.start);
-  return [begin, begin + [...word.textContent].length];  // code points, as Python counts
-}
-
-/** Take an answer of the server. @param {string} answer JSON */
-export function take(answer) {
-  if (!answer) return;
-  const { number, ...rest } = JSON.parse(answer);
-  Object.assign(answers.get(questions[number]) ?? {}, rest);
-  draw();
-}
-
-function draw() {
-  if (!lit?.isConnected || !image()) return;
-  const { regions, problem } = answers.get(claimOf(lit)) ?? {}, region = regions?.find(({ start }) => start === spanOf(lit)[0]);
-  if (problem) tell(image(), problem);
-  else if (region) light(image(), region);
 }
 
 // A press copies the link; where the browser does not allow that, it opens it.

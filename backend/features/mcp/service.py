@@ -37,9 +37,10 @@ TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
     ("suggest", api.suggest, False),
     ("check", api.check, False),
     ("similar", api.similar, False),
-    ("regions", api.regions, False),
     ("progress", api.progress, False),
 )
+#: The same of what features answer, where they are there: by the path.
+OF_FEATURES = {"regions": "/pairs/{pair}/regions"}
 #: Longest side of a picture sent to a language model, in pixels.
 _SIDE = 1024
 
@@ -62,7 +63,9 @@ def create_server(workspace: Workspace) -> FastMCP:
         # `HostGuard` stands in front, and knows the names under which this server may be reached.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    for name, function, is_destructive in TOOLS:
+    answers = {name: api.answer_to(path) for name, path in OF_FEATURES.items()}
+    added = [(name, answer, False) for name, answer in answers.items() if answer is not None]
+    for name, function, is_destructive in (*TOOLS, *added):
         writes = inspect.signature(function).parameters["caller"].annotation == api.Writer
         server.add_tool(
             _tool(function, workspace, writes),

@@ -26,7 +26,7 @@ from markupsafe import Markup
 from backend.datasets.cells import split_proof
 from backend.engine.detection.features import NAMES
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.errors import ImageError, TracedError
+from backend.errors import ImageError, SettingsError, TracedError
 from backend.jobs.export_scores import OF_CLAIMS, feature_rows, score_rows
 from backend.jobs.reports import ExportChoice, ExportReport
 from backend.jobs.scoring.stored_rows import latest_batches
@@ -162,19 +162,24 @@ class NotebookPair:
 
     def picture_figure(self) -> go.Figure:
         """The picture with the outline of each top suspect's region, looked for now if it is not
-        stored; hovering tells the word and its weight (see `backend.engine.regions.region`). The
-        title names the words for which nothing in the picture speaks.
+        stored; hovering tells the word and its weight (what it adds to the match of its phrase).
+        The title names the words for which nothing in the picture speaks.
 
         Raises ImageError; ModelMismatch if the model cannot leave out parts of a picture;
-        ModelUnavailable."""
+        ModelUnavailable; SettingsError where nothing looks for words in pictures."""
+        from traced_ui import api  # describes every operation: half a second
+
         view, review = self.view, self.workspace.review
+        regions_of = api.answer_to("/pairs/{pair}/regions")
+        if regions_of is None:
+            raise SettingsError("Nothing here looks for words in pictures.")
         if view.picture.size is None:
             raise ImageError(view.picture.problem)
         jpeg = base64.b64encode(review.thumbnail(view.pair_id, _PICTURE)).decode("ascii")
         absent: list[str] = []
         outlines: list[tuple[float, dict[str, Any]]] = []
-        for region in review.regions(view.pair_id):
-            word = escape(view.caption[region.start : region.end])  # Plotly reads tags
+        for region in regions_of(api.Caller(self.workspace), view.pair_id):
+            word = escape(region.word)  # Plotly reads tags
             if region.box is None:
                 absent.append(f"“{word}”")
                 continue

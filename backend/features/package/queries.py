@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from backend.store import tables_of_pictures
+from backend.store import computed_tables
 from db.blobs import decode_integers, encode_integers
 from db.feature_tables import OTHER_PAIR
 from db.models import (
@@ -172,7 +172,7 @@ def copy_pairs(
     )  # fmt: skip
     left_out = {model.__tablename__ for model in _AT_HOME}
     of_others = {model.__tablename__ for model in _OF_OTHERS}
-    for table in (*Base.metadata.sorted_tables, *tables_of_pictures(home)):
+    for table in (*Base.metadata.sorted_tables, *computed_tables(home)):
         if "pair_id" not in table.c or table.name in left_out:
             continue
         ids = [i for i in pair_ids if table.name not in of_others or i not in hidden]

@@ -17,8 +17,9 @@ from mcp.client.streamable_http import streamablehttp_client
 from PIL import Image
 
 from backend.features.mcp import feature
-from backend.features.mcp.service import SERVICE, TOOLS
+from backend.features.mcp.service import OF_FEATURES, SERVICE, TOOLS
 from backend.workspace import QueueFilter, Workspace
+from tests.fixtures.features import has_feature
 from tests.traced_ui.conftest import imported, workspace
 from tests.traced_ui.serving import serving
 
@@ -74,7 +75,8 @@ def test_results_are_json_and_a_pair_includes_its_picture(workspace: Workspace) 
     assert all(answer.isError for answer in refused)
     assert "99999" in refused[0].content[0].text
     hints = {tool.name: tool.annotations for tool in tools}
-    assert list(hints) == [name for name, *_ in TOOLS]
+    there = [name for name in OF_FEATURES if has_feature(name)]
+    assert list(hints) == [*(name for name, *_ in TOOLS), *there]
     assert {name for name, hint in hints.items() if not hint.readOnlyHint} == {
         "next", "decide", "judge_claim", "undo", "redo", "suggest",
     }  # fmt: skip
@@ -125,4 +127,5 @@ def test_tools_are_served_only_on_request(workspace: Workspace) -> None:
 
 def test_every_tool_is_in_the_readme() -> None:
     text = Path(feature.__file__).with_name("README.md").read_text(encoding="utf-8")
-    assert [name for name, *_ in TOOLS if f"`{name}`" not in text] == []
+    names = (*(name for name, *_ in TOOLS), *OF_FEATURES)
+    assert [name for name in names if f"`{name}`" not in text] == []

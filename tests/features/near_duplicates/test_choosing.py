@@ -6,7 +6,7 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.features.near_duplicates.choosing import groups_of, keep_in_all, keep_one
-from backend.store import tables_of_pictures
+from backend.store import computed_tables
 from backend.workspace import Workspace
 from db.queries.change_queries import Revision, revise_pairs
 from db.queries.pair_queries import NewPair
@@ -147,7 +147,7 @@ def test_a_new_picture_is_in_no_group(workspace: Workspace) -> None:
                     "same",
                 ),
             ],
-            tables_of_pictures(session),
+            computed_tables(session),
         )
     left = next(g for g in groups_in(workspace) if g.id == group.id)
     assert [p.rows[0].pair_id for p in left.pictures] == [group.id, reworded.pair_id]

@@ -1,17 +1,20 @@
 """`NotebookPair.picture_figure`: a pair's picture with the regions of its suspect words."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from backend.errors import ImageError
 from backend.features.notebook.display import NotebookDataset
 from backend.workspace import Workspace
-from db.queries.region_queries import RegionRow
 from tests.checkpoints import drawn_folder
+from tests.fixtures.features import needs
 from tests.jobs.opening import QUICK_CLIP, opened
 from tests.traced_ui.samples import with_changes
+from traced_ui import api
+
+pytestmark = needs("regions")
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +37,14 @@ def test_outlines_lie_on_the_picture_and_tell_their_words(workspace: Workspace) 
         assert (picture.sizex, picture.sizey) == pair.view.picture.size
         assert picture.source.startswith("data:image/jpeg;base64,")
         hints = {(min(t.x), min(t.y), max(t.x), max(t.y), t.text) for t in figure.data}
-        for region in workspace.review.regions(pair.view.pair_id):
-            word = pair.view.caption[region.start : region.end]
+        regions_of = api.answer_to("/pairs/{pair}/regions")
+        assert regions_of is not None
+        for region in regions_of(api.Caller(workspace), pair.view.pair_id):
             if region.box is None:
-                assert word in figure.layout.title.text
+                assert region.word in figure.layout.title.text
                 continue
             outlines += 1
-            (text,) = (text for *box, text in hints if tuple(box) == region.box and word in text)
+            (text,) = (t for *box, t in hints if box == region.box and region.word in t)
             assert f"{region.weight:.2f}" in text
     assert outlines > 0
 
@@ -50,13 +54,12 @@ def test_a_small_outline_lies_above_a_large_one_and_words_are_no_markup(
 ) -> None:
     """Plotly reads tags in titles and hover texts."""
     pair = NotebookDataset(workspace, 1).pair(1)
-    pair.view = replace(pair.view, caption="<b>dog</b> <i>sea</i> <a>cat</a>")
-    rows = (
-        RegionRow(0, 10, (10.0, 10.0, 20.0, 20.0), 1.5),
-        RegionRow(11, 21, (0.0, 0.0, 90.0, 90.0), 0.5),
-        RegionRow(22, 32, None, -2.0),
-    )
-    monkeypatch.setattr(workspace.review, "regions", lambda pair_id: rows)
+    rows = [
+        SimpleNamespace(word="<b>dog</b>", box=[10, 10, 20, 20], weight=1.5),
+        SimpleNamespace(word="<i>sea</i>", box=[0, 0, 90, 90], weight=0.5),
+        SimpleNamespace(word="<a>cat</a>", box=None, weight=-2.0),
+    ]
+    monkeypatch.setattr(api, "answer_to", lambda _path: lambda _caller, _pair: rows)
     figure = pair.picture_figure()
     assert [trace.name for trace in figure.data] == [
         "&lt;i&gt;sea&lt;/i&gt;",

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.engine.regions.region import LEAST, SHARE
 from backend.engine.scoring.loading import load_scorer
+from backend.features.regions.region import LEAST, SHARE
 from backend.settings import MODELS
 from research.evaluation.labelled import DIRECTORIES
 from research.evaluation.map_evidence import (

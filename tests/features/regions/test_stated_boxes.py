@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from backend.engine.regions.stated_boxes import StatedBox, compare_with_stated, stated_boxes
+from backend.features.regions.stated_boxes import StatedBox, compare_with_stated, stated_boxes
 
 #: Ideogram writes the upper edge first, in thousandths of the picture.
 DOG = {"type": "obj", "bbox": [500, 0, 1000, 250], "desc": "A big red dog."}

@@ -8,19 +8,24 @@ import pytest
 from PIL import Image
 from pycocotools.coco import COCO
 
+from backend.engine.constants.part import ConstantPart
 from backend.engine.detection.localisation import most_suspect
 from backend.errors import ImageError, NotScored, SettingsError
-from backend.jobs import export_boxes, export_scores
+from backend.features.regions import boxes, queries, service
+from backend.features.regions.finding import RegionsReport, look_in
+from backend.features.regions.service import regions
+from backend.jobs import export_scores
 from backend.jobs.reports import ExportChoice
-from backend.jobs.word_regions import RegionsReport
+from backend.jobs.scoring.dataset_constants import ConstantChoice, remember_constants
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair
-from db.queries import region_queries
+from research.scenes.long_captions import paragraphs
+from research.scenes.renderer import render
 from tests.checkpoints import drawn_folder
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import QUICK_CLIP, OpenWorkspace, opened
-from traced_ui.api import Caller, regions
+from traced_ui.api import Caller
 
 COUNT = 12
 SETTINGS = {**QUICK_CLIP, "captioner": "none"}
@@ -58,7 +63,7 @@ def test_every_top_suspect_has_a_region_or_none_in_the_picture(
 ) -> None:
     spans = top_suspects(workspace)
     report: RegionsReport = workspace.jobs.run("regions", 1)
-    stored = workspace.store.read(region_queries.of_dataset, 1, list(spans))
+    stored = workspace.store.read(queries.of_dataset, 1, list(spans))
     every = [region for rows in stored.values() for region in rows]
     assert report.words == len(every) == sum(map(len, spans.values())) > 0
     assert report.absent == sum(region.box is None for region in every) < len(every)
@@ -84,14 +89,14 @@ def test_every_top_suspect_has_a_region_or_none_in_the_picture(
 def test_tools_that_show_boxes_read_them(workspace: Workspace, tmp_path: Path) -> None:
     out = tmp_path / "boxes.json"
     with pytest.raises(NotScored):
-        export_boxes.write(workspace.store, 1, out)
+        boxes.write(workspace.store, 1, out)
     assert not out.exists()
     workspace.jobs.run("regions", 1)
     views = [workspace.review.open_pair(pair) for pair in top_suspects(workspace)]
     rows = workspace.review.queue_page(QueueFilter(1, "all")).rows
     p_errors = {row.pair_id: row.numbers["p_error"] for row in rows}
-    stored = workspace.store.read(region_queries.of_dataset, 1, [view.pair_id for view in views])
-    report = export_boxes.write(workspace.store, 1, out)
+    stored = workspace.store.read(queries.of_dataset, 1, [view.pair_id for view in views])
+    report = boxes.write(workspace.store, 1, out)
     every = [region for rows in stored.values() for region in rows]
     assert report.absent == sum(region.box is None for region in every)
     assert report.boxes == len(every) - report.absent > 0
@@ -133,7 +138,7 @@ def test_pictures_that_cannot_be_opened_have_no_boxes(
     shutil.copytree(workspace.summary(1).root, root)
     workspace.relocate_dataset(1, root)
     workspace.jobs.run("regions", 1)
-    before = export_boxes.write(workspace.store, 1, out)
+    before = boxes.write(workspace.store, 1, out)
     document = json.loads(out.read_text())
     gone = document["images"][0]
     (root / gone["file_name"]).unlink()
@@ -143,7 +148,7 @@ def test_pictures_that_cannot_be_opened_have_no_boxes(
         (root / gone["file_name"]).mkdir()
     if kind == "another":
         Image.new("RGB", (30, 20)).save(root / gone["file_name"])
-    report = export_boxes.write(workspace.store, 1, out)
+    report = boxes.write(workspace.store, 1, out)
     document = json.loads(out.read_text())
     assert (report.pictures, report.unreadable) == (before.pictures - 1, 1)
     assert gone["file_name"] not in [image["file_name"] for image in document["images"]]
@@ -158,7 +163,7 @@ def test_a_stopped_job_goes_on_where_it_stopped(workspace: Workspace, sizes: Siz
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.run("regions", 1, stop_at(2))
     ids = list(top_suspects(workspace))
-    before = sum(map(len, workspace.store.read(region_queries.of_dataset, 1, ids).values()))
+    before = sum(map(len, workspace.store.read(queries.of_dataset, 1, ids).values()))
     assert 0 < before < total
     assert workspace.jobs.run("regions", 1).words == total - before
 
@@ -173,7 +178,7 @@ def test_programs_ask_for_the_regions_of_a_pair(workspace: Workspace) -> None:
     (whole,) = regions(caller, pair_id, 0, end)
     assert whole.word == caption
     assert whole.picture_size == workspace.review.open_pair(pair_id).picture.size
-    stored = workspace.store.read(region_queries.of_dataset, 1, [pair_id])[pair_id]
+    stored = workspace.store.read(queries.of_dataset, 1, [pair_id])[pair_id]
     assert {(row.start, row.end) for row in stored} == {(0, end), *spans}
     with pytest.raises(SettingsError):
         regions(caller, pair_id, 3)
@@ -183,9 +188,9 @@ def test_programs_ask_for_the_regions_of_a_pair(workspace: Workspace) -> None:
 
 def test_a_key_that_may_only_read_stores_no_region(workspace: Workspace) -> None:
     pair_id = next(pair for pair, spans in top_suspects(workspace).items() if spans)
-    before = workspace.store.read(region_queries.of_dataset, 1, [pair_id])
+    before = workspace.store.read(queries.of_dataset, 1, [pair_id])
     assert regions(Caller(workspace, may_write=False), pair_id, 0, 3)
-    assert workspace.store.read(region_queries.of_dataset, 1, [pair_id]) == before
+    assert workspace.store.read(queries.of_dataset, 1, [pair_id]) == before
 
 
 def test_a_picture_that_cannot_be_read_is_counted(workspace: Workspace) -> None:
@@ -197,7 +202,7 @@ def test_a_picture_that_cannot_be_read_is_counted(workspace: Workspace) -> None:
     image.write_bytes(b"no picture")
     try:
         with pytest.raises(ImageError):
-            workspace.review.regions(pair_id)
+            regions(Caller(workspace), pair_id)
         assert workspace.jobs.run("regions", 1).unreadable == 1
     finally:
         image.write_bytes(content)
@@ -218,9 +223,25 @@ def test_programs_are_told_whether_a_word_is_where_the_source_states_it(
         element = {"desc": f"A {word}.", "bbox": [0, 0, 1000, 500]}
         pair.extra = {**pair.extra, "elements": [element]}
     width, height = plain.picture_size or (0, 0)
-    for box, expected in (((0.0, 0.0, 9.0, 9.0), True), ((width - 9.0, 0.0, width, 9.0), False)):
-        row = region_queries.RegionRow(start, start + len(word), box, 1.0)
-        monkeypatch.setattr(workspace.review, "regions", lambda *_, row=row: (row,))
+    for place, expected in (((0.0, 0.0, 9.0, 9.0), True), ((width - 9.0, 0.0, width, 9.0), False)):
+        row = queries.RegionRow(start, start + len(word), place, 1.0)
+        monkeypatch.setattr(service, "regions_of_pair", lambda *_, row=row: (row,))
         (region,) = regions(caller, pair_id, start, start + len(word))
         assert region.stated_box == [0, 0, width // 2, height]
         assert region.is_inside is expected
+
+
+def test_words_of_a_text_that_is_tried_are_where_they_are_without_its_constant_parts(
+    workspace: Workspace,
+) -> None:
+    part = ConstantPart(("ohwx", "style"), "begin", 30, 30)
+    workspace.store.write(remember_constants, 1, ConstantChoice(), (part,))
+    (drawn,) = paragraphs(1, 42, sentences=(1,), errors=(1,), pronouns=0.0, vague=0.0)
+    picture, before, engine = render(drawn.scene, 96), "Ohwx style, ", workspace.engines.of_pair(1)
+    start = len(drawn.text.split()[0]) + 1
+    span, moved = (
+        (first + start, first + start + len(drawn.text.split()[1])) for first in (0, len(before))
+    )
+    (plain,) = look_in(workspace.store, engine, picture, drawn.text, [span], 1)
+    (there,) = look_in(workspace.store, engine, picture, before + drawn.text, [moved], 1)
+    assert (there.box, there.weight) == (plain.box, plain.weight)

@@ -11,14 +11,19 @@ from PIL import Image
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers' image processors)
 from backend.engine.captions import Caption
 from backend.engine.english.phrases import whole_phrases
-from backend.engine.regions.part_maps import (
+from backend.engine.scoring.function_scorer import FunctionScorer
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.picture_views import field_of_view
+from backend.engine.scoring.protocol import BoolArray, FloatArray, Scorer, ScorerInfo, Viewer
+from backend.errors import ModelMismatch
+from backend.features.regions.part_maps import (
     PartMap,
     check_sees_parts,
     part_maps,
     phrase_around,
     views_of,
 )
-from backend.engine.regions.region import (
+from backend.features.regions.region import (
     LEAST,
     SHARE,
     Region,
@@ -28,9 +33,6 @@ from backend.engine.regions.region import (
     region_of,
     regions_of,
 )
-from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.picture_views import field_of_view
-from backend.engine.scoring.protocol import BoolArray, FloatArray, Scorer, Viewer
 from backend.settings import MODELS
 from research.evaluation.pointing import is_hit, questions_of
 from research.scenes.renderer import PICTURE_SIZE, render_with_regions
@@ -243,3 +245,11 @@ def test_what_the_image_processor_crops_is_out_of_view() -> None:
     assert field_of_view(Processor(), (400, 100)) == (100, 25, 300, 75)
     Processor.do_center_crop = False
     assert field_of_view(Processor(), (400, 100)) == (0, 0, 400, 100)
+
+
+def test_a_scorer_that_sees_no_parts_is_refused() -> None:
+    blind = FunctionScorer(
+        ScorerInfo("plain", "plain", "1", "cpu"), lambda _, texts: [0.5] * len(texts)
+    )
+    with pytest.raises(ModelMismatch):
+        check_sees_parts(blind)

@@ -10,8 +10,8 @@ from PIL import Image
 from backend.engine.captions import Caption
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.english.word_lists import CLOSED_CLASS, FUNCTION_WORDS
-from backend.engine.regions.part_maps import PartMap, check_sees_parts, part_maps
 from backend.engine.scoring.protocol import BoolArray, Box, Scorer, Viewer
+from backend.features.regions.part_maps import PartMap, check_sees_parts, part_maps
 
 IntArray = NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from backend.options import Options
 from backend.progress import Progress
 
 if TYPE_CHECKING:
-    from backend.jobs.word_regions import RegionsReport
+    from backend.features.regions.finding import RegionsReport
     from backend.operations.context import Context
 
 
@@ -19,10 +19,10 @@ class RegionsOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: RegionsOptions, progress: Progress
 ) -> "RegionsReport":
-    from backend.jobs import word_regions
+    from backend.features.regions import finding
 
     engine = context.engines.of_dataset(dataset_id)
-    return word_regions.find_regions(context.store, engine, dataset_id, progress)
+    return finding.find_regions(context.store, engine, dataset_id, progress)
 
 
 REGIONS = Operation(

@@ -12,35 +12,30 @@ from typing import Any
 
 from PIL import Image
 
+from backend.datasets.images import to_rgb
 from backend.engine.detection.localisation import most_suspect
-from backend.engine.regions.part_maps import check_sees_parts
-from backend.engine.regions.region import VERSION as METHOD
-from backend.engine.regions.region import Region, Search, Span
 from backend.errors import ImageError, NotScored, SettingsError
+from backend.features.regions import queries
+from backend.features.regions.part_maps import check_sees_parts
+from backend.features.regions.region import VERSION as METHOD
+from backend.features.regions.region import Region, Search, Span, regions_of
 from backend.jobs.reports import count_of
+from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.image_batches import open_ahead, open_picture, readable
 from backend.jobs.scoring.stored_claims import KnownClaim, known_claims
 from backend.jobs.scoring.stored_rows import to_suspects
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
+from backend.review.verdicts import LONGEST_EDIT
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import (
-    dataset_queries,
-    detection_queries,
-    pair_queries,
-    region_queries,
-    run_queries,
-)
+from db.queries import dataset_queries, detection_queries, pair_queries, run_queries
 from db.queries.pair_queries import PairRow
-from db.queries.region_queries import RegionRow
 
 #: Pairs whose regions are committed together: the most work that a kill can lose.
 BATCH: int = 48
 #: Pairs whose pictures the model reads together. Pages wait for it as long as that takes.
 TOGETHER = 8
-#: The column of exports and score files that has them.
-REGIONS = "regions"
 
 
 @dataclass(frozen=True)
@@ -95,16 +90,16 @@ def find_regions(
     for batch, pictures in open_ahead(Path(dataset.root), waiting()):
         pairs = readable(batch, pictures)
         claims = store.read(known_claims, [pair for pair, _ in pairs])
-        regions: dict[int, list[RegionRow]] = {}
+        regions: dict[int, list[queries.RegionRow]] = {}
         for first in range(0, len(pairs), TOGETHER):
             part = pairs[first : first + TOGETHER]
             searches = [
                 _search(image, pair, claims.get(pair.id, ()), spans_of[pair.id])
                 for pair, image in part
             ]
-            for (pair, _), of_pair in zip(part, engine.regions(searches), strict=True):
+            for (pair, _), of_pair in zip(part, _regions(engine, searches), strict=True):
                 regions[pair.id] = _rows(of_pair)
-        store.write(region_queries.add_regions, run_id, regions)
+        store.write(queries.add_regions, run_id, regions)
         every = [region for rows in regions.values() for region in rows]
         words += len(every)
         absent += sum(region.box is None for region in every)
@@ -117,7 +112,7 @@ def find_regions(
 
 def regions_of_pair(
     store: Store, engine: Engine, pair_id: int, span: Span | None = None, may_write: bool = True
-) -> tuple[RegionRow, ...]:
+) -> tuple[queries.RegionRow, ...]:
     """The regions of the words at `span`, in characters of the pair's caption, or else of its top
     suspects: those that are stored, and the others computed now, and stored if `may_write`. None of
     words that the model does not read. Raises as `find_regions`, ImageError, and SettingsError for
@@ -130,18 +125,35 @@ def regions_of_pair(
     key = _key(engine, pair.dataset_id)
     run = store.read(run_queries.find_run, **key)
     spans = [span] if span is not None else _top_suspects(store, [pair]).get(pair_id, [])
-    rows = store.read(region_queries.of_run, run.id, [pair_id]).get(pair_id, ()) if run else ()
+    rows = store.read(queries.of_run, run.id, [pair_id]).get(pair_id, ()) if run else ()
     of_span = {(region.start, region.end): region for region in rows}
     if missing := [each for each in spans if each not in of_span]:
         image = open_picture(Path(dataset.root), pair.image_path)
         if isinstance(image, str):
             raise ImageError(image)
-        new = _rows(*engine.regions([_search(image, pair, claims, missing)]))
+        new = _rows(*_regions(engine, [_search(image, pair, claims, missing)]))
         if may_write:
             run_id = (run or store.write(run_queries.start_run, **key)).id
-            store.write(region_queries.add_regions, run_id, {pair_id: new})
+            store.write(queries.add_regions, run_id, {pair_id: new})
         of_span |= {(region.start, region.end): region for region in new}
     return tuple(of_span[each] for each in spans if each in of_span)
+
+
+def look_in(
+    store: Store,
+    engine: Engine,
+    image: Image.Image,
+    caption: str,
+    spans: Sequence[Span],
+    dataset_id: int | None = None,
+) -> list[queries.RegionRow]:
+    """Where in an image these words of a caption are, in its characters; nothing is stored. The
+    caption is divided as Try one picture does it. Raises ModelMismatch if the model cannot leave
+    out parts of a picture."""
+    constants = constants_before(store, dataset_id) if dataset_id is not None else ()
+    every = engine.claims(caption[:LONGEST_EDIT], "auto", constants)
+    claims = [(claim.start, claim.end) for claim in every]
+    return _rows(*_regions(engine, [Search(to_rgb(image), caption, claims, spans)]))
 
 
 def _key(engine: Engine, dataset_id: int) -> dict[str, Any]:
@@ -149,7 +161,7 @@ def _key(engine: Engine, dataset_id: int) -> dict[str, Any]:
     check_sees_parts(engine.scorer)
     info = engine.scorer.info
     return {
-        "kind": region_queries.KIND, "dataset_id": dataset_id, "scorer_kind": info.kind,
+        "kind": queries.KIND, "dataset_id": dataset_id, "scorer_kind": info.kind,
         "model": info.model, "revision": info.revision, "explorer": "", "code_version": VERSION,
         "parameters": {"method": METHOD, "precision": info.precision},
     }  # fmt: skip
@@ -157,7 +169,7 @@ def _key(engine: Engine, dataset_id: int) -> dict[str, Any]:
 
 def _missing(store: Store, run_id: int, pairs: Sequence[PairRow]) -> dict[int, list[Span]]:
     """The top suspects without a region, of each pair that has some."""
-    of_run = store.read(region_queries.of_run, run_id, [pair.id for pair in pairs])
+    of_run = store.read(queries.of_run, run_id, [pair.id for pair in pairs])
     missing: dict[int, list[Span]] = {}
     for pair_id, spans in _top_suspects(store, pairs).items():
         present = {(region.start, region.end) for region in of_run.get(pair_id, ())}
@@ -185,18 +197,10 @@ def _search(
     return Search(image, pair.caption, parts, spans)
 
 
-def _rows(regions: Mapping[Span, Region]) -> list[RegionRow]:
-    return [RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
+def _rows(regions: Mapping[Span, Region]) -> list[queries.RegionRow]:
+    return [queries.RegionRow(*span, region.box, region.weight) for span, region in regions.items()]
 
 
-def region_cells(regions: Sequence[RegionRow]) -> list[dict[str, Any]]:
-    """As exports, files of scores and programs have them: whole pixels, null for no box."""
-    return [
-        {
-            "start": region.start,
-            "end": region.end,
-            "box": region.box and [round(edge) for edge in region.box],
-            "weight": round(region.weight, 4),
-        }
-        for region in regions
-    ]
+def _regions(engine: Engine, searches: Sequence[Search]) -> list[dict[Span, Region]]:
+    with engine.computing() as scorer:
+        return regions_of(scorer, searches)

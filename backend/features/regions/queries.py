@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from db.models import WordRegions
+from backend.features.regions.tables import WordRegions
 from db.queries.run_queries import latest_run
 from db.queries.statements import lock_pairs, save_rows
 
@@ -24,7 +24,7 @@ _RECORD = np.dtype([("start", "<u4"), ("end", "<u4"), ("box", "<f4", (4,)), ("we
 class RegionRow:
     """`start`, `end`: characters of the caption. `box`: (x0, y0, x1, y1) in pixels of the upright
     picture; None: nothing in it speaks for these words. `weight`: see
-    `backend.engine.regions.region`."""
+    `region.Region`."""
 
     start: int
     end: int
@@ -54,12 +54,18 @@ def of_run(
     return {row.pair_id: _unpack(row.regions) for row in session.execute(query)}
 
 
+def run_of(session: Session, dataset_id: int) -> int | None:
+    """The newest run that looked for the dataset's words; None: none did."""
+    run = latest_run(session, dataset_id, KIND)
+    return run.id if run is not None else None
+
+
 def of_dataset(
     session: Session, dataset_id: int, pair_ids: Sequence[int]
 ) -> dict[int, tuple[RegionRow, ...]]:
     """`of_run` of the dataset's latest run; empty without one."""
-    run = latest_run(session, dataset_id, KIND)
-    return of_run(session, run.id, pair_ids) if run is not None else {}
+    run_id = run_of(session, dataset_id)
+    return of_run(session, run_id, pair_ids) if run_id is not None else {}
 
 
 def _pack(regions: Sequence[RegionRow]) -> bytes:

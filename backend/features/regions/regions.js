@@ -1,6 +1,7 @@
 // Where in the picture the words are: while a suspect word, a step without a word, or a card of the grid
 // has the mouse or the focus, the word's region is outlined; "look here" fills the view with it. Regions
 // are asked for only then, one after another, so that no pair opens later for them.
+import { addLocal } from "./keys.js";
 import { say } from "./messages.js";
 import { dark, light, placeOf, tell } from "./outline.js";
 import { all, listen, one, onPaint, stage } from "./page.js";
@@ -82,19 +83,21 @@ function clear() {
 const atRest = () => sourceAt(document.activeElement) ?? target;
 
 /** Fill the view with the region of the word that is lit, or else of the most suspect one; again: back. */
-export async function look() {
+async function look() {
   if (target) { leave(); return; }
   if (!stage()) return;
   const suspicion = (word) => Number(word.style.getPropertyValue("--suspicion"));
   const most = all(SUSPECT).reduce((most, word) => (most && suspicion(most) >= suspicion(word) ? most : word), null);
   const source = lit ?? most;
-  if (!source) { say("no-suspect"); return; }
+  if (!source) { if (one(BUTTON)) say("no-suspect"); return; }
   target = source;
   mark();
   show(source);
   const answer = await ask(source, () => target === source), image = target === source && source.isConnected && imageOf(source);
   if (answer?.region?.box && image) lookAt(placeOf(image, answer.region));
 }
+
+addLocal("look", look);
 
 function leave() {
   target = null;
@@ -121,9 +124,9 @@ listen("pointerout", ({ target: left, relatedTarget, pointerType }) => {
   clearTimeout(timer);
   show(atRest());
 });
-let isFirst = false;
 /** Whether the word was touched for the first time: that shows where it is, and only another touch marks it. */
-export const isFirstTouch = () => isFirst;
+let isFirst = false;
+listen("traced-mark", (event) => { if (isFirst) event.preventDefault(); });
 listen("pointerdown", ({ target: touched, pointerType }) => {
   const source = sourceAt(touched);
   isFirst = pointerType === "touch" && Boolean(source?.matches(SUSPECT)) && source !== lit;

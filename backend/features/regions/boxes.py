@@ -21,15 +21,15 @@ from backend.datasets.cells import split_proof
 from backend.datasets.containers import locate
 from backend.datasets.images import image_size
 from backend.errors import ImageError, NotScored, UnsafePath
+from backend.features.regions import queries
+from backend.features.regions.queries import RegionRow
 from backend.jobs import export_scores
 from backend.jobs.reports import count_of
 from backend.jobs.scoring.stored_claims import KnownClaim, known_claims
 from backend.store import Store
-from db.queries import dataset_queries, pair_queries, region_queries, run_queries
+from db.queries import dataset_queries, pair_queries
 from db.queries.pair_queries import PairRow
-from db.queries.region_queries import RegionRow
 
-ENDING = ".json"
 #: Pairs read per batch, with three statements.
 _AT_ONCE = 1_000
 
@@ -61,15 +61,15 @@ class BoxesReport:
 
 def check_looked(store: Store, dataset_id: int) -> int:
     """The run that has the dataset's regions. Raises NotScored if words were never looked for."""
-    run = store.read(run_queries.latest_run, dataset_id, region_queries.KIND)
-    if run is None:
+    run_id = store.read(queries.run_of, dataset_id)
+    if run_id is None:
         name = store.read(dataset_queries.get_dataset, dataset_id).name
         raise NotScored(
             f"Words of '{name}' were not looked for in its pictures, so there are no boxes.",
             terminal="Look for them: add --regions. For a table, let the file end in .jsonl, "
             ".parquet or .csv.",
         )
-    return run.id
+    return run_id
 
 
 def write(store: Store, dataset_id: int, out: Path) -> BoxesReport:
@@ -81,7 +81,7 @@ def write(store: Store, dataset_id: int, out: Path) -> BoxesReport:
     categories: dict[str, int] = {}
     boxes = absent = 0
     with (
-        export_scores.new_file(out, (ENDING,)) as part,
+        export_scores.new_file(out, (out.suffix,)) as part,
         part.open("w", encoding="utf-8", newline="\n") as file,
     ):
         about = {"description": f"Suspect words of {dataset.name}, by TRACED Curator"}
@@ -123,7 +123,7 @@ def _pairs_with_regions(
         lambda session, after: pair_queries.pairs_after(session, dataset_id, after, _AT_ONCE)
     ):
         with store.reading() as session:
-            regions = region_queries.of_run(session, run_id, [pair.id for pair in pairs])
+            regions = queries.of_run(session, run_id, [pair.id for pair in pairs])
             claims = known_claims(session, [pair for pair in pairs if pair.id in regions])
         for pair in pairs:
             if of_pair := regions.get(pair.id):

@@ -1,0 +1,1 @@
+"""Where in the picture a caption's words are: what is left of their match without each part."""
