@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets import argilla, data_juicer, label_studio
+from backend.datasets.batch_lines import chat_of_line, is_batch_line
 from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.captions_by_picture import maps_in, rows_by_picture
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
@@ -68,6 +69,9 @@ def plain_rows(
 def _plain(
     row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
 ) -> Iterator[TableRow]:
+    if is_batch_line(values):
+        values = chat_of_line(values)
+        row = replace(row, values=values)
     if data_juicer.is_sample(values):
         for sample_row in data_juicer.rows_of_sample(row, values):
             if sample_row.values is None:
@@ -97,7 +101,9 @@ def _of_columns(
         yield from _one_by_one(row, values)
         return
     has_caption = (
-        caption_column in values if caption_column else "caption" in values or "captions" in values
+        caption_column.partition("[")[0] in values
+        if caption_column
+        else "caption" in values or "captions" in values
     )
     conversation = None if has_caption else conversation_in(values)
     if conversation is not None:

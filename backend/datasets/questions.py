@@ -88,6 +88,14 @@ _POLITE = re.compile(
     r"(?:please )?(?:(?:can|could|would|will) you )?(?:please )?"
     r"(?:tell me |let me know |say )(?=what)"
 )
+#: How somebody begins to ask a model for a description.
+_REQUEST = re.compile(
+    r"(?:please |(?:can|could|would|will) you )*(?:describe|write|provide|give|generate|create|"
+    r"compose|offer|share|present|summari[sz]e|explain|analy[sz]e|tell me|caption (?:this|the)|"
+    r"beschreib(?:e|en|t)?|schreib(?:e|en)?|décris|décrivez|describa|descrivi|descriva|descreva|"
+    r"beschrijf|опиши(?:те)?|opisz)\b|请|請"
+)
+_ROLE = re.compile(r"(?:user|human|question|q|assistant|gpt|answer|a)\s*[:：]")
 #: Longer questions hold a text of their own; what they ask is at their beginning.
 _READ = 4000
 _WHAT_ELSEWHERE = re.compile(
@@ -117,6 +125,28 @@ def asks_for_description(question: str) -> bool:
         return False
     sentences = (s.strip().rstrip(".?!。？！ ") for s in _SENTENCE.findall(text.lower()))
     return any(map(_asks, sentences))
+
+
+def is_request(text: str) -> bool:
+    """Whether a text, which need not be a question, asks for a description.
+
+    >>> is_request("Describe the image."), is_request("A description of a dog.")
+    (True, False)
+    """
+    plain = PICTURE_MARK.sub(" ", text[:_READ]).strip().lower()
+    return _REQUEST.match(plain) is not None and asks_for_description(text)
+
+
+def is_question(text: str) -> bool:
+    """Whether a text among others is a question about a picture: one that asks for a description,
+    shows the picture, is said by somebody or ends as a question.
+
+    >>> is_question("<image>\\nDescribe it."), is_question("Any dog?"), is_question("A dog.")
+    (True, True, False)
+    """
+    plain = text.strip().lower()
+    is_marked = PICTURE_MARK.match(plain) or _ROLE.match(plain)
+    return plain.endswith(("?", "？")) or is_marked is not None or is_request(text)
 
 
 def _asks(sentence: str) -> bool:
