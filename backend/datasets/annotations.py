@@ -24,7 +24,7 @@ from backend.datasets import argilla, data_juicer, label_studio
 from backend.datasets.batch_lines import chat_of_line, is_batch_line
 from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.captions_by_picture import maps_in, rows_by_picture
-from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
+from backend.datasets.cells import TableRow, UniqueNames, json_object, trim, unique_names
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.conversations import (
     CAPTION_TURNS,
@@ -38,7 +38,7 @@ from backend.datasets.conversations import (
     single_image,
 )
 from backend.datasets.json_stream import JsonFile
-from backend.datasets.json_tables import table_rows
+from backend.datasets.json_tables import is_one_row, table_rows
 from backend.datasets.on_disk import AmbiguousName, Names
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import WORDS
@@ -244,6 +244,9 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
     name = path.name
     if (rows := table_rows(file, name)) is not None:
         yield from rows
+        return
+    if is_one_row(file):
+        yield unique_names(file.members()).row(1)
         return
     if maps := maps_in(file, path, root):
         yield from rows_by_picture(file, maps, (path.parent, root))

@@ -73,6 +73,7 @@ from backend.datasets.pair_checks import (
 )
 from backend.datasets.read_options import (
     DETECTED,
+    JSON_LINES,
     SHARDS,
     SOURCES,
     ListForm,
@@ -93,7 +94,7 @@ from backend.datasets.source_tables import (
 )
 from backend.datasets.splits import split_of_shard
 from backend.datasets.table_readers import table_readers
-from backend.datasets.tables import row_count, rows_of, text_encoding
+from backend.datasets.tables import is_json_document, row_count, rows_of, text_encoding
 from backend.datasets.tar_samples import CaptionEndings
 from backend.datasets.text_files import known_encoding
 from backend.datasets.text_tars import TextTars, set_texts_apart
@@ -364,7 +365,10 @@ class DatasetReader:
         encoding = text_encoding(table, known_name, self.folders)
         if encoding is not None and encoding.note:
             self._note(encoding.note)
-        if _is_annotations(table):
+        is_lines = ending in JSON_LINES and encoding is not None
+        if _is_annotations(table) or (
+            is_lines and is_json_document(table, encoding.name, self.folders)
+        ):
             return annotation_rows(table, encoding.name if encoding else "utf-8-sig", self.folders)
         return rows_of(
             table, encoding.name if encoding else None, self.options.delimiter, self.folders

@@ -32,6 +32,7 @@ from backend.datasets.cells import (
 )
 from backend.datasets.containers import SEPARATOR
 from backend.datasets.csv_table import csv_rows
+from backend.datasets.json_tables import is_document
 from backend.datasets.parquet_groups import MOST_ROWS, OpenParquet, open_parquet, rows_at_once
 from backend.datasets.read_options import JSON_LINES, TABLES, TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular
@@ -234,6 +235,12 @@ def text_encoding(
         return None
     with open_in_folders(path, folders) as raw:
         return encoding_of(raw, path.name, encoding)
+
+
+def is_json_document(path: Path, encoding: str, folders: Sequence[Path] = ()) -> bool:
+    """Whether a file of JSON lines is one list or table instead. Raises as `encoding_of`."""
+    with open_in_folders(path, folders) as raw:
+        return is_document(decoded_lines(raw, encoding))
 
 
 def row_count(path: Path, folders: Sequence[Path] = ()) -> int | None:
