@@ -392,9 +392,10 @@ def pairs_in(
 
 def _pictures_by_turn(conversation: Conversation, images: Sequence[Any]) -> list[list[int]]:
     """The pictures that each turn shows, from 0: by their files where each mention names one, else
-    by their numbers where each has one, else in order. None of them where it is uncertain which
-    pictures are shown. Raises NoPair if files and numbers or the order contradict each other."""
-    shown = [turn.shown for turn in conversation.turns]
+    by their numbers where each has one, else in order; marks in answers are words. None of them
+    where it is uncertain which pictures are shown. Raises NoPair if files and numbers or the order
+    contradict each other."""
+    shown = [[] if _is_answer_in_words(turn) else turn.shown for turn in conversation.turns]
     numbers = [mention.number for mentions in shown for mention in mentions]
     files = [_place_of_file(each.path, images) for mentions in shown for each in mentions]
     places = _places_of_numbers(numbers, len(images))
@@ -405,6 +406,10 @@ def _pictures_by_turn(conversation: Conversation, images: Sequence[Any]) -> list
         raise NoPair("The turns of this row name other files of pictures than their numbers do.")
     in_turn = iter(place for place in places if place is not None)
     return [[next(in_turn) for _ in mentions] for mentions in shown] if places else []
+
+
+def _is_answer_in_words(turn: Turn) -> bool:
+    return turn.is_answer and not isinstance(content_of(turn.source), list)
 
 
 def _places_of_numbers(numbers: Sequence[int | None], count: int) -> Sequence[int | None]:

@@ -279,9 +279,9 @@ def _without_lead_in(text: str) -> str:
         # A full stop may stand behind the brace, and in it too.
         inner, _, behind = rest.rpartition("}")
         rest = inner if inner and inner.endswith(behind) else inner + behind
-    opening = _BRACKETS.get(lead[0].strip()[:1], "") if lead is not None else ""
-    if opening and opening not in lead[0]:
-        rest = rest.removesuffix(opening).strip()
+    label = lead[0].strip() if lead is not None else ""
+    if (closing := _BRACKETS.get(label[:1])) and closing not in label:
+        rest = rest.removesuffix(closing).strip()
     return rest[1:-1].strip() if len(rest) > 2 and rest[0] == rest[-1] == '"' else rest
 
 
