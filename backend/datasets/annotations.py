@@ -6,6 +6,7 @@
   objects one behind the other (JSON lines).
 * A table that a data frame wrote (see `json_tables`).
 * An object with the captions by picture (see `captions_by_picture`).
+* Annotations of the VGG Image Annotator (see `via`).
 * FiftyOne's own format: `samples.json`, an object with a list, whose labels are objects.
 * COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
 * MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` per film; the plot outline is the caption. It
@@ -44,6 +45,8 @@ from backend.datasets.regular_files import read_within
 from backend.datasets.splits import WORDS
 from backend.datasets.text_files import as_utf8
 from backend.datasets.token_texts import join_tokens
+from backend.datasets.unread_formats import unread_json
+from backend.datasets.via import via_rows
 from backend.errors import DatasetFormatError
 
 
@@ -245,6 +248,11 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
     if (rows := table_rows(file, name)) is not None:
         yield from rows
         return
+    if problem := unread_json(file.arrays, name):
+        raise DatasetFormatError(problem)
+    if (rows := via_rows(file)) is not None:
+        yield from rows
+        return
     if is_one_row(file):
         yield unique_names(file.members()).row(1)
         return
@@ -345,6 +353,8 @@ def _coco(file: JsonFile) -> Iterator[TableRow]:
                     if field not in ("caption", "image_id")
                     else f"This annotation has no '{field}'."
                 )
+                if field == "caption" and "category_id" in annotation:
+                    message += " It is of an object: the captions are in another file."
                 yield TableRow(number, None, message)
                 continue
             except (AttributeError, TypeError):

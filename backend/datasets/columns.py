@@ -38,6 +38,8 @@ MODEL_WRITERS = ("captioner", "caption_model", "captioning_model", "generated_by
 PEOPLE_WRITERS = ("annotator", "annotator_id", "worker_id", "workerid", "caption_author")
 #: Beside one of these a column `model` names what took the picture.
 _OF_CAMERAS = ("make", "camera", "camera_make", "brand", "manufacturer")
+#: Common names of columns with addresses of pictures.
+_ADDRESSES = ("url", "image_url", "img_url", "image_link", "jpg_url", "photo_url")
 _SPLIT = ("split", "subset", "partition")
 
 
@@ -86,8 +88,18 @@ def find_columns(
     there = f"Its columns: {listed_names(names)}."
     if unread:
         there += f" Of bytes that are neither pictures nor text: {listed_names(unread)}."
+    address = usual_name(names, _ADDRESSES)
+    download = f" If '{address}' leads to the pictures, download them first." if address else ""
     return Columns(
-        _find(images, file, there, image, (*IMAGE_NAMES, *IMAGE_IDS), "image path", "image_column")
+        _find(
+            images,
+            file,
+            there + download,
+            image,
+            (*IMAGE_NAMES, *IMAGE_IDS),
+            "image path",
+            "image_column",
+        )
         or "",
         _find(
             captions,

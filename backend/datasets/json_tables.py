@@ -11,7 +11,13 @@ from itertools import islice, zip_longest
 from typing import Any
 
 from backend.datasets.cells import TableRow, UniqueNames, trim, unique_names
-from backend.datasets.columns import CAPTION_NAMES, IMAGE_IDS, IMAGE_NAMES, usual_name
+from backend.datasets.columns import (
+    CAPTION_NAMES,
+    IMAGE_IDS,
+    IMAGE_NAMES,
+    OBJECT_NAMES,
+    usual_name,
+)
 from backend.datasets.conversations import TURN_COLUMNS
 from backend.datasets.json_stream import JsonFile
 from backend.datasets.named_pictures import is_picture_name
@@ -60,7 +66,7 @@ def is_one_row(file: JsonFile) -> bool:
     if not (is_named or (turns and "images" in kinds)):
         return False
     of_objects = {n for n in file.arrays if isinstance(next(file.objects(n), None), dict)}
-    return bool(turns or usual_name(kinds, CAPTION_NAMES)) and of_objects <= {turns}
+    return bool(turns or usual_name(kinds, OBJECT_NAMES)) and of_objects <= {turns}
 
 
 def is_document(lines: Iterable[TextLine]) -> bool:

@@ -51,7 +51,7 @@ _DESCRIBE = re.compile(
     r"descrivi|descrivere|descriva|descreva|descrever|beschrijf|beschrijven|"
     r"опиши(?:те)?|описать|opisz|opisać)\b|"
     # A description, a caption and other names of one.
-    r"\b(?:description|depiction|alt[- ]?text|summary|rundown|synopsis|"
+    r"\b(?:descriptions?|depictions?|alt[- ]?texts?|summary|summaries|rundown|synopsis|"
     r"beschreibung|bildbeschreibung|bildunterschrift|légende|descripción|pie de foto|"
     r"descrizione|didascalia|descrição|legenda|beschrijving|bijschrift|"
     r"описание|подпись|opis|podpis)\b|"

@@ -59,6 +59,7 @@ A short image caption:
 caption en
 <DETAILED_CAPTION>
 Generate an alt text for this image.
+Please generate detailed descriptions of the given image.
 You are a helpful assistant. Describe the image in one sentence.
 How would you describe this photo?
 Look at the picture. Is it bright? Please describe it in detail.
