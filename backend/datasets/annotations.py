@@ -2,7 +2,7 @@
 
 * Karpathy splits (`dataset_coco.json`, `dataset_flickr30k.json`): an object with `images`, each
   with its sentences and its split; `restval` is part of the training split, as usual.
-* A list of objects, one row each, or an object with one list of them, for example LLaVA's JSON;
+* A list of objects, one row each, or an object with one list of them (LLaVA's JSON) or one a split;
   objects one behind the other (JSON lines).
 * A table that a data frame wrote (see `json_tables`).
 * An object with the captions by picture (see `captions_by_picture`).
@@ -42,7 +42,7 @@ from backend.datasets.json_stream import JsonFile
 from backend.datasets.json_tables import is_one_row, table_rows
 from backend.datasets.on_disk import AmbiguousName, Names
 from backend.datasets.regular_files import read_within
-from backend.datasets.splits import WORDS
+from backend.datasets.splits import WORDS, leading_split
 from backend.datasets.text_files import as_utf8
 from backend.datasets.token_texts import join_tokens
 from backend.datasets.unread_formats import unread_json
@@ -259,6 +259,9 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
     if maps := maps_in(file, path, root):
         yield from rows_by_picture(file, maps, (path.parent, root))
         return
+    if file.arrays and all(map(leading_split, file.arrays)):
+        yield from _splits_of(file)
+        return
     is_list = len(file.arrays) == 1 and not file.arrays & {"images", "classes"}
     if file.is_array or file.is_lines or is_list:
         yield from _read_array(file, next(iter(file.arrays), None))
@@ -273,6 +276,17 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
         yield from _coco(file)
     else:
         yield from _karpathy(file)
+
+
+def _splits_of(file: JsonFile) -> Iterator[TableRow]:
+    """The rows of an object with a list for each split."""
+    before = 0
+    for name in sorted(file.arrays):
+        number = 0
+        for row in _read_array(file, name):
+            number = row.number or number
+            yield replace(row, number=before + number, split=leading_split(name))
+        before += number
 
 
 def _read_array(file: JsonFile, array: str | None) -> Iterator[TableRow]:

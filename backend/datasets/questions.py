@@ -8,9 +8,9 @@ A question asks for one if it is empty but for the picture's mark, or if one of 
 * asks what the whole picture shows, or what is in it or happens in it ("What is shown in the
   picture?", "What do you see?", "What is this?").
 
-It asks for none if it offers choices, wants one word, a letter, yes or no or one property (the
-colours, the mood), or if the sentence that speaks of a description begins as a question about it
-("Is this caption right?", "Which …").
+It asks for none if it offers choices, wants one word, a letter, yes or no, one property (the
+colours, the mood) or a part of the picture, or if the sentence that speaks of a description begins
+as a question about it ("Is this caption right?", "Which …").
 
 The rule knows words of English, German, French, Spanish, Italian, Portuguese, Dutch, Russian,
 Polish, Chinese, Japanese and Korean; questions in other languages are stated by the user.
@@ -41,7 +41,10 @@ _CLOSED = re.compile(
     r"describe (?:the|its|his|her|their) (?:[\w']+ )?(?:colou?rs?|weather|mood|emotions?|"
     r"expressions?|shapes?|position|location|relationships?|differences?|reasons?)\b"
     r"(?! of the (?:image|picture)))|"
-    r"是或否|选项|选择"
+    r"是或否|选项|选择|"
+    # A part of the picture, in words or by its place.
+    r"\b(?:this|given|specified|marked|highlighted|following) (?:region|area|box)\b|"
+    r"bounding box|<(?:box|ref|region|loc_?\d*)>|[\[(](?:\s*\d*\.?\d+\s*,){3}\s*\d*\.?\d+\s*[\])]"
 )
 _CHOICE = re.compile(r"(?:^|\s)\(?[A-Da-d][.):：]\s*\S")
 _DESCRIBE = re.compile(

@@ -200,3 +200,12 @@ def test_rows_of_another_length_are_left_out(tmp_path: Path) -> None:
     pairs, reader = read(table(tmp_path, json.dumps(frame)))
     assert contents(pairs) == [("a.png", "A dog.", 3)]
     assert [problem.row for problem in reader.problems] == [2]
+
+
+def test_an_object_with_a_list_for_each_split(tmp_path: Path) -> None:
+    content = json.dumps({"train": ROWS[:1], "val": [*ROWS[1:], 7]})
+    pairs, reader = read(table(tmp_path, content))
+    assert [(pair.caption, pair.split, pair.row) for pair in pairs] == [
+        ("A dog.", "train", 1), ("A cat.", "validation", 2),
+    ]  # fmt: skip
+    assert [problem.row for problem in reader.problems] == [3]

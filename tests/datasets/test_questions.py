@@ -85,6 +85,10 @@ Opisz obraz.
 Picture 1: <img></img>
 """
 OTHERS = """
+Provide a short description for this region: [0.522, 0.029, 0.826, 0.342]
+Describe (0.1,0.2,0.3,0.4).
+Describe the object in the bounding box.
+Describe <box>12, 30, 100, 200</box>
 Is it daylight?
 How many squares?
 What color is the car?
