@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from backend.datasets import hub_datasets
@@ -34,7 +34,14 @@ from backend.datasets.read_options import (
 )
 from backend.datasets.regular_files import open_regular, read_within
 from backend.datasets.shards import saved_tables, shards_of
-from backend.datasets.sidecars import MOST_TEXT, folders_below, has_images, has_sidecars, is_image
+from backend.datasets.sidecars import (
+    MOST_TEXT,
+    folders_below,
+    has_images,
+    has_sidecars,
+    is_image,
+    owners_of,
+)
 from backend.datasets.splits import split_in, splits_of
 from backend.datasets.table_readers import FoundTables, table_readers, tables_of_readers
 from backend.datasets.unread_formats import unread_format
@@ -149,7 +156,8 @@ def tables_of(
     if tables := next(filter(None, kinds), []):
         others = {path for kind in kinds for path in kind if not _is_index(path)}
         unread = sorted({*others, *rest} - {*tables})
-        return SourceTables(tables, splits_below(folder, tables), _notes(folder, unread))
+        notes = (*_notes(folder, unread), *_notes_on_texts(tables))
+        return SourceTables(tables, splits_below(folder, tables), notes)
     if has_sidecars(folder):
         return SourceTables([folder], notes=_notes(folder, []))
     if lists := caption_lists(folder):
@@ -311,6 +319,17 @@ def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:
             * any(path.suffix.lower() == ".tar" for path in unread)
         )
     return tuple(notes)
+
+
+def _notes_on_texts(tables: Iterable[Path]) -> Iterator[str]:
+    """That captions beside pictures are not read because of the table there."""
+    for place in dict.fromkeys(table.parent for table in tables):
+        if owners := owners_of(os.listdir(place), CAPTIONS):
+            yield (
+                f"{len(owners):,} texts beside pictures, such as '{trim(min(owners))}', are not "
+                "read, because a table describes the folder. To read them, move it elsewhere."
+            )
+            return
 
 
 def _listing(paths: list[Path], folder: Path) -> str:

@@ -266,9 +266,9 @@ def _no_caption(sample: list[TarMember], values: dict[str, Any], choice: SampleC
     key = trim(sample[0].key, 80)
     if not others:
         return (
-            f"The sample '{key}' has {lack}: no text is called like its picture, in this tar or in "
-            "tars of texts. If other tars hold the texts, import the folder that all of them are "
-            "in, with the same names for a picture and its text."
+            f"The sample '{key}' has {lack}: no text has the name of its picture, its folder "
+            "included, in this tar or in tars of texts. If other tars hold the texts, import the "
+            "folder that all of them are in, with the same names for a picture and its text."
         )
     return (
         f"The sample '{key}' has {lack}. Beside its picture: {', '.join((*others, *fields))}. If "
