@@ -11,6 +11,7 @@ import math
 import mmap
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -255,10 +256,10 @@ def byte_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> ByteColumns
                 columns.pictures.append(field.name)
         elif _is_binary(kind):
             is_named = field.name.strip().lower() in IMAGE_NAMES
-            contents = [] if is_named else list(_contents(sample(field.name)))
-            if is_named or any(is_picture(content) for content in contents):
+            holds = "pictures" if is_named else _kind_of(_contents(sample(field.name)))
+            if holds == "pictures":
                 columns.pictures.append(field.name)
-            elif contents and not is_text(contents[0]):
+            elif holds == "other bytes":
                 columns.unread.append(field.name)
     return columns
 
@@ -267,6 +268,14 @@ def _is_binary(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
     )
+
+
+def _kind_of(contents: Iterator[bytes]) -> str:
+    """What bytes are: pictures, if one of them begins like one, else as the first says."""
+    first = next(contents, None)
+    if first is not None and any(map(is_picture, chain([first], contents))):
+        return "pictures"
+    return "text" if first is None or is_text(first) else "other bytes"
 
 
 def _contents(cells: Any) -> Iterator[bytes]:
