@@ -59,6 +59,8 @@ def is_one_row(file: JsonFile) -> bool:
     """Whether the file is an object that is a row by itself: one line of JSON lines."""
     if file.is_array or file.is_lines:
         return False
+    if "images" in file.arrays and file.arrays.isdisjoint(TURN_COLUMNS):
+        return False  # COCO's and Karpathy's files are large, and each look is a pass
     kinds = {member: kind for member, kind, _ in file.beginnings("")}
     image = usual_name(kinds, (*IMAGE_NAMES, *IMAGE_IDS))
     is_named = bool(image) and kinds[image] in ("string", "number")
