@@ -8,8 +8,7 @@ from backend.datasets.cells import TableRow
 from backend.datasets.json_stream import JsonFile
 
 _PLACES = ("", "_via_img_metadata")
-_FIELDS = {"filename", "regions"}
-_ABOUT = "file_attributes"
+_NAME, _ABOUT = "filename", "file_attributes"
 
 
 def via_rows(file: JsonFile) -> Iterator[TableRow] | None:
@@ -18,7 +17,7 @@ def via_rows(file: JsonFile) -> Iterator[TableRow] | None:
         return None
     for place in _PLACES:
         fields = [set(fields) for _, _, fields in islice(file.beginnings(place), 3)]
-        if fields and all(names >= _FIELDS for names in fields):
+        if fields and all(names >= {_NAME, _ABOUT} for names in fields):
             return _rows(file, place)
     return None
 
@@ -28,5 +27,5 @@ def _rows(file: JsonFile, place: str) -> Iterator[TableRow]:
         if not isinstance(about, dict) or not isinstance(about.get(_ABOUT), dict):
             yield TableRow(number, None, f"This picture has no '{_ABOUT}'.")
             continue
-        rest = {name: value for name, value in about.items() if name not in ("filename", _ABOUT)}
-        yield TableRow(number, {**rest, **about[_ABOUT], "file_name": about.get("filename")})
+        rest = {name: value for name, value in about.items() if name not in (_NAME, _ABOUT)}
+        yield TableRow(number, {**rest, **about[_ABOUT], "file_name": about.get(_NAME)})
