@@ -2,10 +2,11 @@
 
 * Karpathy splits (`dataset_coco.json`, `dataset_flickr30k.json`): an object with `images`, each
   with its sentences and its split; `restval` is part of the training split, as usual.
-* A list of objects, one row each, or an object with one list of them, for example LLaVA's JSON;
+* A list of objects, one row each, or an object with one list of them (LLaVA's JSON) or one a split;
   objects one behind the other (JSON lines).
 * A table that a data frame wrote (see `json_tables`).
 * An object with the captions by picture (see `captions_by_picture`).
+* Annotations of the VGG Image Annotator (see `via`).
 * FiftyOne's own format: `samples.json`, an object with a list, whose labels are objects.
 * COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
 * MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` per film; the plot outline is the caption. It
@@ -21,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets import argilla, data_juicer, label_studio
+from backend.datasets.batch_lines import chat_of_line, is_batch_line
 from backend.datasets.caption_texts import Captions, TextReader
 from backend.datasets.captions_by_picture import maps_in, rows_by_picture
-from backend.datasets.cells import TableRow, UniqueNames, json_object, trim
+from backend.datasets.cells import TableRow, UniqueNames, json_object, trim, unique_names
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.conversations import (
     CAPTION_TURNS,
@@ -37,12 +39,14 @@ from backend.datasets.conversations import (
     single_image,
 )
 from backend.datasets.json_stream import JsonFile
-from backend.datasets.json_tables import table_rows
+from backend.datasets.json_tables import is_one_row, table_rows
 from backend.datasets.on_disk import AmbiguousName, Names
 from backend.datasets.regular_files import read_within
-from backend.datasets.splits import WORDS
+from backend.datasets.splits import WORDS, leading_split
 from backend.datasets.text_files import as_utf8
 from backend.datasets.token_texts import join_tokens
+from backend.datasets.unread_formats import unread_json
+from backend.datasets.via import via_rows
 from backend.errors import DatasetFormatError
 
 
@@ -68,6 +72,9 @@ def plain_rows(
 def _plain(
     row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
 ) -> Iterator[TableRow]:
+    if is_batch_line(values):
+        values = chat_of_line(values)
+        row = replace(row, values=values)
     if data_juicer.is_sample(values):
         for sample_row in data_juicer.rows_of_sample(row, values):
             if sample_row.values is None:
@@ -97,7 +104,9 @@ def _of_columns(
         yield from _one_by_one(row, values)
         return
     has_caption = (
-        caption_column in values if caption_column else "caption" in values or "captions" in values
+        caption_column.partition("[")[0] in values
+        if caption_column
+        else "caption" in values or "captions" in values
     )
     conversation = None if has_caption else conversation_in(values)
     if conversation is not None:
@@ -239,8 +248,19 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
     if (rows := table_rows(file, name)) is not None:
         yield from rows
         return
+    if problem := unread_json(file.arrays, name):
+        raise DatasetFormatError(problem)
+    if (rows := via_rows(file)) is not None:
+        yield from rows
+        return
+    if is_one_row(file):
+        yield unique_names(file.members()).row(1)
+        return
     if maps := maps_in(file, path, root):
         yield from rows_by_picture(file, maps, (path.parent, root))
+        return
+    if file.arrays and all(map(leading_split, file.arrays)):
+        yield from _splits_of(file)
         return
     is_list = len(file.arrays) == 1 and not file.arrays & {"images", "classes"}
     if file.is_array or file.is_lines or is_list:
@@ -256,6 +276,17 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
         yield from _coco(file)
     else:
         yield from _karpathy(file)
+
+
+def _splits_of(file: JsonFile) -> Iterator[TableRow]:
+    """The rows of an object with a list for each split."""
+    before = 0
+    for name in sorted(file.arrays):
+        number = 0
+        for row in _read_array(file, name):
+            number = row.number or number
+            yield replace(row, number=before + number, split=leading_split(name))
+        before += number
 
 
 def _read_array(file: JsonFile, array: str | None) -> Iterator[TableRow]:
@@ -336,6 +367,8 @@ def _coco(file: JsonFile) -> Iterator[TableRow]:
                     if field not in ("caption", "image_id")
                     else f"This annotation has no '{field}'."
                 )
+                if field == "caption" and "category_id" in annotation:
+                    message += " It is of an object: the captions are in another file."
                 yield TableRow(number, None, message)
                 continue
             except (AttributeError, TypeError):

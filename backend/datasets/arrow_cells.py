@@ -11,14 +11,16 @@ import math
 import mmap
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.datasets.cells import EmbeddedImage, Unusable, trim
 from backend.datasets.columns import IMAGE_NAMES
+from backend.datasets.picture_kinds import begins_like_picture
 from backend.datasets.regular_files import open_regular, open_within
 from backend.datasets.text_files import LONGEST_LINE, MOST_BYTES
 from db.texts import has_controls
@@ -229,12 +231,19 @@ def is_list(kind: pa.DataType) -> bool:
     )
 
 
-def embedded_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> list[str]:
-    """Columns that contain images: structs with bytes, like Hugging Face's Image feature, bytes, or
-    lists of either. Some writers store text as bytes too: `sample` returns the first cells of a
-    column, to detect this."""
+class ByteColumns(NamedTuple):
+    """Names of columns with pictures, and of those with bytes that are neither these nor text."""
 
-    def holds(field: pa.Field) -> bool:
+    pictures: list[str]
+    unread: list[str]
+
+
+def byte_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> ByteColumns:
+    """Columns with images are structs with bytes, like Hugging Face's Image feature, bytes, or
+    lists of either. Some writers store text as bytes too, or vectors: `sample` returns the first
+    cells of a column, to detect this."""
+    columns = ByteColumns([], [])
+    for field in schema:
         kind = field.type
         if isinstance(kind, pa.BaseExtensionType):
             kind = kind.storage_type
@@ -243,12 +252,16 @@ def embedded_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> list[st
         if is_list(kind):
             kind = kind.value_type
         if pa.types.is_struct(kind):
-            return kind.get_field_index("bytes") >= 0 and _is_binary(kind.field("bytes").type)
-        if not _is_binary(kind):
-            return False
-        return field.name.strip().lower() in IMAGE_NAMES or not _is_text(sample(field.name))
-
-    return [field.name for field in schema if holds(field)]
+            if kind.get_field_index("bytes") >= 0 and _is_binary(kind.field("bytes").type):
+                columns.pictures.append(field.name)
+        elif _is_binary(kind):
+            is_named = field.name.strip().lower() in IMAGE_NAMES
+            holds = "pictures" if is_named else _kind_of(_contents(sample(field.name)))
+            if holds == "pictures":
+                columns.pictures.append(field.name)
+            elif holds == "other bytes":
+                columns.unread.append(field.name)
+    return columns
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -257,15 +270,29 @@ def _is_binary(kind: pa.DataType) -> bool:
     )
 
 
-def _is_text(cells: Any) -> bool:
-    """Whether the first non-empty cell is UTF-8 without control characters."""
+def _kind_of(contents: Iterator[bytes]) -> str:
+    """What bytes are: pictures, if one of them begins like one, else as the first says."""
+    first = next(contents, None)
+    if first is not None and any(map(is_picture, chain([first], contents))):
+        return "pictures"
+    return "text" if first is None or is_text(first) else "other bytes"
+
+
+def _contents(cells: Any) -> Iterator[bytes]:
+    """What cells of bytes, or of lists of bytes, hold."""
     for cell in cells:
         content = cell.as_py() if cell.is_valid else None
-        if isinstance(content, list):
-            content = next(filter(None, content), None)
-        if content:
-            try:
-                return not has_controls("".join(content.decode("utf-8").split()))
-            except UnicodeDecodeError:
-                return False
-    return False
+        yield from filter(None, content if isinstance(content, list) else [content])
+
+
+def is_text(content: bytes) -> bool:
+    """Whether it is UTF-8 without control characters."""
+    try:
+        return not has_controls("".join(content.decode("utf-8").split()))
+    except UnicodeDecodeError:
+        return False
+
+
+def is_picture(content: bytes) -> bool:
+    """Whether it begins like a picture, and is no text that does ("BMW")."""
+    return begins_like_picture(content) and not is_text(content)

@@ -24,6 +24,7 @@ from backend.datasets.json_captions import (
     one_field,
     written_object,
 )
+from backend.datasets.questions import is_request
 from backend.datasets.read_options import FORMS, ListForm, ReadOptions, where_to_state
 from backend.datasets.sample_fields import SampleField
 from backend.errors import DatasetFormatError
@@ -172,7 +173,14 @@ class CaptionColumn:
         return captions, len(captions) > 1 or (isinstance(cell, list) and not is_joined)
 
     def _check(self, texts: TextList) -> None:
-        """Raises BadCell for a list that is clearly something else than those of its column."""
+        """Raises BadCell for a list with questions, or that is clearly something else than those of
+        its column."""
+        if request := next(filter(is_request, texts.texts), None) if len(texts.texts) > 1 else None:
+            raise BadCell(
+                f"a text of this list (“{trim(request, 40)}”) asks for a description. Write "
+                "questions and answers as turns with 'role' and 'content', or state that all "
+                "texts are captions"
+            )
         if texts.form is not None or len(texts.texts) < _CLEAR_TEXTS:
             return
         form = form_of(texts.texts)

@@ -9,6 +9,7 @@ exports treat it as they treat each of these.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -137,6 +138,7 @@ def texts_by_field(
 ) -> dict[str, dict[str, str]]:
     """Of the pictures of a folder, the texts of other kinds beside them: those whose names are a
     picture's, a mark, and a kind that is named like a caption or stands beside most pictures.
+    `a.jpg.txt` is of no other kind.
 
     >>> texts_by_field(["a.jpg", "a.txt", "a_tags.txt"])
     {'a.jpg': {'tags': 'a_tags.txt'}}
@@ -146,10 +148,13 @@ def texts_by_field(
     for name in names:
         if name.lower().endswith(PICTURES):
             pictures.setdefault(PurePosixPath(name).stem, []).append(name)
+    names_of_pictures = set(chain.from_iterable(pictures.values()))
     texts = [
         (*pictures[stem], field, name)
         for name in names
-        if name.lower().endswith(endings) and (owner := _owner(PurePosixPath(name).stem, pictures))
+        if name.lower().endswith(endings)
+        and PurePosixPath(name).stem not in names_of_pictures
+        and (owner := _owner(PurePosixPath(name).stem, pictures))
         for stem, field in [owner]
         if len(pictures[stem]) == 1
     ]

@@ -37,6 +37,9 @@ _SHORTENED = re.compile(
     rf"\[\s*(?:{_QUOTED.pattern})(?:\s+(?:{_QUOTED.pattern}|\.\.\.))*\s+\.\.\..*\]", re.DOTALL
 )
 _LIST_BEGINS = re.compile(rf"\[\s*(?:{_QUOTED.pattern})\s*,\s*[\"']", re.DOTALL)
+#: Lines with the number of a class and four or more places from 0 to 1.
+_BOX = r"\d{1,4}(?:[ \t]+(?:[01]?\.\d+|[01])){4,}[ \t]*"
+_BOXES = re.compile(rf"\s*{_BOX}(?:\n\s*{_BOX})*\s*")
 _DEEPEST, _LONGEST_LIST = 20, 1_000_000
 
 
@@ -223,6 +226,10 @@ class TextReader:
                 return text
         except BadCell as problem:
             raise DatasetFormatError(f"'{trim(name)}': {problem}.") from problem
+        if _BOXES.fullmatch(text):
+            raise DatasetFormatError(
+                f"'{trim(name)}' holds boxes in numbers, as YOLO has them, and no caption."
+            )
         lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
         ending = PurePosixPath(name).suffix.lower()
         if len(lines) > 1 and (self.captions_per_line or ending in PLURALS):

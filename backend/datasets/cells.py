@@ -116,6 +116,10 @@ class Unusable:
     reason: str
 
 
+#: A cell of a column of bytes that are neither pictures nor texts. It is not kept.
+UNREAD_BYTES = Unusable("it holds bytes that are neither a picture nor text")
+
+
 def text_of(value: Any) -> str:
     """A cell as text: unchanged if it is text, empty for missing values.
 

@@ -38,6 +38,8 @@ MODEL_WRITERS = ("captioner", "caption_model", "captioning_model", "generated_by
 PEOPLE_WRITERS = ("annotator", "annotator_id", "worker_id", "workerid", "caption_author")
 #: Beside one of these a column `model` names what took the picture.
 _OF_CAMERAS = ("make", "camera", "camera_make", "brand", "manufacturer")
+#: Common names of columns with addresses of pictures.
+_ADDRESSES = ("url", "image_url", "img_url", "image_link", "jpg_url", "photo_url")
 _SPLIT = ("split", "subset", "partition")
 
 
@@ -65,11 +67,13 @@ def find_columns(
     split: str | None = None,
     writer: str | None = None,
     image_columns: Collection[str] = (),
+    unread: Collection[str] = (),
 ) -> Columns:
     """Given names must exist; others are detected, ignoring case. An empty name means no column.
 
     `image_columns`: columns that contain the images themselves; they are preferred among common
-    names, because a file name next to them is only the image's original name.
+    names, because a file name next to them is only the image's original name. `unread`: columns
+    with bytes that are neither pictures nor text, which can be no column here.
 
     Raises DatasetFormatError, which lists the existing columns.
     """
@@ -81,13 +85,35 @@ def find_columns(
         if len(image_columns) == 1 and not usual:
             image = next(iter(image_columns))
     captions = [name for name in names if name not in image_columns or name == caption]
+    there = f"Its columns: {listed_names(names)}."
+    if unread:
+        there += f" Of bytes that are neither pictures nor text: {listed_names(unread)}."
+    address = usual_name(names, _ADDRESSES)
+    download = f" If '{address}' leads to the pictures, download them first." if address else ""
     return Columns(
-        _find(images, file, image, (*IMAGE_NAMES, *IMAGE_IDS), "image path", "image_column") or "",
-        _find(captions, file, caption, (*CAPTION_NAMES, *LIST_NAMES), "caption", "caption_column")
+        _find(
+            images,
+            file,
+            there + download,
+            image,
+            (*IMAGE_NAMES, *IMAGE_IDS),
+            "image path",
+            "image_column",
+        )
         or "",
-        _find(names, file, id, ID_NAMES, None, "id_column"),
-        _find(names, file, split, _SPLIT, None, "split_column"),
-        _find(names, file, writer, _writers(names), None, "writer_column"),
+        _find(
+            captions,
+            file,
+            there,
+            caption,
+            (*CAPTION_NAMES, *LIST_NAMES),
+            "caption",
+            "caption_column",
+        )
+        or "",
+        _find(names, file, there, id, ID_NAMES, None, "id_column"),
+        _find(names, file, there, split, _SPLIT, None, "split_column"),
+        _find(names, file, there, writer, _writers(names), None, "writer_column"),
         usual_name(names, ("writer_kind",)),
         usual_name(names, ("writer_prompt", "caption_prompt", "captioner_prompt")),
         usual_name(names, ("writer_date", "caption_date", "captioned_at")),
@@ -109,29 +135,34 @@ def usual_name(names: Iterable[str], usual: Sequence[str]) -> str:
     return next((lower[name] for name in usual if name in lower), "")
 
 
+def listed_names(names: Iterable[str]) -> str:
+    """The first names, for a message."""
+    return ", ".join(f"'{trim(name)}'" for name in list(names)[:50]) or "none"
+
+
 def _find(
     names: list[str],
     file: str,
+    there: str,
     column: str | None,
     usual: tuple[str, ...],
     requirement: str | None,
     field: str,
 ) -> str | None:
-    headings = ", ".join(f"'{trim(name)}'" for name in names[:50]) or "none"
+    """`there`: what columns the table has, as a sentence."""
     if column == "" and requirement is None:
         return None
     if column is not None:
         if column in names:
             return column
         raise DatasetFormatError(
-            f"'{file}' has no column '{column}'. Its columns: {headings}.",
-            **where_to_state(field),
+            f"'{file}' has no column '{column}'. {there}", **where_to_state(field)
         )
     if name := usual_name(names, usual):
         return name
     if requirement is None:
         return None
     raise DatasetFormatError(
-        f"'{file}' has no column that looks like the {requirement}. Its columns: {headings}.",
+        f"'{file}' has no column that looks like the {requirement}. {there}",
         **where_to_state(field),
     )

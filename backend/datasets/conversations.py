@@ -14,11 +14,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, cycle
 from typing import Any, NamedTuple
 
 from backend.datasets.cells import EmbeddedImage, trim
-from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES
-from backend.datasets.questions import PICTURE_MARK, asks_for_description
+from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES, LIST_NAMES, usual_name
+from backend.datasets.json_captions import printed_by_python
+from backend.datasets.questions import PICTURE_MARK, asks_for_description, is_question, is_request
 from backend.datasets.text_files import LONGEST_LINE
 
 #: Columns with turns, and with lists of questions and answers.
@@ -144,11 +146,18 @@ class Conversation:
                 places.append(place)
             elif turn.is_answer:
                 if places:
-                    question = "\n".join(self.turns[number].text for number in places)
+                    question = _joined([self.turns[number].text for number in places])
                 start = places[0] if places else place
                 exchanges.append(Exchange(question, turn.text, start, place))
                 places = []
         return exchanges
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """The turns before an answer as one question. A question that follows another, which nobody has
+    answered, is meant alone."""
+    is_other = texts[-1].rstrip().endswith("?") and any(map(is_request, texts[:-1]))
+    return texts[-1] if is_other else "\n".join(texts)
 
 
 @dataclass
@@ -199,20 +208,22 @@ def conversation_in(values: Mapping[str, Any]) -> Conversation | None:
     """The conversation of a row; None if it has none. Raises NoPair for a turn without a text."""
     has_choices = any(values.get(name) for name in _CHOICES)
     for name in TURN_COLUMNS:
-        turns = turns_of(values.get(name))
+        turns = turns_of(values.get(name)) or _turns_of_texts(values.get(name))
         if turns:
             return Conversation(name, tuple(turns), has_choices)
-    if any(isinstance(values.get(name), str) for name in CAPTION_NAMES):
+    named = [name for name in CAPTION_NAMES if isinstance(values.get(name), str)]
+    if named and not (named == ["text"] and is_question(values["text"])):
         return None
     questions, answers = values.get("questions"), values.get("answers")
     if isinstance(questions, list) and isinstance(answers, list) and len(questions) == len(answers):
         both = zip(questions, answers, strict=True)
         turns = turns_of([{"question": question, "answer": answer} for question, answer in both])
         return Conversation("", tuple(turns), has_choices) if turns else None
-    question = next((name for name in _QUESTIONS if values.get(name) is not None), "")
+    columns = (*_QUESTIONS, *named)
+    question = next((name for name in columns if values.get(name) is not None), "")
     answer = next((name for name in _ANSWERS if values.get(name) is not None), "")
     if not question or not answer:
-        return None
+        return _no_conversation(values)
     asking = turns_of(values[question])
     if not asking:
         text = values[question] if isinstance(values[question], str) else ""
@@ -220,6 +231,19 @@ def conversation_in(values: Mapping[str, Any]) -> Conversation | None:
         asking = [Turn("user", "\n".join(t for t in (text, more) if isinstance(t, str) and t))]
     answering = turns_of(values[answer]) or list(_answers(values, answer))
     return Conversation("", (*asking, *answering), has_choices) if answering else None
+
+
+def _no_conversation(values: Mapping[str, Any]) -> None:
+    """Raises NoPair for a row whose only texts are turns in a form that is not read."""
+    if usual_name(values, (*CAPTION_NAMES, *LIST_NAMES)):
+        return
+    for name in TURN_COLUMNS:
+        if values.get(name) and isinstance(values[name], str | list | dict):
+            raise NoPair(
+                f"The column '{name}' holds no turns of a form that is read: a list of objects "
+                "with 'role' and 'content', or with 'from' and 'value', also as JSON. (numpy "
+                "prints lists without commas: write the table as JSON lines or Parquet.)"
+            )
 
 
 def _answers(values: Mapping[str, Any], name: str) -> Iterator[Turn]:
@@ -238,14 +262,11 @@ def _answers(values: Mapping[str, Any], name: str) -> Iterator[Turn]:
 
 def turns_of(value: Any) -> list[Turn]:
     """The turns of a cell; none if it holds something else. Raises NoPair."""
-    if isinstance(value, str) and value.lstrip().startswith("[") and len(value) <= _LONGEST_JSON:
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return []
+    value = _parsed(value)
     if isinstance(value, dict) and value and all(isinstance(c, list) for c in value.values()):
         lists = value.values()  # a struct of columns
         value = [dict(zip(value, cells, strict=False)) for cells in zip(*lists, strict=False)]
+    value = [value] if isinstance(value, dict) else value
     if not isinstance(value, list) or not value or not all(isinstance(t, dict) for t in value):
         return []
     if all("role" in turn or "from" in turn for turn in value):
@@ -254,10 +275,53 @@ def turns_of(value: Any) -> list[Turn]:
     for each in value:
         question = next((each[n] for n in _QUESTIONS if isinstance(each.get(n), str)), None)
         answer = next((each[n] for n in _ANSWERS if isinstance(each.get(n), str)), None)
-        if question is None or answer is None:
+        if question is None or (answer is None and not any(name in each for name in _ANSWERS)):
             return []
-        turns += [Turn("user", question), Turn("assistant", answer)]
+        turns += [Turn("user", question), Turn("assistant", answer or "")]
     return turns
+
+
+#: How turns begin that are written as text, also as text in a text.
+_WRITTEN_TURNS = re.compile(
+    r"""\s*"?\s*\[?\s*\{\s*(?:\\?"|')\w+(?:\\?"|')\s*:|\s*"?\s*\[\s*(?:\\?"|')"""
+)
+
+
+def _parsed(value: Any) -> Any:
+    """What a text holds: JSON, also as a text in JSON, or lists and objects that Python printed;
+    the value itself if it holds none. Raises NoPair for what begins so and cannot be read."""
+    if not isinstance(value, str) or not _WRITTEN_TURNS.match(value):
+        return value
+    if len(value) > _LONGEST_JSON:
+        raise NoPair(f"A text of {len(value):,} characters is too long to be read as turns.")
+    try:
+        inner = json.loads(value)
+        return json.loads(inner) if isinstance(inner, str) else inner
+    except RecursionError:
+        return value
+    except ValueError:
+        return printed_by_python(value.strip()) or value
+
+
+def _turns_of_texts(value: Any) -> list[Turn]:
+    """The turns of a list of texts, questions and answers in turn, also in pairs; none if none of
+    them is a question. Raises NoPair where it is uncertain which of them are answers."""
+    texts = _parsed(value)
+    if isinstance(texts, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in texts):
+        texts = list(chain.from_iterable(texts))
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        return []
+    questions = [is_question(text) for text in texts]
+    if not any(questions):
+        return []
+    if len(texts) % 2 or not all(questions[::2]) or any(questions[1::2]):
+        raise NoPair(
+            f"There are questions among the texts of this row (“{_shorten(texts[0])}”), and which "
+            "of them are answers is uncertain. Write them as turns with 'role' and 'content', or "
+            "name the column as that of the captions if all of them are captions."
+        )
+    speakers = cycle(("user", "assistant"))
+    return [Turn(speaker, text) for speaker, text in zip(speakers, texts, strict=False)]
 
 
 def _speaker(turn: Mapping[str, Any]) -> str:
@@ -328,9 +392,10 @@ def pairs_in(
 
 def _pictures_by_turn(conversation: Conversation, images: Sequence[Any]) -> list[list[int]]:
     """The pictures that each turn shows, from 0: by their files where each mention names one, else
-    by their numbers where each has one, else in order. None of them where it is uncertain which
-    pictures are shown. Raises NoPair if files and numbers or the order contradict each other."""
-    shown = [turn.shown for turn in conversation.turns]
+    by their numbers where each has one, else in order; marks in answers are words. None of them
+    where it is uncertain which pictures are shown. Raises NoPair if files and numbers or the order
+    contradict each other."""
+    shown = [[] if _is_answer_in_words(turn) else turn.shown for turn in conversation.turns]
     numbers = [mention.number for mentions in shown for mention in mentions]
     files = [_place_of_file(each.path, images) for mentions in shown for each in mentions]
     places = _places_of_numbers(numbers, len(images))
@@ -341,6 +406,10 @@ def _pictures_by_turn(conversation: Conversation, images: Sequence[Any]) -> list
         raise NoPair("The turns of this row name other files of pictures than their numbers do.")
     in_turn = iter(place for place in places if place is not None)
     return [[next(in_turn) for _ in mentions] for mentions in shown] if places else []
+
+
+def _is_answer_in_words(turn: Turn) -> bool:
+    return turn.is_answer and not isinstance(content_of(turn.source), list)
 
 
 def _places_of_numbers(numbers: Sequence[int | None], count: int) -> Sequence[int | None]:

@@ -16,6 +16,7 @@ from typing import Literal
 from backend.datasets.card import code
 from backend.datasets.containers import ImageFile, Member, ProvedFile, file_of
 from backend.datasets.export_row import Changes
+from backend.datasets.picture_kinds import endings_of
 from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.splits import STATED, WORDS, split_in
@@ -30,17 +31,6 @@ _TAR_PLACE = re.compile(r"\d+\+\d+/")
 _ROW = re.compile(r"(\d+)/.*")
 _LONGEST, _LONGEST_SPLIT = 200, 80
 Plain = Literal["nothing", "file", "path"]
-#: Magic bytes of each image format and its file extensions, the usual one first.
-_KINDS: tuple[tuple[re.Pattern[bytes], tuple[str, ...]], ...] = (
-    (re.compile(rb"\xff\xd8\xff"), (".jpg", ".jpeg", ".jpe", ".jfif")),
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), (".png", ".apng")),
-    (re.compile(rb"RIFF....WEBP", re.DOTALL), (".webp",)),
-    (re.compile(rb"GIF8[79]a"), (".gif",)),
-    (re.compile(rb"BM"), (".bmp", ".dib")),
-    (re.compile(rb"II\*\0|MM\0\*"), (".tiff", ".tif")),
-    (re.compile(rb"P[1-6]\s"), (".ppm", ".pgm", ".pbm", ".pnm")),
-    (re.compile(rb"....ftyp(?:avif|avis)", re.DOTALL), (".avif",)),
-)
 #: Extensions by Pillow's format names, for images without an extension.
 ENDING_OF = {
     "JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
@@ -56,9 +46,8 @@ def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
     with _raise_export_error(image.name):
         data = read_regular(image, is_resolved=True) if isinstance(image, Path) else image.read()
     ending = Path(image.name).suffix.lower()
-    for beginning, endings in _KINDS:
-        if beginning.match(data):
-            return data, ending if ending in endings else endings[0]
+    if endings := endings_of(data):
+        return data, ending if ending in endings else endings[0]
     return data, ending if ending in PICTURES else ".img"
 
 

@@ -85,7 +85,7 @@ def _parse(text: str) -> Any:
     except RecursionError:
         raise BadCell("its JSON is nested too deeply") from None
     except ValueError as problem:
-        if (value := _printed_by_python(text)) is not None:
+        if (value := printed_by_python(text)) is not None:
             return value
         raise BadCell(f"it begins as a JSON object and is none ({trim(str(problem))})") from None
 
@@ -97,7 +97,7 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(values)
 
 
-def _printed_by_python(text: str) -> Any:
+def printed_by_python(text: str) -> Any:
     """What Python printed as this text; None if it did not."""
     try:
         value = ast.literal_eval(text)

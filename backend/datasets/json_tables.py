@@ -4,14 +4,24 @@ a list for each (`to_dict("list")`), or the names and the rows apart (`orient="s
 They are read row by row, every column at its own place of the file if there are not too many.
 """
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Any
 
 from backend.datasets.cells import TableRow, UniqueNames, trim, unique_names
-from backend.datasets.columns import CAPTION_NAMES, IMAGE_IDS, IMAGE_NAMES, usual_name
+from backend.datasets.columns import (
+    CAPTION_NAMES,
+    IMAGE_IDS,
+    IMAGE_NAMES,
+    OBJECT_NAMES,
+    usual_name,
+)
+from backend.datasets.conversations import TURN_COLUMNS
 from backend.datasets.json_stream import JsonFile
+from backend.datasets.named_pictures import is_picture_name
+from backend.datasets.text_files import TextLine
 from backend.errors import DatasetFormatError
 
 _NAMES, _ROWS, _INDEX = "columns", "data", "index"
@@ -43,6 +53,60 @@ def table_rows(file: JsonFile, name: str) -> Iterator[TableRow] | None:
         if all(of_column == keys[0] for of_column in keys):
             return _object_rows(columns, "" if images else "file_name")
     return None
+
+
+def is_one_row(file: JsonFile) -> bool:
+    """Whether the file is an object that is a row by itself: one line of JSON lines."""
+    if file.is_array or file.is_lines:
+        return False
+    if "images" in file.arrays and file.arrays.isdisjoint(TURN_COLUMNS):
+        return False  # COCO's and Karpathy's files are large, and each look is a pass
+    kinds = {member: kind for member, kind, _ in file.beginnings("")}
+    image = usual_name(kinds, (*IMAGE_NAMES, *IMAGE_IDS))
+    is_named = bool(image) and kinds[image] in ("string", "number")
+    turns = usual_name(kinds, TURN_COLUMNS)
+    if not (is_named or (turns and "images" in kinds)):
+        return False
+    of_objects = {n for n in file.arrays if isinstance(next(file.objects(n), None), dict)}
+    return bool(turns or usual_name(kinds, OBJECT_NAMES)) and of_objects <= {turns}
+
+
+def is_document(lines: Iterable[TextLine]) -> bool:
+    """Whether a file that is called like JSON lines is one list or one table of a data frame."""
+    texts = (line.text for line in lines if line.text is None or line.text.strip())
+    first, *others = [*islice(texts, 2)] or [""]
+    if first is None:  # too long
+        return not others
+    first = first.strip()
+    if first == "[" or (first == "{" and not _is_object(others)):
+        return True
+    if others and not first.startswith("["):
+        return False
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        return first.startswith("[")
+    if isinstance(value, list):
+        return all((line or "").lstrip().startswith("[") for line in others)
+    return not others and _is_table(value)
+
+
+def _is_object(lines: Sequence[str | None]) -> bool:
+    return any(line and line.lstrip().startswith("{") for line in lines)
+
+
+def _is_table(value: Any) -> bool:
+    if not isinstance(value, dict) or not value:
+        return False
+    if value.keys() >= {_NAMES, _ROWS} or value.keys() >= {"schema", _ROWS}:
+        return True
+    if all(map(is_picture_name, value)) or value.keys() >= {"images", "annotations"}:
+        return True
+    cells = list(value.values())
+    if all(isinstance(cell, dict) for cell in cells):
+        return all(cell.keys() == cells[0].keys() for cell in cells)
+    names = usual_name(value, CAPTION_NAMES), usual_name(value, (*IMAGE_NAMES, *IMAGE_IDS))
+    return all(names) and all(isinstance(cell, list) for cell in cells)
 
 
 class _Columns:

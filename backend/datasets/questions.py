@@ -8,9 +8,9 @@ A question asks for one if it is empty but for the picture's mark, or if one of 
 * asks what the whole picture shows, or what is in it or happens in it ("What is shown in the
   picture?", "What do you see?", "What is this?").
 
-It asks for none if it offers choices, wants one word, a letter, yes or no or one property (the
-colours, the mood), or if the sentence that speaks of a description begins as a question about it
-("Is this caption right?", "Which …").
+It asks for none if it offers choices, wants one word, a letter, yes or no, one property (the
+colours, the mood) or a part of the picture, or if the sentence that speaks of a description begins
+as a question about it ("Is this caption right?", "Which …").
 
 The rule knows words of English, German, French, Spanish, Italian, Portuguese, Dutch, Russian,
 Polish, Chinese, Japanese and Korean; questions in other languages are stated by the user.
@@ -41,7 +41,10 @@ _CLOSED = re.compile(
     r"describe (?:the|its|his|her|their) (?:[\w']+ )?(?:colou?rs?|weather|mood|emotions?|"
     r"expressions?|shapes?|position|location|relationships?|differences?|reasons?)\b"
     r"(?! of the (?:image|picture)))|"
-    r"是或否|选项|选择"
+    r"是或否|选项|选择|"
+    # A part of the picture, in words or by its place.
+    r"\b(?:this|given|specified|marked|highlighted|following) (?:region|area|box)\b|"
+    r"bounding box|<(?:box|ref|region|loc_?\d*)>|[\[(](?:\s*\d*\.?\d+\s*,){3}\s*\d*\.?\d+\s*[\])]"
 )
 _CHOICE = re.compile(r"(?:^|\s)\(?[A-Da-d][.):：]\s*\S")
 _DESCRIBE = re.compile(
@@ -51,7 +54,7 @@ _DESCRIBE = re.compile(
     r"descrivi|descrivere|descriva|descreva|descrever|beschrijf|beschrijven|"
     r"опиши(?:те)?|описать|opisz|opisać)\b|"
     # A description, a caption and other names of one.
-    r"\b(?:description|depiction|alt[- ]?text|summary|rundown|synopsis|"
+    r"\b(?:descriptions?|depictions?|alt[- ]?texts?|summary|summaries|rundown|synopsis|"
     r"beschreibung|bildbeschreibung|bildunterschrift|légende|descripción|pie de foto|"
     r"descrizione|didascalia|descrição|legenda|beschrijving|bijschrift|"
     r"описание|подпись|opis|podpis)\b|"
@@ -88,6 +91,14 @@ _POLITE = re.compile(
     r"(?:please )?(?:(?:can|could|would|will) you )?(?:please )?"
     r"(?:tell me |let me know |say )(?=what)"
 )
+#: How somebody begins to ask a model for a description.
+_REQUEST = re.compile(
+    r"(?:please |(?:can|could|would|will) you )*(?:describe|write|provide|give|generate|create|"
+    r"compose|offer|share|present|summari[sz]e|explain|analy[sz]e|tell me|caption (?:this|the)|"
+    r"beschreib(?:e|en|t)?|schreib(?:e|en)?|décris|décrivez|describa|descrivi|descriva|descreva|"
+    r"beschrijf|опиши(?:те)?|opisz)\b|请|請"
+)
+_ROLE = re.compile(r"(?:user|human|question|q|assistant|gpt|answer|a)\s*[:：]")
 #: Longer questions hold a text of their own; what they ask is at their beginning.
 _READ = 4000
 _WHAT_ELSEWHERE = re.compile(
@@ -117,6 +128,28 @@ def asks_for_description(question: str) -> bool:
         return False
     sentences = (s.strip().rstrip(".?!。？！ ") for s in _SENTENCE.findall(text.lower()))
     return any(map(_asks, sentences))
+
+
+def is_request(text: str) -> bool:
+    """Whether a text, which need not be a question, asks for a description.
+
+    >>> is_request("Describe the image."), is_request("A description of a dog.")
+    (True, False)
+    """
+    plain = PICTURE_MARK.sub(" ", text[:_READ]).strip().lower()
+    return _REQUEST.match(plain) is not None and asks_for_description(text)
+
+
+def is_question(text: str) -> bool:
+    """Whether a text among others is a question about a picture: one that asks for a description,
+    shows the picture, is said by somebody or ends as a question.
+
+    >>> is_question("<image>\\nDescribe it."), is_question("Any dog?"), is_question("A dog.")
+    (True, True, False)
+    """
+    plain = text.strip().lower()
+    is_marked = PICTURE_MARK.match(plain) or _ROLE.match(plain)
+    return plain.endswith(("?", "？")) or is_marked is not None or is_request(text)
 
 
 def _asks(sentence: str) -> bool:

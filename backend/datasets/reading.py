@@ -29,6 +29,7 @@ from backend.datasets.caption_texts import TextReader
 from backend.datasets.caption_writers import Writer, common_writer, writer_in
 from backend.datasets.captions_txt import caption_list_rows, is_caption_list
 from backend.datasets.cells import (
+    UNREAD_BYTES,
     BadCell,
     EmbeddedImage,
     TableRow,
@@ -39,7 +40,14 @@ from backend.datasets.cells import (
     trim,
     unescape,
 )  # fmt: skip
-from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_columns, usual_name
+from backend.datasets.columns import (
+    CAPTION_NAMES,
+    WEAK_IDS,
+    Columns,
+    find_columns,
+    listed_names,
+    usual_name,
+)
 from backend.datasets.containers import (
     SEPARATOR,
     ImageFile,
@@ -65,6 +73,7 @@ from backend.datasets.pair_checks import (
 )
 from backend.datasets.read_options import (
     DETECTED,
+    JSON_LINES,
     SHARDS,
     SOURCES,
     ListForm,
@@ -85,7 +94,7 @@ from backend.datasets.source_tables import (
 )
 from backend.datasets.splits import split_of_shard
 from backend.datasets.table_readers import table_readers
-from backend.datasets.tables import row_count, rows_of, text_encoding
+from backend.datasets.tables import is_json_document, row_count, rows_of, text_encoding
 from backend.datasets.tar_samples import CaptionEndings
 from backend.datasets.text_files import known_encoding
 from backend.datasets.text_tars import TextTars, set_texts_apart
@@ -356,7 +365,10 @@ class DatasetReader:
         encoding = text_encoding(table, known_name, self.folders)
         if encoding is not None and encoding.note:
             self._note(encoding.note)
-        if _is_annotations(table):
+        is_lines = ending in JSON_LINES and encoding is not None
+        if _is_annotations(table) or (
+            is_lines and is_json_document(table, encoding.name, self.folders)
+        ):
             return annotation_rows(table, encoding.name if encoding else "utf-8-sig", self.folders)
         return rows_of(
             table, encoding.name if encoding else None, self.options.delimiter, self.folders
@@ -380,18 +392,26 @@ class DatasetReader:
         picture_columns = {
             key for row in rows for key, value in row.items() if isinstance(value, EmbeddedImage)
         }
+        unread = dict.fromkeys(
+            key for row in rows for key, value in row.items() if value is UNREAD_BYTES
+        )
+        names = [each for each in names if each not in unread]
         options = self.options
         if options.uncaptioned and not usual_name(names, CAPTION_NAMES):
             names.append("caption")  # a column without a text
         columns = find_columns(
             names, name, options.image_column, captions or None, options.id_column,
-            options.split_column, options.writer_column, picture_columns,
+            options.split_column, options.writer_column, picture_columns, unread,
         )  # fmt: skip
+        if unread:
+            self._note(
+                f"'{name}': bytes that are neither pictures nor text are left out: "
+                f"{listed_names(unread)}."
+            )
         if options.image_column is None and columns.image not in picture_columns:
-            headings = ", ".join(f"'{trim(each)}'" for each in names[:50])
             self.image_column = (
                 f"Image paths were taken from the column '{trim(columns.image)}' of '{name}', "
-                f"whose columns are {headings}."
+                f"whose columns are {listed_names(names)}."
             )
         if columns.writer and options.writer_column is None:
             self._note(f"'{name}': '{columns.writer}' says who or what wrote each caption.")
@@ -449,7 +469,7 @@ class DatasetReader:
         extra = {
             _of_column(json_value, {key: key}, key): _of_column(json_value, values, key)
             for key in values
-            if key not in known_columns and key
+            if key not in known_columns and key and values[key] is not UNREAD_BYTES
         }
         extra = shorten_pictures(extra) if is_written else extra
         if (size := size_of(extra)) > MOST_EXTRA:

@@ -238,12 +238,13 @@ def owners_of(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[
     """The pictures that each text with one of the endings may belong to: those with its name (a.jpg
     of a.jpg.txt) or else its stem (of a.txt), and only then those that differ in the normal form
     alone, or in case."""
+    names = sorted(names)
+    texts = [name for name in names if name.lower().endswith(endings)]
+    if not texts:  # as where no picture has a .json
+        return {}
     pictures: list[dict[str, list[str]]] = [{} for _ in (*_FORMS, *_FORMS)]
-    texts = []
-    for name in sorted(names):
-        if name.lower().endswith(endings):
-            texts.append(name)
-        elif is_image(name):
+    for name in names:
+        if is_image(name):
             stem, _ = splitext(name)
             keys = [form(key) for form in _FORMS for key in (name, stem)]
             for by_key, key in zip(pictures, keys, strict=True):

@@ -8,8 +8,8 @@ import hashlib
 import os
 import shutil
 import zlib
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
 
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
@@ -23,6 +23,7 @@ from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.json_captions import caption_field
 from backend.datasets.named_pictures import PICTURE_FOLDERS
 from backend.datasets.read_options import (
+    CAPTIONS,
     INSIDE,
     SOURCES,
     TICKS,
@@ -33,7 +34,14 @@ from backend.datasets.read_options import (
 )
 from backend.datasets.regular_files import open_regular, read_within
 from backend.datasets.shards import saved_tables, shards_of
-from backend.datasets.sidecars import MOST_TEXT, folders_below, has_images, has_sidecars
+from backend.datasets.sidecars import (
+    MOST_TEXT,
+    folders_below,
+    has_images,
+    has_sidecars,
+    is_image,
+    owners_of,
+)
 from backend.datasets.splits import split_in, splits_of
 from backend.datasets.table_readers import FoundTables, table_readers, tables_of_readers
 from backend.datasets.unread_formats import unread_format
@@ -148,7 +156,8 @@ def tables_of(
     if tables := next(filter(None, kinds), []):
         others = {path for kind in kinds for path in kind if not _is_index(path)}
         unread = sorted({*others, *rest} - {*tables})
-        return SourceTables(tables, splits_below(folder, tables), _notes(folder, unread))
+        notes = (*_notes(folder, unread), *_notes_on_texts(tables))
+        return SourceTables(tables, splits_below(folder, tables), notes)
     if has_sidecars(folder):
         return SourceTables([folder], notes=_notes(folder, []))
     if lists := caption_lists(folder):
@@ -207,7 +216,25 @@ def _of_texts_unread(folder: Path) -> str:
                 f"'{trim(shown_path)}' lies beside a picture, but files so named are not read. "
                 f"If it and others hold captions, name them as '{trim(name)}'."
             )
-    return ""
+    return _of_texts_elsewhere(folder)
+
+
+def _of_texts_elsewhere(folder: Path) -> str:
+    """That the texts of pictures lie in another folder than these; "" if they do not."""
+    pictures: dict[str, Path] = {}
+    texts: dict[str, Path] = {}
+    for place, names in folders_below(folder):
+        for name in names:
+            kind = pictures if is_image(name) else texts if name.lower().endswith(CAPTIONS) else {}
+            kind.setdefault(PurePosixPath(name).stem, place / name)
+    if not texts or len(texts.keys() & pictures.keys()) < len(texts) / 2:
+        return ""
+    stem = min(texts.keys() & pictures.keys())
+    text, image = (kind[stem].relative_to(folder).as_posix() for kind in (texts, pictures))
+    return (
+        f"Texts have the names of pictures in another folder: '{trim(text)}' and '{trim(image)}'. "
+        "If they are captions, put each beside its picture."
+    )
 
 
 def _tables_below(folder: Path) -> SourceTables | None:
@@ -292,6 +319,17 @@ def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:
             * any(path.suffix.lower() == ".tar" for path in unread)
         )
     return tuple(notes)
+
+
+def _notes_on_texts(tables: Iterable[Path]) -> Iterator[str]:
+    """That captions beside pictures are not read because of the table there."""
+    for place in dict.fromkeys(table.parent for table in tables):
+        if owners := owners_of(os.listdir(place), CAPTIONS):
+            yield (
+                f"{len(owners):,} texts beside pictures, such as '{trim(min(owners))}', are not "
+                "read, because a table describes the folder. To read them, move it elsewhere."
+            )
+            return
 
 
 def _listing(paths: list[Path], folder: Path) -> str:

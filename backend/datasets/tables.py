@@ -16,15 +16,23 @@ import pyarrow.parquet as pq
 
 from backend.datasets.arrow_cells import (
     arrow_table,
-    embedded_columns,
+    byte_columns,
     image_cell,
     is_list,
     value_of,
     values_of,
 )
-from backend.datasets.cells import EmbeddedImage, TableRow, UniqueNames, check_names, unique_names
+from backend.datasets.cells import (
+    UNREAD_BYTES,
+    EmbeddedImage,
+    TableRow,
+    UniqueNames,
+    check_names,
+    unique_names,
+)
 from backend.datasets.containers import SEPARATOR
 from backend.datasets.csv_table import csv_rows
+from backend.datasets.json_tables import is_document
 from backend.datasets.parquet_groups import MOST_ROWS, OpenParquet, open_parquet, rows_at_once
 from backend.datasets.read_options import JSON_LINES, TABLES, TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular
@@ -52,8 +60,9 @@ def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
             f"'{path.name}' is not a Parquet file: {_first_line(problem)}"
         ) from problem
     check_names(schema.names, path.name)
-    images = embedded_columns(schema, lambda name: _peek(parquet, name))
-    others = [name for name in schema.names if name not in images]
+    images, unread = byte_columns(schema, lambda name: _peek(parquet, name))
+    others = [name for name in schema.names if name not in (*images, *unread)]
+    without = dict.fromkeys(unread, UNREAD_BYTES)
     first = 0
     for group, about in enumerate(parquet.groups):
         end = first + about.rows
@@ -73,7 +82,8 @@ def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
                         for name, place in places.items()
                     }
                     number += 1
-                    yield TableRow(number, {**paths, **dict(zip(names, row, strict=True))})
+                    cells = dict(zip(names, row, strict=True))
+                    yield TableRow(number, {**paths, **cells, **without})
         except (pa.ArrowException, OSError, ValueError) as problem:
             yield TableRow(
                 number + 1, None,
@@ -227,6 +237,12 @@ def text_encoding(
         return encoding_of(raw, path.name, encoding)
 
 
+def is_json_document(path: Path, encoding: str, folders: Sequence[Path] = ()) -> bool:
+    """Whether a file of JSON lines is one list or table instead. Raises as `encoding_of`."""
+    with open_in_folders(path, folders) as raw:
+        return is_document(decoded_lines(raw, encoding))
+
+
 def row_count(path: Path, folders: Sequence[Path] = ()) -> int | None:
     """The approximate number of rows; None if it cannot be found without parsing the file."""
     ending = path.suffix.lower()
@@ -284,8 +300,9 @@ def rows_of_arrow(table: pa.Table, path: Path) -> Iterator[TableRow]:
     """The rows of a table in the file at `path`, with addresses of the pictures in them. Raises
     DatasetFormatError for names of columns that cannot be."""
     check_names(table.schema.names, path.name)
-    images = embedded_columns(table.schema, lambda name: table.column(name)[:100])
-    others = [name for name in table.schema.names if name not in images]
+    images, unread = byte_columns(table.schema, lambda name: table.column(name)[:_PEEKED])
+    others = [name for name in table.schema.names if name not in (*images, *unread)]
+    without = dict.fromkeys(unread, UNREAD_BYTES)
     number = 0
     for batch in table.to_batches(MOST_ROWS):
         columns = [values_of(batch.column(name)) for name in others]
@@ -298,4 +315,4 @@ def rows_of_arrow(table: pa.Table, path: Path) -> Iterator[TableRow]:
                 for name, column in zip(images, pictures, strict=True)
             }
             number += 1
-            yield TableRow(number, {**paths, **dict(zip(others, row, strict=True))})
+            yield TableRow(number, {**paths, **dict(zip(others, row, strict=True)), **without})

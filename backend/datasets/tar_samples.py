@@ -102,39 +102,34 @@ def read_member(
 
 class CaptionEndings:
     """Keeps captions to one kind of texts where `k.en.txt` and `k.de.txt` stand in different
-    samples: the kind of the first one that is read. The only text of a sample is read all the
-    same, which is noted."""
+    samples: the kind of the first one that is read."""
 
     def __init__(self) -> None:
         self._first: TarMember | None = None
-        self._kind = ""
-        self._is_noted = False
+        self._kind = self._picture = ""
 
-    def check(
-        self, picture: TarMember | None, text: TarMember, is_only: bool, note: Callable[[str], None]
-    ) -> None:
-        """`is_only`: the sample has no other text. Raises DatasetFormatError for a text of another
-        kind that was chosen among several."""
+    def check(self, picture: TarMember | None, text: TarMember) -> None:
+        """Raises DatasetFormatError for a text of another kind. Where pictures have names of
+        several kinds too, these are no kinds of captions."""
+        of_picture = _letters(picture.stem[len(picture.key) :]) if picture else ""
         start = picture.stem if picture and text.stem.startswith(picture.stem) else text.key
         kind = text.stem[len(start) :].lower()
         is_plain = kind in PICTURES or kind.removeprefix(".") in CAPTION_NAMES
-        if is_plain or not any(map(str.isalpha, kind)):
-            kind = ""
+        kind = "" if is_plain else _letters(kind)
         if self._first is None:
-            self._first, self._kind = text, kind
-            return
-        if kind == self._kind:
-            return
-        first, own = (trim(ending, 40) for ending in (self._first.ending, text.ending))
-        if not is_only:
+            self._first, self._kind, self._picture = text, kind, of_picture
+        elif kind != self._kind and of_picture == self._picture:
+            first, own = (trim(ending, 40) for ending in (self._first.ending, text.ending))
             raise DatasetFormatError(
                 f"The caption of the sample '{trim(text.key, 80)}' is in '*{own}', the first one "
-                f"in '*{first}'. If both are meant, name them as the column with captions: "
+                f"in '*{first}'. Name the one that is meant as the column with captions, or both: "
                 f"{first.removeprefix('.')},{own.removeprefix('.')}."
             )
-        if not self._is_noted:
-            self._is_noted = True
-            note(f"Captions are in texts of several endings ('*{first}', '*{own}'), one a sample.")
+
+
+def _letters(name: str) -> str:
+    """What a part of a name says, without its marks and numbers."""
+    return "".join(filter(str.isalpha, name))
 
 
 def samples_of(
@@ -214,7 +209,7 @@ def _is_caption_file(member: TarMember, choice: SampleChoice) -> bool:
 
 def _caption(
     sample: list[TarMember], values: dict[str, Any], texts: TextReader, choice: SampleChoice,
-    check: Callable[[TarMember, bool, Callable[[str], None]], None],
+    check: Callable[[TarMember], None],
 ) -> dict[str, Any]:  # fmt: skip
     """The column with the caption; empty if it is one of `values`. `check`: the file with it, where
     that was detected. Raises as `_columns`."""
@@ -236,7 +231,7 @@ def _caption(
         captions = captions[:1]
     caption = _only(captions, "texts", texts.note)
     if caption is not None:
-        check(caption, len(captions) == 1, texts.note)
+        check(caption)
         return {"caption": texts.captions(caption.text or b"", _short_name(caption))}
     if any(name.lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for name in values):
         return {}
@@ -271,9 +266,9 @@ def _no_caption(sample: list[TarMember], values: dict[str, Any], choice: SampleC
     key = trim(sample[0].key, 80)
     if not others:
         return (
-            f"The sample '{key}' has {lack}: no text is called like its picture, in this tar or in "
-            "tars of texts. If other tars hold the texts, import the folder that all of them are "
-            "in, with the same names for a picture and its text."
+            f"The sample '{key}' has {lack}: no text has the name of its picture, its folder "
+            "included, in this tar or in tars of texts. If other tars hold the texts, import the "
+            "folder that all of them are in, with the same names for a picture and its text."
         )
     return (
         f"The sample '{key}' has {lack}. Beside its picture: {', '.join((*others, *fields))}. If "

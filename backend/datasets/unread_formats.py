@@ -1,5 +1,6 @@
 """Formats of datasets that are not read, told by their files: what they are, and what to do."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from backend.datasets.cells import trim
@@ -21,6 +22,19 @@ def unread_format(folder: Path) -> str:
         "with its own library as WebDataset, as Parquet with the images inside, or as a folder of "
         "images with a metadata.jsonl, and import that."
     )
+
+
+def unread_json(arrays: Collection[str], name: str) -> str:
+    """A sentence about a JSON object with these lists, if it is known to have no captions that can
+    be read; else "". `name`: of the file."""
+    if "shapes" in arrays and "images" not in arrays:
+        return f"'{trim(name)}' has shapes in one picture, as LabelMe writes them, and no caption."
+    if {"features", "rows"} <= {*arrays}:
+        return (
+            f"'{trim(name)}' is an answer of the hub's viewer, whose pictures are addresses for a "
+            "few minutes, and whose long texts are cut. Import the dataset itself: hf:OWNER/NAME."
+        )
+    return ""
 
 
 def _format_of(folder: Path) -> str:

@@ -50,6 +50,10 @@ ROWS: list[dict[str, Any]] = [
     {"conversations": {"from": ["human", "gpt"] * 2,
                        "value": [DESCRIBE, CAPTION, "Is it daylight?", "No."]}},
     {"texts": [{"user": question, "assistant": answer} for question, answer in TURNS]},
+    {"texts": [text for both in TURNS for text in both]},
+    {"texts": [list(both) for both in TURNS]},
+    {"messages": str(openai(TURNS))},
+    {"conversations": json.dumps(json.dumps(llava(TURNS)))},
     {"qa_pairs": [{"question": question, "answer": answer} for question, answer in TURNS]},
     {"messages": [{"role": "system", "content": "Be brief."}, *openai(TURNS)]},
 ]  # fmt: skip
@@ -243,3 +247,38 @@ def test_a_conversation_beside_its_picture_is_read(tmp_path: Path) -> None:
     write(tmp_path / "a.json", json.dumps({"conversations": turns}))
     pairs, _ = read(tmp_path)
     assert [pair.caption for pair in pairs] == ["A red dog."]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"texts": [DESCRIBE]},
+        {"texts": ["A red square.", DESCRIBE, "red"]},
+        {"texts": ["user: Describe it.", "assistant: A square."]},
+        {"captions": ["Describe the image.", CAPTION]},
+        {"text": "How many squares?", "answer": "2"},
+        {"conversations": "[{'from': 'human'}\n {'from': 'gpt'}]"},
+        {"conversations": json.dumps(llava(TURNS))[:-9]},
+        {"messages": [openai(TURNS), openai(TURNS)]},
+        {"messages": [{"role": "user", "content": "Describe it."}, *openai(TURNS)[2:4]]},
+    ],
+)
+def test_a_question_is_no_caption(tmp_path: Path, row: dict[str, Any]) -> None:
+    """Each was imported, or its row was refused for another reason."""
+    good = {"question": "Describe the picture.", "answer": "Fine."}
+    pairs, reader = lines(tmp_path, [good, row])
+    assert [pair.caption for pair in pairs] == ["Fine."]
+    assert [problem.row for problem in reader.problems] == [2]
+
+
+def test_captions_that_begin_like_requests_are_captions(tmp_path: Path) -> None:
+    texts = ["Write your name.", "Caption: a dog.", "A dog and its description."]
+    pairs, reader = lines(tmp_path, [{"texts": texts}], lists="captions")
+    assert ([pair.caption for pair in pairs], reader.problems) == (texts, [])
+
+
+def test_an_answer_that_is_null_is_the_empty_one_of_its_question(tmp_path: Path) -> None:
+    texts = [{"user": DESCRIBE, "assistant": None}, {"user": "Any?", "assistant": "No."}]
+    pairs, reader = lines(tmp_path, [{"texts": texts}, {"caption": "A square."}])
+    assert [pair.caption for pair in pairs] == ["A square."]
+    assert [problem.kind for problem in reader.problems] == ["empty caption"]

@@ -21,10 +21,10 @@ FRAME = pd.DataFrame(ROWS)
 INDEXED = FRAME.set_index("image")
 
 
-def table(folder: Path, content: str) -> Path:
+def table(folder: Path, content: str, name: str = "rows.json") -> Path:
     picture(folder / "a.png", (3, 3))
     picture(folder / "b.png", (4, 4))
-    return write(folder / "rows.json", content)
+    return write(folder / name, content)
 
 
 def contents(pairs: list[SourcePair]) -> list[tuple[str, str, int]]:
@@ -44,10 +44,35 @@ def contents(pairs: list[SourcePair]) -> list[tuple[str, str, int]]:
         json.dumps(ROWS[:1]) + "\n" + json.dumps(ROWS[1:]),
     ],
 )  # fmt: skip
-def test_every_form_of_a_table_has_all_its_columns(tmp_path: Path, content: str) -> None:
-    pairs, reader = read(table(tmp_path, content))
+@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl"])
+def test_every_form_of_a_table_has_all_its_columns(tmp_path: Path, content: str, name: str) -> None:
+    """Also where pandas was told a name of JSON lines and no orientation."""
+    pairs, reader = read(table(tmp_path, content, name))
     assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
     assert reader.problems == []
+
+
+@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        ROWS[0],
+        {**ROWS[0], "caption": ["A dog."]},
+        {"image": "a.png", "width": 3, "conversations": [
+            {"from": "human", "value": "<image>"}, {"from": "gpt", "value": "A dog."}]},
+        {"images": ["a.png"], "width": 3, "messages": [
+            {"role": "user", "content": "<image>"}, {"role": "assistant", "content": "A dog."}]},
+    ],
+)  # fmt: skip
+def test_one_line_of_json_lines_is_a_row(tmp_path: Path, row: dict[str, Any], name: str) -> None:
+    pairs, reader = read(table(tmp_path, json.dumps(row) + "\n", name))
+    assert (contents(pairs), reader.problems) == ([("a.png", "A dog.", 3)], [])
+
+
+def test_a_first_line_of_json_lines_that_is_cut_costs_its_row_alone(tmp_path: Path) -> None:
+    pairs, reader = read(table(tmp_path, "{\n" + json_lines(ROWS), "rows.jsonl"))
+    assert len(pairs) == 2
+    assert [problem.row for problem in reader.problems] == [1]
 
 
 def test_a_table_in_another_encoding(tmp_path: Path) -> None:
@@ -175,3 +200,12 @@ def test_rows_of_another_length_are_left_out(tmp_path: Path) -> None:
     pairs, reader = read(table(tmp_path, json.dumps(frame)))
     assert contents(pairs) == [("a.png", "A dog.", 3)]
     assert [problem.row for problem in reader.problems] == [2]
+
+
+def test_an_object_with_a_list_for_each_split(tmp_path: Path) -> None:
+    content = json.dumps({"train": ROWS[:1], "val": [*ROWS[1:], 7]})
+    pairs, reader = read(table(tmp_path, content))
+    assert [(pair.caption, pair.split, pair.row) for pair in pairs] == [
+        ("A dog.", "train", 1), ("A cat.", "validation", 2),
+    ]  # fmt: skip
+    assert [problem.row for problem in reader.problems] == [3]

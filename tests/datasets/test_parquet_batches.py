@@ -13,6 +13,7 @@ from backend.datasets.containers import Member
 from backend.datasets.images import load_image
 from backend.datasets.reading import read_dataset
 from backend.datasets.tables import rows_of
+from backend.errors import DatasetFormatError
 from tests.datasets.folders import encoded, read
 
 _PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -124,3 +125,24 @@ def test_lists_of_bytes_are_lists_of_pictures(tmp_path: Path, form: str) -> None
     assert [pair.caption for pair in pairs] == ["red", "blue"]
     assert pixels == [(255, 0, 0), (0, 0, 255)]
     assert [problem.row for problem in reader.problems] == [2]
+
+
+@pytest.mark.parametrize("form", ["parquet", "saved"])
+@pytest.mark.parametrize("cell", [b"\0\x01\xff", [b"\0\x01\xff", b"\xfe"]], ids=["bytes", "lists"])
+def test_bytes_that_are_no_pictures_are_no_column(tmp_path: Path, form: str, cell: Any) -> None:
+    """They were the addresses of pictures, in each pair's columns."""
+    row = {"photo": encoded(), "text": "A dog."}
+    rows = [{**row, "hash": None}, {**row, "text": "A cat.", "hash": cell}]
+    path = tmp_path / ("t.parquet" if form == "parquet" else "saved")
+    table = pa.Table.from_pylist(rows)
+    if form == "parquet":
+        pq.write_table(table, path)
+    else:
+        datasets.Dataset(table).save_to_disk(str(path))
+    pairs, reader = read(path)
+    assert [(pair.caption, pair.extra) for pair in pairs] == [("A dog.", {}), ("A cat.", {})]
+    assert reader.problems == []
+    assert any("'hash'" in note for note in reader.notes)
+    for column in ("image_column", "caption_column"):
+        with pytest.raises(DatasetFormatError, match="hash"):
+            read(path, **{column: "hash"})

@@ -59,6 +59,7 @@ A short image caption:
 caption en
 <DETAILED_CAPTION>
 Generate an alt text for this image.
+Please generate detailed descriptions of the given image.
 You are a helpful assistant. Describe the image in one sentence.
 How would you describe this photo?
 Look at the picture. Is it bright? Please describe it in detail.
@@ -84,6 +85,10 @@ Opisz obraz.
 Picture 1: <img></img>
 """
 OTHERS = """
+Provide a short description for this region: [0.522, 0.029, 0.826, 0.342]
+Describe (0.1,0.2,0.3,0.4).
+Describe the object in the bounding box.
+Describe <box>12, 30, 100, 200</box>
 Is it daylight?
 How many squares?
 What color is the car?

@@ -98,3 +98,13 @@ def test_several_endings_of_texts_are_noted(tmp_path: Path, second: str) -> None
     pairs, reader = read(tmp_path)
     assert len(pairs) == 2
     assert any(".caption" in note for note in reader.notes) == (second == ".caption")
+
+
+def test_texts_beside_pictures_that_a_table_describes_are_noted(tmp_path: Path) -> None:
+    """Nothing said that they are not read."""
+    picture(tmp_path / "a.png")
+    write(tmp_path / "a.txt", "A cat.")
+    write(tmp_path / "metadata.csv", "file_name,caption\na.png,A dog.\n")
+    (pair,), reader = read(tmp_path)
+    assert pair.caption == "A dog."
+    assert any("'a.txt'" in note for note in reader.notes)

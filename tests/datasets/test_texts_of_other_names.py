@@ -79,22 +79,26 @@ def in_languages(tmp_path: Path, *languages: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("languages", "is_noted"),
+    ("languages", "left_out"),
     [
-        ((".en", ".de", ".en"), True),
-        (("", ".en", ".en"), True),
-        ((".en", ".en", ".en"), False),
-        ((".png", "", ".png"), False),
-        (("", ".1", ""), False),
+        ((".en", ".de", ".en"), [".de"]),
+        (("", ".en", ".en"), [".en", ".en"]),
+        ((".en", ".en", ".en"), []),
+        ((".png", "", ".png"), []),
+        (("", ".1", ""), []),
+        ((".cap1", ".cap2", ".cap3"), []),
     ],
 )
-def test_the_only_text_of_a_sample_is_read_and_another_kind_is_noted(
-    tmp_path: Path, languages: tuple[str, ...], is_noted: bool
+def test_texts_of_another_kind_than_the_first_are_left_out(
+    tmp_path: Path, languages: tuple[str, ...], left_out: list[str]
 ) -> None:
+    """They were mixed with the others, and noted."""
     pairs, reader = read(in_languages(tmp_path, *languages))
-    assert len(pairs) == 3
-    assert reader.problems == []
-    assert any(".en.txt" in note for note in reader.notes) == is_noted
+    assert len(pairs) == len(languages) - len(left_out)
+    assert [problem.kind for problem in reader.problems] == ["unreadable row"] * len(left_out)
+    for problem, language in zip(reader.problems, left_out, strict=True):
+        assert f"{languages[0]}.txt,".removeprefix(".") in problem.message
+        assert f",{language.removeprefix('.')}.txt" in problem.message
 
 
 def test_texts_that_are_called_otherwise_than_their_pictures_are_read(tmp_path: Path) -> None:

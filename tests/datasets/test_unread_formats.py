@@ -129,3 +129,38 @@ def test_a_table_that_is_named_after_a_picture_is_read(
     pairs, reader = read(tmp_path)
     assert [(pair.image_path.name, pair.caption) for pair in pairs] == [("photo.png", "A dog.")]
     assert any("photo_alt" in note for note in reader.notes) == bool(own)
+
+
+#: Files beside a.png, and what their refusal names.
+OF_OTHERS = {
+    "labels of YOLO": ({"a.txt": "0 0.5 0.25 1 .1\n12 0.5 1e 0 0 1\n".replace("1e", "1")}, "boxes"),
+    "texts in another folder": ({"captions/a.txt": "A dog."}, "captions/a.txt"),
+    "LabelMe": ({"b.json": '{"shapes": [{"label": "dog"}], "imagePath": "a.png"}'}, "LabelMe"),
+    "the hub's viewer": ({"rows.json": '{"features": [], "rows": [{"row": {}}]}'}, "hf:"),
+    "an object with objects": ({"b.json": json.dumps(
+        {"image": "a.png", "short_caption": "A dog.", "masks": {"1": {"caption": "An ear."}}}
+    )}, "'short_caption'"),
+    "addresses": ({"t.csv": "url,text\nhttps://x.org/a.png,A dog.\n"}, "'url' leads"),
+    "boxes of COCO": ({"instances.json": json.dumps({
+        "images": [{"id": 1, "file_name": "a.png"}],
+        "annotations": [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 1, 1]}]})}, "object"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "named"), OF_OTHERS.values(), ids=OF_OTHERS.keys())
+def test_what_has_no_captions_is_named(tmp_path: Path, files: dict[str, str], named: str) -> None:
+    """Numbers of boxes were captions, and refusals spoke of columns that nobody has."""
+    picture(tmp_path / "a.png")
+    for name, content in files.items():
+        write(tmp_path / name, content)
+    with pytest.raises(DatasetFormatError, match=named):
+        read(tmp_path)
+
+
+def test_a_text_with_the_name_of_its_picture_is_of_one_kind(tmp_path: Path) -> None:
+    """It was also a kind of its own, `png`."""
+    picture(tmp_path / "a.png")
+    write(tmp_path / "a.png.txt", "A dog.")
+    write(tmp_path / "a.wd14_tags.txt", "dog, grass")
+    (pair,), _ = read(tmp_path)
+    assert (pair.caption, pair.extra) == ("A dog.", {"wd14_tags": "dog, grass"})

@@ -33,6 +33,10 @@ def swift(caption: str, image: str) -> dict[str, Any]:
     return {"query": "<image>What is it?", "response": caption, "images": [image]}
 
 
+def via(caption: str, image: str) -> dict[str, Any]:
+    return {"filename": image, "size": 7, "regions": [], "file_attributes": {"caption": caption}}
+
+
 def one_row(captions: list[str], images: list[str]) -> dict[str, Any]:
     return {"images": images, "captions": captions}
 
@@ -43,6 +47,9 @@ FILES: dict[str, tuple[str, str | bytes]] = {
     "kohya": ("meta_cap.json", dump({i.removesuffix(".png"): {"caption": c, "tags": "x"}
                                      for c, i in PAIRS})),
     "kohya, whole paths": ("meta.json", dump({f"C:\\train\\{i}": {"tags": c} for c, i in PAIRS})),
+    "VIA": ("via.json", dump({f"{i}7": via(c, i) for c, i in PAIRS})),
+    "VIA, a project": ("via_project.json", dump({"_via_settings": {"ui": {}}, "_via_img_metadata": {
+        f"{i}7": via(c, i) for c, i in PAIRS}, "_via_image_id_list": ["a.png7"]})),
     "captions by name": ("captions.json", dump({i: c for c, i in PAIRS})),
     "label studio": ("tasks.json", dump([label_studio(c, i) for c, i in PAIRS])),
     "excel": ("a.csv", "sep=;\nimage;caption\n" + "".join(f"{i};{c}\n" for c, i in PAIRS)),

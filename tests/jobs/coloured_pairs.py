@@ -28,10 +28,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import datasets
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import Phase, given, seed, settings
@@ -50,6 +51,7 @@ from backend.workspace import Workspace
 from db.queries import dataset_queries, pair_queries
 from db.texts import is_blank
 from tests.datasets.export_loaders import Loaded, loaded_by
+from tests.features.streaming.shard_writer import write_litdata, write_mds
 from tests.fixtures.postgresql import find_binaries, temporary_server
 from tests.tree import ROOT
 
@@ -379,6 +381,93 @@ def energon(folder: Path, source: Source, has_ids: bool) -> Written:
     return folder, len(source.rows)
 
 
+def numbered(folder: Path, source: Source, has_ids: bool) -> Written:
+    """Chats about two pictures each, the second of which is asked about first, by its number."""
+    pictures(folder, source)
+    rows = []
+    for start in range(0, len(source.rows), 2):
+        both = source.rows[start : start + 2]
+        turns = []
+        for place in reversed(range(len(both))):
+            question = [{"type": "image", "text": None, "index": place},
+                        {"type": "text", "text": "Describe it.", "index": None}]  # fmt: skip
+            turns += [{"role": "user", "content": question},
+                      {"role": "assistant", "content": source.caption(both[place])}]  # fmt: skip
+        names = [source.style.written(row.picture) for row in both]
+        own_id = {"id": "-".join(str(row.id) for row in both)} if has_ids else {}
+        rows.append({"images": names, "messages": turns} | own_id)
+    (folder / "pairs.jsonl").write_bytes(lines(rows, source.style))
+    return folder / "pairs.jsonl", len(source.rows)
+
+
+def argilla(folder: Path, source: Source, has_ids: bool) -> Written:
+    """Records as Argilla writes them, with an answer to another question."""
+    pictures(folder, source)
+    rest = {
+        "suggestions": {}, "responses": {"is_right": [{"value": "yes", "user_id": "u1"}]},
+        "vectors": {}, "status": "completed",
+    }  # fmt: skip
+    records = [
+        ({"id": row["id"]} if has_ids else {})
+        | {"fields": {"file_name": row["file_name"], "caption": row["caption"]}}
+        | {"metadata": {"split": row["split"]}, **rest}
+        for row in columns(source, has_ids)
+    ]
+    text = json.dumps(records, ensure_ascii=False)
+    (folder / "records.json").write_bytes(text.encode(source.style.encoding))
+    return folder / "records.json", len(records)
+
+
+def data_frame(name: str, orient: Literal["columns", "split"]) -> Writer:
+    """What pandas writes under that name."""
+
+    def write(folder: Path, source: Source, has_ids: bool) -> Written:
+        pictures(folder, source)
+        rows = columns(source, has_ids)
+        text = pd.DataFrame(rows).to_json(orient=orient, force_ascii=False)
+        (folder / name).write_bytes(text.encode(source.style.encoding))
+        return folder / name, len(rows)
+
+    return write
+
+
+def mds(folder: Path, source: Source, has_ids: bool) -> Written:
+    """Shards in folders of splits below another, whose indexes are merged at the top."""
+    names = ("id", "caption", "split") if has_ids else ("caption", "split")
+    shards = []
+    rows = list(zip(source.rows, columns(source, has_ids), strict=True))
+    for split in ("train", "test"):
+        samples = [
+            {name: str(values[name]).encode() for name in names}
+            | {"image": png(source.colours[row.picture])}
+            for row, values in rows
+            if row.split == split
+        ]
+        if not samples:
+            continue
+        parts = [samples[start : start + 2] for start in range(0, len(samples), 2)]
+        write_mds(folder / "v1" / split, dict.fromkeys(names, "str") | {"image": "png"}, parts)
+        index = json.loads((folder / "v1" / split / "index.json").read_text())
+        for shard in index["shards"]:
+            shard["raw_data"]["basename"] = f"v1/{split}/{shard['raw_data']['basename']}"
+        shards += index["shards"]
+    (folder / "index.json").write_text(json.dumps({"version": 2, "shards": shards}))
+    return folder, len(rows)
+
+
+def litdata(folder: Path, source: Source, has_ids: bool) -> Written:
+    """A chunk of LitData in a folder below."""
+    names = ("id", "caption") if has_ids else ("caption",)
+    samples = [
+        {"image": png(source.colours[row.picture])}
+        | {name: str(values[name]).encode() for name in names}
+        for row, values in zip(source.rows, columns(source, has_ids), strict=True)
+    ]
+    form = ["png", *("str" for _ in names)]
+    write_litdata(folder / "a" / "b", form, dict.fromkeys(("image", *names)), samples)
+    return folder, len(samples)
+
+
 FORMS: dict[str, Writer] = {
     "image folder": image_folder,
     "csv": csv_table,
@@ -398,9 +487,18 @@ FORMS: dict[str, Writer] = {
     "conversations": conversations,
     "messages": messages,
     "Energon": energon,
+    "numbered pictures": numbered,
+    "Argilla": argilla,
+    "a data frame's columns": data_frame("pairs.jsonl", "columns"),
+    "a data frame's parts": data_frame("pairs.json", "split"),
+    "MDS": mds,
+    "LitData": litdata,
 }
 #: Forms whose pictures are files of their own.
-WITH_FILES = (*tuple(FORMS)[:7], "captions by picture")
+WITH_FILES = (
+    *tuple(FORMS)[:7], "captions by picture", "numbered pictures", "Argilla",
+    "a data frame's columns", "a data frame's parts",
+)  # fmt: skip
 
 
 # Changes: each has two positions, drawn at random, and a fresh number.

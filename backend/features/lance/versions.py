@@ -13,8 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from backend.datasets.arrow_cells import embedded_columns, image_cell, value_of
-from backend.datasets.cells import EmbeddedImage, TableRow, check_names, trim
+from backend.datasets.arrow_cells import byte_columns, image_cell, value_of
+from backend.datasets.cells import (
+    UNREAD_BYTES,
+    EmbeddedImage,
+    TableRow,
+    check_names,
+    trim,
+)
 from backend.datasets.containers import SEPARATOR, image_bytes
 from backend.datasets.table_readers import FoundTables, TableReader
 from backend.datasets.text_files import MOST_BYTES
@@ -132,7 +138,7 @@ def _rows(manifest: Path) -> Iterator[TableRow]:
     number = 0
     try:
         sample = dataset.head(100, columns=plain) if plain else None
-        images = embedded_columns(
+        images, unread = byte_columns(
             pa.schema([dataset.schema.field(name) for name in plain]),
             lambda name: sample.column(name) if sample is not None else [],
         )
@@ -147,6 +153,8 @@ def _rows(manifest: Path) -> Iterator[TableRow]:
                         values[name] = _blob_cell(column[row], address)
                     elif name in images:
                         values[name] = image_cell(column[row], address)
+                    elif name in unread:
+                        values[name] = UNREAD_BYTES
                     else:
                         values[name] = value_of(column[row])
                 number += 1

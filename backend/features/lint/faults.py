@@ -244,13 +244,26 @@ def _is_answer_in_code(text: str) -> bool:
 #: The names of parts of an answer, as its tags or headings.
 _PART = r"(?:caption|description|output|response|result|answer)"
 
+#: What a caption is called, before it: alone with a mark behind it, or in brackets or quotes.
+_CALLED = (
+    r"(?:(?:short|long|brief|detailed|final|new|image|photo|picture|generated|ai[- ]generated)[ -])"
+    r"{0,3}(?:captions?|descriptions?|alt(?:ernative)?[- ]text)(?: \d{1,2})?"
+)
+_LABEL = (
+    rf"(?:\d{{1,2}}[.)]\s*)?{_CALLED}\s*(?:[:=>]|[-–—]\s)|(?:output|response|prompt)\s*:|"
+    rf"[(\[{{<*\"']{{1,3}}{_CALLED}\s*:?[)\]}}>*\"']{{1,3}}\s*[:=>–—-]?|"
+    r"[(\[](?:image|photo|picture)[)\]]\s*:?|"
+    rf"[(\[{{](?:{_CALLED}|image|photo|picture)\s*:"
+)
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+
 #: What a chat model says before a caption, up to the colon.
 _LEAD_IN = re.compile(
-    r"^\s*(?:(?:sure|certainly|of course|okay|ok|absolutely)\b[^:\n]{0,80}:|"
+    rf"^\s*(?:{_LABEL}|"
+    r"(?:sure|certainly|of course|okay|ok|absolutely)\b[^:\n]{0,80}:|"
     r"(?:sure|certainly|of course|absolutely)[!.]\s+|"
     r"here(?:'s| is| are)\s+(?:a|an|the|my|your|one)\b"
     r"[^:\n]{0,80}\b(?:caption|description)\b[^:\n]{0,60}:|"
-    r"(?:image |photo |picture )?(?:caption|description)\s*:|"
     rf"#{{1,6}}\s*{_PART}\b\s*(?::|\n)|<{_PART}>|\\boxed\{{)\s*",
     re.IGNORECASE,
 )
@@ -266,6 +279,9 @@ def _without_lead_in(text: str) -> str:
         # A full stop may stand behind the brace, and in it too.
         inner, _, behind = rest.rpartition("}")
         rest = inner if inner and inner.endswith(behind) else inner + behind
+    label = lead[0].strip() if lead is not None else ""
+    if (closing := _BRACKETS.get(label[:1])) and closing not in label:
+        rest = rest.removesuffix(closing).strip()
     return rest[1:-1].strip() if len(rest) > 2 and rest[0] == rest[-1] == '"' else rest
 
 
@@ -360,9 +376,10 @@ RULES: dict[str, Rule] = {
             r"\bi hope this helps\b", r"\blet me know if you\b", r"\bfeel free to ask\b",
             r"\bwould you like me to\b",
             r"\bis there anything (?:else|specific|in particular) (?:that )?you(?:'d| would)\b",
-            only_with=(":", "#", "<", "\\boxed", "caption", "description", "describe", "i hope",
-                       "let me know", "sure", "certainly", "of course", "absolutely", "feel free",
-                       "would you", "is there any"),
+            only_with=(":", "#", "<", "\\boxed", "caption", "description", "alt text", "alt-text",
+                       "(image", "[image", "(photo", "[photo", "(picture", "[picture",
+                       "describe", "i hope", "let me know", "sure", "certainly", "of course",
+                       "absolutely", "feel free", "would you", "is there any"),
         ), _without_lead_in),
     )
 }  # fmt: skip

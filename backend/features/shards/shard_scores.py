@@ -564,7 +564,7 @@ def _write_in_turn(
     out: Location, facts: dict[str, Facts], failures: dict[str, str], leases: Leases
 ) -> None:
     while leases.take(_MANIFEST) is None:
-        pass  # a claim that met another pauses
+        pass  # `take` has paused
     write_manifest(out, facts, failures)
     leases.give_back(_MANIFEST)
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from backend.datasets.arrow_cells import table_in
-from backend.datasets.cells import EmbeddedImage, TableRow, trim
+from backend.datasets.arrow_cells import ByteColumns, is_text, table_in
+from backend.datasets.arrow_cells import is_picture as holds_picture
+from backend.datasets.cells import UNREAD_BYTES, EmbeddedImage, TableRow, trim
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.containers import SEPARATOR, ArrowRows, image_bytes
 from backend.datasets.regular_files import open_regular, read_within
@@ -32,7 +33,6 @@ from backend.features.streaming.stored_values import (
     pictures_in,
     value_of,
 )
-from db.texts import has_controls
 
 INDEX = "index.json"
 _MOST_INDEX = 256_000_000
@@ -265,14 +265,14 @@ def _rows(format: StreamFormat, path: Path) -> Iterator[TableRow]:
     if shard.table is not None:
         yield from rows_of_arrow(shard.table, path)
         return
-    pictures: frozenset[str] | None = None
+    byte_columns: ByteColumns | None = None
     for row in range(shard.form.samples):
         try:
             cells = [cell for cell in shard.cells(row) if is_read(cell[0].encoding)]
-            if pictures is None:
-                pictures = _picture_columns(cells)
+            if byte_columns is None:
+                byte_columns = _byte_columns(cells)
             values = {
-                column.name: _cell(path, row, column, content, pictures)
+                column.name: _cell(path, row, column, content, byte_columns)
                 for column, content in cells
             }
         except (ValueError, IndexError, RecursionError) as problem:
@@ -281,26 +281,23 @@ def _rows(format: StreamFormat, path: Path) -> Iterator[TableRow]:
         yield TableRow(row + 1, values)
 
 
-def _picture_columns(cells: Sequence[tuple[ShardColumn, bytes]]) -> frozenset[str]:
-    """The columns with pictures; bytes may be text as well."""
-    return frozenset(
-        column.name for column, content in cells
-        if is_picture(column.encoding) or (column.encoding == "bytes" and (
-            column.name.strip().lower() in IMAGE_NAMES or not _is_text(content)))
-    )  # fmt: skip
+def _byte_columns(cells: Sequence[tuple[ShardColumn, bytes]]) -> ByteColumns:
+    """The columns with pictures, and those with other bytes; bytes may be text as well."""
+    columns = ByteColumns([], [])
+    for column, content in cells:
+        is_named = column.name.strip().lower() in IMAGE_NAMES
+        is_bytes = column.encoding == "bytes"
+        if is_picture(column.encoding) or (is_bytes and (is_named or holds_picture(content))):
+            columns.pictures.append(column.name)
+        elif is_bytes and not is_text(content):
+            columns.unread.append(column.name)
+    return columns
 
 
-def _is_text(content: bytes) -> bool:
-    try:
-        return not has_controls("".join(content.decode("utf-8").split()))
-    except UnicodeDecodeError:
-        return False
-
-
-def _cell(
-    path: Path, row: int, column: ShardColumn, content: bytes, pictures: frozenset[str]
-) -> Any:
-    if column.name not in pictures:
+def _cell(path: Path, row: int, column: ShardColumn, content: bytes, columns: ByteColumns) -> Any:
+    if column.name in columns.unread:
+        return UNREAD_BYTES
+    if column.name not in columns.pictures:
         return value_of(column.encoding, content)
     address = f"{path.name}{SEPARATOR}{row}/{column.name}"
     if not is_several(column.encoding):

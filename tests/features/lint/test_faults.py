@@ -84,6 +84,7 @@ FAULTY = {
         "<caption>A dog runs.</caption>", "A dog runs.</description>", "### Response:\nA dog runs.",
         "# Caption\nA dog runs.", r"\boxed{A dog runs.}",
         "A dog runs. Is there anything else you would like to know?",
+        "caption - A dog runs.", "Alt text: A dog runs.", "Output: A dog runs.", "(photo) A dog",
     ],
 }  # fmt: skip
 
@@ -122,6 +123,8 @@ FLAWLESS = [
     "A man parasails in the waves ,", "Two girls wearing bikins are standing in the lake ,",
     'A man holds a sign that reads " Ok Ok Ok , I need money "', "a red kitchen from magazine ...",
     "A man in a wheelchair is holding a cup out for a man to put some change into",
+    "Photo: Ann Lee", "(dog) on a street", "caption contest in a newspaper", "Captain: a dog",
+    "Image 1 of 2", "[dog] and a cat", "a sign that reads (photo)", "Description de la plage",
     "i wish that this had been out last year :(", "all the ice cream is on the floor :'(",
 ]  # fmt: skip
 
@@ -155,6 +158,10 @@ def test_what_is_right_is_left_alone(caption: str) -> None:
         ("glued", "A dog runs.The cat sits on a mat.", "A dog runs. The cat sits on a mat."),
         ("prompt", 'Sure, here is a caption: "A dog runs."', "A dog runs."),
         ("prompt", "Caption: A dog runs.", "A dog runs."),
+        *(("prompt", text, "A dog runs.") for text in (
+            "(caption) A dog runs.", "[caption]: A dog runs.", "**Caption:** A dog runs.",
+            '"Caption": "A dog runs."', "{caption: A dog runs.}", "[Image: A dog runs.]",
+            "1. Short caption 2: A dog runs.", "(AI-generated description) A dog runs.")),
         ("prompt", "Sure! A dog running.", "A dog running."),
         ("prompt", "<caption>\nA dog runs.</caption>", "A dog runs."),
         ("prompt", "# Caption\nA dog runs.", "A dog runs."),

@@ -1,0 +1,77 @@
+"""Requests and answers of services that work in batches: an answer is a caption of the picture of
+its own request."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import DatasetFormatError
+from tests.datasets.folders import encoded, json_lines, picture, read, write
+
+DATA = base64.b64encode(encoded((64, 64))).decode()
+TEXT = {"type": "text", "text": "Describe the image."}
+SHOWN = {"type": "image_url", "image_url": {"url": "a.png"}}
+ASKED = {"role": "user", "content": [TEXT, SHOWN]}
+ANSWER = {"role": "assistant", "content": "A dog."}
+INLINE = {"inlineData": {"mimeType": "image/png", "data": DATA}}
+CONTENTS = [{"role": "user", "parts": [{"text": "Describe the image."}, INLINE]}]
+THOUGHT = {"text": "It looks like a cat.", "thought": True}
+MODEL = {"role": "model", "parts": [THOUGHT, {"text": "A dog."}]}
+OUTPUT = [{"type": "reasoning", "summary": []},
+          {"type": "message", "content": [{"type": "output_text", "text": "A dog."}]}]  # fmt: skip
+
+
+def lines(folder: Path, *rows: dict[str, Any]) -> Path:
+    picture(folder / "a.png")
+    return write(folder / "t.jsonl", json_lines(rows))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"custom_id": "a.png", "response": {"body": {"choices": [{"message": ANSWER}]}}},
+        {"custom_id": "a.png", "response": {"body": {"output": OUTPUT}}},
+        {"custom_id": "1", "body": {"messages": [ASKED, ANSWER]}},
+        {"custom_id": "a.png", "result": {"message": {**ANSWER, "content": [
+            {"type": "text", "text": "A dog."}]}}},
+        {"key": "a.png", "response": {"candidates": [{"content": MODEL}]}},
+        {"request": {"contents": CONTENTS}, "response": {"candidates": [{"content": MODEL}]}},
+        {"contents": [*CONTENTS, MODEL]},
+    ],
+)  # fmt: skip
+def test_answers_are_captions(tmp_path: Path, line: dict[str, Any]) -> None:
+    """All of them were refused for a column without a name that they cannot have."""
+    pairs, reader = read(lines(tmp_path, line))
+    assert ([pair.caption for pair in pairs], reader.problems) == (["A dog."], [])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"custom_id": "a.png", "body": {"messages": [ASKED]}},
+        {"custom_id": "a.png", "params": {"messages": [ASKED]}},
+        {"key": "a.png", "request": {"contents": CONTENTS}},
+        {"key": "a.png", "request": {"contents": ["Describe it."]}},
+        {"custom_id": "7", "response": {"body": {"choices": [{"message": ANSWER}]}}},
+        {"custom_id": "a.png", "response": None, "error": {"code": "expired"}},
+        {"custom_id": "a.png", "response": {"body": {"choices": [None]}}},
+        {"custom_id": "a.png", "result": {"type": "errored", "error": {}}},
+    ],
+)
+def test_a_line_without_an_answer_or_a_picture_is_named(
+    tmp_path: Path, line: dict[str, Any]
+) -> None:
+    with pytest.raises(DatasetFormatError, match="request"):
+        read(lines(tmp_path, line))
+    good = {"file_name": "a.png", "caption": "A dog."}
+    pairs, reader = read(lines(tmp_path, good, line))
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert [problem.row for problem in reader.problems] == [2]
+
+
+def test_an_answer_to_another_question_is_no_caption(tmp_path: Path) -> None:
+    asked = {"role": "user", "content": [{"type": "text", "text": "How many dogs?"}, SHOWN]}
+    with pytest.raises(DatasetFormatError, match="How many"):
+        read(lines(tmp_path, {"custom_id": "1", "body": {"messages": [asked, ANSWER]}}))
