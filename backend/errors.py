@@ -353,4 +353,5 @@ def explain(error: BaseException, interface: str = "") -> str:
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         return f"The system refused a file operation{where}: {error.strerror or error}."
-    return f"Unexpected error ({type(error).__name__}): {error}. Details are in the log."
+    what = str(error).rstrip(".")
+    return f"Unexpected error ({type(error).__name__}): {what}. Details are in the log."
