@@ -88,7 +88,7 @@ class ImageError(TracedError):
 
 
 class UnsafePath(DatasetError):
-    title = "This path points outside the dataset"
+    title = "This path is not allowed"
 
 
 class ModelUnavailable(TracedError):
