@@ -88,7 +88,7 @@ class ImageError(TracedError):
 
 
 class UnsafePath(DatasetError):
-    title = "This path points outside the dataset"
+    title = "This path is not allowed"
 
 
 class ModelUnavailable(TracedError):
@@ -353,4 +353,5 @@ def explain(error: BaseException, interface: str = "") -> str:
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         return f"The system refused a file operation{where}: {error.strerror or error}."
-    return f"Unexpected error ({type(error).__name__}): {error}. Details are in the log."
+    what = str(error).rstrip(".")
+    return f"Unexpected error ({type(error).__name__}): {what}. Details are in the log."

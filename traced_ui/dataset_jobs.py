@@ -11,7 +11,7 @@ from backend.datasets.read_options import HIDE, TAKE, TICKS
 from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
 from backend.jobs.notices import notices_of
-from backend.jobs.reports import JobView
+from backend.jobs.reports import JobView, about_depth
 from backend.operations.operation import never
 from backend.operations.registry import OPERATIONS
 from backend.review.views import ClaimsFound
@@ -96,8 +96,11 @@ class DatasetJobs:
 
         return start
 
-    def offer(self, dataset_id: int | None) -> tuple[str, gr.Dropdown]:
-        """The models to score the dataset with, one of them chosen: as cards, and all by name."""
+    def offer(self, dataset_id: int | None) -> tuple[Any, Any]:
+        """The models to score the dataset with, one of them chosen: as cards, and all by name.
+        Nothing is said of them before the browser has named the dataset."""
+        if dataset_id is None:
+            return gr.skip(), gr.skip()
         cards = self._cards.of(dataset_id)
         choice = chosen_for(cards)
         names = [(view.name, view.name) for view in self.workspace.models.list_models()]
@@ -176,8 +179,9 @@ def ended_html(job: JobView) -> Markup:
     if job.kind == "import":
         return imported_note(job.result)
     if job.kind == "score":
-        message = depth_message(job.result)
-        return job_html(job) + (note(message, "good") if message else "")
+        if job.result.get("trajectories", ALL) == ALL:
+            return job_html(job)
+        return job_html(job) + note(about_depth(job.result["completed"]), "good")
     operation = OPERATIONS.get(job.kind)
     advice = operation.advice if operation is not None else None
     words = job.result.get("in_words")
@@ -187,17 +191,6 @@ def ended_html(job: JobView) -> Markup:
     if "issues" in job.result and not any(job.result["issues"].values()):
         advice = ""  # there are none to look at
     return note(" ".join(filter(None, (words, advice, *notes))), "good")
-
-
-def depth_message(result: dict[str, Any]) -> str:
-    """A note on trajectories with only their first step; "" if all are whole."""
-    if result.get("trajectories", ALL) == ALL:
-        return ""
-    return (
-        f"Each scored pair has the first step of its trajectory, which is enough to rank them; "
-        f"{result['completed']:,} whole trajectories were computed. Others are computed when a "
-        "pair is opened."
-    )
 
 
 def claims_message(form: ClaimsFound) -> str:

@@ -322,14 +322,14 @@ class ExportPage:
         )  # fmt: skip
 
     def watch(self, job_id: int | None, request: gr.Request | None = None) -> tuple[Any, Any, Any]:
-        """The state of the job: status, timer, and the written data card."""
+        """The state of the job: status, timer, and the card of what it has written."""
         if job_id is None:
             return gr.skip(), gr.Timer(active=False), gr.skip()
         job = seen_by(self.workspace, request).jobs.job(job_id)
         if not job.has_ended:
-            return job_html(job), gr.skip(), gr.skip()
+            return job_html(job), gr.skip(), ""
         if job.status != "done":
-            return job_html(job), gr.Timer(active=False), gr.skip()
+            return job_html(job), gr.Timer(active=False), ""
         body = str(job.result["card"]).split("---", 2)[-1]
         return render("export/written.html", job=job), gr.Timer(active=False), body
 

@@ -44,7 +44,7 @@ def quiet(figure: Any, title: str, x: str, y: str) -> Any:
     one series; return the figure. It is to be read: nothing in it moves."""
     has_legend = len(figure.data) > 1
     figure.update_layout(
-        **look(320, {"l": 62, "r": 16, "t": 74 if has_legend else 48, "b": 52}, 1.14),
+        **look(320, {"l": 62, "r": 26, "t": 74 if has_legend else 48, "b": 52}, 1.14),
         title={
             "text": title, "font": {"size": 15, "weight": 600}, "x": 0, "xanchor": "left",
             "y": 1, "yanchor": "top", "yref": "container", "pad": {"l": 14, "t": 14},

@@ -16,6 +16,7 @@ from typing import Annotated, Any, NamedTuple
 from markupsafe import Markup
 from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, WrapValidator
 
+from backend.datasets.pair_checks import pair_name
 from backend.errors import SettingsError, TracedError
 from backend.jobs.reports import JobView
 from backend.review.queue import is_plain
@@ -488,7 +489,7 @@ class PageActions:
             state.after = None
             page = self.review.queue_page(filter, None, self._page_size())
         similar_to = id_in(state.filter.get("like", "").partition(":")[2])
-        like = "" if similar_to is None else self.review.open_pair(similar_to).external_id[:60]
+        like = "" if similar_to is None else self.review.open_pair(similar_to).name
         queue = review_page.queue(
             page.rows[:PAGE], state.pair, counts, state.filter, self._queue_size(filter, counts),
             page.next_cursor is not None, state.after is None, self._views(), like,
@@ -510,7 +511,7 @@ class PageActions:
         of_tags = (change.pairs[0] for step in done for change in step.tags[:1] if change.pairs)
         among = tuple({*of_tags, *(verdict.pair_id for verdict in verdicts)})
         rows = self.review.queue_page(QueueFilter(dataset_id, "all", among=among), None, 2 * LISTED)
-        names = {row.pair_id: row.external_id for row in rows.rows}
+        names = {row.pair_id: pair_name(row.external_id) for row in rows.rows}
         acts = list_undoable(done, verdicts, names, datetime.now(UTC))
         return render("review/undo_list.html", acts=acts)
 

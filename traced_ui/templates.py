@@ -4,7 +4,6 @@ Page code need not escape anything: `render` and `part` return `Markup`, which o
 insert verbatim; everything else is text.
 """
 
-import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,11 +12,11 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from backend.datasets.pair_checks import pair_name
 from backend.templating import template_environment
 
 FOLDER = Path(__file__).with_name("templates")
 #: What an import adds to the ids that it makes (`derived_id`).
-_DIGEST = re.compile(":[0-9a-f]{12}$")
 #: Gradio's HTML component has its own template language, which would evaluate `${…}` and `{{…}}`.
 _FOR_GRADIO = {"$": "&#36;", "{": "&#123;", "}": "&#125;"}
 
@@ -120,21 +119,10 @@ def environment(*folders: Path) -> Environment:
     environment_of_pages = template_environment(*folders, FOLDER)
     environment_of_pages.filters.update(
         number=number, percent=percent, chance=chance, many=many, counted=count_of,
-        picture=picture_source, signed=_sign, ordinal=ordinal,
-        without_digest=without_digest,
+        picture=picture_source, signed=_sign, ordinal=ordinal, pair_name=pair_name,
         width="{:.1%}".format,  # of CSS, unlike `percent`
     )  # fmt: skip
     return environment_of_pages
-
-
-def without_digest(external_id: str) -> str:
-    """The id of a pair as people know it: that of an import tells captions of one picture apart by
-    a digest.
-
-    >>> without_digest("a/1.png:cf0d3dce9f18"), without_digest("hf:pets:7")
-    ('a/1.png', 'hf:pets:7')
-    """
-    return _DIGEST.sub("", external_id)
 
 
 def picture_source(pair_id: int, size: str) -> str:

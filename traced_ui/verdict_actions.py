@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from backend.datasets.pair_checks import pair_name
 from backend.engine.captions import Caption
 from backend.engine.language_models.named_server import setup_page
 from backend.errors import NoLanguageModel, SettingsError, TracedError, VerdictConflict
@@ -82,11 +83,11 @@ class VerdictActions(TagActions):
             fingerprint=act.fingerprint, sampling=self._sampling_of(act.pair),
         )  # fmt: skip
         self.state.advance()
-        name = act.name or self.review.open_pair(act.pair).external_id[:60]
+        name = act.name or self.review.open_pair(act.pair).name
         report = {"verdict": _now(verdict), "name": name}
         partner = self.review.swap_partner(suggestion) if suggestion is not None else None
         if suggestion is not None and partner is not None:
-            report |= {"swap": str(suggestion), "partner": partner.external_id[:60]}
+            report |= {"swap": str(suggestion), "partner": pair_name(partner.external_id)}
         return report
 
     @on("swap", writes=True)
@@ -94,7 +95,7 @@ class VerdictActions(TagActions):
         """Give another pair the caption that its own has replaced here."""
         verdict = self.review.swap(act.target or 0, self.author, act.request)
         self.state.advance()
-        name = self.review.open_pair(verdict.pair_id).external_id[:60]
+        name = self.review.open_pair(verdict.pair_id).name
         report = {"verdict": _now(verdict), "name": name}
         self.toast += render("review/saved.html", saved=[report], is_last=False)
         return {"queue": self.draw_queue()[0], "toast": self.toast}
@@ -113,7 +114,7 @@ class VerdictActions(TagActions):
             is_right = {"claim-right": True, "claim-wrong": False, "claim-clear": None}[act.action]
             self.review.label_claim(act.pair, act.version, act.claim, is_right, **common)
         self.state.advance()
-        name = act.name or self.review.open_pair(act.pair).external_id[:60]
+        name = act.name or self.review.open_pair(act.pair).name
         return {"verdict": review_page.CLAIM_ACTS[act.action], "name": name}
 
     @on("claim")
@@ -273,7 +274,7 @@ class VerdictActions(TagActions):
             if verdict.claim is None and before in (None, verdict.pair_id):
                 before = self._neighbour("next") or self._first()
             state.pair = before or verdict.pair_id
-            name = self.review.open_pair(verdict.pair_id).external_id[:60]
+            name = self.review.open_pair(verdict.pair_id).name
             self.say(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good")
         state.done, state.undone = newest([*state.done, back]), state.undone[:-1]
         return None

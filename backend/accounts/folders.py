@@ -58,7 +58,7 @@ class Folders:
         for folder in self.exports:
             if absolute_path.is_relative_to(folder) or folder.is_relative_to(absolute_path):
                 raise UnsafePath(
-                    f"If login is enabled, exports are not imported from the page, and '{path}' "
+                    f"Where people log in, exports are not imported from the page, and '{path}' "
                     "holds some. Use the command line."
                 )
         return absolute_path
@@ -105,7 +105,7 @@ class Folders:
             for place in places
         )
         return UnsafePath(
-            f"If login is enabled, {what}s from the page are limited to "
+            f"Where people log in, {what}s from the page are limited to "
             f"{', '.join(dict.fromkeys(names))}; '{path}' lies outside.",
             terminal=f"The administrator can allow more folders with --{what}-root.",
             page="The server's administrator can allow more folders.",

@@ -1,6 +1,7 @@
 """What a pair's picture, caption and id have to be, and the id of a pair that has none."""
 
 import hashlib
+import re
 from dataclasses import replace
 from typing import Literal
 
@@ -13,8 +14,11 @@ from db.texts import has_controls, is_blank
 #: Maximum number of characters; a cell with far more indicates a broken file.
 LONGEST_CAPTION = 20_000
 LONGEST_ID = 255
+#: Of what people read of an id.
+LONGEST_NAME = 60
 #: What is done with each image: decode it, hash its bytes, or only look whether its file exists.
 ImageCheck = Literal["decode", "hash", "exists"]
+_DIGEST = re.compile(":[0-9a-f]{12}$")
 
 
 def check_picture(check: ImageCheck, path: ImageFile) -> tuple[ImageFile, str]:
@@ -63,3 +67,12 @@ def derived_id(name: str, caption: str) -> str:
     root and the caption."""
     digest = hashlib.sha256(f"{name}\n{caption}".encode("utf-8", "replace")).hexdigest()[:12]
     return f"{name[-200:]}:{digest}"
+
+
+def pair_name(external_id: str) -> str:
+    """What people read of a pair's id: no digest of `derived_id`, and at most 60 characters.
+
+    >>> pair_name("a/1.png:cf0d3dce9f18"), pair_name("hf:pets:7")
+    ('a/1.png', 'hf:pets:7')
+    """
+    return _DIGEST.sub("", external_id)[:LONGEST_NAME]

@@ -131,7 +131,9 @@ def version_of(sums: Mapping[str, str], out: Path | None = None) -> str:
 
 
 def _not_written(out: Path, problem: OSError) -> ExportError:
-    return ExportError(f"{out}: {problem.strerror or problem}. Nothing was kept.")
+    return ExportError(
+        f"{out}: {problem.strerror or problem}. Nothing was kept; choose another folder."
+    )
 
 
 def check_target(out: Path, overwrite: bool) -> None:

@@ -139,6 +139,14 @@ class Relocation:
         )
 
 
+def about_depth(completed: int) -> str:
+    """What is so where not all trajectories are whole; `completed`: as of a `ScoreReport`."""
+    return (
+        "Each scored pair has the first step of its trajectory, which is enough to rank it. "
+        f"Trajectories completed now: {completed:,}; the others are when their pairs are opened."
+    )
+
+
 @dataclass(frozen=True)
 class ScoreReport:
     """Pairs `scored` now, `skipped` because they had a trajectory, with `unreadable` images, or
@@ -183,11 +191,7 @@ class ScoreReport:
         )
         if self.trajectories == ALL:
             return text
-        return (
-            f"{text}\nTrajectories: {self.trajectories}. Every pair has its first step, which the "
-            f"ranking needs; {self.completed:,} were completed now; the others are completed when "
-            "they are opened."
-        )
+        return f"{text}\nTrajectories: {self.trajectories}. {about_depth(self.completed)}"
 
     def _changed_constants(self) -> str:
         """Which constant parts are new since the last scoring, and which are none any more."""

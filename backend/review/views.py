@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from backend.datasets.caption_writers import Writer
 from backend.datasets.cells import picture_key
+from backend.datasets.pair_checks import pair_name
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import UnanchoredWord
 from backend.engine.correction.suggestion import Suggestion, words_changed
@@ -317,6 +318,11 @@ class PairView(MeasuredRecord):
             for each in self.suggestions.corrections
             if (each.is_offer and is_judged) or each.is_asked
         )
+
+    @property
+    def name(self) -> str:
+        """See `pair_name`."""
+        return pair_name(self.external_id)
 
     @property
     def fingerprint(self) -> str:

@@ -175,12 +175,19 @@ def test_every_picture_is_large_and_in_view_whole(
             assert box["y"] + box["height"] <= bar["y"] + 1, pair
 
 
-def test_at_200_percent_the_caption_is_beside_its_picture(page: Page) -> None:
+def test_at_200_percent_caption_and_suggestions_are_beside_the_picture(page: Page) -> None:
     page.set_viewport_size({"width": SIZE[0] // 2, "height": SIZE[1] // 2})
     picture = page.locator("#traced-stage .picture").bounding_box()
-    words = page.locator("#traced-stage .words").bounding_box()
+    beside = [page.locator(part).bounding_box() for part in ("#traced-stage .words", ".decide")]
+    press(page, "u")
+    wait_until_saved(page)
+    toast = page.locator("#traced-toast .traced-note").bounding_box()
+    press(page, "z")
     page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
     assert picture is not None
-    assert words is not None
-    assert words["x"] >= picture["x"] + picture["width"]
-    assert picture["y"] <= words["y"] < picture["y"] + 100
+    assert toast is not None
+    assert toast["y"] + toast["height"] <= picture["y"]
+    for place, box in enumerate(beside):
+        assert box is not None
+        assert box["x"] >= picture["x"] + picture["width"]
+        assert picture["y"] <= box["y"] < picture["y"] + (100, picture["height"])[place]

@@ -1,5 +1,7 @@
 """Keys while a form control has the focus, and after a choice in one."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -40,6 +42,25 @@ def test_a_search_by_meaning_is_typed_behind_a_slash(page: Page, site: Site) -> 
         expect(meaning).to_have_value("banana")
         page.keyboard.press("Escape")
     assert (decisions(site), pair_of(page)) == (before, pair)
+
+
+def test_the_box_meaning_stays_as_it_was_ticked_while_the_queue_is_drawn(page: Page) -> None:
+    wait_until_ready(page)
+    box = page.get_by_role("checkbox", name="meaning")
+    box.check()
+    with page.expect_response("**/review/acts"):
+        page.locator("#traced-queue [data-filter=review]").select_option("all")
+    expect(page).to_have_url(re.compile("review=all"))
+    expect(box).to_be_checked()
+    meaning = page.locator("#traced-queue [data-filter=meaning]")
+    meaning.fill("an animal")
+    meaning.press("Enter")
+    expect(page).to_have_url(re.compile("meaning="))
+    expect(box).to_be_checked()
+    meaning.fill("")
+    meaning.press("Enter")
+    expect(page).not_to_have_url(re.compile("meaning="))
+    expect(box).not_to_be_checked()
 
 
 @pytest.mark.parametrize("control", CONTROLS)

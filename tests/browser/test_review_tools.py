@@ -210,7 +210,7 @@ def test_similar_pairs_are_listed_and_the_queue_is_restored(page: Page) -> None:
 
 
 def test_captions_are_searched_by_meaning(page: Page) -> None:
-    with page.expect_response("**/review/acts"):  # drawing the queue anew unticks the box
+    with page.expect_response("**/review/acts"):
         page.locator("#traced-queue [data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))
     page.get_by_role("checkbox", name="meaning").check()

@@ -47,7 +47,7 @@ def _times(workspace: Workspace, verdicts: int) -> list[float]:
         view = workspace.review.open_pair(state.pair or 0)
         verdict = {
             "author": state.author, "pair": view.pair_id, "version": view.verdict.version,
-            "fingerprint": view.fingerprint, "name": view.external_id, "action": "correct",
+            "fingerprint": view.fingerprint, "name": view.name, "action": "correct",
         }  # fmt: skip
         state.show(order[0])  # as the browser does at once
         state.sampled += [order[0]] if order[0] in sample_ids else []

@@ -67,7 +67,7 @@ class Page:
         view = self.view(pair)
         return {
             "author": self.state.author, "pair": pair, "version": view.verdict.version,
-            "fingerprint": view.fingerprint, "name": view.external_id,
+            "fingerprint": view.fingerprint, "name": view.name,
         }  # fmt: skip
 
 

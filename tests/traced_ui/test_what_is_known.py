@@ -186,7 +186,11 @@ def test_one_estimate_in_all_places(fresh_demo: Workspace, tmp_path: Path) -> No
     assert left.sample >= ENOUGH
     curve = fresh_demo.review.progress(1).left_by_decided
     assert curve[-1] == (80, pytest.approx(left.estimate.errors))
-    errors = left.estimate.errors + fresh_demo.review.progress(1).errors_found
+    view = fresh_demo.review.progress(1)
+    assert sum(count for _, _, count in view.pace) == view.reviewed == 80
+    # Verdicts that say whether a caption is right: what the page announces before the first.
+    assert sum(each.pairs for each in view.calibration) == 80 * 3 // 5
+    errors = left.estimate.errors + view.errors_found
     assert curve[0] == (0, pytest.approx(errors))
     fresh_demo.review.decide_many(order[80:], "correct")
     left = check_places(fresh_demo)

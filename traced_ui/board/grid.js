@@ -101,6 +101,11 @@ function showColumns() {
   for (const box of all("#traced-stage [data-column]")) box.checked = !names.has(box.dataset.column);
 }
 onPaint("stage", showColumns);
+let wasGrid = false;
+onPaint("stage", () => {  // another view begins at its top
+  if (isGrid() !== wasGrid) scrollTo(0, 0);
+  wasGrid = isGrid();
+});
 let wasTable = false;
 onPaint("stage", () => {  // the row of the pair that was open
   const row = one(`#traced-stage tr#pick-${state.pair}`);

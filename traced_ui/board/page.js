@@ -26,8 +26,13 @@ const PLACES = {
 };
 const MORPHED = {
   morphStyle: "innerHTML", ignoreActiveValue: true,
-  // Folded parts, and what a click in the drawer does, stay as the curator left them.
-  callbacks: { beforeAttributeUpdated: (name, node) => !(name === "open" && node.matches("details")) && !(name === "checked" && node.matches("[data-how]")) },
+  callbacks: {
+    // Folded parts stay as the curator left them, and boxes of the queue until the server draws them otherwise.
+    beforeAttributeUpdated: (name, node) => !(name === "open" && node.matches("details")),
+    beforeNodeMorphed: (node, fresh) => {
+      if (node.matches?.("#traced-queue input") && node.defaultChecked === fresh.defaultChecked) fresh.checked = node.checked;
+    },
+  },
 };
 /** @type {Map<string, ((isSamePair: boolean) => void)[]>} */
 const painted = new Map();

@@ -163,8 +163,8 @@ class Spending:
         for amount, limit, what in limits:
             if limit is not None and amount >= limit:
                 raise BudgetSpent(
-                    f"The budget of {limit:g} {what} is spent. Answers so far are kept: run the "
-                    "command again with a larger budget to go on."
+                    f"The budget of {limit:g} {what} is spent. Answers so far are kept: with a "
+                    "larger budget only the others are asked for."
                 )
 
 

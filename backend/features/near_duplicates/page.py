@@ -43,10 +43,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         )
         threshold = field(
             DuplicatesOptions, "threshold", "Minimum similarity (cosine)", component=gr.Number,
-            step=0.005, elem_id="duplicates-threshold", min_width=170, scale=0,
+            step=0.005, elem_id="duplicates-threshold", min_width=230, scale=0,
         )  # fmt: skip
         start = gr.Button(
-            "Find near duplicates", elem_id="duplicates-start", scale=0, min_width=290
+            "Find near duplicates", elem_id="duplicates-start", scale=0, min_width=190
         )
     status = gr.HTML(elem_id="duplicates-status")
     toast = gr.HTML(elem_id="duplicates-toast")

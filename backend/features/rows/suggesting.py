@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from backend.datasets.pair_checks import pair_name
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.features.rows.queries import CaptionState, prepared_pairs, states_of
 from backend.features.rows.search import Elsewhere, Search
@@ -100,7 +101,7 @@ def _suggest(
     if is_divided or row.decision is not None or is_blank(text) or text == row.caption:
         return 0
     suggestions = corrector.judge(context, {text: PROPOSER}, keep=False)
-    notes = [f"{origin.external_id}’s caption"]
+    notes = [f"{pair_name(origin.external_id)}’s caption"]
     rows = [
         to_save(row.pair_id, each, corrector.run.id, {ORIGIN: origin.pair_id, "notes": notes})
         for each in suggestions

@@ -86,7 +86,12 @@ def test_a_spent_budget_stops_requests_and_cached_answers_cost_nothing(tmp_path:
         with pytest.raises(BudgetSpent, match="larger budget"):
             propose(context("A red cow"), corrector)
         propose(context("A red cat"), corrector)
-    assert len(served.requests) == 2
+        assert len(served.requests) == 2
+        larger = Spending(PriceList({"m": Prices(1e6, 2e6)}), Budget(cost=100.0))
+        corrector = Corrector(ChatEndpoint(served.url, "m", cache=tmp_path, spending=larger))
+        for text in ("A red dog", "A red cat", "A red cow"):
+            propose(context(text), corrector)
+        assert (larger.requests, larger.kept) == (1, 2)
 
 
 @pytest.mark.parametrize("budget", [Budget(tokens=10), Budget(requests=1), Budget(cost=1e-5)])

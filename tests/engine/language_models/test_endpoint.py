@@ -20,16 +20,19 @@ def always(status: int, text: str) -> Respond:
 
 def test_a_question_is_sent_unchanged_and_paid_for_once(tmp_path: Path) -> None:
     with chat_server(always(200, "Hello.")) as served:
-        endpoint = ChatEndpoint(served.url, "small", key="secret", cache=tmp_path)
+        endpoint = ChatEndpoint(served.url, "small", key="secret", cache=tmp_path, retries=0)
         question = Question("Be brief.", "Hi")
         first, second = endpoint.ask(question), endpoint.ask(question)
         other = endpoint.ask(Question("Be brief.", "Hi", seed=1))
+    with pytest.raises(ModelUnavailable):  # the server is gone, its answers are not
+        endpoint.ask(Question("Be brief.", "Who?"))
+    assert endpoint.ask(question).kept
     assert first.text == second.text == other.text == "Hello."
     assert first.finished
     assert (first.kept, second.kept, other.kept) == (False, True, False)
     assert [body["messages"][1]["content"] for body in served.requests] == ["Hi", "Hi"]
     assert served.keys == ["Bearer secret"] * 2
-    assert (endpoint.spending.requests, endpoint.spending.kept) == (2, 1)
+    assert (endpoint.spending.requests, endpoint.spending.kept) == (2, 2)
     assert (endpoint.spending.tokens_in, endpoint.spending.tokens_out) == (14, 6)
     assert "secret" not in "".join(path.read_text() for path in tmp_path.iterdir())
 
