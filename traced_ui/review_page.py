@@ -404,6 +404,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         "review/stage.html",
         view=view,
         longest=LONGEST_AT_SIZE,
+        is_unjudged=is_unjudged,
         is_deferred=is_unjudged or view.opinion.looks_abstract or not is_whole,
         caption=highlighted_caption(
             view.caption, view.opinion.suspects, view.opinion.words_read, gains,

@@ -1,6 +1,7 @@
 """Keys while a form control has the focus, and after a choice in one."""
 
 import re
+import sqlite3
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -103,6 +104,9 @@ def test_after_a_choice_the_keys_act_on_the_board(page: Page) -> None:
 
 
 def test_each_suggestion_that_helps_is_taken_by_one_key(page: Page, site: Site) -> None:
+    (file,) = (site.folder / "state").glob("*.db")
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE suggestions SET p_before = 0.9, p_after = 0.0")
     with site.workspace() as workspace:
         pairs = workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=40).rows
         views = {row.pair_id: workspace.review.open_pair(row.pair_id) for row in pairs}

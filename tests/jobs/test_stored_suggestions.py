@@ -60,6 +60,9 @@ def test_a_correction_that_helps_nobody_is_no_offer() -> None:
     for before, after in ((0.9, 0.86), (0.9, 0.55), (0.3, 0.4)):
         row = replace(judged("A brown dog.", after, 0), p_before=before)
         assert not worth_to("A red dog.", row).is_offer
+    waiting = replace(judged("A brown dog.", 0.1, 0), p_after=None)
+    assert not worth_to("A red dog.", waiting).is_offer
+    assert worth_to("A red dog.", replace(waiting, p_before=None)).is_offer, "nothing judges here"
     # What is no sentence need not become single.
     assert worth_to("red dog", judged("brown dog", 0.1, 0)).is_offer
 

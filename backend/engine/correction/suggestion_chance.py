@@ -98,11 +98,12 @@ def is_worth_an_offer(
 ) -> bool:
     """Whether a correction of `before` to `after` is shown to anybody: a sentence, if what it
     replaces is one, that is more likely right than wrong, and clearly more so than before. `rise`:
-    of the match, which decides where a chance is not known; `chance`: `chance_of_error`."""
-    if p_before is None or chance is None:
+    of the match, which decides where nothing judges captions (`p_before` None); `chance`:
+    `chance_of_error`, None while the correction waits to be judged, and is not shown."""
+    if p_before is None:
         is_better = rise > 0
     else:
-        is_better = chance <= 0.5 and p_before - chance >= ALIKE
+        is_better = chance is not None and chance <= 0.5 and p_before - chance >= ALIKE
     # The texts are parsed last: that takes far longer.
     return is_better and (is_sentence(after) or (bool(before) and not is_sentence(before)))
 
