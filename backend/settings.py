@@ -21,7 +21,7 @@ import platformdirs
 
 from backend.bundled import DEMO as DEMO
 from backend.bundled import MODELS
-from backend.datasets.regular_files import read_regular, typed_path
+from backend.datasets.safe_files.regular_files import read_regular, typed_path
 from backend.engine.claims.division import parse_division
 from backend.engine.correction.modes import mode_named
 from backend.engine.detection.types import DETECTORS

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 
 import db
 from backend import plugins
-from backend.datasets.regular_files import refuse_database
+from backend.datasets.safe_files.regular_files import refuse_database
 from backend.errors import NotFound, SettingsError, StoreError, TracedError, VerdictConflict
 from db import errors as db_errors
 from db import feature_tables

@@ -23,8 +23,8 @@ from typing import Any
 from backend.accounts.folders import Folders
 from backend.accounts.team_accounts import Team
 from backend.datasets.cells import split_proof
-from backend.datasets.regular_files import typed_path
-from backend.datasets.uploads import Uploads
+from backend.datasets.safe_files.regular_files import typed_path
+from backend.datasets.safe_files.uploads import Uploads
 from backend.errors import DatasetNotFound, NotFound
 from backend.jobs import manage_datasets
 from backend.jobs.import_dataset import check_source

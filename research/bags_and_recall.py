@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
-from backend.datasets.text_files import text_of
+from backend.datasets.safe_files.text_files import text_of
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.unit_vectors import unit
 from backend.errors import DatasetError, SettingsError

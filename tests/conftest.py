@@ -38,8 +38,9 @@ TESTS = Path(__file__).resolve().parent
 QUICK = (
     "test_architecture.py", "test_errors.py", "test_settings.py",
     "cli/test_output.py",
-    "datasets/test_annotations.py", "datasets/test_json_stream.py", "datasets/test_reading.py",
-    "datasets/test_writing.py",
+    "datasets/reading/test_annotations.py", "datasets/reading/test_json_stream.py",
+    "datasets/reading/test_reading.py",
+    "datasets/writing/test_writing.py",
     "db/test_blobs.py", "db/test_classifiers.py", "db/test_clock.py", "db/test_datasets.py",
     "db/test_pairs.py", "db/test_plane.py", "db/test_progress.py", "db/test_queue.py",
     "db/test_saved_views.py", "db/test_scores.py", "db/test_suggestions.py", "db/test_team.py",

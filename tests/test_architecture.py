@@ -35,6 +35,8 @@ ENGINE_LEVELS = [
     {"trajectories", "phrases", "noise"},
     {"scoring", "english"},
 ]
+#: The same within reading and writing files.
+DATASET_LEVELS = [{"writing"}, {"reading"}, {"safe_files"}]
 #: Modules that may import `db`.
 STORE_USERS = (
     "backend.accounts", "backend.operations", "backend.review", "backend.jobs", "backend.workspace",
@@ -86,7 +88,9 @@ def packages(folder: Path) -> list[str]:
 
 def test_imports_run_downwards() -> None:
     for module, path in modules(ROOT):
-        for levels, prefix in ((LEVELS, ""), (ENGINE_LEVELS, "backend.engine.")):
+        for levels, prefix in (
+            (LEVELS, ""), (ENGINE_LEVELS, "backend.engine."), (DATASET_LEVELS, "backend.datasets."),
+        ):  # fmt: skip
             this = level_of(module, levels, prefix)
             for imported in imports_of(path):
                 other = level_of(imported, levels, prefix)

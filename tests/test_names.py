@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.accounts.team_accounts import ApiKeys, Team
-from backend.datasets.uploads import place_of
+from backend.datasets.safe_files.uploads import place_of
 from backend.engine.correction import answers
 from backend.errors import SettingsError, Unreadable, UnsafePath
 from backend.jobs.manage_datasets import rename_dataset

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlencode
 import gradio as gr
 from markupsafe import Markup
 
-from backend.datasets.caption_fields import chosen_names
 from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.datasets.reading.caption_fields import chosen_names
 from backend.datasets.splits import split_in
 from backend.errors import SettingsError
 from backend.jobs.export_dataset import LIKELY_WRONG

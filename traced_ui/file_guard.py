@@ -26,7 +26,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.datasets.uploads import Uploads
+from backend.datasets.safe_files.uploads import Uploads
 from backend.errors import SettingsError
 from traced_ui import rooms
 from traced_ui.login import cookie, cookies_of, curator_of

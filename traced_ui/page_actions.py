@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 from markupsafe import Markup
 from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, WrapValidator
 
-from backend.datasets.pair_checks import pair_name
+from backend.datasets.reading.pair_checks import pair_name
 from backend.errors import SettingsError, TracedError
 from backend.jobs.reports import JobView
 from backend.review.queue import is_plain

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import gradio as gr
 from gradio.data_classes import ImageData
 
-from backend.datasets.containers import Member, file_of
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.containers import Member, file_of
+from backend.datasets.safe_files.images import load_image
 from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView

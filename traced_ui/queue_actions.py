@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.errors import SettingsError, TracedError
 from backend.review.queue_form import BESIDE, LIKENESS, START, clean_fields, groups_of, id_in
 from backend.review.queue_groups import Condition, add, text_of

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from backend.datasets.pair_checks import pair_name
+from backend.datasets.reading.pair_checks import pair_name
 from backend.templating import template_environment
 
 FOLDER = Path(__file__).with_name("templates")

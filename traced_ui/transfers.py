@@ -1,8 +1,8 @@
 """File transfers: uploads of datasets, exports as a zip, and lists of rows left out.
 
 A browser begins an upload, sends its files one by one, and requests the import, which is the same
-background job as for a path. Everything is streamed; `backend.datasets.uploads` defines which paths
-are allowed.
+background job as for a path. Everything is streamed; `backend.datasets.safe_files.uploads` defines
+which paths are allowed.
 """
 
 import csv
@@ -18,8 +18,8 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.requests import ClientDisconnect
 
 from backend.datasets.cells import escape
-from backend.datasets.export_folder import zip_export
-from backend.datasets.uploads import Uploads
+from backend.datasets.safe_files.uploads import Uploads
+from backend.datasets.writing.export_folder import zip_export
 from backend.errors import NotFound, SettingsError, TracedError, explain
 from backend.workspace import Workspace
 from traced_ui.import_form import import_options

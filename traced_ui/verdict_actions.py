@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from backend.datasets.pair_checks import pair_name
+from backend.datasets.reading.pair_checks import pair_name
 from backend.engine.captions import Caption
 from backend.engine.language_models.named_server import setup_page
 from backend.errors import NoLanguageModel, SettingsError, TracedError, VerdictConflict

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.hub_datasets import is_hub_name
 from backend.datasets.read_options import is_address, is_below, without_query
-from backend.datasets.regular_files import typed_path
+from backend.datasets.reading.hub_datasets import is_hub_name
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import UnsafePath
 
 

@@ -22,8 +22,8 @@ from backend.cli.output import (
     results,
     say_which_model,
 )
-from backend.datasets.caption_fields import chosen_names
 from backend.datasets.read_options import is_address
+from backend.datasets.reading.caption_fields import chosen_names
 from backend.errors import SettingsError
 from backend.jobs.export_steps import options_of
 from backend.jobs.reports import (
@@ -42,7 +42,7 @@ from backend.progress import Progress
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
-    from backend.datasets.hub_upload import HubDataset
+    from backend.datasets.writing.hub_upload import HubDataset
     from backend.workspace import Workspace
 
 datasets = typer.Typer(
@@ -261,7 +261,7 @@ def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:
         return
     hub = None
     if options.push_to_hub is not None:
-        from backend.datasets.hub_upload import look_up
+        from backend.datasets.writing.hub_upload import look_up
 
         if is_address(options.out):
             raise SettingsError("--push-to-hub uploads from a folder: name one, not an address.")
@@ -274,7 +274,7 @@ def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:
         )  # fmt: skip
     words = report.in_words()
     if hub is not None:
-        from backend.datasets.hub_upload import push
+        from backend.datasets.writing.hub_upload import push
 
         push(Path(report.out), hub)
         words += f" Uploaded to {hub.url}."

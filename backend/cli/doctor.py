@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import db
 from backend import plugins
-from backend.datasets.containers import file_of, locate
+from backend.datasets.safe_files.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.model_names import hub_name
 from backend.engine.presets import asked_for_as

@@ -79,7 +79,7 @@ def set_up(level: str = "warning", file: Path | None = None, as_json: bool = Fal
         raise SettingsError(f"There is no log level '{level}'. Choose one of {', '.join(LEVELS)}.")
     handler: logging.Handler = _ToTerminal()
     if file is not None:
-        from backend.datasets.regular_files import open_regular, typed_path
+        from backend.datasets.safe_files.regular_files import open_regular, typed_path
 
         file = typed_path(file)
         try:

@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from backend.cli.output import emit, one_line, open_workspace, results
-from backend.datasets.regular_files import typed_path
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.operations.common_options import AsJson, Captioner, Database, Kind, Model
 from backend.settings import load_settings
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from backend import plugins
 from backend.cli.commands import Continuation, EarlyReport, ScoreFile, ScoreStep
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress
-from backend.datasets.regular_files import typed_path
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, NotScored, SettingsError
 from backend.jobs.reports import count_of

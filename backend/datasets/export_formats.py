@@ -64,14 +64,14 @@ def _resolved(function: str | Callable[..., Any]) -> Callable[..., Any]:
 _OURS = (
     ExportFormat(
         "imagefolder",
-        "backend.datasets.folder_writing:write_imagefolder",
+        "backend.datasets.writing.folder_writing:write_imagefolder",
         "Folder of images with metadata.jsonl",
         "copies of the images and `metadata.jsonl`, split by split (default)",
         is_for_hub=True,
     ),
     ExportFormat(
         "sidecar",
-        "backend.datasets.folder_writing:write_sidecars",
+        "backend.datasets.writing.folder_writing:write_sidecars",
         "Images with a .txt beside each",
         "a `.txt` with the caption beside each image, as trainers of image models read them; a "
         "copy of the image per pair",
@@ -79,7 +79,7 @@ _OURS = (
     ),
     ExportFormat(
         "coco",
-        "backend.datasets.folder_writing:write_coco",
+        "backend.datasets.writing.folder_writing:write_coco",
         "COCO captions (JSON) with images",
         "copies of the images and COCO caption annotations",
         is_for_hub=True,
@@ -87,19 +87,19 @@ _OURS = (
     ),
     ExportFormat(
         "csv",
-        "backend.datasets.table_writing:write_csv",
+        "backend.datasets.writing.table_writing:write_csv",
         "CSV with image paths",
         "a table with the paths of the images; formulas are made harmless for spreadsheets",
     ),
     ExportFormat(
         "jsonl",
-        "backend.datasets.table_writing:write_jsonl",
+        "backend.datasets.writing.table_writing:write_jsonl",
         "JSONL with image paths",
         "the same as JSON lines",
     ),
     ExportFormat(
         "conversations",
-        "backend.datasets.conversation_writing:write_conversations",
+        "backend.datasets.writing.conversation_writing:write_conversations",
         "Conversations (JSONL) with image paths",
         "JSON lines with the source's turns, or a question, and the caption as the answer, as "
         "trainers of vision-language models read them (LLaVA, LlamaFactory, ms-swift)",
@@ -107,7 +107,7 @@ _OURS = (
     ),
     ExportFormat(
         "messages",
-        "backend.datasets.conversation_writing:write_messages",
+        "backend.datasets.writing.conversation_writing:write_messages",
         "Messages (JSONL) with image paths",
         "the same with `role` and `content` as parts, and the image in a list (TRL, Unsloth, "
         "ms-swift)",
@@ -115,13 +115,13 @@ _OURS = (
     ),
     ExportFormat(
         "parquet",
-        "backend.datasets.table_writing:write_parquet",
+        "backend.datasets.writing.table_writing:write_parquet",
         "Parquet with image paths",
         "the same as Parquet",
     ),
     ExportFormat(
         "parquet-images",
-        "backend.datasets.shard_writing:write_parquet_images",
+        "backend.datasets.writing.shard_writing:write_parquet_images",
         "Parquet with the images",
         "Parquet with the images inside, split by split, in shards",
         is_resumable=True,
@@ -129,7 +129,7 @@ _OURS = (
     ),
     ExportFormat(
         "webdataset",
-        "backend.datasets.shard_writing:write_webdataset",
+        "backend.datasets.writing.shard_writing:write_webdataset",
         "WebDataset shards (tar)",
         "tars with the images, split by split, in shards",
         is_resumable=True,
@@ -137,7 +137,7 @@ _OURS = (
     ),
     ExportFormat(
         "huggingface",
-        "backend.datasets.shard_writing:write_saved_dataset",
+        "backend.datasets.writing.shard_writing:write_saved_dataset",
         "Hugging Face dataset on disk",
         "the folder that `datasets.load_from_disk` reads, with the images, in shards",
         is_resumable=True,

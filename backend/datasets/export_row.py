@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from backend.datasets.caption_writers import COLUMNS as WRITER_COLUMNS
 from backend.datasets.caption_writers import Writer
-from backend.datasets.containers import ImageFile
+from backend.datasets.safe_files.containers import ImageFile
 from backend.measures import Numbers, export_names
 
 #: Marks a folder as ours, so that --overwrite never deletes anything else.

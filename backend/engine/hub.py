@@ -25,7 +25,7 @@ import backend.engine.torchvision_compat  # noqa: F401  (before anything imports
 import transformers  # noqa: F401, isort:skip
 from transformers.utils.logging import disable_progress_bar
 
-from backend.datasets.regular_files import open_regular
+from backend.datasets.safe_files.regular_files import open_regular
 from backend.engine.hub_cache import HUB_NAME, commit_of, folder_of, snapshot_of
 from backend.engine.presets import asked_for_as
 from backend.errors import (

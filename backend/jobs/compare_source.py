@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from backend.datasets.caption_writers import without_writer, writer_of
 from backend.datasets.cells import split_proof
-from backend.datasets.containers import file_of, locate
-from backend.datasets.pair_checks import derived_id
+from backend.datasets.reading.pair_checks import derived_id
+from backend.datasets.safe_files.containers import file_of, locate
 from backend.errors import UnsafePath
 from backend.jobs.moved_rows import MovedRows, Moves, content_key, hash_of
 from backend.jobs.reports import SourceChanges

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.daemon_pool import DaemonPool
+from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.engine.correction import judge, prompting
 from backend.engine.correction.language_model_suggestions import Corrector, Proposal, propose
 from backend.engine.correction.suggestion import SMALLEST_GAIN, CorrectionContext, Suggestion

@@ -12,18 +12,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from backend.datasets import export_folder
-from backend.datasets.caption_fields import name_caption
 from backend.datasets.caption_writers import without_writer, writer_of
-from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
-from backend.datasets.containers import ImageFile, locate
-from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import ExportRow, new_name
-from backend.datasets.images import check_imported
-from backend.datasets.json_writing import correct_json
-from backend.datasets.writing import FORMATS, write_dataset
+from backend.datasets.reading.caption_fields import name_caption
+from backend.datasets.safe_files.containers import ImageFile, locate
+from backend.datasets.safe_files.daemon_pool import DaemonPool
+from backend.datasets.safe_files.images import check_imported
+from backend.datasets.writing import export_folder
+from backend.datasets.writing.card import dataset_card
+from backend.datasets.writing.dataset_writer import FORMATS, write_dataset
+from backend.datasets.writing.json_writing import correct_json
 from backend.engine.claims.editing import without_all
 from backend.engine.constants.part import left_out
 from backend.engine.statistics.stopping import remaining_errors
@@ -478,7 +478,7 @@ def export_to_address(
 ) -> ExportReport:
     """Let `write` make the export in the data folder, and copy it to the address, the card last: an
     address with a README.md is complete. Raises SettingsError if there is something already."""
-    from backend.datasets.locations import Location  # fsspec is slow to import
+    from backend.datasets.safe_files.locations import Location  # fsspec is slow to import
 
     place = Location(address)
     place.check_writable()

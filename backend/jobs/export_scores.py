@@ -41,7 +41,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.datasets.cells import escape
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from backend.datasets.caption_writers import Writer
-    from backend.datasets.writing import Description
+    from backend.datasets.writing.dataset_writer import Description
     from backend.jobs.reports import ExportCounts
     from backend.store import Store
     from db.queries.dataset_queries import DatasetRow
@@ -183,7 +183,7 @@ def groups_of(session: "Session", dataset_id: int, name: str) -> Mapping[int, An
 
 def descriptions_of(tell: "Callable[[], WrittenExport]") -> "list[Description]":
     """What steps write of an export; `tell`: what it says of itself, once its rows are written."""
-    from backend.datasets.writing import Description  # not for a list of options
+    from backend.datasets.writing.dataset_writer import Description  # not for a list of options
 
     return [
         Description(

@@ -15,9 +15,7 @@ from typing import Self, TypeVar
 
 from sqlalchemy.orm import Session
 
-from backend.datasets import hub_datasets, hub_download, source_tables
 from backend.datasets.cells import split_proof, trim
-from backend.datasets.containers import relative_name
 from backend.datasets.read_options import (
     DETECTED,
     ReadOptions,
@@ -25,8 +23,10 @@ from backend.datasets.read_options import (
     where_to_state,
     without_query,
 )
-from backend.datasets.reading import DatasetReader, Problem, SourcePair, read_dataset
-from backend.datasets.regular_files import typed_path
+from backend.datasets.reading import hub_datasets, hub_download, source_tables
+from backend.datasets.reading.dataset_reader import DatasetReader, Problem, SourcePair, read_dataset
+from backend.datasets.safe_files.containers import relative_name
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, NotFound, SettingsError, UnsafePath
 from backend.jobs.compare_source import (
     Comparer,
@@ -141,7 +141,7 @@ class _Copies:
             copy = hub_download.fetch(dataset, self._folder, limit, self._progress, anonymous)
             return copy, dataset.title, options
         if is_address(path):
-            from backend.datasets import locations  # fsspec is slow to import
+            from backend.datasets.safe_files import locations  # fsspec is slow to import
 
             plain = PurePosixPath(without_query(str(path))).stem
             self._progress(0, 0, f"Fetching {trim(without_query(str(path)))}")

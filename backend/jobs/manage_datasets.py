@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.cells import split_proof
-from backend.datasets.containers import locate
-from backend.datasets.images import check_imported
-from backend.datasets.regular_files import replacement
-from backend.datasets.source_tables import root_of
+from backend.datasets.reading.source_tables import root_of
+from backend.datasets.safe_files.containers import locate
+from backend.datasets.safe_files.images import check_imported
+from backend.datasets.safe_files.regular_files import replacement
 from backend.errors import ImageError, SettingsError, UnsafePath
 from backend.jobs.reports import Deletion, Relocation
 from backend.store import Store

@@ -10,8 +10,8 @@ from typing import Any
 
 from PIL import Image
 
-from backend.datasets.containers import locate
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.containers import locate
+from backend.datasets.safe_files.images import load_image
 from backend.errors import ImageError, SettingsError, TracedError, UnsafePath
 from backend.jobs.reports import MeasureReport
 from backend.measures import MEASURES, Compute, Measure

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.datasets.fetching import FetchError
+from backend.datasets.safe_files.fetching import FetchError
 from backend.engine.hub_cache import (
     HUB_NAME,
     OPEN_CLIP_HUB,
@@ -26,7 +26,7 @@ from backend.errors import ModelUnavailable, NotFound, TracedError, check_model_
 from backend.progress import Progress, no_progress
 
 if TYPE_CHECKING:
-    from backend.datasets.hub_client import RemoteFile
+    from backend.datasets.safe_files.hub_client import RemoteFile
 
 #: Suffix of incomplete files.
 PART = ".part"
@@ -126,7 +126,7 @@ def _download(name: str, for_open_clip: bool, progress: Progress) -> int:
 
 def _list_files(name: str, revision: str, for_open_clip: bool) -> "tuple[str, list[RemoteFile]]":
     """The commit of a revision, and the files that a model is loaded from."""
-    from backend.datasets.hub_client import RemoteFile, hub_api
+    from backend.datasets.safe_files.hub_client import RemoteFile, hub_api
 
     info = hub_api().model_info(name, revision=revision, files_metadata=True)
     by_name = {sibling.rfilename: sibling for sibling in info.siblings or ()}
@@ -146,7 +146,7 @@ def _list_files(name: str, revision: str, for_open_clip: bool) -> "tuple[str, li
 
 def _fetch(name: str, commit: str, file: "RemoteFile", tick: Callable[[int], None]) -> int:
     """Download the file into the blobs folder; returns the bytes transferred by this call."""
-    from backend.datasets.hub_client import save
+    from backend.datasets.safe_files.hub_client import save
 
     place = folder_of(name) / "blobs" / file.checksum
     if place.is_file() and place.stat().st_size == file.size:

@@ -18,8 +18,8 @@ from typing import Any
 from PIL import Image
 
 from backend.bundled import DEMO
-from backend.datasets.images import load_image
-from backend.datasets.regular_files import open_regular, read_regular
+from backend.datasets.safe_files.images import load_image
+from backend.datasets.safe_files.regular_files import open_regular, read_regular
 from backend.engine import hub_cache, memory, threads
 from backend.engine.hub_cache import bytes_of, commit_of, snapshot_of
 from backend.engine.model_names import hub_name

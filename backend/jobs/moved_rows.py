@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from backend.datasets.cells import split_proof
-from backend.datasets.pair_checks import derived_id
+from backend.datasets.reading.pair_checks import derived_id
 from db.queries.change_queries import StoredRow
 from db.queries.pair_queries import NewPair
 

@@ -7,9 +7,9 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 from backend.datasets.cells import picture_key
-from backend.datasets.export_images import UNNAMED
-from backend.datasets.on_disk import Names, SplitsByPicture
+from backend.datasets.reading.on_disk import Names, SplitsByPicture
 from backend.datasets.splits import WORDS
+from backend.datasets.writing.export_images import UNNAMED
 from backend.store import Store
 from db.queries import split_queries
 from db.queries.pair_queries import PairRow

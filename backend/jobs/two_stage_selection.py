@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from backend import plugins
 from backend.datasets.cells import trim
-from backend.datasets.score_file import read_scores
+from backend.datasets.reading.score_file import read_scores
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.two_stages import (
     ALIGN_SHARE,

@@ -8,7 +8,7 @@ from typing import Any
 
 from backend.accounts.team_accounts import Team
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
-from backend.datasets.regular_files import typed_path
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import SettingsError, TracedError
 from backend.jobs import (
     export_dataset,

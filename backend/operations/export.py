@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import is_address
-from backend.datasets.regular_files import typed_path
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import UnsafePath
 from backend.jobs.export_steps import options_of, steps
 from backend.jobs.reports import ExportChoice, ExportReport
@@ -127,8 +127,8 @@ def new_folder(context: "Context", dataset_id: int) -> Path:
 def check_own(context: "Context", out: str) -> None:
     """Raise UnsafePath if a curator names a folder with an export that is not their own, or one
     inside it."""
-    from backend.datasets import export_folder
     from backend.datasets.export_row import MARK
+    from backend.datasets.writing import export_folder
     from db.queries import job_queries
 
     if context.reader is None or is_address(out):

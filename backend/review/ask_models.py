@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from PIL import Image
 
-from backend.datasets import images
+from backend.datasets.safe_files import images
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, without_repetitions
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, is_vague

@@ -5,8 +5,8 @@ from typing import Any
 
 from PIL import Image
 
-from backend.datasets import images
-from backend.datasets.containers import ImageFile
+from backend.datasets.safe_files import images
+from backend.datasets.safe_files.containers import ImageFile
 from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError

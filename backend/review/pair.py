@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from backend import plugins
-from backend.datasets import images
 from backend.datasets.caption_writers import writer_of
 from backend.datasets.cells import split_proof
-from backend.datasets.containers import ImageFile, locate
+from backend.datasets.safe_files import images
+from backend.datasets.safe_files.containers import ImageFile, locate
 from backend.engine.claims.editing import place_in
 from backend.engine.claims.scored_caption import is_vague, says_something
 from backend.engine.constants.part import left_out, spans_in

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from backend.datasets.regular_files import read_regular
+from backend.datasets.safe_files.regular_files import read_regular
 from backend.errors import SettingsError
 from backend.jobs.correct_queue import pages
 from backend.jobs.reports import Selection

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from backend.datasets.caption_writers import Writer
 from backend.datasets.cells import picture_key
-from backend.datasets.pair_checks import pair_name
+from backend.datasets.reading.pair_checks import pair_name
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import UnanchoredWord
 from backend.engine.correction.suggestion import Suggestion, words_changed
@@ -193,9 +193,10 @@ class ConstantView:
 
 @dataclass(frozen=True)
 class PictureOfPair:
-    """`path`: its address, with its proof (see `backend.datasets.containers`); `size`: in pixels,
-    None if it cannot be shown, and `problem` says why. `captions`: all of this picture, that of the
-    pair among them, in import order; `contradictions`: its words that contradict the others."""
+    """`path`: its address, with its proof (see `datasets/safe_files/containers.py`); `size`: in
+    pixels, None if it cannot be shown, and `problem` says why. `captions`: all of this picture,
+    that of the pair among them, in import order; `contradictions`: its words that contradict the
+    others."""
 
     path: str
     name: str

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.engine.captions import Caption
 from backend.engine.scoring.batch_memory import start_measuring, taken_since
 from backend.engine.scoring.checkpoints import Request

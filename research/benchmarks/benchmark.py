@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.cells import trim
-from backend.datasets.containers import ImageFile
-from backend.datasets.regular_files import read_regular
+from backend.datasets.safe_files.containers import ImageFile
+from backend.datasets.safe_files.regular_files import read_regular
 from backend.errors import DatasetFormatError
 
 #: left, top, right, bottom in pixels.

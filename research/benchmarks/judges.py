@@ -15,9 +15,9 @@ import numpy as np
 from PIL import Image
 
 from backend.datasets.cells import trim
-from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.images import load_image
-from backend.datasets.score_file import ScoreFile, read_all_scores, read_scores
+from backend.datasets.reading.score_file import ScoreFile, read_all_scores, read_scores
+from backend.datasets.safe_files.daemon_pool import DaemonPool
+from backend.datasets.safe_files.images import load_image
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.detection.opinion_signs import p_yes

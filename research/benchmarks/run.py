@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from backend.datasets.containers import locate
+from backend.datasets.safe_files.containers import locate
 from backend.engine.scoring.loading import choose_device
 from backend.errors import NotScored, SettingsError
 from backend.progress import Progress, no_progress

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backend.datasets.tables import rows_of
+from backend.datasets.reading.tables import rows_of
 from backend.errors import DatasetFormatError
 from research.benchmarks.benchmark import Benchmark, Content, Item, Pictures, check_fields
 

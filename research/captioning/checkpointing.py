@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine import hub
 from backend.errors import SettingsError
 

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.checkpoints import revision_of
 from backend.engine.scoring.loading import load_scorer

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.engine import hub
 from backend.engine.captions import Caption
 from backend.engine.concreteness.scoring import score_captions

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.language_models.chat_model import Question
 from backend.features.vision_language.local import LocalVisionLanguageModel, as_inputs, conversation
 from research.lora import with_lora

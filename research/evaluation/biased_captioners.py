@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.features.patterns.error_patterns import Feature, JudgedCaption, Pattern, occurrences
 from backend.progress import Progress, no_progress

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from pydantic import TypeAdapter
 
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine import hub
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer

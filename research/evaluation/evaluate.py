@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.datasets.score_file import ScoreFile, read_scores
+from backend.datasets.reading.score_file import ScoreFile, read_scores
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner

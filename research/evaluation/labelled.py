@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from backend.datasets.images import check_image, load_image
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading import SourcePair, read_dataset
+from backend.datasets.reading.dataset_reader import SourcePair, read_dataset
+from backend.datasets.safe_files.images import check_image, load_image
 from backend.engine.captions import Caption
 from backend.engine.noise.fine_grained import FineGrainedNoise
 from backend.engine.noise.injection import ImageCaption, inject

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.detection.cold_start import ScoreCaptions

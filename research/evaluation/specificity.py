@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from backend.datasets.cells import text_problem
-from backend.datasets.containers import relative_name
-from backend.datasets.images import load_image
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading import SourcePair, read_dataset
-from backend.datasets.text_files import text_of
+from backend.datasets.reading.dataset_reader import SourcePair, read_dataset
+from backend.datasets.safe_files.containers import relative_name
+from backend.datasets.safe_files.images import load_image
+from backend.datasets.safe_files.text_files import text_of
 from backend.engine import memory
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner

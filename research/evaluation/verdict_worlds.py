@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.bundled import MODELS
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.detection.cold_start import cold_start
 from backend.engine.detection.features import Matrix, feature_matrix

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from backend.bundled import MODELS
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.engine.familiarity import FILE, Familiarity, Features, watch_features
 from backend.engine.scoring.loading import load_scorer
 from research.scenes.renderer import render

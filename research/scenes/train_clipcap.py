@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.scoring.loading import load_scorer
 from backend.features.captioners.clipcap import ClipCap, load_clipcap
 from backend.settings import MODELS

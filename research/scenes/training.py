@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine import hub
 from research.scenes.architecture import (
     CONTEXT,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.datasets.regular_files import typed_path
-from backend.datasets.score_file import read_scores
-from backend.datasets.writing import write_dataset
+from backend.datasets.reading.score_file import read_scores
+from backend.datasets.safe_files.regular_files import typed_path
+from backend.datasets.writing.dataset_writer import write_dataset
 from backend.errors import SettingsError
 from backend.settings import load_settings
 from tests.cli.invoking import invoked

@@ -7,7 +7,7 @@ from backend.datasets.export_row import ExportRow
 from tests.crossings.conftest import Run
 from tests.crossings.test_open_clip_train import drawn_rows
 from tests.datasets.folders import read
-from tests.datasets.test_export_loaders import write
+from tests.datasets.writing.test_export_loaders import write
 
 #: What its command and its converters import beyond its requirements.
 PACKAGES = ("py-data-juicer==1.6.1", "aiohttp", "av", "fire")

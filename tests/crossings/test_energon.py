@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.crossings.conftest import Run, python_with
 from tests.crossings.test_open_clip_train import drawn_rows, expected_pairs
-from tests.datasets.test_export_loaders import write
+from tests.datasets.writing.test_export_loaders import write
 
 PACKAGES = ("torch==2.13.0", "megatron-energon==7.4.1")
 SCRIPT = """

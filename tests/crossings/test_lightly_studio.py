@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.crossings.conftest import Run
 from tests.crossings.test_open_clip_train import drawn_rows
 from tests.datasets.folders import read
-from tests.datasets.test_export_loaders import write
+from tests.datasets.writing.test_export_loaders import write
 
 PACKAGES = ("lightly-studio==1.2.0",)
 SCRIPT = """

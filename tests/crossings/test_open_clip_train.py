@@ -9,7 +9,7 @@ from PIL import Image
 
 import backend.engine.torchvision_compat  # noqa: F401  (before anything imports torchvision)
 from backend.datasets.export_row import ExportRow
-from tests.datasets.test_export_loaders import write
+from tests.datasets.writing.test_export_loaders import write
 
 COLOURS = ("red", "green", "blue", "white", "black")
 SIZE = 8

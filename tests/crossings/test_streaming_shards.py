@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from backend.datasets.containers import Member
+from backend.datasets.safe_files.containers import Member
 from tests.crossings.conftest import Run
 from tests.crossings.test_open_clip_train import corner, drawn_rows
 from tests.datasets.folders import read

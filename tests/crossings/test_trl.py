@@ -10,7 +10,7 @@ from backend.datasets.export_row import ExportRow
 from backend.features.caption_pairs.comparisons import CaptionPair
 from tests.crossings.conftest import Run
 from tests.crossings.test_open_clip_train import drawn_rows, expected_pairs
-from tests.datasets.test_export_loaders import write
+from tests.datasets.writing.test_export_loaders import write
 
 PACKAGES = ("torch==2.13.0", "trl==1.16.0", "transformers==5.24.0", "pillow")
 #: The processor of a small LLaVA: four tokens a picture, one a word.

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from backend.datasets.card import dataset_card
 from backend.datasets.export_row import ExportRow
 from backend.datasets.splits import split_in, splits_of
-from backend.datasets.writing import write_dataset
+from backend.datasets.writing.card import dataset_card
+from backend.datasets.writing.dataset_writer import write_dataset
 from tests.datasets.folders import (
     csv_file,
     encoded,
@@ -25,7 +25,7 @@ from tests.datasets.folders import (
     write,
     zip_bytes,
 )  # fmt: skip
-from tests.datasets.test_writing import COUNTS, CREATED
+from tests.datasets.writing.test_writing import COUNTS, CREATED
 
 datasets.disable_progress_bars()
 #: Names in a source, and the splits as which they are read.

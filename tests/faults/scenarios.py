@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from backend.datasets.fetching import Limits
+from backend.datasets.safe_files.fetching import Limits
 from backend.engine import hub_cache
 from backend.engine.detection.features import feature_matrix
 from backend.jobs import model_download

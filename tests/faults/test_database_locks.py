@@ -13,9 +13,14 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from backend.datasets.images import check_image
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.regular_files import DatabaseFile, RegularFile, open_for_append, replacement
+from backend.datasets.safe_files.images import check_image
+from backend.datasets.safe_files.regular_files import (
+    DatabaseFile,
+    RegularFile,
+    open_for_append,
+    replacement,
+)
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import ImageError, StoreError, TracedError, UnsafePath
 from backend.jobs import export_scores

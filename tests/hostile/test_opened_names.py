@@ -15,7 +15,7 @@ import pytest
 
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.uploads import place_of
+from backend.datasets.safe_files.uploads import place_of
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.scoring.loading import load_scorer
@@ -163,7 +163,7 @@ def test_a_name_is_opened_as_it_was_checked(
     for place in (tmp_path / "secret.png", tmp_path / "x" / "train.csv", folder / "csv" / "a.csv"):
         write(place, f"image,text\na.png,{SECRET}\n")
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("backend.datasets.locations._PAUSES", ())
+    monkeypatch.setattr("backend.datasets.safe_files.locations._PAUSES", ())
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     connections: list[Any] = []
 

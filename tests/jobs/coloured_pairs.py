@@ -39,11 +39,11 @@ from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from backend.datasets.containers import ImageFile, locate
 from backend.datasets.export_formats import EXPORT_FORMATS
-from backend.datasets.images import load_image
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading import read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
+from backend.datasets.safe_files.containers import ImageFile, locate
+from backend.datasets.safe_files.images import load_image
 from backend.errors import ImageError
 from backend.jobs.reports import ExportChoice
 from backend.settings import load_settings

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.datasets.caption_fields import FIELD_COLUMN
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading import read_dataset
+from backend.datasets.reading.caption_fields import FIELD_COLUMN
+from backend.datasets.reading.dataset_reader import read_dataset
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.datasets.folders import csv_file, picture
 

@@ -27,7 +27,7 @@ from backend.workspace import Workspace
 from db.queries import dataset_queries, job_queries, pair_queries
 from tests.cli.invoking import as_json
 from tests.datasets.folders import encoded, image_folder, picture, write
-from tests.datasets.test_forms import gzipped_tar
+from tests.datasets.writing.test_forms import gzipped_tar
 from tests.fixtures import programs
 from tests.fixtures.hub_server import Hub, Repository, dataset_hub
 from tests.fixtures.interrupting import stop_at

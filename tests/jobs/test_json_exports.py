@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from backend.datasets.export_formats import EXPORT_FORMATS
-from backend.datasets.json_captions import JSON_COLUMN
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading import read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
+from backend.datasets.reading.json_captions import JSON_COLUMN
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.datasets.folders import picture, write
 

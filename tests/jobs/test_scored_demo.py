@@ -9,7 +9,7 @@ import pytest
 
 from backend.bundled import DEMO
 from backend.datasets.cells import split_proof
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.engine.captions import Caption
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.trajectories.driver import run_trajectories

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from backend.datasets.reading import read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
 from backend.errors import ExportError, ImageError
 from backend.jobs.reports import ExportChoice
 from backend.workspace import QueueFilter, Workspace

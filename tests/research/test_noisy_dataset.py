@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from app import app
-from backend.datasets.containers import file_of
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading import read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
+from backend.datasets.safe_files.containers import file_of
 from backend.errors import ExportError, SettingsError
 from research.chat_server import chat_server
 from research.noisy_dataset import add_noise, noise_record

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from backend.datasets import locations
+from backend.datasets.safe_files import locations
 from backend.errors import SettingsError, UnsafePath
 from backend.jobs.reports import ExportChoice, TwoStage
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
-from tests.datasets.test_hub_download import HOSTILE
+from tests.datasets.reading.test_hub_download import HOSTILE
 from tests.fixtures.hub_server import Repository, dataset_hub
 from traced_ui.server import create_app
 

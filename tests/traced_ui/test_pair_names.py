@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from backend.datasets.pair_checks import derived_id
+from backend.datasets.reading.pair_checks import derived_id
 from db.queries import dataset_queries, pair_queries
 from db.queries.pair_queries import NewPair
 from tests.traced_ui.conftest import workspace_in

@@ -12,7 +12,7 @@ import pytest
 from gradio.data_classes import ImageData
 from PIL import Image, ImageFilter
 
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.workspace import Workspace
 from tests.checkpoints import random_clip
 from tests.datasets.folders import picture

@@ -16,8 +16,8 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from backend.datasets.export_folder import digest_of, zip_export
-from backend.datasets.uploads import ABANDONED
+from backend.datasets.safe_files.uploads import ABANDONED
+from backend.datasets.writing.export_folder import digest_of, zip_export
 from backend.errors import ExportError
 from backend.workspace import ExportChoice, Workspace
 from db.queries import job_queries

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from backend.bundled import DEMO
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.engine.correction.suggestion_chance import ALIKE
 from backend.engine.statistics.stopping import ENOUGH
 from backend.errors import ExportError

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from backend.datasets.regular_files import open_regular
+from backend.datasets.safe_files.regular_files import open_regular
 from backend.engine import hub
 from backend.engine.hub_cache import commit_of
 from backend.engine.scoring.cleaning import Cleaning, stated_by

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from backend.datasets.regular_files import read_regular
+from backend.datasets.safe_files.regular_files import read_regular
 from backend.errors import SettingsError
 
 #: As the model's training did, or as the tokenizer's library does, which cleans less.

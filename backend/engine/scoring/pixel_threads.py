@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from PIL import Image
 
-from backend.datasets.daemon_pool import DaemonPool
+from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.engine.scoring.batch_memory import Pace
 from backend.engine.threads import picture_threads
 

@@ -14,8 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets.conversation_writing import question_of
-from backend.datasets.export_images import SplitNames, image_and_ending
 from backend.datasets.export_row import (
     COLUMNS,
     FIELDS,
@@ -24,8 +22,10 @@ from backend.datasets.export_row import (
     arrow_values,
     own_values,
 )
-from backend.datasets.shard_writing import FEATURES, IMAGE
-from backend.datasets.table_writing import ImagePaths, csv_loader
+from backend.datasets.writing.conversation_writing import question_of
+from backend.datasets.writing.export_images import SplitNames, image_and_ending
+from backend.datasets.writing.shard_writing import FEATURES, IMAGE
+from backend.datasets.writing.table_writing import ImagePaths, csv_loader
 from backend.errors import ExportError
 from backend.features.caption_pairs.comparisons import CaptionPair
 

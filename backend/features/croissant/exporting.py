@@ -10,8 +10,8 @@ from backend.jobs.export_steps import ExportStep, WrittenExport
 
 def describe(export: WrittenExport, folder: Path, digests: Mapping[str, str]) -> dict[str, str]:
     """Write the tables and the description; returns the SHA-256 of the tables, by file name."""
-    from backend.datasets import export_folder
-    from backend.datasets.writing import version_of
+    from backend.datasets.writing import export_folder
+    from backend.datasets.writing.dataset_writer import version_of
     from backend.features.croissant import records
     from backend.features.croissant.about import about
     from backend.features.croissant.description import croissant

@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets.card_features import JsonColumns, arrow_features
 from backend.datasets.export_row import FIELDS
-from backend.datasets.json_stream import JsonFile
-from backend.datasets.text_files import LONGEST_LINE
+from backend.datasets.reading.json_stream import JsonFile
+from backend.datasets.safe_files.text_files import LONGEST_LINE
+from backend.datasets.writing.card_features import JsonColumns, arrow_features
 from backend.features.croissant.names import TABLES
 
 #: The number of a shard: `-000012`, or `-00012-of-00034`.

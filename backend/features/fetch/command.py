@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from backend.cli.output import emit, progress
-from backend.datasets.regular_files import typed_path
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.jobs.reports import count_of
 from backend.operations.common_options import AsJson
 from backend.options import ARGUMENT, Options
@@ -37,7 +37,7 @@ class DownloadCommand(Options):
 
 
 def download(options: DownloadCommand) -> None:
-    from backend.datasets.fetching import Limits
+    from backend.datasets.safe_files.fetching import Limits
     from backend.features.fetch.download_images import download as run
 
     with progress("Downloading") as update:

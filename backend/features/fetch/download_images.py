@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.columns import CAPTION_NAMES
-from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.export_images import ENDING_OF
-from backend.datasets.fetching import Fetcher, FetchError, Limits
-from backend.datasets.images import ImageLimits, decode, opened_image
-from backend.datasets.regular_files import (
+from backend.datasets.reading.tables import TableRow, row_count, rows_of
+from backend.datasets.safe_files.daemon_pool import DaemonPool
+from backend.datasets.safe_files.fetching import Fetcher, FetchError, Limits
+from backend.datasets.safe_files.images import ImageLimits, decode, opened_image
+from backend.datasets.safe_files.regular_files import (
     open_for_append,
     open_regular,
     read_regular,
     replacement,
 )
-from backend.datasets.tables import TableRow, row_count, rows_of
+from backend.datasets.writing.export_images import ENDING_OF
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, SettingsError
 from backend.progress import Progress, no_progress
 

@@ -7,7 +7,7 @@ from backend.bundled import ASSETS
 from backend.datasets.cells import split_proof
 from backend.datasets.export_row import MARK
 from backend.datasets.read_options import is_address
-from backend.datasets.regular_files import typed_path
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import DatasetError
 from backend.features.in_place import writing
 from backend.features.in_place.captions_in_text import CaptionChange

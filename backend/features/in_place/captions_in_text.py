@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 
 from backend.datasets.columns import CAPTION_NAMES, OBJECT_NAMES, usual_name
-from backend.datasets.csv_table import DELIMITERS
+from backend.datasets.reading.csv_table import DELIMITERS
 
 
 class NotThere(ValueError):

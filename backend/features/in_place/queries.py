@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.datasets.caption_fields import FIELD_COLUMN
+from backend.datasets.reading.caption_fields import FIELD_COLUMN
 from db.models import Pair
 from db.queries.statements import in_dataset
 

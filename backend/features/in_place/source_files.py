@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from backend.datasets.csv_table import csv_rows, split_at_returns
-from backend.datasets.pair_checks import derived_id
 from backend.datasets.read_options import JSON_LINES, TEXT_TABLES, is_hidden, where_to_state
-from backend.datasets.regular_files import open_regular, read_regular
-from backend.datasets.sidecars import MOST_TEXT, Beside, files_beside
-from backend.datasets.text_files import TextLine, encoding_of
+from backend.datasets.reading.csv_table import csv_rows, split_at_returns
+from backend.datasets.reading.pair_checks import derived_id
+from backend.datasets.reading.sidecars import MOST_TEXT, Beside, files_beside
+from backend.datasets.safe_files.regular_files import open_regular, read_regular
+from backend.datasets.safe_files.text_files import TextLine, encoding_of
 from backend.errors import DatasetFormatError
 from backend.features.in_place.captions_in_text import (
     CaptionChange,

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from backend.datasets.regular_files import flush, open_within, replacement
+from backend.datasets.safe_files.regular_files import flush, open_within, replacement
 from backend.errors import DatasetError
 from backend.features.in_place.report import LeftAlone
 from backend.features.in_place.source_files import FileChange, Splice, state_of

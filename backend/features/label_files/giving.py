@@ -16,9 +16,9 @@ from uuid import uuid4
 from sqlalchemy.orm import Session
 
 from backend.datasets.cells import BadCell, split_proof, trim
-from backend.datasets.containers import member_name
-from backend.datasets.foreign_names import ForeignNames, NamesByFolder
-from backend.datasets.label_studio import EMPTY, SKIPPED
+from backend.datasets.reading.label_studio import EMPTY, SKIPPED
+from backend.datasets.safe_files.containers import member_name
+from backend.datasets.safe_files.foreign_names import ForeignNames, NamesByFolder
 from backend.errors import DatasetFormatError, SettingsError
 from backend.features.label_files.label_file import Label, labels_of
 from backend.jobs.reports import counts_in_words

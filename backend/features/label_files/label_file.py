@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from backend.datasets import argilla, label_studio
 from backend.datasets.cells import TableRow, trim
 from backend.datasets.columns import IMAGE_NAMES, usual_name
-from backend.datasets.json_stream import JsonFile
 from backend.datasets.read_options import TABLES
-from backend.datasets.tables import rows_of
+from backend.datasets.reading import argilla, label_studio
+from backend.datasets.reading.json_stream import JsonFile
+from backend.datasets.reading.tables import rows_of
 from backend.errors import DatasetFormatError, UnsupportedFormat
 from db.authors import is_reserved
 from db.decisions import DECISIONS

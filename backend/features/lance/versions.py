@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from backend.datasets.arrow_cells import byte_columns, image_cell, value_of
 from backend.datasets.cells import (
     UNREAD_BYTES,
     EmbeddedImage,
@@ -21,9 +20,10 @@ from backend.datasets.cells import (
     check_names,
     trim,
 )
-from backend.datasets.containers import SEPARATOR, image_bytes
+from backend.datasets.safe_files.arrow_cells import byte_columns, image_cell, value_of
+from backend.datasets.safe_files.containers import SEPARATOR, image_bytes
+from backend.datasets.safe_files.text_files import MOST_BYTES
 from backend.datasets.table_readers import FoundTables, TableReader
-from backend.datasets.text_files import MOST_BYTES
 from backend.errors import DatasetFormatError, ImageError, missing_extra
 
 VERSIONS, ENDING = "_versions", ".manifest"

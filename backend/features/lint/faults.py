@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from backend.datasets.json_captions import has_json
+from backend.datasets.reading.json_captions import has_json
 from backend.engine.language_models.completion import valid
 from backend.features.lint.chat_answers import (
     is_no_description,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from backend.datasets.containers import PACKED
-from backend.datasets.regular_files import DatabaseFile, open_regular
+from backend.datasets.safe_files.containers import PACKED
+from backend.datasets.safe_files.regular_files import DatabaseFile, open_regular
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
 from backend.features.package import queries
 from backend.features.package.manifest import (

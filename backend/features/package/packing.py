@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from backend.datasets.containers import PACKED, SEPARATOR, locate, proof_of
-from backend.datasets.export_images import image_and_ending
-from backend.datasets.images import load_image
-from backend.datasets.regular_files import flush
+from backend.datasets.safe_files.containers import PACKED, SEPARATOR, locate, proof_of
+from backend.datasets.safe_files.images import load_image
+from backend.datasets.safe_files.regular_files import flush
+from backend.datasets.writing.export_images import image_and_ending
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.features.package import queries
 from backend.features.package.manifest import (

@@ -9,5 +9,5 @@ ENTRY_POINTS = {
     "export_steps": {"quality": f"{_FEATURE}.exporting:STEP"},
 }
 #: Words for it, which stand nowhere in the core. (What `picture` is, a column of every export, is
-#: the card's: `backend/datasets/card.py`.)
+#: the card's: `backend/datasets/writing/card.py`.)
 NOUNS = ("cleanvision", "picture_issue", "pictureissue", "picture_signals", "picturesignals")

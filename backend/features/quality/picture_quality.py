@@ -16,9 +16,9 @@ from typing import Any
 
 from PIL import Image
 
-from backend.datasets.containers import Member, file_of, locate
-from backend.datasets.images import opened_image
-from backend.datasets.regular_files import read_regular
+from backend.datasets.safe_files.containers import Member, file_of, locate
+from backend.datasets.safe_files.images import opened_image
+from backend.datasets.safe_files.regular_files import read_regular
 from backend.engine import memory
 from backend.errors import ImageError, missing_extra
 from backend.features.quality import queries

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.cells import split_proof
-from backend.datasets.containers import locate
-from backend.datasets.images import image_size
+from backend.datasets.safe_files.containers import locate
+from backend.datasets.safe_files.images import image_size
 from backend.errors import ImageError, NotScored, UnsafePath
 from backend.features.regions import queries
 from backend.features.regions.queries import RegionRow

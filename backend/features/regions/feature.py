@@ -12,7 +12,7 @@ ENTRY_POINTS = {
     "parts": {"outlines": f"{_FEATURE}.page:TRY"},
 }
 #: Words for it, which stand nowhere in the core. (`region_texts` are Label Studio's, of boxes that
-#: people drew: `backend/datasets/label_studio.py`.)
+#: people drew: `backend/datasets/reading/label_studio.py`.)
 NOUNS = (
     "word_regions", "wordregion", "region_queries", "region_cells", "regions_of", "regionrow",
     "regionsreport", "export_boxes", "boxesreport", "boxes_written", "stated_box", "part_maps",

@@ -12,7 +12,7 @@ from typing import Any
 
 from PIL import Image
 
-from backend.datasets.images import to_rgb
+from backend.datasets.safe_files.images import to_rgb
 from backend.engine.detection.localisation import most_suspect
 from backend.errors import ImageError, NotScored, SettingsError
 from backend.features.regions import queries

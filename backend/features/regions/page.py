@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 from pydantic import TypeAdapter, ValidationError
 
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.errors import SettingsError
 from backend.features.regions.exporting import region_cells
 from backend.features.regions.finding import look_in

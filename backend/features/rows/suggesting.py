@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from backend.datasets.pair_checks import pair_name
+from backend.datasets.reading.pair_checks import pair_name
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.features.rows.queries import CaptionState, prepared_pairs, states_of
 from backend.features.rows.search import Elsewhere, Search

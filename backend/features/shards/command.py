@@ -13,7 +13,7 @@ from backend.cli.dataset_commands import ImportCommand, export_choice
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress
 from backend.cli.score import PREVIOUS, ScoreCommand
 from backend.datasets.read_options import ReadOptions, is_address
-from backend.datasets.regular_files import typed_path
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import DatasetFormatError, SettingsError
 from backend.operations.select import SELECT as SELECTION
 from backend.options import CommandLine, Options, parse_share

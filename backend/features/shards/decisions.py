@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from backend.datasets.cells import trim, unescape
-from backend.datasets.tables import rows_of
+from backend.datasets.reading.tables import rows_of
 from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.export_dataset import decided_pairs
 from backend.jobs.export_scores import write_rows

@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 from sqlalchemy.orm import Session
 
 from backend.datasets.cells import split_proof
-from backend.datasets.containers import SEPARATOR, Member, locate
-from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.images import check_imported
-from backend.datasets.locations import Location, StoredFile
 from backend.datasets.read_options import PICTURES, where_to_state
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.containers import SEPARATOR, Member, locate
+from backend.datasets.safe_files.daemon_pool import DaemonPool
+from backend.datasets.safe_files.images import check_imported
+from backend.datasets.safe_files.locations import Location, StoredFile
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.claims.scored_caption import ScoredCaption
 from backend.engine.detection.classifier import Classifier
 from backend.errors import (

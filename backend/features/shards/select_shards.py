@@ -14,9 +14,9 @@ from typing import Any
 
 from backend.datasets.cells import trim
 from backend.datasets.export_row import Changes, ExportRow, exportable
-from backend.datasets.locations import Location, StoredFile
-from backend.datasets.reading import SourcePair, read_dataset
-from backend.datasets.shard_writing import write_samples
+from backend.datasets.reading.dataset_reader import SourcePair, read_dataset
+from backend.datasets.safe_files.locations import Location, StoredFile
+from backend.datasets.writing.shard_writing import write_samples
 from backend.errors import SettingsError
 from backend.features.shards.decisions import Decision, Decisions
 from backend.features.shards.reports import ShardSelection

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from backend.datasets.locations import Location, StoredFile
+from backend.datasets.safe_files.locations import Location, StoredFile
 from backend.errors import TracedError
 
 #: Seconds for which a lease holds, and after which it is renewed.

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from backend.datasets.locations import Location, StoredFile
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.locations import Location, StoredFile
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import NAMES, without_expectation
 from backend.engine.detection.judged_captions import judge_captions

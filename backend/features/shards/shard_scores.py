@@ -34,16 +34,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets import energon
 from backend.datasets.cells import trim
-from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
-from backend.datasets.locations import Location, StoredFile
-from backend.datasets.parquet_groups import read_footer
 from backend.datasets.read_options import TABLES, is_hidden
-from backend.datasets.tables import rows_of
-from backend.datasets.text_files import open_in_folders
-from backend.datasets.text_tars import find_texts_apart, has_pictures
+from backend.datasets.reading import energon
+from backend.datasets.reading.tables import rows_of
+from backend.datasets.reading.text_tars import find_texts_apart, has_pictures
+from backend.datasets.safe_files.daemon_pool import DaemonPool
+from backend.datasets.safe_files.locations import Location, StoredFile
+from backend.datasets.safe_files.parquet_groups import read_footer
+from backend.datasets.safe_files.text_files import open_in_folders
 from backend.engine.constants.constant_search import stated_constants
 from backend.engine.trajectories.depth import FIRST_STEP
 from backend.errors import (

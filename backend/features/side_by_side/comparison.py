@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from backend.datasets.caption_fields import FIELD_COLUMN
 from backend.datasets.caption_writers import COLUMNS
 from backend.datasets.cells import trim
+from backend.datasets.reading.caption_fields import FIELD_COLUMN
 from backend.engine.statistics.stopping import exact_interval
 from backend.errors import NotScored, SettingsError
 from backend.features.side_by_side import queries

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from backend.datasets.cells import escape
-from backend.datasets.regular_files import replacement
-from backend.datasets.text_files import text_of
+from backend.datasets.safe_files.regular_files import replacement
+from backend.datasets.safe_files.text_files import text_of
 from backend.engine.unit_vectors import unit
 from backend.errors import DatasetError, ExportError, ImageError, SettingsError, UnsafePath
 from backend.features.specificity.measuring import picture_vectors, texts_of

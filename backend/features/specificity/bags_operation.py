@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.datasets.regular_files import typed_path
+from backend.datasets.safe_files.regular_files import typed_path
 from backend.features.specificity.reports import BagsReport
 from backend.operations.common_options import Device, Kind, Model
 from backend.operations.operation import Operation

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from backend.datasets.regular_files import replacement
+from backend.datasets.safe_files.regular_files import replacement
 from backend.engine.unit_vectors import NEAR_DUPLICATE, unit
 
 

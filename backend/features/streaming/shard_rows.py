@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from backend.datasets.arrow_cells import ByteColumns, is_text, table_in
-from backend.datasets.arrow_cells import is_picture as holds_picture
 from backend.datasets.cells import UNREAD_BYTES, EmbeddedImage, TableRow, trim
 from backend.datasets.columns import IMAGE_NAMES
-from backend.datasets.containers import SEPARATOR, ArrowRows, image_bytes
-from backend.datasets.regular_files import open_regular, read_within
+from backend.datasets.reading.tables import rows_of_arrow
+from backend.datasets.safe_files.arrow_cells import ByteColumns, is_text, table_in
+from backend.datasets.safe_files.arrow_cells import is_picture as holds_picture
+from backend.datasets.safe_files.containers import SEPARATOR, ArrowRows, image_bytes
+from backend.datasets.safe_files.regular_files import open_regular, read_within
+from backend.datasets.safe_files.text_files import MOST_BYTES
 from backend.datasets.table_readers import FoundTables, TableReader
-from backend.datasets.tables import rows_of_arrow
-from backend.datasets.text_files import MOST_BYTES
 from backend.errors import DatasetFormatError
 from backend.features.streaming.stored_values import (
     is_picture,

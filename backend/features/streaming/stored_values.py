@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from backend.datasets.text_files import MOST_BYTES
+from backend.datasets.safe_files.text_files import MOST_BYTES
 from backend.features.streaming.nested_values import nested_value
 
 _PICTURES = frozenset({"jpeg", "png", "pil", "image"})

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from backend.datasets.regular_files import read_regular
+from backend.datasets.safe_files.regular_files import read_regular
 from backend.engine.model_fit import probe
 from backend.engine.scoring.protocol import BoolArray, Tokens
 from backend.engine.scoring.tokens import HubReader, Span, to_source_spans

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.engine import hub
 from backend.engine.language_models.chat_model import (
     Answer,

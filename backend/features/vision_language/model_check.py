@@ -16,7 +16,7 @@ from threading import Event
 import numpy as np
 from PIL import Image
 
-from backend.datasets.daemon_pool import DaemonPool
+from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.finding import find_claims, without_constants
 from backend.engine.claims.scored_caption import says_something

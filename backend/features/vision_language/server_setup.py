@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.datasets.regular_files import read_regular, replacement
+from backend.datasets.safe_files.regular_files import read_regular, replacement
 from backend.engine.language_models.endpoint import check_scheme
 from backend.engine.language_models.named_server import ChatServer, ChatServers
 from backend.errors import SettingsError

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from backend.datasets.regular_files import read_regular
+from backend.datasets.safe_files.regular_files import read_regular
 from backend.engine import hub
 from backend.engine.embeddings import embed
 from backend.engine.hub_cache import snapshot_of

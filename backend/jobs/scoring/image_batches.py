@@ -9,9 +9,9 @@ from typing import Protocol, TypeVar
 from PIL import Image
 
 from backend.datasets.cells import split_proof
-from backend.datasets.containers import locate
-from backend.datasets.daemon_pool import DaemonPool, result_of
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.containers import locate
+from backend.datasets.safe_files.daemon_pool import DaemonPool, result_of
+from backend.datasets.safe_files.images import load_image
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.threads import picture_threads
 from backend.errors import ImageError, UnsafePath

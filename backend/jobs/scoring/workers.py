@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 from PIL import Image
 
 from backend.bundled import exit_immediately
-from backend.datasets.daemon_pool import DaemonPool
+from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.engine import threads
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, is_out_of_memory
 from backend.jobs.scoring.image_batches import open_ahead, open_pictures

@@ -10,7 +10,7 @@ import transformers
 from PIL import Image
 
 import backend.engine.torchvision_compat  # noqa: F401  (before anything imports torchvision)
-from backend.datasets.images import to_rgb
+from backend.datasets.safe_files.images import to_rgb
 from backend.engine.scoring.published_pictures import PublishedPictures, as_published
 
 SIZES = [(640, 427), (427, 640), (500, 375), (333, 500), (224, 224), (225, 224), (1000, 63)]

@@ -6,11 +6,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.export_row import ExportRow
-from backend.datasets.writing import write_dataset
+from backend.datasets.writing.dataset_writer import write_dataset
 from backend.features.caption_pairs.comparisons import CaptionPair
 from tests.datasets.folders import picture
-from tests.datasets.test_conversations import lines
-from tests.datasets.test_export_loaders import write
+from tests.datasets.reading.test_conversations import lines
+from tests.datasets.writing.test_export_loaders import write
 from tests.fixtures.features import needs
 
 

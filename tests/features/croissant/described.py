@@ -4,8 +4,8 @@ from pathlib import Path
 
 import mlcroissant
 
-from backend.datasets import export_folder
-from backend.datasets.writing import version_of
+from backend.datasets.writing import export_folder
+from backend.datasets.writing.dataset_writer import version_of
 from backend.features.croissant import records
 from backend.features.croissant.description import croissant
 from backend.features.croissant.names import NAME

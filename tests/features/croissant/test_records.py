@@ -5,9 +5,15 @@ from pathlib import Path
 import pytest
 
 from backend.datasets.export_row import ExportRow
-from backend.datasets.writing import FORMATS
+from backend.datasets.writing.dataset_writer import FORMATS
 from tests.datasets.folders import picture
-from tests.datasets.test_export_loaders import OF_EVERY_PAIR, UNPACKED, check_json, source, write
+from tests.datasets.writing.test_export_loaders import (
+    OF_EVERY_PAIR,
+    UNPACKED,
+    check_json,
+    source,
+    write,
+)
 from tests.features.croissant.described import described_in
 from tests.fixtures.sizes import Sizes
 

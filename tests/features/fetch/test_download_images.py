@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from backend.datasets.fetching import Fetcher, Limits
-from backend.datasets.reading import read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
+from backend.datasets.safe_files.fetching import Fetcher, Limits
 from backend.errors import DatasetFormatError, SettingsError
 from backend.features.fetch.download_images import download
 from tests.datasets.folders import encoded, json_lines, write
-from tests.datasets.test_fetching import INSIDE, NONSENSE, http, pages, raw_server, sends
-from tests.datasets.test_images import EPS
+from tests.datasets.safe_files.test_fetching import INSIDE, NONSENSE, http, pages, raw_server, sends
+from tests.datasets.safe_files.test_images import EPS
 from tests.fixtures.interrupting import Hanging
 
 

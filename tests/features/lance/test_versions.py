@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from backend.datasets.containers import locate, relative_name
-from backend.datasets.reading import SourcePair
+from backend.datasets.reading.dataset_reader import SourcePair
+from backend.datasets.safe_files.containers import locate, relative_name
 from backend.errors import DatasetFormatError, ImageError, SettingsError
 from backend.features.lance.versions import READER, version_of
 from tests.datasets.folders import encoded, read

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from backend.datasets.locations import StoredFile
+from backend.datasets.safe_files.locations import StoredFile
 from backend.features.shards.shard_scores import Facts, Task
 from backend.jobs.scoring.workers import Opened
 from backend.loaded_models import Engine

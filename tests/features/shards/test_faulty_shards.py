@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.locations import Location
+from backend.datasets.safe_files.locations import Location
 from backend.errors import DatasetError
 from backend.features.shards import shard_scores
 from backend.features.shards.decisions import Decision

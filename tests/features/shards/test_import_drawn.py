@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.locations import Location
+from backend.datasets.safe_files.locations import Location
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
 from backend.features.shards import shard_scores
 from backend.features.shards.import_drawn import Draw, import_drawn

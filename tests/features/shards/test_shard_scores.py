@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.locations import Location
+from backend.datasets.safe_files.locations import Location
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import NAMES, without_expectation
 from backend.engine.detection.verdict_update import VerdictUpdate

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.datasets import images
+from backend.datasets.safe_files import images
 from backend.engine.scoring.protocol import logit_scale_of
 from backend.engine.unit_vectors import NEAR_DUPLICATE
 from backend.errors import NotScored, SettingsError

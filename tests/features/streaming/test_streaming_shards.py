@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageColor
 
-from backend.datasets.containers import Member, locate, relative_name, with_proof
+from backend.datasets.safe_files.containers import Member, locate, relative_name, with_proof
 from backend.errors import DatasetFormatError, ImageError
 from backend.features.streaming.nested_values import nested_value
 from tests.datasets.folders import json_lines, picture, read, write

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from backend.datasets.on_disk import SeenIds
+from backend.datasets.reading.on_disk import SeenIds
 from backend.settings import load_settings
 from backend.workspace import Workspace
 

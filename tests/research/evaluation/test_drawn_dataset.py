@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.datasets.reading import read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
 from backend.errors import SettingsError
 from research.evaluation.drawn_dataset import write
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app import app
-from backend.datasets.score_file import ScoreFile
+from backend.datasets.reading.score_file import ScoreFile
 from backend.errors import DatasetFormatError, SettingsError
 from research.evaluation.evaluate import (
     EvaluationReport,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from backend.datasets.images import to_rgb
+from backend.datasets.safe_files.images import to_rgb
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 Random = np.random.Generator

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from backend.datasets.images import load_image
+from backend.datasets.safe_files.images import load_image
 from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer

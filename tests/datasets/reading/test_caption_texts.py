@@ -1,0 +1,83 @@
+"""What of a text is the caption: lists as text, line ends and byte order marks, picture markers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backend.datasets.export_row import ExportRow
+from backend.datasets.reading.caption_texts import listed_captions
+from backend.datasets.writing.dataset_writer import write_dataset
+from tests.datasets.folders import csv_file, encoded, make_tar, picture, read, write
+
+
+@pytest.mark.parametrize("texts", [["A dog.", 'It says "no".'], ["[x]", "日本 'é'\n"]])
+@pytest.mark.parametrize("form", [json.dumps, repr])
+def test_lists_written_as_text_are_captions(tmp_path: Path, texts: list[str], form: object) -> None:
+    assert callable(form)
+    picture(tmp_path / "a.png")
+    rows = [{"image": "a.png", "id": "7", "raw": form(texts)}, {"image": "a.png", "raw": ""}]
+    pairs, reader = read(csv_file(tmp_path / "pairs.csv", rows))
+    assert [(pair.id, pair.caption) for pair in pairs] == [("7#0", texts[0]), ("7#1", texts[1])]
+    assert any("'raw'" in note for note in reader.notes)
+
+
+def test_a_column_of_texts_keeps_what_only_looks_like_a_list(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    captions = ['["A sign."', "[blurred] a dog", "A dog."]
+    rows = [{"image": "a.png", "text": caption} for caption in captions]
+    pairs, _ = read(csv_file(tmp_path / "pairs.csv", rows))
+    assert [pair.caption for pair in pairs] == captions
+    assert listed_captions("[1, 2]") is None
+
+
+#: A caption in a file, and what is read of it.
+FILES = {b"A dog.\n": "A dog.", b"A dog.\r\n": "A dog.", b"\xef\xbb\xbfA dog.": "A dog.",
+         b"A dog.\n\nA cat.\n": "A dog.\n\nA cat.", b" A dog. \n": " A dog. "}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", FILES)
+def test_a_caption_file_reads_alike_in_a_tar_and_beside_a_picture(
+    tmp_path: Path, content: bytes
+) -> None:
+    picture(tmp_path / "side" / "a.png")
+    write(tmp_path / "side" / "a.txt", content)
+    make_tar(tmp_path / "tar" / "0.tar", {"a.png": encoded(), "a.txt": content})
+    for source in ("side", "tar"):
+        assert [pair.caption for pair in read(tmp_path / source)[0]] == [FILES[content]]
+
+
+@pytest.mark.parametrize("format", ["webdataset", "sidecar", "imagefolder", "jsonl", "csv", "coco",
+                                    "conversations", "parquet"])  # fmt: skip
+def test_marks_and_line_ends_of_captions_survive_every_export(tmp_path: Path, format: str) -> None:
+    image = picture(tmp_path / "source" / "a.png")
+    captions = ["\ufeffA dog.", "\ufeff\ufeffA dog.", "A dog.\n", "A dog.\r\n", "\nA\rdog.\x85",
+                '["A dog."]', "<image>\nA dog."]  # fmt: skip
+    every = [ExportRow(str(n), image, text, "") for n, text in enumerate(captions)]
+    out = tmp_path / "source" / "out"
+    write_dataset(every, out, format=format, card="", source_root=image.parent)
+    table = next(iter([*out.glob("captions_*.json"), *out.glob("data.*")]), out)
+    pairs, reader = read(table, image_root=None if table == out else image.parent)
+    assert ([pair.caption for pair in pairs], reader.problems) == (captions, [])
+
+
+def test_the_card_says_what_a_trainer_reads_of_several_lines(tmp_path: Path) -> None:
+    image = picture(tmp_path / "source" / "a.png")
+    every = [ExportRow(str(n), image, text, "") for n, text in enumerate(["A\nb", "\nb", "c"])]
+    write_dataset(every, tmp_path / "out", format="sidecar", card="", source_root=image.parent)
+    assert "2 captions have several lines, and the first of 1 is empty" in (
+        tmp_path / "out" / "README.md"
+    ).read_text("utf-8")
+
+
+def test_conversations_have_one_marker_for_each_picture(tmp_path: Path) -> None:
+    image = picture(tmp_path / "source" / "a.png")
+    texts = ["<image>\nA dog.", "a <video> b", "A sign <EXIT>."]
+    every = [ExportRow(str(n), image, text, "") for n, text in enumerate(texts)]
+    out = tmp_path / "out"
+    write_dataset(every, out, format="conversations", card="", source_root=image.parent)
+    rows = [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]
+    answers = [row["conversations"][1]["value"] for row in rows]
+    assert answers == ["(image)\nA dog.", "a (video) b", "A sign <EXIT>."]
+    assert [row["caption"] for row in rows] == texts
+    assert "in 2 captions" in (out / "README.md").read_text("utf-8")

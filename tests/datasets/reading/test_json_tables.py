@@ -1,0 +1,211 @@
+"""Tables as data frames and other programs write them in JSON."""
+
+import json
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from backend.datasets.reading.dataset_reader import SourcePair
+from backend.errors import DatasetFormatError
+from tests.datasets.folders import encoded, json_lines, picture, read, write
+
+ROWS: list[dict[str, Any]] = [
+    {"image": "a.png", "caption": "A dog.", "width": 3},
+    {"image": "b.png", "caption": "A cat.", "width": 4},
+]
+FRAME = pd.DataFrame(ROWS)
+INDEXED = FRAME.set_index("image")
+
+
+def table(folder: Path, content: str, name: str = "rows.json") -> Path:
+    picture(folder / "a.png", (3, 3))
+    picture(folder / "b.png", (4, 4))
+    return write(folder / name, content)
+
+
+def contents(pairs: list[SourcePair]) -> list[tuple[str, str, int]]:
+    return [(Path(str(p.image_path)).name, p.caption, p.extra["width"]) for p in pairs]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(FRAME.to_json(orient=orient) for orient in ("columns", "index", "split", "table")),
+        *(INDEXED.to_json(orient=orient) for orient in ("columns", "index", "split", "table")),
+        FRAME.to_json(orient="records"),
+        FRAME.to_json(orient="records", lines=True),
+        *(json.dumps(FRAME.to_dict(orient)) for orient in ("list", "split", "tight")),
+        "\n".join(json.dumps(row, indent=2) for row in ROWS),
+        json.dumps([[ROWS[0]], [ROWS[1]]]),
+        json.dumps(ROWS[:1]) + "\n" + json.dumps(ROWS[1:]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl"])
+def test_every_form_of_a_table_has_all_its_columns(tmp_path: Path, content: str, name: str) -> None:
+    """Also where pandas was told a name of JSON lines and no orientation."""
+    pairs, reader = read(table(tmp_path, content, name))
+    assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
+    assert reader.problems == []
+
+
+@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        ROWS[0],
+        {**ROWS[0], "caption": ["A dog."]},
+        {"image": "a.png", "width": 3, "conversations": [
+            {"from": "human", "value": "<image>"}, {"from": "gpt", "value": "A dog."}]},
+        {"images": ["a.png"], "width": 3, "messages": [
+            {"role": "user", "content": "<image>"}, {"role": "assistant", "content": "A dog."}]},
+    ],
+)  # fmt: skip
+def test_one_line_of_json_lines_is_a_row(tmp_path: Path, row: dict[str, Any], name: str) -> None:
+    pairs, reader = read(table(tmp_path, json.dumps(row) + "\n", name))
+    assert (contents(pairs), reader.problems) == ([("a.png", "A dog.", 3)], [])
+
+
+def test_a_first_line_of_json_lines_that_is_cut_costs_its_row_alone(tmp_path: Path) -> None:
+    pairs, reader = read(table(tmp_path, "{\n" + json_lines(ROWS), "rows.jsonl"))
+    assert len(pairs) == 2
+    assert [problem.row for problem in reader.problems] == [1]
+
+
+def test_a_table_in_another_encoding(tmp_path: Path) -> None:
+    path = table(tmp_path, "")
+    path.write_bytes(FRAME.to_json().encode("utf-16"))
+    pairs, _ = read(path)
+    assert len(contents(pairs)) == 2
+
+
+def without_a_name(frame: dict[str, Any]) -> None:
+    del frame["caption"]["1"]
+
+
+def renamed(frame: dict[str, Any]) -> None:
+    frame["caption"] = {"1": "A cat.", "0": "A dog."}
+
+
+@pytest.mark.parametrize("change", [without_a_name, renamed])
+def test_columns_of_different_rows_are_never_joined(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    frame = json.loads(FRAME.to_json())
+    change(frame)
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, json.dumps(frame)))
+
+
+def test_rows_after_the_ones_that_tell_a_table_are_checked_too(tmp_path: Path) -> None:
+    names = [f"{n}.png" for n in range(30)]
+    for name in names:
+        write(tmp_path / name, encoded((8, 8 + len(name))))
+    frame = json.loads(pd.DataFrame({"image": names, "caption": names}).to_json())
+    frame["caption"]["other"] = frame["caption"].pop("25")
+    pairs, reader = read(table(tmp_path, json.dumps(frame)))
+    assert [Path(str(pair.image_path)).name for pair in pairs] == names[:25]
+    assert [pair.caption for pair in pairs] == names[:25]
+    assert [problem.row for problem in reader.problems] == [26]
+
+
+def test_lists_of_linked_objects_are_no_columns(tmp_path: Path) -> None:
+    linked = {
+        "image": [{"id": 1, "path": "a.png"}, {"id": 2, "path": "b.png"}],
+        "captions": [
+            {"image_id": 2, "caption": "A cat."},
+            {"image_id": 1, "caption": "A dog."},
+        ],
+    }
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, json.dumps(linked)))
+
+
+def test_labels_of_rows_replace_no_picture(tmp_path: Path) -> None:
+    frame = FRAME.set_axis(["r1", "r2"]).to_json(orient="split")
+    pairs, reader = read(table(tmp_path, frame))
+    assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
+    assert reader.problems == []
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    frame = {"columns": ["image", "caption", "caption"], "data": [["a.png", "A dog.", "A cat."]]}
+    with pytest.raises(DatasetFormatError, match="caption"):
+        read(table(tmp_path, json.dumps(frame)))
+
+
+@pytest.mark.parametrize("orient", ["columns", "list"])
+def test_tables_with_more_columns_than_files_may_be_open(tmp_path: Path, orient: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wide = pd.concat([FRAME, pd.DataFrame(0, FRAME.index, [f"c{n}" for n in range(300)])], axis=1)
+    path = table(tmp_path, json.dumps(wide.to_dict("list")) if orient == "list" else wide.to_json())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    try:
+        pairs, reader = read(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
+    assert reader.problems == []
+
+
+@pytest.mark.parametrize("change", [without_a_name, renamed])
+def test_many_columns_of_different_rows_are_never_joined(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    frame = json.loads(FRAME.to_json())
+    frame |= {f"c{number}": frame["width"] for number in range(300)}
+    change(frame)
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, json.dumps(frame)))
+
+
+def test_many_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    frame = {f"c{number}": [1] for number in range(300)} | {"image": ["a.png"], "caption": ["A."]}
+    twice = json.dumps(frame)[:-1] + ', "caption": ["B."]}'
+    with pytest.raises(DatasetFormatError, match="caption"):
+        read(table(tmp_path, twice))
+
+
+@pytest.mark.parametrize("shorter", ["image", "caption"])
+def test_rows_at_which_a_column_ends_are_reported(tmp_path: Path, shorter: str) -> None:
+    names = [f"{n}.png" for n in range(23)]
+    for name in names:
+        write(tmp_path / name, encoded((8, 8 + len(name))))
+    frame = json.loads(pd.DataFrame({"image": names, "caption": names}).to_json())
+    del frame[shorter]["22"]
+    pairs, reader = read(table(tmp_path, json.dumps(frame)))
+    assert [pair.caption for pair in pairs] == names[:22]
+    assert [problem.row for problem in reader.problems] == [23]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps({"image": ["a.png", "b.png"], "caption": ["A cat."], "width": [3, 4]}),
+        FRAME.to_json(orient="values"),
+        json_lines(ROWS) + "[]",
+        json_lines(ROWS) + "{",
+    ],
+)
+def test_tables_that_cannot_be_read_are_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, content))
+
+
+def test_rows_of_another_length_are_left_out(tmp_path: Path) -> None:
+    frame = {"columns": ["image", "caption", "width"], "data": [["a.png", "A dog.", 3], ["b.png"]]}
+    pairs, reader = read(table(tmp_path, json.dumps(frame)))
+    assert contents(pairs) == [("a.png", "A dog.", 3)]
+    assert [problem.row for problem in reader.problems] == [2]
+
+
+def test_an_object_with_a_list_for_each_split(tmp_path: Path) -> None:
+    content = json.dumps({"train": ROWS[:1], "val": [*ROWS[1:], 7]})
+    pairs, reader = read(table(tmp_path, content))
+    assert [(pair.caption, pair.split, pair.row) for pair in pairs] == [
+        ("A dog.", "train", 1), ("A cat.", "validation", 2),
+    ]  # fmt: skip
+    assert [problem.row for problem in reader.problems] == [3]

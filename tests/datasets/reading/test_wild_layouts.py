@@ -1,0 +1,265 @@
+"""Layouts that other programs write, as people share them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import ImageColor
+
+from backend.datasets.safe_files.containers import locate, relative_name
+from backend.datasets.safe_files.images import load_image
+from backend.datasets.writing.export_images import image_and_ending
+from tests.datasets.folders import encoded, json_lines, picture, read, write, zip_bytes
+
+PAIRS = [("A dog.", "a.png"), ("A cat.", "b.png")]
+
+
+def dump(value: Any) -> str:
+    return json.dumps(value)
+
+
+def label_studio(caption: str, image: str) -> dict[str, Any]:
+    area = {"type": "textarea", "from_name": "caption", "value": {"text": [caption]}}
+    skipped = {"was_cancelled": True, "result": [{"value": {"text": ["Skipped."]}}]}
+    annotations = [{"result": [area]}, skipped]
+    return {"data": {"image": f"/data/local-files/?d={image}"}, "annotations": annotations}
+
+
+def swift(caption: str, image: str) -> dict[str, Any]:
+    return {"query": "<image>What is it?", "response": caption, "images": [image]}
+
+
+def via(caption: str, image: str) -> dict[str, Any]:
+    return {"filename": image, "size": 7, "regions": [], "file_attributes": {"caption": caption}}
+
+
+def one_row(captions: list[str], images: list[str]) -> dict[str, Any]:
+    return {"images": images, "captions": captions}
+
+
+#: By the program: the file, and its text.
+FILES: dict[str, tuple[str, str | bytes]] = {
+    "json lines": ("a.jsonlines", json_lines([{"file_name": i, "caption": c} for c, i in PAIRS])),
+    "kohya": ("meta_cap.json", dump({i.removesuffix(".png"): {"caption": c, "tags": "x"}
+                                     for c, i in PAIRS})),
+    "kohya, whole paths": ("meta.json", dump({f"C:\\train\\{i}": {"tags": c} for c, i in PAIRS})),
+    "VIA": ("via.json", dump({f"{i}7": via(c, i) for c, i in PAIRS})),
+    "VIA, a project": ("via_project.json", dump({"_via_settings": {"ui": {}}, "_via_img_metadata": {
+        f"{i}7": via(c, i) for c, i in PAIRS}, "_via_image_id_list": ["a.png7"]})),
+    "captions by name": ("captions.json", dump({i: c for c, i in PAIRS})),
+    "label studio": ("tasks.json", dump([label_studio(c, i) for c, i in PAIRS])),
+    "excel": ("a.csv", "sep=;\nimage;caption\n" + "".join(f"{i};{c}\n" for c, i in PAIRS)),
+    "no header": ("a.tsv", "".join(f"{i}\t{c}\n" for c, i in PAIRS)),
+    "no header, caption first": ("a.tsv", "".join(f"{c}\t{i}\n" for c, i in PAIRS)),
+    "names without ending": ("a.csv", "image,caption\na,A dog.\nb.png,A cat.\n"),
+    "swift": ("a.jsonl", json_lines([swift(c, i) for c, i in PAIRS])),
+    "coco, ids as text": ("captions.json", dump({
+        "images": [{"id": n, "file_name": i} for n, (_, i) in enumerate(PAIRS)],
+        "annotations": [{"id": f"{n}", "image_id": f"{n}", "caption": c}
+                        for n, (c, _) in enumerate(PAIRS)],
+    })),
+    "roco": ("traindata.csv", "id,name,caption\n" + "".join(
+        f"ROCO_{n},{i},{c}\n" for n, (c, i) in enumerate(PAIRS))),
+    "textcaps": ("TextCaps_0.1_train.json", dump({
+        "dataset_name": "textcaps",
+        "data": [{"image_id": i, "image_path": i, "caption_str": c} for c, i in PAIRS],
+    })),
+    "several images, a caption each": (
+        "a.jsonl", json_lines([one_row([c for c, _ in PAIRS], [i for _, i in PAIRS])]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", FILES)
+def test_captions_are_with_their_pictures(tmp_path: Path, program: str) -> None:
+    name, text = FILES[program]
+    for _, image in PAIRS:
+        picture(tmp_path / image)
+    write(tmp_path / name, text)
+    pairs, reader = read(tmp_path / name)
+    assert sorted((p.caption, Path(str(p.image_path)).name) for p in pairs) == sorted(PAIRS)
+    assert reader.problems == []
+
+
+def fiftyone(folder: Path) -> Path:
+    for _, image in PAIRS:
+        picture(folder / "data" / image)
+    labels = {image.removesuffix(".png"): caption for caption, image in PAIRS}
+    write(folder / "labels.json", dump({"classes": [], "labels": labels}))
+    return folder
+
+
+def fiftyone_samples(folder: Path) -> Path:
+    """A dataset as FiftyOne's own format exports it."""
+    for _, image in PAIRS:
+        picture(folder / "data" / image)
+    samples = [
+        {"_id": {"$oid": f"{n:024x}"}, "filepath": f"data/{image}", "tags": ["train"],
+         "caption": {"_id": {"$oid": f"{n:024x}"}, "_cls": "Classification", "label": caption}}
+        for n, (caption, image) in enumerate(PAIRS)
+    ]  # fmt: skip
+    write(folder / "metadata.json", dump({"name": "set", "media_type": "image"}))
+    write(folder / "samples.json", dump({"samples": samples}))
+    return folder
+
+
+def onetrainer(folder: Path) -> Path:
+    for caption, image in PAIRS:
+        picture(folder / image)
+        picture(folder / image.replace(".png", "-masklabel.png"))
+        write(folder / image.replace(".png", ".txt"), caption)
+    return folder
+
+
+def zipped_texts(folder: Path) -> Path:
+    members = {f"set/{image}": encoded() for _, image in PAIRS}
+    texts = {f"set/{image[:-4]}.txt": caption.encode() for caption, image in PAIRS}
+    write(folder / "set.zip", zip_bytes({**members, **texts}))
+    return folder / "set.zip"
+
+
+def shared_bytes(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    images = pa.array([encoded(), encoded()]).dictionary_encode()
+    table = pa.table({"image": images, "caption": [caption for caption, _ in PAIRS]})
+    pq.write_table(table, folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+def textcaps(folder: Path) -> Path:
+    """As TextCaps is shared: pictures in `train_images`, paths of `train` without an ending."""
+    rows = [{"image_id": i[:-4], "image_path": f"train/{i[:-4]}", "caption_str": c}
+            for c, i in PAIRS]  # fmt: skip
+    for _, image in PAIRS:
+        picture(folder / "train_images" / image)
+    return write(folder / "TextCaps_0.1_train.json", dump({"data": rows}))
+
+
+@pytest.mark.parametrize(
+    "layout", [textcaps, fiftyone, fiftyone_samples, onetrainer, zipped_texts, shared_bytes]
+)
+def test_whole_folders_and_containers_are_read(
+    tmp_path: Path, layout: Callable[[Path], Path]
+) -> None:
+    pairs, reader = read(layout(tmp_path / "source"))
+    assert sorted(pair.caption for pair in pairs) == sorted(caption for caption, _ in PAIRS)
+    assert all(image_and_ending(pair.image_path)[1] == ".png" for pair in pairs)
+    assert reader.problems == []
+
+
+def test_several_images_with_one_caption_are_no_pair(tmp_path: Path) -> None:
+    rows = [
+        {"images": ["a.png"], "caption": "A dog."},
+        {"images": ["a.png", "b.png"], "caption": "A dog and a cat."},
+    ]
+    picture(tmp_path / "a.png")
+    write(tmp_path / "a.jsonl", json_lines(rows))
+    pairs, reader = read(tmp_path / "a.jsonl")
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert [problem.row for problem in reader.problems] == [2]
+
+
+def text_result(*texts: str, name: str = "caption", **place: float) -> dict[str, Any]:
+    return {"type": "textarea", "from_name": name, "value": {"text": list(texts), **place}}
+
+
+def test_every_annotation_of_a_task_is_a_caption_with_its_writer(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    annotations = [
+        {"result": [text_result("A dog.")], "completed_by": {"id": 3, "email": "a@example.org"}},
+        {"result": [text_result("A cat."), text_result("Dark.", name="comment"),
+                    text_result("STOP", name="sign", x=1, y=2, width=3, height=4)],
+         "completed_by": 7},
+        {"result": [text_result("Skipped.")], "was_cancelled": True},
+        {"result": []},
+    ]  # fmt: skip
+    task = {"id": 25, "data": {"image": "a.png"}, "annotations": annotations}
+    pairs, reader = read(write(tmp_path / "t.json", dump([task])))
+    assert reader.problems == []
+    assert {pair.id: (pair.caption, pair.extra["writer"]) for pair in pairs} == {
+        "25#1": ("A dog.", "a@example.org"), "25": ("A cat.", "7"),
+    }  # fmt: skip
+    (region,) = pairs[0].extra["region_texts"]
+    assert (region["texts"], region["x"], region["height"]) == (["STOP"], 1, 4)
+    assert pairs[0].extra["comment"] == "Dark."
+
+
+def test_texts_of_regions_alone_are_no_caption(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    boxes = {"result": [text_result("STOP", x=1, y=2, width=3, height=4)]}
+    tasks = [{"id": n, "data": {"image": "a.png", **more}, "annotations": [boxes]}
+             for n, more in enumerate([{}, {"caption": "A sign."}])]  # fmt: skip
+    pairs, reader = read(write(tmp_path / "t.json", dump(tasks)))
+    assert [(pair.id, pair.caption) for pair in pairs] == [("1", "A sign.")]
+    assert [problem.row for problem in reader.problems] == [1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "captions"),
+    [
+        ({"a": ["A dog.", "A cat."], "b": ["A bird."]}, None, ["A dog.", "A cat.", "A bird."]),
+        ({"a": 0, "b": [1, 0]}, ["A dog.", "A cat."], ["A dog.", "A cat.", "A dog."]),
+        ({"a": {"label": "A dog.", "confidence": 0.5}, "b": [{"label": 0}]}, ["A cat."],
+         ["A dog.", "A cat."]),
+        ({"a": "A dog.", "b": []}, None, ["A dog."]),
+        ({"a": 0, "b": 3}, ["A dog."], ["A dog."]),
+    ],
+)  # fmt: skip
+def test_every_label_of_fiftyone_is_a_caption(
+    tmp_path: Path, labels: dict[str, Any], classes: list[str] | None, captions: list[str]
+) -> None:
+    for name in ("a", "b"):
+        picture(tmp_path / "data" / f"{name}.png")
+    write(tmp_path / "labels.json", dump({"classes": classes, "labels": labels}))
+    pairs, reader = read(tmp_path)
+    assert [pair.caption for pair in pairs] == captions
+    pictures = {Path(str(pair.image_path)).stem for pair in pairs}
+    assert len(reader.problems) == 2 - len(pictures)
+
+
+def test_the_number_of_no_class_of_fiftyone_is_no_caption(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        picture(tmp_path / "data" / f"{name}.png")
+    labels = {"a": [0, 3, {"label": "A cat."}], "b": [{"label": 7}]}
+    write(tmp_path / "labels.json", dump({"classes": ["A dog."], "labels": labels}))
+    pairs, reader = read(tmp_path)
+    assert [pair.caption for pair in pairs] == ["A dog.", "A cat."]
+    assert [problem.row for problem in reader.problems] == [1, 2]
+
+
+@pytest.mark.parametrize("table", ["metadata.jsonl", "pairs.csv", "pairs.json"])
+def test_pictures_may_be_in_zips_beside_their_table(tmp_path: Path, table: str) -> None:
+    colours = ("red", "blue", "green", "yellow")
+    for number, part in enumerate((colours[:2], colours[2:])):
+        members = {f"imgs/{colour}.png": encoded(colour=colour) for colour in part}
+        write(tmp_path / f"images-{number}.zip", zip_bytes(members))
+    rows = [{"file_name": f"imgs/{c}.png", "caption": f"A {c} square."} for c in colours]
+    if table.endswith("csv"):
+        lines = (f"{row['file_name']},{row['caption']}\n" for row in rows)
+        write(tmp_path / table, "".join(("file_name,caption\n", *lines)))
+    else:
+        write(tmp_path / table, json.dumps(rows) if table.endswith("json") else json_lines(rows))
+    source = tmp_path if table.startswith("metadata") else tmp_path / table
+    pairs, reader = read(source)
+    assert not reader.problems
+    for pair, colour in zip(pairs, colours, strict=True):
+        place = relative_name(pair.image_path, tmp_path)
+        assert load_image(locate(tmp_path, place)).getpixel((1, 1)) == ImageColor.getrgb(colour)
+        assert pair.caption == f"A {colour} square."
+
+
+def test_a_name_in_two_zips_is_not_guessed_at_and_a_file_comes_first(tmp_path: Path) -> None:
+    for number in range(2):
+        members = {"a.png": encoded(), "b.png": encoded()}
+        write(tmp_path / f"{number}.zip", zip_bytes(members))
+    picture(tmp_path / "b.png")
+    rows = [{"file_name": n, "caption": n} for n in ("a.png", "b.png", "1.zip!/a.png")]
+    write(tmp_path / "metadata.jsonl", json_lines(rows))
+    pairs, reader = read(tmp_path)
+    places = [relative_name(pair.image_path, tmp_path).partition("#")[0] for pair in pairs]
+    assert places == ["b.png", "1.zip!/a.png"]
+    assert [(problem.row, problem.kind) for problem in reader.problems] == [(1, "unusable row")]
