@@ -288,7 +288,7 @@ def turns_of(value: Any) -> list[Turn]:
 
 #: How turns begin that are written as text, also as text in a text.
 _WRITTEN_TURNS = re.compile(
-    r"""\s*"?\s*\[?\s*\{\s*(?:\\?"|')\w+(?:\\?"|')\s*:|\s*"?\s*\[\s*(?:\\?"|')"""
+    r"""\s*+"?\s*+(?:(?:\[\s*+)?\{\s*+(?:\\?"|')\w++(?:\\?"|')\s*+:|\[\s*+(?:\\?"|'))"""
 )
 
 

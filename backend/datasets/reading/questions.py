@@ -25,6 +25,7 @@ PICTURE_MARK = re.compile(
     r"picture \d+:",
     re.IGNORECASE,
 )
+_NUMBER = r"(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})"
 _SENTENCE = re.compile(r"[^.?!。？！\n]+[.?!。？！]?")
 #: Words that begin a question about a description instead of asking for one, in any sentence.
 _ABOUT = re.compile(
@@ -44,7 +45,8 @@ _CLOSED = re.compile(
     r"是或否|选项|选择|"
     # A part of the picture, in words or by its place.
     r"\b(?:this|given|specified|marked|highlighted|following) (?:region|area|box)\b|"
-    r"bounding box|<(?:box|ref|region|loc_?\d*)>|[\[(](?:\s*\d*\.?\d+\s*,){3}\s*\d*\.?\d+\s*[\])]"
+    r"bounding box|<(?:box|ref|region|loc_?\d*)>|"
+    rf"[\[(] ?(?:{_NUMBER} ?, ?){{3}}{_NUMBER} ?[\])]"
 )
 _CHOICE = re.compile(r"(?:^|\s)\(?[A-Da-d][.):：]\s*\S")
 _DESCRIBE = re.compile(
