@@ -108,7 +108,7 @@ def _of_columns(
         if caption_column
         else "caption" in values or "captions" in values
     )
-    conversation = None if has_caption else conversation_in(values)
+    conversation = None if has_caption else conversation_in(values, rule)
     if conversation is not None:
         yield from _of_conversation(row, values, conversation, rule)
     elif _lists_images(values):  # with an ordinary caption
