@@ -11,7 +11,7 @@ answers are captions.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, cycle
@@ -172,13 +172,15 @@ class AnswerRule:
     """Which answers are captions: those whose question asks for a description, all, or those whose
     question holds a text. Counts the others. `asks_in_text`: see `has_questions_in_text`;
     `takes_lists`: lists of texts may be questions and answers; `needs_answers`: a row without a
-    caption is a problem."""
+    caption is a problem; `names_picture`: whether a text is the name of a picture, by which an
+    answer belongs to it."""
 
     takes_all: bool = False
     question: str | None = None
     takes_lists: bool = True
     needs_answers: bool = True
     asks_in_text: bool = False
+    names_picture: Callable[[str], bool] = bool
     left_out: int = 0
     example: Exchange | None = None
 
@@ -272,7 +274,8 @@ def _check_turns(values: Mapping[str, Any]) -> None:
             raise NoPair(
                 f"The column '{name}' holds no turns of a form that is read: a list of objects "
                 "with 'role' and 'content', or with 'from' and 'value', also as JSON. (numpy "
-                "prints lists without commas: write the table as JSON lines or Parquet.)"
+                "prints lists without commas: write the table as JSON lines or Parquet.) If "
+                "another column has the captions, name it."
             )
 
 
@@ -477,14 +480,14 @@ def _places_of_numbers(numbers: Sequence[int | None], count: int) -> Sequence[in
 def _place_of_file(path: str, images: Sequence[Any]) -> int | None:
     """Which of the pictures the file is, by its path, else by its name; None if it is none of them
     or several."""
-    for name_of in (str, _file_name):
+    for name_of in (str, file_name_of):
         places = [n for n, image in enumerate(images) if path and name_of(image) == name_of(path)]
         if places:
             return places[0] if len(places) == 1 else None
     return None
 
 
-def _file_name(path: Any) -> str:
+def file_name_of(path: Any) -> str:
     return str(path).replace("\\", "/").rpartition("/")[2]
 
 

@@ -62,7 +62,7 @@ from backend.datasets.reading.conversations import AnswerRule, has_questions_in_
 from backend.datasets.reading.energon import energon_folder, sample_choice
 from backend.datasets.reading.hub_datasets import SourceTables
 from backend.datasets.reading.image_paths import ImagePaths
-from backend.datasets.reading.named_pictures import PicturesBelow
+from backend.datasets.reading.named_pictures import PicturesBelow, names_picture
 from backend.datasets.reading.on_disk import SeenIds
 from backend.datasets.reading.pair_checks import (
     LONGEST_ID,
@@ -295,6 +295,7 @@ class DatasetReader:
             self.options.answers == "all", self.options.question,
             takes_lists=self.options.lists is None, needs_answers=not self.options.uncaptioned,
             asks_in_text=has_questions_in_text(row.values or {} for row in first),
+            names_picture=lambda text: names_picture(table, text),
         )  # fmt: skip
         rows = plain_rows(chain(first, rows), rule, choice.captions or None)
         folders = image_folders(table, self.root, self.options.image_root is not None)
