@@ -72,8 +72,9 @@ def plain_rows(
 def _plain(
     row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
 ) -> Iterator[TableRow]:
-    if is_batch_line(values):
-        values = chat_of_line(values)
+    is_stated = bool(caption_column) and caption_column.partition("[")[0] in values
+    if not is_stated and is_batch_line(values):
+        values = chat_of_line(values, rule.names_picture)
         row = replace(row, values=values)
     if data_juicer.is_sample(values):
         for sample_row in data_juicer.rows_of_sample(row, values):
@@ -108,7 +109,7 @@ def _of_columns(
         if caption_column
         else "caption" in values or "captions" in values
     )
-    conversation = None if has_caption else conversation_in(values)
+    conversation = None if has_caption else conversation_in(values, rule)
     if conversation is not None:
         yield from _of_conversation(row, values, conversation, rule)
     elif _lists_images(values):  # with an ordinary caption

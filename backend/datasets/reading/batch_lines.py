@@ -2,35 +2,61 @@
 an object of its own.
 
 * OpenAI: `{"custom_id", "body": {"messages"}}`, answered as `{"custom_id", "response": {"body":
-  {"choices"}}}`, or `output` for `choices`; Anthropic: `params` and `result`.
+  {"choices"}}}`, or `input` and `output` for these; Anthropic: `params` and `result`.
 * Gemini: `{"key", "request": {"contents": [{"role", "parts"}]}}`, answered as `{"key", "response":
-  {"candidates"}}`; Vertex AI writes the request beside its answer.
+  {"candidates"}}`; Vertex AI writes the request beside its answer. `contents` alone are a
+  conversation with its answers.
 
-An answer alone says by its key which picture is meant, if that is the name of one.
+The picture is that of the row's own column, else that of the request's last question, else that
+which the key names. What assistants say within a request are examples, or the beginning of an
+answer. A table that keeps such an answer beside its captions is none of these files.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from backend.datasets.cells import trim
+from backend.datasets.columns import CAPTION_NAMES, LIST_NAMES
 from backend.datasets.read_options import PICTURES
-from backend.datasets.reading.conversations import NoPair
+from backend.datasets.reading.conversations import (
+    TURN_COLUMNS,
+    NoPair,
+    Turn,
+    file_name_of,
+    images_in,
+    turns_of,
+)
 
 _KEYS = ("custom_id", "key")
 #: Where a line has its request, its answer, or both, and a field of each.
 _PARTS = {
     "body": ("messages", "input"), "params": ("messages",), "request": ("contents",),
-    "response": ("body", "candidates"), "result": ("message", "error"),
+    "response": ("body", "candidates", "promptFeedback"), "result": ("message", "error"),
 }  # fmt: skip
+#: Why services end an answer that is whole.
+_WHOLE = (
+    "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed",
+    "finish_reason_unspecified",
+)  # fmt: skip
+_COLUMNS = "a table with the columns 'image' (files of the pictures) and 'caption' (these answers)"
 
 
 def is_batch_line(values: Mapping[str, Any]) -> bool:
     """Whether it is a line of such a file, or a conversation as Gemini writes it."""
-    if _has_field(values, ("contents",)) and all(map(_has_parts, values["contents"])):
-        return True
-    if "custom_id" in values and isinstance(values.get("error"), dict):
-        return True
-    return any(_has_field(values.get(name), fields) for name, fields in _PARTS.items())
+    if any(values.get(name) not in (None, "") for name in (*CAPTION_NAMES, *LIST_NAMES)):
+        return False
+    contents = values.get("contents")
+    is_line = (
+        (isinstance(contents, list) and bool(contents) and all(map(_has_parts, contents)))
+        or ("custom_id" in values and isinstance(values.get("error"), dict))
+        or any(_has_field(values.get(name), fields) for name, fields in _PARTS.items())
+    )
+    return is_line and not any(_ends_in_answer(values.get(name)) for name in TURN_COLUMNS)
+
+
+def _ends_in_answer(cell: Any) -> bool:
+    turns = turns_of(cell)
+    return bool(turns) and turns[-1].is_answer
 
 
 def _has_field(value: Any, fields: Iterable[str]) -> bool:
@@ -42,64 +68,118 @@ def _has_parts(turn: Any) -> bool:
     return isinstance(turn, dict) and isinstance(turn.get("parts"), list)
 
 
-def chat_of_line(values: Mapping[str, Any]) -> dict[str, Any]:
+def chat_of_line(values: Mapping[str, Any], names_picture: Callable[[str], bool]) -> dict[str, Any]:
     """The row with the turns of the line as `messages`, and its picture as `image` if only its key
-    names it. Raises NoPair for a request without an answer, for one that failed, and for an answer
-    whose picture is unknown."""
+    names it. `names_picture`: whether a key does. Raises NoPair for a request without a whole
+    answer, and for an answer whose picture is unknown or uncertain."""
     key = next((str(values[name]) for name in _KEYS if values.get(name) is not None), "")
+    request = f"the request '{trim(key)}' of a batch" if key else "a request of a batch"
     rest = {n: v for n, v in values.items() if n not in (*_PARTS, "contents", "error")}
     try:
-        asked, answers = list(_questions(values)), list(_answers(values))
+        turns = _turns_of_request(values)
+        answers = [_whole(answer, reason, request) for answer, reason in _answers(values)]
     except (KeyError, TypeError, AttributeError) as problem:
-        raise NoPair(f"The request '{trim(key)}' of a batch cannot be read.") from problem
-    if not any(_speaker(turn) == "assistant" for turn in (*asked, *answers)):
+        raise NoPair(f"This is {request} that cannot be read.") from problem
+    is_conversation = not any(name in values for name in (*_PARTS, "error"))
+    if is_conversation and turns and turns[-1].is_answer:
+        return {**rest, "messages": [turn.source for turn in turns]}
+    if not answers:
         if any(name in values for name in ("response", "result", "error")):
-            raise NoPair(f"The request '{trim(key)}' of a batch has no answer: it failed.")
+            raise NoPair(f"This is {request} that has no answer: it failed.")
         raise NoPair(
-            f"This is a request of a batch ('{trim(key)}') without its answer: those are in the "
-            "file that the service returned. Import a table with the pictures and these answers."
+            f"This is {request} without its answer: those are in the file that the service "
+            f"returned. Import {_COLUMNS}."
         )
-    if asked:
-        return {**rest, "messages": [*asked, *answers]}
-    if not key.lower().endswith(PICTURES):
+    asked = _last_question(turns)
+    chat = {**rest, "messages": [*(turn.source for turn in asked), *answers]}
+    own = images_in({n: v for n, v in rest.items() if n not in (*TURN_COLUMNS, "prompt")})
+    if own:
+        other = file_name_of(key)
+        if key.lower().endswith(PICTURES) and other not in map(file_name_of, own):
+            raise NoPair(f"This row names another picture than its key, '{trim(key)}'.")
+        return chat
+    if any(turn.marks for turn in asked):
+        return chat
+    if not names_picture(key):
         raise NoPair(
-            f"This is the answer to the request '{trim(key)}' of a batch, which does not say the "
-            "name of its picture. Import a table with the pictures' names and these answers."
+            f"This is the answer to {request}, which does not say the name of its picture. Import "
+            f"{_COLUMNS}."
         )
-    return {**rest, "image": key, "messages": answers}
+    return {**chat, "image": key}
 
 
-def _questions(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _turns_of_request(values: Mapping[str, Any]) -> list[Turn]:
+    """Raises TypeError for messages that are no turns."""
     for request in (values, *(values.get(name) for name in ("body", "params", "request"))):
         if isinstance(request, dict):
-            yield from request.get("messages") or ()
-            yield from map(_turn_of_parts, request.get("contents") or ())
+            asked = request.get("input") if request is not values else None
+            if isinstance(asked, str):
+                asked = [{"role": "user", "content": asked}]
+            messages = [
+                *(request.get("messages") or ()),
+                *(item for item in asked or () if "role" in item),
+                *map(_turn_of_parts, request.get("contents") or ()),
+            ]
+            if messages and not (turns := turns_of(messages)):
+                raise TypeError("the messages are no turns")
+            if messages:
+                return turns
+    return []
 
 
-def _answers(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _last_question(turns: Sequence[Turn]) -> list[Turn]:
+    """The turns that are to be answered, after examples and before the beginning of an answer; all
+    questions if these show no picture."""
+    while turns and turns[-1].is_answer:
+        turns = turns[:-1]
+    start = max((place + 1 for place, turn in enumerate(turns) if turn.is_answer), default=0)
+    if any(turn.marks for turn in turns[start:]):
+        return list(turns[start:])
+    return [turn for turn in turns if not turn.is_answer]
+
+
+def _answers(values: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any] | None, Any]]:
+    """The answers, each with the reason for which the service ended it; None for one that it does
+    not give."""
     response, result = values.get("response"), values.get("result")
     if isinstance(response, dict):
         body = response.get("body") or response
-        for choice in body.get("choices", ()):
-            yield choice["message"]
-        for item in body.get("output", ()):
+        for choice in body.get("choices") or ():
+            yield choice["message"], choice.get("finish_reason")
+        details = body.get("incomplete_details") or {}
+        for item in body.get("output") or ():
             if item["type"] == "message":
-                yield {"role": "assistant", "content": item["content"]}
-        for candidate in body.get("candidates", ()):
-            yield _turn_of_parts({"role": "model", **candidate["content"]})
+                answer = {"role": "assistant", "content": item["content"]}
+                yield answer, details.get("reason") or body.get("status")
+        candidates = body.get("candidates") or ()
+        for candidate in candidates:
+            content = candidate.get("content") or {}
+            answer = _turn_of_parts({"role": "model", **content}) if content.get("parts") else None
+            yield answer, candidate.get("finishReason") or candidate.get("finish_reason")
+        feedback = body.get("promptFeedback") or {}
+        if not candidates and feedback:
+            yield None, feedback.get("blockReason")
     elif isinstance(result, dict) and "message" in result:
-        yield result["message"]
+        yield result["message"], result["message"].get("stop_reason")
+
+
+def _whole(answer: dict[str, Any] | None, reason: Any, request: str) -> dict[str, Any]:
+    """The answer. Raises NoPair for one that was cut or withheld."""
+    if reason and str(reason).lower() not in _WHOLE:
+        raise NoPair(
+            f"This is the answer to {request}, which the service did not finish: "
+            f"'{trim(str(reason), 80)}'."
+        )
+    if answer is None:
+        raise NoPair(f"This is {request} that has no answer.")
+    return answer
 
 
 def _turn_of_parts(turn: Mapping[str, Any]) -> dict[str, Any]:
-    """A turn of Gemini as others write it."""
+    """A turn of Gemini as others write it, without what a model thinks."""
     role = "assistant" if turn.get("role") == "model" else turn.get("role", "user")
-    return {"role": role, "content": _parts(turn.get("parts") or ())}
-
-
-def _parts(parts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What a model thinks is left out."""
-    return [_part(part) for part in parts if not part.get("thought")]
+    parts = (part for part in turn.get("parts") or () if not part.get("thought"))
+    return {"role": role, "content": [_part(part) for part in parts]}
 
 
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +189,3 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
             path = about.get("data") or about.get("fileUri") or about.get("file_uri")
             return {"type": "image", "image": path}
     return {"type": "text", "text": part.get("text", "")}
-
-
-def _speaker(turn: Any) -> Any:
-    return turn.get("role") if isinstance(turn, dict) else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from backend.datasets.cells import BadCell, json_value, trim
 from backend.datasets.columns import OBJECT_NAMES, Columns
-from backend.datasets.read_options import FORMS, ListForm, ReadOptions, where_to_state
+from backend.datasets.read_options import FORMS, LABELS, ListForm, ReadOptions, where_to_state
 from backend.datasets.reading.caption_fields import ALL, FIELD_COLUMN, chosen_cells, chosen_names
 from backend.datasets.reading.caption_lists import form_of, form_of_column
 from backend.datasets.reading.caption_texts import (
@@ -175,11 +175,12 @@ class CaptionColumn:
     def _check(self, texts: TextList) -> None:
         """Raises BadCell for a list with questions, or that is clearly something else than those of
         its column."""
-        if request := next(filter(is_request, texts.texts), None) if len(texts.texts) > 1 else None:
+        is_list = self.form == "captions" and texts.form is None and len(texts.texts) > 1
+        if request := next(filter(is_request, texts.texts), None) if is_list else None:
             raise BadCell(
                 f"a text of this list (“{trim(request, 40)}”) asks for a description. Write "
-                "questions and answers as turns with 'role' and 'content', or state that all "
-                "texts are captions"
+                "questions and answers as turns with 'role' and 'content', or state that lists are "
+                f"captions with the option “{LABELS['lists']}” (lists)"
             )
         if texts.form is not None or len(texts.texts) < _CLEAR_TEXTS:
             return

@@ -37,9 +37,8 @@ _SHORTENED = re.compile(
     rf"\[\s*(?:{_QUOTED.pattern})(?:\s+(?:{_QUOTED.pattern}|\.\.\.))*\s+\.\.\..*\]", re.DOTALL
 )
 _LIST_BEGINS = re.compile(rf"\[\s*(?:{_QUOTED.pattern})\s*,\s*[\"']", re.DOTALL)
-#: Lines with the number of a class and four or more places from 0 to 1.
-_BOX = r"\d{1,4}(?:[ \t]+(?:[01]?\.\d+|[01])){4,}[ \t]*"
-_BOXES = re.compile(rf"\s*{_BOX}(?:\n\s*{_BOX})*\s*")
+#: A line with the number of a class and four or more places from 0 to 1.
+_BOX = re.compile(r"\d{1,4}(?:[ \t]+(?:[01]?\.\d+|[01])){4,}")
 _DEEPEST, _LONGEST_LIST = 20, 1_000_000
 
 
@@ -61,7 +60,7 @@ def listed_captions(text: str) -> list[Any] | None:
         try:
             values = parse(text)
             is_same = parse is json.loads or repr(values) == text
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
         if is_same and values and (_are_texts(values) or all(map(_are_texts, values))):
             return list(values)
@@ -226,11 +225,11 @@ class TextReader:
                 return text
         except BadCell as problem:
             raise DatasetFormatError(f"'{trim(name)}': {problem}.") from problem
-        if _BOXES.fullmatch(text):
+        lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
+        if lines and all(map(_BOX.fullmatch, lines)):
             raise DatasetFormatError(
                 f"'{trim(name)}' holds boxes in numbers, as YOLO has them, and no caption."
             )
-        lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
         ending = PurePosixPath(name).suffix.lower()
         if len(lines) > 1 and (self.captions_per_line or ending in PLURALS):
             return Captions(lines)

@@ -11,7 +11,7 @@ answers are captions.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, cycle
@@ -23,8 +23,10 @@ from backend.datasets.reading.json_captions import printed_by_python
 from backend.datasets.reading.questions import (
     PICTURE_MARK,
     asks_for_description,
+    asks_something_else,
     is_question,
     is_request,
+    name_speakers,
 )
 from backend.datasets.safe_files.text_files import LONGEST_LINE
 
@@ -161,17 +163,24 @@ class Conversation:
 def _joined(texts: Sequence[str]) -> str:
     """The turns before an answer as one question. A question that follows another, which nobody has
     answered, is meant alone."""
-    is_other = texts[-1].rstrip().endswith("?") and any(map(is_request, texts[:-1]))
+    is_other = any(map(asks_for_description, texts[:-1])) and asks_something_else(texts[-1])
     return texts[-1] if is_other else "\n".join(texts)
 
 
 @dataclass
 class AnswerRule:
     """Which answers are captions: those whose question asks for a description, all, or those whose
-    question holds a text. Counts the others."""
+    question holds a text. Counts the others. `asks_in_text`: see `has_questions_in_text`;
+    `takes_lists`: lists of texts may be questions and answers; `needs_answers`: a row without a
+    caption is a problem; `names_picture`: whether a text is the name of a picture, by which an
+    answer belongs to it."""
 
     takes_all: bool = False
     question: str | None = None
+    takes_lists: bool = True
+    needs_answers: bool = True
+    asks_in_text: bool = False
+    names_picture: Callable[[str], bool] = bool
     left_out: int = 0
     example: Exchange | None = None
 
@@ -209,46 +218,74 @@ def _shorten(text: str) -> str:
     return trim(plain, 80) + ("…" if len(plain) > 80 else "")
 
 
-def conversation_in(values: Mapping[str, Any]) -> Conversation | None:
+def has_questions_in_text(rows: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the texts in the column `text` of a table are questions, by its first rows: most are,
+    and `answer` has their answers."""
+    texts = [row for row in rows if isinstance(row.get("text"), str)]
+    asking = [row for row in texts if row.get("answer") and is_question(row["text"])]
+    return 2 * len(asking) > len(texts)
+
+
+def conversation_in(
+    values: Mapping[str, Any], rule: AnswerRule | None = None
+) -> Conversation | None:
     """The conversation of a row; None if it has none. Raises NoPair for a turn without a text."""
+    rule = rule or AnswerRule()
     has_choices = any(values.get(name) for name in _CHOICES)
+    named = [name for name in CAPTION_NAMES if isinstance(values.get(name), str)]
     for name in TURN_COLUMNS:
-        turns = turns_of(values.get(name)) or _turns_of_texts(values.get(name))
+        turns = turns_of(values.get(name))
+        if not turns and rule.takes_lists and named in ([], [name]):
+            turns = _turns_of_texts(values.get(name))
         if turns:
             return Conversation(name, tuple(turns), has_choices)
-    named = [name for name in CAPTION_NAMES if isinstance(values.get(name), str)]
-    if named and not (named == ["text"] and is_question(values["text"])):
+    if rule.asks_in_text and named == ["text"] and values.get("answer"):
+        asking = [Turn("user", values["text"])]
+        return Conversation("", (*asking, *_answering(values, "answer")), has_choices)
+    if named:
         return None
     questions, answers = values.get("questions"), values.get("answers")
     if isinstance(questions, list) and isinstance(answers, list) and len(questions) == len(answers):
         both = zip(questions, answers, strict=True)
         turns = turns_of([{"question": question, "answer": answer} for question, answer in both])
         return Conversation("", tuple(turns), has_choices) if turns else None
-    columns = (*_QUESTIONS, *named)
-    question = next((name for name in columns if values.get(name) is not None), "")
+    question = next((name for name in _QUESTIONS if values.get(name) is not None), "")
     answer = next((name for name in _ANSWERS if values.get(name) is not None), "")
     if not question or not answer:
-        return _no_conversation(values)
+        if rule.needs_answers:
+            _check_turns(values)
+        return None
     asking = turns_of(values[question])
     if not asking:
         text = values[question] if isinstance(values[question], str) else ""
         more = values.get("input") if question == "instruction" else ""
         asking = [Turn("user", "\n".join(t for t in (text, more) if isinstance(t, str) and t))]
-    answering = turns_of(values[answer]) or list(_answers(values, answer))
+    answering = _answering(values, answer)
     return Conversation("", (*asking, *answering), has_choices) if answering else None
 
 
-def _no_conversation(values: Mapping[str, Any]) -> None:
+def _check_turns(values: Mapping[str, Any]) -> None:
     """Raises NoPair for a row whose only texts are turns in a form that is not read."""
     if usual_name(values, (*CAPTION_NAMES, *LIST_NAMES)):
         return
     for name in TURN_COLUMNS:
-        if values.get(name) and isinstance(values[name], str | list | dict):
+        value = values.get(name)
+        if value and (isinstance(value, list | dict) or _begins_as_turns(value)):
             raise NoPair(
                 f"The column '{name}' holds no turns of a form that is read: a list of objects "
                 "with 'role' and 'content', or with 'from' and 'value', also as JSON. (numpy "
-                "prints lists without commas: write the table as JSON lines or Parquet.)"
+                "prints lists without commas: write the table as JSON lines or Parquet.) If "
+                "another column has the captions, name it."
             )
+
+
+def _answering(values: Mapping[str, Any], name: str) -> list[Turn]:
+    """The turns of the answers in a column. A text that only looks like turns is an answer."""
+    turns = turns_of(values[name])
+    is_written = isinstance(values[name], str)
+    if turns and (not is_written or any(turn.is_answer and turn.text for turn in turns)):
+        return turns
+    return list(_answers(values, name))
 
 
 def _answers(values: Mapping[str, Any], name: str) -> Iterator[Turn]:
@@ -279,23 +316,29 @@ def turns_of(value: Any) -> list[Turn]:
     turns = list[Turn]()
     for each in value:
         question = next((each[n] for n in _QUESTIONS if isinstance(each.get(n), str)), None)
-        answer = next((each[n] for n in _ANSWERS if isinstance(each.get(n), str)), None)
-        if question is None or (answer is None and not any(name in each for name in _ANSWERS)):
+        names = [name for name in _ANSWERS if name in each]
+        filled = next((name for name in names if each[name] is not None), "")
+        answers = list(_answers(each, filled)) if filled else [Turn("assistant", "")]
+        if question is None or not names or not answers:
             return []
-        turns += [Turn("user", question), Turn("assistant", answer or "")]
+        turns += [Turn("user", question), *answers]
     return turns
 
 
 #: How turns begin that are written as text, also as text in a text.
 _WRITTEN_TURNS = re.compile(
-    r"""\s*"?\s*\[?\s*\{\s*(?:\\?"|')\w+(?:\\?"|')\s*:|\s*"?\s*\[\s*(?:\\?"|')"""
+    r"""\s*+"?\s*+(?:(?:\[\s*+)?\{\s*+(?:\\?"|')\w++(?:\\?"|')\s*+:|\[\s*+(?:\\?"|'))"""
 )
+
+
+def _begins_as_turns(value: Any) -> bool:
+    return isinstance(value, str) and _WRITTEN_TURNS.match(value) is not None
 
 
 def _parsed(value: Any) -> Any:
     """What a text holds: JSON, also as a text in JSON, or lists and objects that Python printed;
     the value itself if it holds none. Raises NoPair for what begins so and cannot be read."""
-    if not isinstance(value, str) or not _WRITTEN_TURNS.match(value):
+    if not _begins_as_turns(value):
         return value
     if len(value) > _LONGEST_JSON:
         raise NoPair(f"A text of {len(value):,} characters is too long to be read as turns.")
@@ -309,17 +352,22 @@ def _parsed(value: Any) -> Any:
 
 
 def _turns_of_texts(value: Any) -> list[Turn]:
-    """The turns of a list of texts, questions and answers in turn, also in pairs; none if none of
-    them is a question. Raises NoPair where it is uncertain which of them are answers."""
+    """The turns of a list of texts, questions and answers in turn, also in pairs: the first asks
+    for a description or shows the picture, or two or more are questions. Raises NoPair where it is
+    uncertain which of them are answers."""
     texts = _parsed(value)
     if isinstance(texts, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in texts):
         texts = list(chain.from_iterable(texts))
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return []
-    questions = [is_question(text) for text in texts]
-    if not any(questions):
+    if not texts:
         return []
-    if len(texts) % 2 or not all(questions[::2]) or any(questions[1::2]):
+    questions = [is_question(text) for text in texts]
+    are_in_turn = len(texts) % 2 == 0 and all(questions[::2]) and not any(questions[1::2])
+    is_named = len(texts) > 1 and name_speakers(*texts[:2])
+    if not is_named and not is_request(texts[0]) and not (are_in_turn and len(texts) > 2):
+        return []
+    if is_named or not are_in_turn:
         raise NoPair(
             f"There are questions among the texts of this row (“{_shorten(texts[0])}”), and which "
             "of them are answers is uncertain. Write them as turns with 'role' and 'content', or "
@@ -432,14 +480,14 @@ def _places_of_numbers(numbers: Sequence[int | None], count: int) -> Sequence[in
 def _place_of_file(path: str, images: Sequence[Any]) -> int | None:
     """Which of the pictures the file is, by its path, else by its name; None if it is none of them
     or several."""
-    for name_of in (str, _file_name):
+    for name_of in (str, file_name_of):
         places = [n for n, image in enumerate(images) if path and name_of(image) == name_of(path)]
         if places:
             return places[0] if len(places) == 1 else None
     return None
 
 
-def _file_name(path: Any) -> str:
+def file_name_of(path: Any) -> str:
     return str(path).replace("\\", "/").rpartition("/")[2]
 
 

@@ -58,11 +58,11 @@ from backend.datasets.reading.caption_columns import CaptionColumn, caption_colu
 from backend.datasets.reading.caption_fields import FIELD_COLUMN, kind_of
 from backend.datasets.reading.caption_texts import TextReader
 from backend.datasets.reading.captions_txt import caption_list_rows, is_caption_list
-from backend.datasets.reading.conversations import AnswerRule
+from backend.datasets.reading.conversations import AnswerRule, has_questions_in_text
 from backend.datasets.reading.energon import energon_folder, sample_choice
 from backend.datasets.reading.hub_datasets import SourceTables
 from backend.datasets.reading.image_paths import ImagePaths
-from backend.datasets.reading.named_pictures import PicturesBelow
+from backend.datasets.reading.named_pictures import PicturesBelow, names_picture
 from backend.datasets.reading.on_disk import SeenIds
 from backend.datasets.reading.pair_checks import (
     LONGEST_ID,
@@ -290,8 +290,14 @@ class DatasetReader:
                 row if row.values is None else replace(row, values=_as_exported(table, row.values))
                 for row in rows
             )
-        rule = AnswerRule(self.options.answers == "all", self.options.question)
-        rows = plain_rows(rows, rule, choice.captions or None)
+        first = _head_of(rows)
+        rule = AnswerRule(
+            self.options.answers == "all", self.options.question,
+            takes_lists=self.options.lists is None, needs_answers=not self.options.uncaptioned,
+            asks_in_text=has_questions_in_text(row.values or {} for row in first),
+            names_picture=lambda text: names_picture(table, text),
+        )  # fmt: skip
+        rows = plain_rows(chain(first, rows), rule, choice.captions or None)
         folders = image_folders(table, self.root, self.options.image_root is not None)
         paths = ImagePaths(
             self.root, folders, lambda note: self._note(f"'{name}': {note}"),

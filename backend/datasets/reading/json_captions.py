@@ -24,6 +24,8 @@ JSON_COLUMN = "caption_json"
 _FENCE = "```"
 _FENCE_BEGINNING = re.compile(r"```[ \t]*\w{0,20}\s*")
 _LONGEST = 4_000_000
+#: Python's parser takes 250 times as much memory.
+_LONGEST_PRINTED = 1_000_000
 _DEEPEST_PATH, _MOST_PATHS = 4, 6
 
 
@@ -98,11 +100,13 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def printed_by_python(text: str) -> Any:
-    """What Python printed as this text; None if it did not."""
+    """What Python printed as this text; None if it did not, and for a very long text."""
+    if len(text) > _LONGEST_PRINTED:
+        return None
     try:
         value = ast.literal_eval(text)
         return value if repr(value) == text else None
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return None
 
 

@@ -25,17 +25,19 @@ PICTURE_MARK = re.compile(
     r"picture \d+:",
     re.IGNORECASE,
 )
+_NUMBER = r"(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})"
 _SENTENCE = re.compile(r"[^.?!。？！\n]+[.?!。？！]?")
 #: Words that begin a question about a description instead of asking for one, in any sentence.
 _ABOUT = re.compile(
     r"(?:is|are|was(?! (?:ist|sieht|siehst|sehen|zeigt))|were|do|does|did|has|have|which|who|whose|"
-    r"why|when|where|how many|how much|based on the (?:\w+ )?(?:description|caption)|"
+    r"why|when|where|how many|how much|based on the (?:\w+ )?(?:descriptions?|captions?)|"
     r"ist|sind|welche[rsn]?|wie viele|est-ce|quelle?s?|cuál(?:es)?|quale)\b"
 )
 _CLOSED = re.compile(
     r"\b(?:yes or no|true or false|(?:one|single|1|two|few) words?\b|word or phrase|"
     r"option'?s? letter|letter of|multiple[- ]choice|(?:choose|select|pick) (?:one|the|from|an?)|"
     r"answer the (?:\w+ )?question|following (?:options|choices|captions|descriptions)|"
+    r"which of (?:the|these|those)|(?:compare|match) (?:\w+ ){0,3}(?:descriptions?|captions?)|"
     r"options?:|choices:|ja oder nein|oui ou non|sí o no|"
     # One property of what is to be seen.
     r"describe (?:the|its|his|her|their) (?:[\w']+ )?(?:colou?rs?|weather|mood|emotions?|"
@@ -43,8 +45,9 @@ _CLOSED = re.compile(
     r"(?! of the (?:image|picture)))|"
     r"是或否|选项|选择|"
     # A part of the picture, in words or by its place.
-    r"\b(?:this|given|specified|marked|highlighted|following) (?:region|area|box)\b|"
-    r"bounding box|<(?:box|ref|region|loc_?\d*)>|[\[(](?:\s*\d*\.?\d+\s*,){3}\s*\d*\.?\d+\s*[\])]"
+    r"\b(?:given|specified|marked|highlighted|following) (?:region|area|box)\b|"
+    r"bounding box|<(?:box|ref|region|loc_?\d*)>|"
+    rf"[\[(] ?(?:{_NUMBER} ?, ?){{3}}{_NUMBER} ?[\])]"
 )
 _CHOICE = re.compile(r"(?:^|\s)\(?[A-Da-d][.):：]\s*\S")
 _DESCRIBE = re.compile(
@@ -91,14 +94,19 @@ _POLITE = re.compile(
     r"(?:please )?(?:(?:can|could|would|will) you )?(?:please )?"
     r"(?:tell me |let me know |say )(?=what)"
 )
-#: How somebody begins to ask a model for a description.
+#: How somebody begins to ask a model for a description of a picture.
 _REQUEST = re.compile(
     r"(?:please |(?:can|could|would|will) you )*(?:describe|write|provide|give|generate|create|"
-    r"compose|offer|share|present|summari[sz]e|explain|analy[sz]e|tell me|caption (?:this|the)|"
-    r"beschreib(?:e|en|t)?|schreib(?:e|en)?|décris|décrivez|describa|descrivi|descriva|descreva|"
-    r"beschrijf|опиши(?:те)?|opisz)\b|请|請"
+    r"compose|offer|summari[sz]e|explain|analy[sz]e|tell me|caption)\b.*"
+    rf"\b(?:the|this|that|given|following|provided) (?:\w+ )?{_PICTURE}\b|"
+    r"(?:beschreib(?:e|en|t)?|schreib(?:e|en)?)\b.*\b(?:bild|foto)|(?:décris|décrivez)\b.*\bimage|"
+    r"(?:describ[ea]|descrivi|descriva|descreva)\b.*\b(?:imagen|immagine|imagem|foto)|"
+    r"beschrijf\b.*\b(?:afbeelding|foto)|опиши(?:те)?\b.*(?:картинк|изображени|фото)|"
+    r"opisz\b.*(?:obraz|zdjęci)|[请請].*(?:描述|描写|描繪|说明|說明).*(?:图|圖|画|照片)"
 )
-_ROLE = re.compile(r"(?:user|human|question|q|assistant|gpt|answer|a)\s*[:：]")
+#: Who speaks in a text, in front of it.
+_ASKING = re.compile(r"(?:user|human|question|q)\s?[:：]")
+_ANSWERING = re.compile(r"(?:assistant|gpt|answer|a)\s?[:：]")
 #: Longer questions hold a text of their own; what they ask is at their beginning.
 _READ = 4000
 _WHAT_ELSEWHERE = re.compile(
@@ -131,25 +139,47 @@ def asks_for_description(question: str) -> bool:
 
 
 def is_request(text: str) -> bool:
-    """Whether a text, which need not be a question, asks for a description.
+    """Whether a text among captions is none, but asks for a description of the picture or shows it
+    first.
 
-    >>> is_request("Describe the image."), is_request("A description of a dog.")
-    (True, False)
+    >>> is_request("Describe the image."), is_request("<image>"), is_request("Describe the sea.")
+    (True, True, False)
     """
-    plain = PICTURE_MARK.sub(" ", text[:_READ]).strip().lower()
+    plain = " ".join(text[:_READ].lower().split())
+    if PICTURE_MARK.match(plain):
+        return True
     return _REQUEST.match(plain) is not None and asks_for_description(text)
 
 
 def is_question(text: str) -> bool:
     """Whether a text among others is a question about a picture: one that asks for a description,
-    shows the picture, is said by somebody or ends as a question.
+    shows the picture or ends as a question.
 
     >>> is_question("<image>\\nDescribe it."), is_question("Any dog?"), is_question("A dog.")
     (True, True, False)
     """
-    plain = text.strip().lower()
-    is_marked = PICTURE_MARK.match(plain) or _ROLE.match(plain)
-    return plain.endswith(("?", "？")) or is_marked is not None or is_request(text)
+    return text.rstrip().endswith(("?", "？")) or is_request(text)
+
+
+def name_speakers(question: str, answer: str) -> bool:
+    """Whether two texts begin with those who say them.
+
+    >>> name_speakers("Q: Any dog?", "A: No."), name_speakers("A: a dog", "B: a cat")
+    (True, False)
+    """
+    texts = question.lstrip().lower(), answer.lstrip().lower()
+    return _ASKING.match(texts[0]) is not None and _ANSWERING.match(texts[1]) is not None
+
+
+def asks_something_else(question: str) -> bool:
+    """Whether a question begins as one that asks for no description, and is no polite request.
+
+    >>> asks_something_else("How many dogs?"), asks_something_else("Can you do it in detail?")
+    (True, False)
+    """
+    plain = " ".join(PICTURE_MARK.sub(" ", question[:_READ]).lower().split())
+    begins = _ABOUT.match(plain) is not None or plain.startswith(("what", "how"))
+    return begins and plain.endswith(("?", "？")) and not asks_for_description(question)
 
 
 def _asks(sentence: str) -> bool:

@@ -84,6 +84,24 @@ def test_only_answers_to_a_request_to_describe_are_captions(
         ({"instruction": "Describe the image.", "input": "", "output": CAPTION}, [CAPTION]),
         ({"prompt": "Describe.", "completion": CAPTION}, [CAPTION]),
         ({"question": "Describe it.", "answers": [CAPTION, "A square."]}, [CAPTION, "A square."]),
+        (
+            {"question": "Describe it.", "answer": '{"role": "guide", "caption": "A dog."}'},
+            ["A dog."],
+        ),
+        (
+            {"qa": [{"question": "Describe it.", "answers": [CAPTION, "A square."]}]},
+            [CAPTION, "A square."],
+        ),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": "Describe the image."},
+                    {"role": "user", "content": "Can you do it in detail?"},
+                    {"role": "assistant", "content": CAPTION},
+                ]
+            },
+            [CAPTION],
+        ),
         ({"question": "How many?", "answer": "2"}, []),
         ({"question": "How many?", "answers": [{"answer": "2"}, {"answer": "3"}]}, []),
         ({"question": "Describe it.", "choices": ["dog", "cat"], "answer": 1}, []),
@@ -272,9 +290,58 @@ def test_a_question_is_no_caption(tmp_path: Path, row: dict[str, Any]) -> None:
 
 
 def test_captions_that_begin_like_requests_are_captions(tmp_path: Path) -> None:
-    texts = ["Write your name.", "Caption: a dog.", "A dog and its description."]
+    """Each was refused, or all but one were lost."""
+    texts = ["<image>\nDescribe the picture.", "What is this?", "A dog on grass."]
     pairs, reader = lines(tmp_path, [{"texts": texts}], lists="captions")
     assert ([pair.caption for pair in pairs], reader.problems) == (texts, [])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["A: overview of the scene", "B: a red dog on grass"],
+        ["Is this a dog or a cat?", "A dog on grass.", "A brown dog."],
+        ["What is this?", "A dog on grass."],
+        ["请勿触摸的说明牌。", "A sign that says do not touch."],
+        ["Write a caption contest poster on a wall.", "A poster on a wall."],
+        ["Present day street scene with details of a picture.", "A street."],
+        ["Describe", "Two people describe a dog to the crowd."],
+    ],
+)
+@pytest.mark.parametrize("column", ["texts", "captions"])
+def test_lists_of_captions_are_captions(tmp_path: Path, column: str, texts: list[str]) -> None:
+    pairs, reader = lines(tmp_path, [{column: texts}])
+    assert ([pair.caption for pair in pairs], reader.problems) == (texts, [])
+
+
+def test_tokens_that_are_words_of_requests_are_tokens(tmp_path: Path) -> None:
+    rows = [{"tokens": ["Two", "people", "describe", "the", "image", "."]}]
+    pairs, reader = lines(tmp_path, rows)
+    assert [pair.caption for pair in pairs] == ["Two people describe the image."]
+    assert reader.problems == []
+
+
+def test_texts_beside_a_caption_are_no_conversation(tmp_path: Path) -> None:
+    row = {"alt_text": "A street.", "qa": [DESCRIBE, "A sign."]}
+    assert [pair.caption for pair in lines(tmp_path, [row])[0]] == ["A street."]
+
+
+def test_texts_are_questions_if_most_of_the_table_are(tmp_path: Path) -> None:
+    """A single one made the answers of all others their captions."""
+    captions = [{"text": f"A dog {n}.", "output": "yes", "answer": "yes"} for n in range(3)]
+    lost = {"text": "Lost dog?", "response": "yes", "answer": "no"}
+    pairs, reader = lines(tmp_path, [*captions, lost])
+    assert ([pair.caption for pair in pairs][3:], reader.problems) == (["Lost dog?"], [])
+    asked = [{"text": "Describe the image.", "answer": "A dog."}]
+    asked += [{"text": "How many dogs?", "answer": "2"}, {"text": "Count.", "answer": "2"}]
+    pairs, reader = lines(tmp_path, asked)
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert [problem.row for problem in reader.problems] == [2, 3]
+
+
+def test_a_column_without_turns_keeps_no_picture_out(tmp_path: Path) -> None:
+    pairs, reader = lines(tmp_path, [{"qa": "unchecked"}], uncaptioned=True)
+    assert ([pair.caption for pair in pairs], reader.problems) == ([""], [])
 
 
 def test_an_answer_that_is_null_is_the_empty_one_of_its_question(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.datasets.reading.json_captions import JSON_COLUMN, has_json
+from backend.datasets.reading.json_captions import JSON_COLUMN, has_json, printed_by_python
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import (
     csv_file,
@@ -264,3 +264,8 @@ def test_lint_knows_json(text: str) -> None:
 @pytest.mark.parametrize("text", PROSE)
 def test_lint_leaves_prose_alone(text: str) -> None:
     assert not has_json(text)
+
+
+@pytest.mark.parametrize("text", ["[{'a': {[]: 1}}]", str(["A dog."] * 150_000)])
+def test_a_text_that_python_cannot_print_or_that_is_very_long_is_not_parsed(text: str) -> None:
+    assert printed_by_python(text) is None

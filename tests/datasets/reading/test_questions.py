@@ -52,6 +52,7 @@ What is a good caption for this picture?
 Write a caption.
 Please describe the picture: 1. foreground 2. background
 Describe the image with its colors and positions.
+Describe this area in the satellite image.
 Can you tell me what is shown in this picture?
 Tell me about this picture.
 Write one sentence about this image.
@@ -112,6 +113,9 @@ Is there a dog in the image? Answer yes or no.
 And?
 Explain why the man in the image is smiling.
 Based on the description, where is the dog?
+Based on the descriptions, how many dogs are there?
+Compare the two descriptions: same or different?
+Which of the captions is right?
 Look at the image and answer the following question.
 What is happening to the man?
 What time is it?
