@@ -30,7 +30,7 @@ _FILE_MAGIC = b"ARROW1\0\0"
 #: Values of MessageHeader in Message.fbs.
 _DICTIONARY, _RECORDS = 2, 3
 #: Cells by which is told what bytes are.
-_MOST_TOLD = 20
+_MOST_PEEKED = 20
 
 
 def arrow_table(path: Path, folders: Sequence[Path] = ()) -> pa.Table:
@@ -276,7 +276,7 @@ def _is_binary(kind: pa.DataType) -> bool:
 def kind_of_bytes(contents: Iterable[bytes]) -> str:
     """What a column of bytes holds, by most of its first cells: "pictures", also if there is none,
     "text" or "other bytes"."""
-    kinds = Counter(map(_kind_of, islice(contents, _MOST_TOLD)))
+    kinds = Counter(map(_kind_of, islice(contents, _MOST_PEEKED)))
     # Of as many the first counts: a broken cell is reported where it is read.
     order = ("text", "pictures", "other bytes")
     return max(order, key=lambda kind: kinds[kind]) if kinds else "pictures"
