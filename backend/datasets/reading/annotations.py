@@ -46,7 +46,7 @@ from backend.datasets.reading.unread_formats import unread_json
 from backend.datasets.reading.via import via_rows
 from backend.datasets.safe_files.regular_files import read_within
 from backend.datasets.safe_files.text_files import as_utf8
-from backend.datasets.splits import WORDS, leading_split
+from backend.datasets.splits import WORDS
 from backend.errors import DatasetFormatError
 
 
@@ -254,16 +254,17 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
     if (rows := via_rows(file)) is not None:
         yield from rows
         return
-    if is_one_row(file):
-        yield unique_names(file.members()).row(1)
-        return
-    if maps := maps_in(file, path, root):
+    is_row = is_one_row(file, path)
+    if maps := maps_in(file, path, root, is_row):
         yield from rows_by_picture(file, maps, (path.parent, root))
         return
-    if file.arrays and all(map(leading_split, file.arrays)):
+    if is_row:
+        yield unique_names(file.members()).row(1)
+        return
+    if file.arrays and all(name.lower() in WORDS for name in file.arrays):
         yield from _splits_of(file)
         return
-    is_list = len(file.arrays) == 1 and not file.arrays & {"images", "classes"}
+    is_list = len(file.arrays) == 1 and not file.arrays.keys() & {"images", "classes"}
     if file.is_array or file.is_lines or is_list:
         yield from _read_array(file, next(iter(file.arrays), None))
         return
@@ -282,11 +283,13 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
 def _splits_of(file: JsonFile) -> Iterator[TableRow]:
     """The rows of an object with a list for each split."""
     before = 0
-    for name in sorted(file.arrays):
+    for name in file.arrays:
         number = 0
         for row in _read_array(file, name):
             number = row.number or number
-            yield replace(row, number=before + number, split=leading_split(name))
+            problem = row.problem and f"In '{name}': {row.problem}"
+            split = WORDS[name.lower()]
+            yield replace(row, number=before + number, problem=problem, split=split)
         before += number
 
 

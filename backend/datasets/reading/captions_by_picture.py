@@ -24,16 +24,19 @@ _FIFTYONE = "labels"
 _SAMPLE = 20
 
 
-def maps_in(file: JsonFile, path: Path, root: Path) -> list[str]:
+def maps_in(file: JsonFile, path: Path, root: Path, is_row: bool = False) -> list[str]:
     """The objects of the file with captions by picture: "" for the whole, else their names; empty
-    if there are none. Raises DatasetFormatError for several that are not a split each."""
+    if there are none. `is_row`: the file may be a single row, which has such objects too, of parts
+    of its picture: names must be pictures'. Raises DatasetFormatError for several that are not a
+    split each."""
     if file.is_array or file.is_lines or "images" in file.arrays:
         return []
     with closing(PicturesBelow(root)) as pictures:
-        if _is_map(file, "", path, pictures):
+        if _is_map(file, "", path, pictures, is_row):
             return [""]
-        inner = [name for name, kind, _ in _beginnings(file, "") if kind == "start_map"]
-        places = [within for within in inner if _is_map(file, within, path, pictures)]
+        first = islice(file.kinds.items(), _SAMPLE)
+        inner = [name for name, kind in first if kind == "start_map"]
+        places = [within for within in inner if _is_map(file, within, path, pictures, is_row)]
     if len(places) > 1 and not all(map(leading_split, places)):
         few = ", ".join(f"'{trim(name, 80)}'" for name in places[:4])
         raise DatasetFormatError(
@@ -44,18 +47,21 @@ def maps_in(file: JsonFile, path: Path, root: Path) -> list[str]:
 
 
 def _beginnings(file: JsonFile, within: str) -> list[tuple[str, str, dict[str, str]]]:
+    first = list(islice(file.kinds.items(), _SAMPLE))
+    if not within and not any(kind == "start_map" for _, kind in first):
+        return [(name, kind, {}) for name, kind in first]  # without a pass
     return list(islice(file.beginnings(within), _SAMPLE))
 
 
-def _is_map(file: JsonFile, within: str, path: Path, pictures: PicturesBelow) -> bool:
+def _is_map(file: JsonFile, within: str, path: Path, pictures: PicturesBelow, is_row: bool) -> bool:
     """Whether names are pictures' and the values texts, lists or records with a caption, as those
     of trainers are by themselves."""
-    if within == _FIFTYONE and "classes" in [name for name, *_ in _beginnings(file, "")]:
+    if within == _FIFTYONE and "classes" in file.kinds:
         return True
     names = []
     for name, kind, fields in _beginnings(file, within):
         texts = {key.lower() for key, inner in fields.items() if inner in ("string", "start_array")}
-        if texts & {"caption", "tags"}:
+        if texts & {"caption", "tags"} and not is_row:
             return True
         if kind in ("string", "start_array") or texts & {*CAPTION_NAMES}:
             names.append(name)

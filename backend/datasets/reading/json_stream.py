@@ -42,7 +42,9 @@ class JsonFile:
     """An object of arrays, or an array. It is parsed completely on creation, so that a truncated
     file is refused before any of its rows is used.
 
-    `arrays`: the names of the arrays in it; empty if there are none, or if it is not an object.
+    `kinds`: of each name in it the event of `ijson` that its value begins with; `arrays`: of each
+    array in it what that of its first element is ("end_array" if it is empty). Both are in the
+    file's order, and empty if it is not an object.
     `is_array`: whether it is an array itself, or several, one behind the other; `is_lines`: whether
     it is several objects (JSON lines). Raises DatasetFormatError, with the position, if it
     is not valid JSON. `copy`: its text in UTF-8, if the file is in another encoding
@@ -59,7 +61,9 @@ class JsonFile:
             self._replaced, needs_care = _scan_numbers(file)
         self._parser = ijson.get_backend("python" if needs_care else "yajl2_c")
         self.is_array = self.is_lines = False
-        self.arrays = self._outline()
+        self.kinds: dict[str, str] = {}
+        self.arrays: dict[str, str] = {}
+        self._outline()
 
     def objects(self, array: str | None) -> Iterator[Any]:
         """The elements of the array (None: of the top-level array, or the top-level objects), as
@@ -119,8 +123,8 @@ class JsonFile:
         file.seek(len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0)
         return _ReplacedFile(file, self._replaced) if self._replaced else file
 
-    def _outline(self) -> frozenset[str]:
-        arrays, key, depth, values = set(), "", 0, Counter[str]()
+    def _outline(self) -> None:
+        key, depth, values, is_first = "", 0, Counter[str](), False
         with self._open() as file, self._explain_errors(file):
             source = self._source(file)
             for event, value in self._parser.basic_parse(source, multiple_values=True):
@@ -128,21 +132,25 @@ class JsonFile:
                     values[event] += 1
                     if len(values) > 1:
                         raise ValueError("values of several kinds stand one behind the other")
+                if depth == 1 and event not in ("map_key", "end_map", "end_array"):
+                    self.kinds[key] = event
+                elif is_first:
+                    self.arrays[key] = event
+                is_first = depth == 1 and event == "start_array"
                 if event == "map_key":
                     key = value if depth == 1 else key
                 elif event == "number":
                     if isinstance(value, int) and abs(value) > _LARGEST:
                         self._parser = ijson.get_backend("python")
                 elif event.startswith("start"):
-                    if depth == 1 and event == "start_array":
-                        arrays.add(key)
                     depth += 1
                     if depth > DEEPEST:
                         raise ValueError(f"it is nested more than {DEEPEST} levels deep")
                 elif event.startswith("end"):
                     depth -= 1
         self.is_array, self.is_lines = "start_array" in values, values["start_map"] > 1
-        return frozenset(arrays) if values["start_map"] == 1 else frozenset()
+        if values["start_map"] != 1:
+            self.kinds, self.arrays = {}, {}
 
     @contextmanager
     def _explain_errors(self, file: IO[bytes]) -> Iterator[None]:

@@ -6,8 +6,10 @@ They are read row by row, every column at its own place of the file if there are
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain, islice, pairwise, zip_longest
+from pathlib import Path
 from typing import Any
 
 from backend.datasets.cells import TableRow, UniqueNames, trim, unique_names
@@ -20,7 +22,7 @@ from backend.datasets.columns import (
 )
 from backend.datasets.reading.conversations import TURN_COLUMNS
 from backend.datasets.reading.json_stream import JsonFile
-from backend.datasets.reading.named_pictures import is_picture_name
+from backend.datasets.reading.named_pictures import is_picture_name, names_picture
 from backend.datasets.safe_files.text_files import TextLine
 from backend.errors import DatasetFormatError
 
@@ -36,11 +38,11 @@ def table_rows(file: JsonFile, name: str) -> Iterator[TableRow] | None:
     DatasetFormatError for columns of different lengths."""
     if file.is_array or file.is_lines:
         return None
-    if file.arrays >= {_NAMES, _ROWS} and all(
+    if file.arrays.keys() >= {_NAMES, _ROWS} and all(
         isinstance(row, list) for row in islice(file.objects(_ROWS), _SAMPLE)
     ):
         return _split_rows(file, name)
-    kinds = {member: kind for member, kind, _ in file.beginnings("")}
+    kinds = file.kinds
     caption = usual_name(kinds, CAPTION_NAMES)
     images = usual_name(kinds, (*IMAGE_NAMES, *IMAGE_IDS))
     if caption and images and set(kinds.values()) == {"start_array"}:
@@ -55,58 +57,67 @@ def table_rows(file: JsonFile, name: str) -> Iterator[TableRow] | None:
     return None
 
 
-def is_one_row(file: JsonFile) -> bool:
-    """Whether the file is an object that is a row by itself: one line of JSON lines."""
-    if file.is_array or file.is_lines:
+def is_one_row(file: JsonFile, path: Path) -> bool:
+    """Whether the file at `path` is an object that is a row by itself: one line of JSON lines."""
+    image = usual_name(file.kinds, (*IMAGE_NAMES, *IMAGE_IDS))
+    turns = usual_name(file.kinds, TURN_COLUMNS)
+    of_objects = {name for name, first in file.arrays.items() if first == "start_map"}
+    if not (turns or usual_name(file.kinds, OBJECT_NAMES)) or not of_objects <= {turns}:
         return False
-    if "images" in file.arrays and file.arrays.isdisjoint(TURN_COLUMNS):
-        return False  # COCO's and Karpathy's files are large, and each look is a pass
-    kinds = {member: kind for member, kind, _ in file.beginnings("")}
-    image = usual_name(kinds, (*IMAGE_NAMES, *IMAGE_IDS))
-    is_named = bool(image) and kinds[image] in ("string", "number")
-    turns = usual_name(kinds, TURN_COLUMNS)
-    if not (is_named or (turns and "images" in kinds)):
+    if turns and "images" in file.kinds:
+        return True
+    if not image or file.kinds[image] not in ("string", "number"):
         return False
-    of_objects = {n for n in file.arrays if isinstance(next(file.objects(n), None), dict)}
-    return bool(turns or usual_name(kinds, OBJECT_NAMES)) and of_objects <= {turns}
+    name = next(str(value) for member, value in file.members() if member == image)
+    return names_picture(path, name)
 
 
 def is_document(lines: Iterable[TextLine]) -> bool:
     """Whether a file that is called like JSON lines is one list or one table of a data frame."""
-    texts = (line.text for line in lines if line.text is None or line.text.strip())
-    first, *others = [*islice(texts, 2)] or [""]
-    if first is None:  # too long
-        return not others
-    first = first.strip()
-    if first == "[" or (first == "{" and not _is_object(others)):
-        return True
-    if others and not first.startswith("["):
-        return False
+    texts = (line.text and line.text.strip() for line in lines)
+    others = (text for text in texts if text != "")  # None: too long
+    first = next(others, "")
+    if first is None:
+        return next(others, None) is None
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
-        return first.startswith("[")
+        is_begun = first == "{" or first.startswith("[")
+        return is_begun and not _has_row(others)
+    second = next(others, "")
     if isinstance(value, list):
-        return all((line or "").lstrip().startswith("[") for line in others)
-    return not others and _is_table(value)
+        return second is not None and second[:1] in ("", "[")
+    return second == "" and _is_table(value)
 
 
-def _is_object(lines: Sequence[str | None]) -> bool:
-    return any(line and line.lstrip().startswith("{") for line in lines)
+def _has_row(lines: Iterator[str | None]) -> bool:
+    """Whether a line is an object by itself, and not the last one of a list."""
+    for line, following in pairwise(chain(lines, [""])):
+        is_last = (following or "").startswith(("]", "}", ","))
+        if line and line[0] == "{" and line[-1] == "}" and not is_last:
+            with suppress(ValueError, RecursionError):
+                json.loads(line)
+                return True
+    return False
 
 
 def _is_table(value: Any) -> bool:
     if not isinstance(value, dict) or not value:
         return False
-    if value.keys() >= {_NAMES, _ROWS} or value.keys() >= {"schema", _ROWS}:
-        return True
-    if all(map(is_picture_name, value)) or value.keys() >= {"images", "annotations"}:
+    if _ROWS in value and not value.keys().isdisjoint({_NAMES, "schema"}):
+        return isinstance(value[_ROWS], list)
+    if all(map(is_picture_name, value)):
         return True
     cells = list(value.values())
+    if value.keys() >= {"images", "annotations"}:
+        return all(isinstance(value[name], list) for name in ("images", "annotations")) and all(
+            isinstance(each, dict) for each in (*value["images"][:1], *value["annotations"][:1])
+        )
     if all(isinstance(cell, dict) for cell in cells):
         return all(cell.keys() == cells[0].keys() for cell in cells)
     names = usual_name(value, CAPTION_NAMES), usual_name(value, (*IMAGE_NAMES, *IMAGE_IDS))
-    return all(names) and all(isinstance(cell, list) for cell in cells)
+    lengths = {len(cell) if isinstance(cell, list) else 0 for cell in cells}
+    return all(names) and len(lengths) == 1 and min(lengths) > 1
 
 
 class _Columns:

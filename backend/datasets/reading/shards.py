@@ -29,7 +29,7 @@ from backend.datasets.reading.sidecars import (
     sidecar_row,
 )
 from backend.datasets.reading.tables import jsonl_rows
-from backend.datasets.reading.tar_members import DamagedTar, members_and_ends
+from backend.datasets.reading.tar_members import DamagedTar, members_and_ends, members_of
 from backend.datasets.reading.tar_samples import (
     MOST_MEMBERS,
     MOST_TEXT,
@@ -124,6 +124,7 @@ def tar_rows(
     pictures that lie in other tars; `endings`: of the captions in the tars before it.
     """
     endings = endings or CaptionEndings()
+    endings.begin_tar(partial(members_of, path, folders, ()))
     number = 0
     excluded: set[str] = set()
     with closing(SeenIds()) as keys:

@@ -3,9 +3,12 @@ metadata, and what is wrong with a sample where that is uncertain."""
 
 import json
 import tarfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -35,6 +38,8 @@ from db.texts import compose
 MOST_TEXT = 4_000_000
 #: Maximum number of members of a tar that are taken together as one key's samples.
 MOST_MEMBERS = 1000
+#: Members by which is told whether texts with names of their own are of kinds.
+_MOST_AHEAD = 10_000
 
 
 @dataclass(frozen=True)
@@ -103,29 +108,64 @@ def read_member(
 
 class CaptionEndings:
     """Keeps captions to one kind of texts where `k.en.txt` and `k.de.txt` stand in different
-    samples: the kind of the first one that is read."""
+    samples: the kind of the first one that is read. Names that do not come again are no kinds:
+    their texts are read, which is noted."""
 
     def __init__(self) -> None:
         self._first: TarMember | None = None
         self._kind = self._picture = ""
+        #: The first text's name behind its key; how many texts had each until now, and have in
+        #: what follows of this tar, which is looked at when it is first asked for.
+        self._name = ""
+        self._before, self._ahead = Counter[str](), Counter[str]()
+        self._members: Callable[[], Iterator[TarMember]] | None = None
+        self._is_noted = False
 
-    def check(self, picture: TarMember | None, text: TarMember) -> None:
-        """Raises DatasetFormatError for a text of another kind. Where pictures have names of
-        several kinds too, these are no kinds of captions."""
+    def begin_tar(self, members: Callable[[], Iterator[TarMember]]) -> None:
+        """`members`: of the tar whose samples are checked next."""
+        self._members, self._ahead = members, Counter()
+
+    def _comes_again(self, *names: str) -> bool:
+        if self._members is not None:
+            members, self._members = self._members, None
+            with suppress(ValueError):  # damage is reported where it is reached
+                texts = (m for m in islice(members(), _MOST_AHEAD) if m.suffix in CAPTIONS)
+                self._ahead.update(_name_behind(text, text.key) for text in texts)
+        return any(counts[name] > 1 for counts in (self._before, self._ahead) for name in names)
+
+    def check(
+        self, picture: TarMember | None, text: TarMember, is_only: bool, note: Callable[[str], None]
+    ) -> None:
+        """`is_only`: the sample has no other text. Raises DatasetFormatError for a text of another
+        kind. Where pictures have names of several kinds too, these are no kinds of captions."""
         of_picture = _letters(picture.stem[len(picture.key) :]) if picture else ""
         start = picture.stem if picture and text.stem.startswith(picture.stem) else text.key
-        kind = text.stem[len(start) :].lower()
-        is_plain = kind in PICTURES or kind.removeprefix(".") in CAPTION_NAMES
-        kind = "" if is_plain else _letters(kind)
+        name = _name_behind(text, start)
+        kind = _letters(name)
         if self._first is None:
-            self._first, self._kind, self._picture = text, kind, of_picture
-        elif kind != self._kind and of_picture == self._picture:
-            first, own = (trim(ending, 40) for ending in (self._first.ending, text.ending))
+            self._first, self._kind, self._picture, self._name = text, kind, of_picture, name
+        if name in self._before or len(self._before) < MOST_MEMBERS:
+            self._before[name] += 1
+        if kind == self._kind:
+            return
+        first, own = (trim(ending, 40) for ending in (self._first.ending, text.ending))
+        are_kinds = of_picture == self._picture
+        if are_kinds and (not is_only or self._comes_again(name, self._name)):
             raise DatasetFormatError(
                 f"The caption of the sample '{trim(text.key, 80)}' is in '*{own}', the first one "
                 f"in '*{first}'. Name the one that is meant as the column with captions, or both: "
                 f"{first.removeprefix('.')},{own.removeprefix('.')}."
             )
+        if not self._is_noted:
+            self._is_noted = True
+            note(f"Captions are in texts of several endings ('*{first}', '*{own}'), one a sample.")
+
+
+def _name_behind(text: TarMember, start: str) -> str:
+    """What the name of a text has behind this beginning; "" if that says no kind."""
+    name = text.stem[len(start) :].lower()
+    is_plain = name in PICTURES or name.removeprefix(".") in CAPTION_NAMES
+    return "" if is_plain or not _letters(name) else name
 
 
 def _letters(name: str) -> str:
@@ -210,7 +250,7 @@ def _is_caption_file(member: TarMember, choice: SampleChoice) -> bool:
 
 def _caption(
     sample: list[TarMember], values: dict[str, Any], texts: TextReader, choice: SampleChoice,
-    check: Callable[[TarMember], None],
+    check: Callable[[TarMember, bool, Callable[[str], None]], None],
 ) -> dict[str, Any]:  # fmt: skip
     """The column with the caption; empty if it is one of `values`. `check`: the file with it, where
     that was detected. Raises as `_columns`."""
@@ -232,7 +272,7 @@ def _caption(
         captions = captions[:1]
     caption = _only(captions, "texts", texts.note)
     if caption is not None:
-        check(caption)
+        check(caption, len(captions) == 1, texts.note)
         return {"caption": texts.captions(caption.text or b"", _short_name(caption))}
     if any(name.lower() in (*CAPTION_NAMES, *TURN_COLUMNS) for name in values):
         return {}

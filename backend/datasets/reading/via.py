@@ -4,7 +4,7 @@ said of it in `file_attributes`, at the top of the file or in `_via_img_metadata
 from collections.abc import Iterator
 from itertools import islice
 
-from backend.datasets.cells import TableRow
+from backend.datasets.cells import TableRow, UniqueNames
 from backend.datasets.reading.json_stream import JsonFile
 
 _PLACES = ("", "_via_img_metadata")
@@ -13,9 +13,11 @@ _NAME, _ABOUT = "filename", "file_attributes"
 
 def via_rows(file: JsonFile) -> Iterator[TableRow] | None:
     """A row per picture, with the attributes of the file as columns; None for another file."""
-    if file.is_array or file.is_lines or file.arrays - {"_via_image_id_list"}:
+    if file.is_array or file.is_lines or file.arrays.keys() - {"_via_image_id_list"}:
         return None
     for place in _PLACES:
+        if place and place not in file.kinds:
+            continue
         fields = [set(fields) for _, _, fields in islice(file.beginnings(place), 3)]
         if fields and all(names >= {_NAME, _ABOUT} for names in fields):
             return _rows(file, place)
@@ -24,8 +26,11 @@ def via_rows(file: JsonFile) -> Iterator[TableRow] | None:
 
 def _rows(file: JsonFile, place: str) -> Iterator[TableRow]:
     for number, (_, about) in enumerate(file.members(place), 1):
-        if not isinstance(about, dict) or not isinstance(about.get(_ABOUT), dict):
+        said = about.get(_ABOUT) if isinstance(about, UniqueNames) else None
+        if not isinstance(said, UniqueNames):
             yield TableRow(number, None, f"This picture has no '{_ABOUT}'.")
-            continue
-        rest = {name: value for name, value in about.items() if name not in (_NAME, _ABOUT)}
-        yield TableRow(number, {**rest, **about[_ABOUT], "file_name": about.get(_NAME)})
+        elif about.twice is not None or said.twice is not None:
+            yield (about if about.twice is not None else said).row(number)
+        else:
+            rest = {name: value for name, value in about.items() if name not in (_NAME, _ABOUT)}
+            yield TableRow(number, {**rest, **said, "file_name": about.get(_NAME)})

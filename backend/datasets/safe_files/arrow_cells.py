@@ -10,8 +10,9 @@ does not expose them (format/Message.fbs, format/Schema.fbs of Arrow).
 import math
 import mmap
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,8 @@ from db.texts import has_controls
 _FILE_MAGIC = b"ARROW1\0\0"
 #: Values of MessageHeader in Message.fbs.
 _DICTIONARY, _RECORDS = 2, 3
+#: Cells by which is told what bytes are.
+_MOST_PEEKED = 20
 
 
 def arrow_table(path: Path, folders: Sequence[Path] = ()) -> pa.Table:
@@ -256,7 +259,7 @@ def byte_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> ByteColumns
                 columns.pictures.append(field.name)
         elif _is_binary(kind):
             is_named = field.name.strip().lower() in IMAGE_NAMES
-            holds = "pictures" if is_named else _kind_of(_contents(sample(field.name)))
+            holds = "pictures" if is_named else kind_of_bytes(_contents(sample(field.name)))
             if holds == "pictures":
                 columns.pictures.append(field.name)
             elif holds == "other bytes":
@@ -270,12 +273,19 @@ def _is_binary(kind: pa.DataType) -> bool:
     )
 
 
-def _kind_of(contents: Iterator[bytes]) -> str:
-    """What bytes are: pictures, if one of them begins like one, else as the first says."""
-    first = next(contents, None)
-    if first is not None and any(map(is_picture, chain([first], contents))):
-        return "pictures"
-    return "text" if first is None or is_text(first) else "other bytes"
+def kind_of_bytes(contents: Iterable[bytes]) -> str:
+    """What a column of bytes holds, by most of its first cells: "pictures", also if there is none,
+    "text" or "other bytes"."""
+    kinds = Counter(map(_kind_of, islice(contents, _MOST_PEEKED)))
+    # Of as many the first counts: a broken cell is reported where it is read.
+    order = ("text", "pictures", "other bytes")
+    return max(order, key=lambda kind: kinds[kind]) if kinds else "pictures"
+
+
+def _kind_of(content: bytes) -> str:
+    if _is_text(content):  # also "BMW", which begins like a picture
+        return "text"
+    return "pictures" if begins_like_picture(content) else "other bytes"
 
 
 def _contents(cells: Any) -> Iterator[bytes]:
@@ -285,14 +295,9 @@ def _contents(cells: Any) -> Iterator[bytes]:
         yield from filter(None, content if isinstance(content, list) else [content])
 
 
-def is_text(content: bytes) -> bool:
+def _is_text(content: bytes) -> bool:
     """Whether it is UTF-8 without control characters."""
     try:
         return not has_controls("".join(content.decode("utf-8").split()))
     except UnicodeDecodeError:
         return False
-
-
-def is_picture(content: bytes) -> bool:
-    """Whether it begins like a picture, and is no text that does ("BMW")."""
-    return begins_like_picture(content) and not is_text(content)

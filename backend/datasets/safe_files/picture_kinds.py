@@ -14,10 +14,13 @@ _KINDS: tuple[tuple[re.Pattern[bytes], tuple[str, ...]], ...] = (
     (re.compile(rb"....ftyp(?:avif|avis)", re.DOTALL), (".avif",)),
 )
 #: Of formats that an export leaves as they are, or that cannot be read and are named so: HEIC,
-#: JPEG 2000 and JPEG XL, QOI, Photoshop, DDS, PDF.
+#: JPEG 2000 and JPEG XL, QOI, Photoshop, DDS, PDF, icons, SGI, PCX, and Targa, which has no magic
+#: bytes but few values for its kind of colours, kind of pixels and bits of each.
 _OTHERS = re.compile(
     rb"....ftyp(?:hei[cfmsx]|hev[cx]|mif1|msf1)|\0\0\0\x0c(?:jP  |JXL )|\xff\x4f\xff\x51|\xff\x0a|"
-    rb"qoif|8BPS|DDS |%PDF",
+    rb"qoif|8BPS|DDS |%PDF|\0\0[\x01\x02]\0|icns|\x01\xda[\0\x01][\x01\x02]|"
+    rb"\n[\0\x02-\x05]\x01[\x01\x02\x04\x08]|"
+    rb".[\0\x01][\x01-\x03\x09-\x0b].{13}[\x01\x08\x0f\x10\x18\x20]",
     re.DOTALL,
 )
 

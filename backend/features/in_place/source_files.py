@@ -14,15 +14,17 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from backend.datasets.read_options import JSON_LINES, TEXT_TABLES, is_hidden, where_to_state
 from backend.datasets.reading.csv_table import csv_rows, split_at_returns
+from backend.datasets.reading.json_tables import is_document
 from backend.datasets.reading.pair_checks import derived_id
 from backend.datasets.reading.sidecars import MOST_TEXT, Beside, files_beside
 from backend.datasets.safe_files.regular_files import open_regular, read_regular
-from backend.datasets.safe_files.text_files import TextLine, encoding_of
+from backend.datasets.safe_files.text_files import TextLine, decoded_lines, encoding_of
 from backend.errors import DatasetFormatError
 from backend.features.in_place.captions_in_text import (
     CaptionChange,
@@ -204,10 +206,7 @@ class SourceFiles:
 
     def _table(self, name: str, rows: Mapping[int | None, CaptionGroup]) -> FileChange:
         if PurePosixPath(name).suffix.lower() not in TEXT_TABLES:
-            raise NotThere(
-                "captions are written into CSV, TSV, JSON lines and texts beside pictures only. "
-                "Export the dataset instead"
-            )
+            raise NotThere(_OTHER_FORMAT)
         places = (self.source, self.source / name, self.root / name)
         path = next((place for place in places if place.is_file()), None)
         if path is None:
@@ -218,9 +217,12 @@ class SourceFiles:
             mark, encoding = self._encoding(file, path.name, is_guessed=True)
             digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
             file.seek(len(mark))
-            lines = _Lines(file, mark, encoding)
             stated = self.delimiter or ("\t" if path.suffix.lower() == ".tsv" else None)
             is_json = path.suffix.lower() in JSON_LINES
+            if is_json and is_document(decoded_lines(file, encoding)):
+                raise NotThere(_OTHER_FORMAT)
+            file.seek(len(mark))
+            lines = _Lines(file, mark, encoding)
             records = _json_records(lines) if is_json else _csv_records(lines, stated, path.name)
             search = _RowSearch(rows.values(), encoding, self._field())
             for record in records:
@@ -228,7 +230,10 @@ class SourceFiles:
         splices, already_there = search.result()
         if lines.digest() != digest:
             raise NotThere(_NOT_EXACT)
-        counts = _counts(splices, rows.values(), already_there)
+        counts = changes, *_ = _counts(splices, rows.values(), already_there)
+        ends = sorted((splice.start, splice.start + len(splice.before)) for splice in changes)
+        if any(end > start for (_, end), (start, _) in pairwise(ends)):
+            raise NotThere("several of its rows stand in the same place")
         return FileChange(path, self._name(path), digest, state, encoding, None, *counts)
 
     def _field(self) -> str:
@@ -274,6 +279,10 @@ def _by_text(group: CaptionGroup, beside: Beside | None) -> Iterator[CaptionGrou
             yield replace(group, changes=changes)
 
 
+_OTHER_FORMAT = (
+    "captions are written into CSV, TSV, JSON lines and texts beside pictures only. Export the "
+    "dataset instead"
+)
 _NOT_EXACT = "it cannot be written again byte for byte in its encoding"
 
 

@@ -244,18 +244,21 @@ def _is_answer_in_code(text: str) -> bool:
 #: The names of parts of an answer, as its tags or headings.
 _PART = r"(?:caption|description|output|response|result|answer)"
 
-#: What a caption is called, before it: alone with a mark behind it, or in brackets or quotes.
+#: What a caption is called, before it: with a mark behind it, or in brackets.
 _CALLED = (
     r"(?:(?:short|long|brief|detailed|final|new|image|photo|picture|generated|ai[- ]generated)[ -])"
     r"{0,3}(?:captions?|descriptions?|alt(?:ernative)?[- ]text)(?: \d{1,2})?"
 )
-_LABEL = (
-    rf"(?:\d{{1,2}}[.)]\s*)?{_CALLED}\s*(?:[:=>]|[-–—]\s)|(?:output|response|prompt)\s*:|"
-    rf"[(\[{{<*\"']{{1,3}}{_CALLED}\s*:?[)\]}}>*\"']{{1,3}}\s*[:=>–—-]?|"
-    r"[(\[](?:image|photo|picture)[)\]]\s*:?|"
-    rf"[(\[{{](?:{_CALLED}|image|photo|picture)\s*:"
-)
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_LABEL = "|".join((
+    rf"(?:\d{{1,2}}[.)]\s*)?{_CALLED}\s*(?:[:=>]|[-–—]\s)|(?:output|prompt)\s*:",
+    rf"[(\[{{<*]{{1,3}}{_CALLED}\s*:?[)\]}}>*]{{1,3}}\s*[:=>–—-]?",
+    rf"[\"']{_CALLED}(?:\s*:\s*[\"']|[\"']\s*[:=>–—-])",
+    r"[(\[](?:image|photo|picture)[)\]]\s*:?",
+    # In brackets around all of the text.
+    *(rf"\{start}(?:{_CALLED}|image|photo|picture)\s*:(?=[^\{end}]*\{end}\s*$)"
+      for start, end in _BRACKETS.items()),
+))  # fmt: skip
 
 #: What a chat model says before a caption, up to the colon.
 _LEAD_IN = re.compile(

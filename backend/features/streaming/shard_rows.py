@@ -7,7 +7,8 @@
 
 import json
 import mmap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
@@ -19,8 +20,7 @@ import pyarrow as pa
 from backend.datasets.cells import UNREAD_BYTES, EmbeddedImage, TableRow, trim
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.reading.tables import rows_of_arrow
-from backend.datasets.safe_files.arrow_cells import ByteColumns, is_text, table_in
-from backend.datasets.safe_files.arrow_cells import is_picture as holds_picture
+from backend.datasets.safe_files.arrow_cells import ByteColumns, kind_of_bytes, table_in
 from backend.datasets.safe_files.containers import SEPARATOR, ArrowRows, image_bytes
 from backend.datasets.safe_files.regular_files import open_regular, read_within
 from backend.datasets.safe_files.text_files import MOST_BYTES
@@ -37,6 +37,8 @@ from backend.features.streaming.stored_values import (
 INDEX = "index.json"
 _MOST_INDEX = 256_000_000
 _KEPT_OPEN = 4
+#: Samples that are searched for what a column of bytes holds.
+_MOST_SAMPLES = 100
 #: At the end of chunks with Arrow tables (litdata 0.2.76).
 _ARROW_MARK = b"LDARW01\0"
 _KINDS = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
@@ -265,12 +267,10 @@ def _rows(format: StreamFormat, path: Path) -> Iterator[TableRow]:
     if shard.table is not None:
         yield from rows_of_arrow(shard.table, path)
         return
-    byte_columns: ByteColumns | None = None
+    byte_columns = _byte_columns(shard)
     for row in range(shard.form.samples):
         try:
             cells = [cell for cell in shard.cells(row) if is_read(cell[0].encoding)]
-            if byte_columns is None:
-                byte_columns = _byte_columns(cells)
             values = {
                 column.name: _cell(path, row, column, content, byte_columns)
                 for column, content in cells
@@ -281,17 +281,29 @@ def _rows(format: StreamFormat, path: Path) -> Iterator[TableRow]:
         yield TableRow(row + 1, values)
 
 
-def _byte_columns(cells: Sequence[tuple[ShardColumn, bytes]]) -> ByteColumns:
+def _byte_columns(shard: _Shard) -> ByteColumns:
     """The columns with pictures, and those with other bytes; bytes may be text as well."""
     columns = ByteColumns([], [])
-    for column, content in cells:
+    for column in shard.form.columns:
         is_named = column.name.strip().lower() in IMAGE_NAMES
-        is_bytes = column.encoding == "bytes"
-        if is_picture(column.encoding) or (is_bytes and (is_named or holds_picture(content))):
+        holds = "text"
+        if is_picture(column.encoding) or (column.encoding == "bytes" and is_named):
+            holds = "pictures"
+        elif column.encoding == "bytes":
+            holds = kind_of_bytes(_contents(shard, column.name))
+        if holds == "pictures":
             columns.pictures.append(column.name)
-        elif is_bytes and not is_text(content):
+        elif holds == "other bytes":
             columns.unread.append(column.name)
     return columns
+
+
+def _contents(shard: _Shard, name: str) -> Iterator[bytes]:
+    """What the first samples hold in a column."""
+    for row in range(min(shard.form.samples, _MOST_SAMPLES)):
+        with suppress(ValueError, IndexError):  # reported where they are read
+            if content := shard.cell(row, name)[1]:
+                yield content
 
 
 def _cell(path: Path, row: int, column: ShardColumn, content: bytes, columns: ByteColumns) -> Any:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from backend.datasets.reading.dataset_reader import SourcePair
+from backend.datasets.reading.json_stream import JsonFile
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import encoded, json_lines, picture, read, write
 
@@ -69,10 +70,49 @@ def test_one_line_of_json_lines_is_a_row(tmp_path: Path, row: dict[str, Any], na
     assert (contents(pairs), reader.problems) == ([("a.png", "A dog.", 3)], [])
 
 
-def test_a_first_line_of_json_lines_that_is_cut_costs_its_row_alone(tmp_path: Path) -> None:
-    pairs, reader = read(table(tmp_path, "{\n" + json_lines(ROWS), "rows.jsonl"))
+@pytest.mark.parametrize("first", ["{\n", "{\nb\n", "[broken\n", "[\n"])
+def test_first_lines_of_json_lines_that_are_cut_cost_their_rows_alone(
+    tmp_path: Path, first: str
+) -> None:
+    pairs, reader = read(table(tmp_path, first + json_lines(ROWS), "rows.jsonl"))
     assert len(pairs) == 2
-    assert [problem.row for problem in reader.problems] == [1]
+    assert [problem.row for problem in reader.problems] == [1, 2][: first.count("\n")]
+
+
+@pytest.mark.parametrize(
+    ("row", "captions"),
+    [
+        ({"image": ["a.png"], "caption": ["A dog.", "A pup."]}, ["A dog.", "A pup."]),
+        ({"images": ["a.png"], "annotations": [], "caption": "A dog."}, ["A dog."]),
+    ],
+)
+def test_one_line_with_lists_of_several_lengths_is_a_row(
+    tmp_path: Path, row: dict[str, Any], captions: list[str]
+) -> None:
+    pairs, reader = read(table(tmp_path, json.dumps(row), "rows.jsonl"))
+    assert ([pair.caption for pair in pairs], reader.problems) == (captions, [])
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"a": "A dog.", "b": "A cat."},
+        {"path": "images", "captions": {"a.png": "A dog.", "b.png": "A cat."}},
+        {"data": {"a.png": "A dog.", "b.png": "A cat."}},
+    ],
+)
+def test_captions_by_picture_below_a_head_are_no_row(tmp_path: Path, rest: dict[str, Any]) -> None:
+    head = {"name": "My set", "description": "Pictures of pets."}
+    pairs, _ = read(table(tmp_path, json.dumps({**head, **rest})))
+    assert [pair.caption for pair in pairs] == ["A dog.", "A cat."]
+
+
+def test_many_lists_cost_no_pass_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+    monkeypatch.setattr(JsonFile, "objects", lambda file, name: passes.append(name) or iter(()))
+    row = {**ROWS[0], **{f"c{number}": [] for number in range(30)}}
+    pairs, _ = read(table(tmp_path, json.dumps(row)))
+    assert (len(pairs), passes) == (1, [])
 
 
 def test_a_table_in_another_encoding(tmp_path: Path) -> None:
@@ -203,9 +243,17 @@ def test_rows_of_another_length_are_left_out(tmp_path: Path) -> None:
 
 
 def test_an_object_with_a_list_for_each_split(tmp_path: Path) -> None:
-    content = json.dumps({"train": ROWS[:1], "val": [*ROWS[1:], 7]})
+    content = json.dumps({"val": ROWS[1:], "train": [*ROWS[:1], 7]})
     pairs, reader = read(table(tmp_path, content))
     assert [(pair.caption, pair.split, pair.row) for pair in pairs] == [
-        ("A dog.", "train", 1), ("A cat.", "validation", 2),
+        ("A cat.", "validation", 1), ("A dog.", "train", 2),
     ]  # fmt: skip
-    assert [problem.row for problem in reader.problems] == [3]
+    assert [(problem.row, "'train'" in problem.message) for problem in reader.problems] == [
+        (3, True)
+    ]
+
+
+def test_lists_named_otherwise_are_no_splits(tmp_path: Path) -> None:
+    content = json.dumps({"test_images": [{"id": 1}], "test_captions": ROWS})
+    with pytest.raises(DatasetFormatError):
+        read(table(tmp_path, content))

@@ -71,10 +71,11 @@ def test_conversations_of_a_sample_are_its_captions(tmp_path: Path) -> None:
 
 
 def in_languages(tmp_path: Path, *languages: str) -> Path:
-    """A tar for each picture, whose caption is in a language."""
+    """A tar of pictures, whose captions are in a language each."""
+    members: dict[str, bytes] = {}
     for number, language in enumerate(languages):
-        members = {f"{number}.png": encoded(), f"{number}{language}.txt": b"A dog."}
-        make_tar(tmp_path / f"{number}.tar", members)
+        members |= {f"{number}.png": encoded(), f"{number}{language}.txt": b"A dog."}
+    make_tar(tmp_path / "t.tar", members)
     return tmp_path
 
 
@@ -87,12 +88,13 @@ def in_languages(tmp_path: Path, *languages: str) -> Path:
         ((".png", "", ".png"), []),
         (("", ".1", ""), []),
         ((".cap1", ".cap2", ".cap3"), []),
+        ((".ab", ".cd", ".ef"), []),
     ],
 )
 def test_texts_of_another_kind_than_the_first_are_left_out(
     tmp_path: Path, languages: tuple[str, ...], left_out: list[str]
 ) -> None:
-    """They were mixed with the others, and noted."""
+    """Those whose name comes again: others may be hashes or authors."""
     pairs, reader = read(in_languages(tmp_path, *languages))
     assert len(pairs) == len(languages) - len(left_out)
     assert [problem.kind for problem in reader.problems] == ["unreadable row"] * len(left_out)
@@ -101,12 +103,23 @@ def test_texts_of_another_kind_than_the_first_are_left_out(
         assert f",{language.removeprefix('.')}.txt" in problem.message
 
 
+def test_kinds_in_several_tars_are_those_of_the_first(tmp_path: Path) -> None:
+    for number, language in enumerate(("en", "de")):
+        members: dict[str, bytes] = {}
+        for key in "ab":
+            members |= {f"{key}{number}.png": encoded(), f"{key}{number}.{language}.txt": b"A."}
+        make_tar(tmp_path / f"{number}.tar", members)
+    pairs, reader = read(tmp_path)
+    assert (len(pairs), [problem.row for problem in reader.problems]) == (2, [1, 2])
+
+
 def test_texts_that_are_called_otherwise_than_their_pictures_are_read(tmp_path: Path) -> None:
     members = {"a.b.png": encoded(), "a.c.txt": b"A dog.", "d.e.png": encoded(), "d.f.txt": b"Cat."}
     make_tar(tmp_path / "0.tar", members)
     pairs, reader = read(tmp_path)
     assert [pair.caption for pair in pairs] == ["A dog.", "Cat."]
     assert reader.problems == []
+    assert len(reader.notes) == 1
 
 
 def test_of_several_texts_of_a_sample_none_of_another_kind_is_chosen(tmp_path: Path) -> None:

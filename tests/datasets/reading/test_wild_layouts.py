@@ -13,6 +13,7 @@ from PIL import ImageColor
 from backend.datasets.safe_files.containers import locate, relative_name
 from backend.datasets.safe_files.images import load_image
 from backend.datasets.writing.export_images import image_and_ending
+from backend.errors import DatasetFormatError
 from tests.datasets.folders import encoded, json_lines, picture, read, write, zip_bytes
 
 PAIRS = [("A dog.", "a.png"), ("A cat.", "b.png")]
@@ -263,3 +264,12 @@ def test_a_name_in_two_zips_is_not_guessed_at_and_a_file_comes_first(tmp_path: P
     places = [relative_name(pair.image_path, tmp_path).partition("#")[0] for pair in pairs]
     assert places == ["b.png", "1.zip!/a.png"]
     assert [(problem.row, problem.kind) for problem in reader.problems] == [(1, "unusable row")]
+
+
+def test_a_field_of_via_that_stands_twice_is_a_problem(tmp_path: Path) -> None:
+    twice = dump({"a.png7": via("A dog.", "a.png")}).replace(
+        '{"caption":', '{"caption": "A cat.", "caption":'
+    )
+    picture(tmp_path / "a.png")
+    with pytest.raises(DatasetFormatError, match="'caption' twice"):
+        read(write(tmp_path / "via.json", twice))

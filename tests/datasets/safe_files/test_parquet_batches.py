@@ -146,3 +146,26 @@ def test_bytes_that_are_no_pictures_are_no_column(tmp_path: Path, form: str, cel
     for column in ("image_column", "caption_column"):
         with pytest.raises(DatasetFormatError, match="hash"):
             read(path, **{column: "hash"})
+
+
+@pytest.mark.parametrize("format", ["TGA", "ICO", "PCX"])
+def test_bytes_of_any_picture_are_pictures(tmp_path: Path, format: str) -> None:
+    rows = [{"photo": encoded((16, 16), format=format), "text": "A dog."}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    assert [pair.caption for pair in read(tmp_path / "t.parquet")[0]] == ["A dog."]
+
+
+def test_pictures_may_stand_behind_many_empty_cells(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"photo": None, "text": f"{number}"} for number in range(120)]
+    table = pa.Table.from_pylist([*rows, {"photo": encoded(), "text": "A dog."}])
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert [pair.caption for pair in read(tmp_path / "t.parquet")[0]] == ["A dog."]
+
+
+def test_a_text_that_is_not_utf_8_costs_its_row_alone(tmp_path: Path) -> None:
+    captions = [b"A dog.", b"BMW caf\xe9"]
+    rows = [{"image": encoded(), "caption": caption} for caption in captions]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    pairs, reader = read(tmp_path / "t.parquet")
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert [problem.row for problem in reader.problems] == [2]

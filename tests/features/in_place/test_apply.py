@@ -1,5 +1,6 @@
 """`apply`: captions are written into the source's own files, to the byte, and put back."""
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -415,6 +416,19 @@ def test_other_formats_are_left_alone(workspace: Workspace, tmp_path: Path) -> N
     correct(workspace, {"a dog": "a cat"})
     report = apply(workspace)
     assert [(left.file, left.captions) for left in report.left_alone] == [("t.tar", 1)]
+
+
+def test_one_list_that_is_called_like_json_lines_is_left_alone(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    for stem in ("a", "b"):
+        picture(tmp_path / "pairs" / f"{stem}.png")
+    rows = [{"image": f"{stem}.png", "caption": f"dog {stem}"} for stem in ("a", "b")]
+    table = write(tmp_path / "pairs" / "t.jsonl", json.dumps(rows))
+    workspace.jobs.import_dataset(table)
+    correct(workspace, {"dog a": "cat a", "dog b": "cat b"})
+    report = apply(workspace)
+    assert [(left.file, left.captions) for left in report.left_alone] == [("t.jsonl", 2)]
 
 
 def test_an_import_afterwards_sees_the_same_pairs(workspace: Workspace, tmp_path: Path) -> None:

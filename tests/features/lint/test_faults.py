@@ -124,6 +124,9 @@ FLAWLESS = [
     'A man holds a sign that reads " Ok Ok Ok , I need money "', "a red kitchen from magazine ...",
     "A man in a wheelchair is holding a cup out for a man to put some change into",
     "Photo: Ann Lee", "(dog) on a street", "caption contest in a newspaper", "Captain: a dog",
+    '"Description" is written on the sign.', "'Caption' printed on a book cover.",
+    "(photo: John Smith) A man at a desk.", "(picture: a dog) on a wall (old)",
+    "Response: the crowd waits.",
     "Image 1 of 2", "[dog] and a cat", "a sign that reads (photo)", "Description de la plage",
     "i wish that this had been out last year :(", "all the ice cream is on the floor :'(",
 ]  # fmt: skip

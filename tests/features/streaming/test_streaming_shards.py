@@ -130,6 +130,15 @@ def test_pictures_in_every_form(tmp_path: Path, encoding: str, content: object) 
     assert len(pairs) == len(COLOURS)
 
 
+def test_a_first_picture_that_is_broken_costs_its_row_alone(tmp_path: Path) -> None:
+    rows = [{"photo": jpeg(colour), "caption": colour.encode()} for colour in COLOURS]
+    rows[0]["photo"] = b"\0broken\xff"
+    write_mds(tmp_path / "set", {"photo": "bytes", "caption": "str"}, [rows])
+    pairs, reader = read(tmp_path / "set")
+    assert [pair.caption for pair in pairs] == [*COLOURS[1:]]
+    assert [problem.row for problem in reader.problems] == [1]
+
+
 def test_nothing_is_unpickled(tmp_path: Path) -> None:
     rows = [{**row, "odd": pickle.dumps(print)} for row in samples()]
     write_mds(tmp_path / "set", {**ENCODINGS, "odd": "pkl"}, [rows])
