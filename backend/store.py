@@ -25,7 +25,7 @@ from backend.errors import NotFound, SettingsError, StoreError, TracedError, Ver
 from db import errors as db_errors
 from db import feature_tables
 from db.backup import backup
-from db.queries import setting_queries
+from db.queries import computed_table_queries, setting_queries
 from db.queries.blind_review import set_reader
 
 log = logging.getLogger(f"traced.{__name__}")
@@ -178,12 +178,18 @@ def tables_of_features() -> tuple[MetaData, ...]:
 
 
 def create_tables_of_features(store: db.Store) -> None:
-    """Create those that the database lacks; what cannot be created is logged."""
+    """Create those that the database lacks, which keeps what they are about; what cannot be
+    created is logged."""
     for tables in tables_of_features():
         try:
             feature_tables.create_missing(store, tables)
         except SQLAlchemyError as problem:  # of whatever its author declared
             log.warning("tables of a feature cannot be created: %s", problem)
+    with store.reading() as session:
+        is_new = computed_table_queries.lacks(session, tables_of_features())
+    if is_new:
+        with store.writing() as session:
+            computed_table_queries.keep(session, tables_of_features())
 
 
 def computed_tables(session: Session) -> list[Table]:
@@ -193,9 +199,14 @@ def computed_tables(session: Session) -> list[Table]:
         table
         for tables in tables_of_features()
         for table in tables.sorted_tables
-        if table.info in (feature_tables.OF_PICTURE, feature_tables.OF_CAPTION)
-        and there.has_table(table.name)
+        if feature_tables.is_computed(table) and there.has_table(table.name)
     ]
+
+
+def all_computed_tables(session: Session) -> list[Table]:
+    """These, and those of features that are not there, with `pair_id` alone."""
+    absent = computed_table_queries.of_absent_features(session, tables_of_features())
+    return [*computed_tables(session), *absent]
 
 
 def is_missing(url: str) -> bool:

@@ -3,8 +3,8 @@
 
 Each row belongs to a dataset or to a pair, by a foreign key `dataset_id` or `pair_id`, and is
 deleted with its dataset; except of those that are `OF_PICTURE` or `OF_CAPTION`, nothing else of the
-program touches them. Tables of a feature that is no longer there stay as they are, and are in use
-again once it is back.
+program touches them. Tables of a feature that is no longer there stay, and are in use again once
+it is back; what they say of a caption or picture that is replaced meanwhile is deleted as well.
 """
 
 from collections.abc import Callable, Iterable
@@ -58,6 +58,11 @@ def create_missing(store: Store, tables: MetaData) -> None:
     if missing:
         with store.writing() as session:
             tables.create_all(session.connection(), tables=missing)
+
+
+def is_computed(table: Table) -> bool:
+    """Whether its rows say something of a pair's picture or caption."""
+    return table.info in (OF_PICTURE, OF_CAPTION)
 
 
 def added_tables(session: Session) -> list[Table]:

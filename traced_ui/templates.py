@@ -16,7 +16,6 @@ from backend.datasets.reading.pair_checks import pair_name
 from backend.templating import template_environment
 
 FOLDER = Path(__file__).with_name("templates")
-#: What an import adds to the ids that it makes (`derived_id`).
 #: Gradio's HTML component has its own template language, which would evaluate `${…}` and `{{…}}`.
 _FOR_GRADIO = {"$": "&#36;", "{": "&#123;", "}": "&#125;"}
 

@@ -1,5 +1,6 @@
 """`score`, `train`, `progress`: compute probabilities of error and report the review's progress."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from backend.cli.output import console, emit, open_dataset, open_workspace, prog
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, NotScored, SettingsError
-from backend.jobs.reports import count_of
+from backend.jobs.reports import ScoreReport, count_of
 from backend.operations.common_options import (
     Common,
     Concreteness,
@@ -71,6 +72,26 @@ class Method(Options):
         return super().settings() | {"whole_words": False if self.any_token else None}
 
 
+def _measured_by(operation: Operation[Any]) -> ScoreStep:
+    """A measurement right after scoring, by an option of its name."""
+    about = " ".join((operation.options.__doc__ or "").split())
+    option: Any = (bool, Field(False, description=f"Also {about[:1].lower()}{about[1:]}"))
+    options = create_model(f"_{operation.name}", __base__=Options, **{operation.name: option})
+
+    def begin(workspace: "Workspace", dataset_id: int, options: Options) -> Continuation | None:
+        if not getattr(options, operation.name):
+            return None
+        return lambda update: workspace.jobs.run(operation.name, dataset_id, update)
+
+    return ScoreStep(operation.name, operation.title, options, begin)
+
+
+#: What can follow scoring: measurements, then what features and other packages add.
+_STEPS = (
+    *(_measured_by(operation) for operation in OPERATIONS.values() if operation.after_score),
+    *plugins.load("score_steps", ScoreStep),
+)
+
 #: What features and other packages write of scores, by the ending of the file.
 _FILES: dict[str, ScoreFile] = {}
 _TABLES = (".jsonl", ".parquet", ".csv")
@@ -79,6 +100,9 @@ _TABLES = (".jsonl", ".parquet", ".csv")
 def _add_file(file: ScoreFile) -> None:
     if file.ending in (*_TABLES, *_FILES):
         raise ValueError(f"There is a file of scores that ends in '{file.ending}' already.")
+    own = {"rows_written", *(field.name for field in fields(ScoreReport))}
+    if file.name in own | {other.name for other in (*_FILES.values(), *_STEPS)}:
+        raise ValueError(f"What is reported has a part '{file.name}' already.")
     _FILES[file.ending] = file
 
 
@@ -118,25 +142,6 @@ class ScoreCommand(ScoreOptions):
         return Devices(choose_devices(self.devices))
 
 
-def _measured_by(operation: Operation[Any]) -> ScoreStep:
-    """A measurement right after scoring, by an option of its name."""
-    about = " ".join((operation.options.__doc__ or "").split())
-    option: Any = (bool, Field(False, description=f"Also {about[:1].lower()}{about[1:]}"))
-    options = create_model(f"_{operation.name}", __base__=Options, **{operation.name: option})
-
-    def begin(workspace: "Workspace", dataset_id: int, options: Options) -> Continuation | None:
-        if not getattr(options, operation.name):
-            return None
-        return lambda update: workspace.jobs.run(operation.name, dataset_id, update)
-
-    return ScoreStep(operation.name, operation.title, options, begin)
-
-
-#: What can follow scoring: measurements, then what features and other packages add.
-_STEPS = (
-    *(_measured_by(operation) for operation in OPERATIONS.values() if operation.after_score),
-    *plugins.load("score_steps", ScoreStep),
-)
 #: What is no setting, so that the engine does not say it.
 _CHOICES = ("suggestions", "anyway", "constant", "constants")
 _FIELDS: dict[str, Any] = {step.name: (step.options, step.options()) for step in _STEPS}

@@ -42,7 +42,7 @@ from backend.jobs.scoring.vectors import forget_meanings
 from backend.jobs.shared_pictures import shared_pictures
 from backend.progress import Progress, no_progress
 from backend.settings import default_data_directory
-from backend.store import Store, computed_tables
+from backend.store import Store, all_computed_tables
 from db.errors import MissingRow
 from db.queries import change_queries, dataset_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow, ProblemRow
@@ -301,7 +301,7 @@ def _write_rows(
             revisions.append(change)
     number = pair_queries.add_pairs(session, dataset_id, new)
     if revisions:
-        change_queries.revise_pairs(session, revisions, computed_tables(session))
+        change_queries.revise_pairs(session, revisions, all_computed_tables(session))
     change_queries.set_hidden(
         session, [row.id for row in stored_rows.values() if row.hidden], False
     )

@@ -141,10 +141,12 @@ class Relocation:
 
 def about_depth(completed: int) -> str:
     """What is so where not all trajectories are whole; `completed`: as of a `ScoreReport`."""
-    return (
-        "Each scored pair has the first step of its trajectory, which is enough to rank it. "
-        f"Trajectories completed now: {completed:,}; the others are when their pairs are opened."
-    )
+    first = "Each scored pair has the first step of its trajectory, which is enough to rank it."
+    if not completed:
+        return f"{first} Each is completed when its pair is opened."
+    were = "trajectory was" if completed == 1 else "trajectories were"
+    others = "each of the others is completed when its pair is opened."
+    return f"{first} {completed:,} {were} completed now; {others}"
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,15 @@ from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.score import ESTIMATE, SCORE
 from backend.operations.select import SELECT
 
-OPERATIONS: Mapping[str, Operation[Any]] = {
-    operation.name: operation
-    for operation in (
-        IMPORT, SCORE, ESTIMATE, MEASURE, TRAIN, ADOPT,
-        CORRECT, SELECT, EXPORT, DOWNLOAD, PROBE,
-        *plugins.load("operations", Operation),
-    )
-}  # fmt: skip
+_OURS = (IMPORT, SCORE, ESTIMATE, MEASURE, TRAIN, ADOPT, CORRECT, SELECT, EXPORT, DOWNLOAD, PROBE)
+_by_name: dict[str, Operation[Any]] = {operation.name: operation for operation in _OURS}
+
+
+def _join(operation: Operation[Any]) -> None:
+    if operation.name in _by_name:
+        raise ValueError(f"There is an operation '{operation.name}' already.")
+    _by_name[operation.name] = operation
+
+
+plugins.load("operations", Operation, _join)
+OPERATIONS: Mapping[str, Operation[Any]] = _by_name

@@ -318,3 +318,26 @@ def test_claims_are_accessible_and_fit(profile: BrowserContext, site: Site, quer
             if width in (SIZE[0], PHONE[0]):
                 problems += page.evaluate(RUN_AXE, [False, False, RULES])
         assert problems == []
+
+
+def test_at_200_percent_every_suggestion_can_be_brought_above_the_verdicts(
+    profile: BrowserContext, site: Site
+) -> None:
+    size = (SIZE[0] // 2, SIZE[1] // 2)
+    with opened_page(profile, site, "?dataset=1&review=all&order=position", size) as page:
+        last = page.locator(".decide .suggestions > li").last
+        seen = set()
+        for pair in (7, 11):  # both with claims or suggestions
+            page.goto(f"{site.address}/?dataset=1&review=all&pair={pair}")
+            expect(page.locator(f"#traced-stage [data-pair='{pair}']")).to_be_visible()
+            expect(last).to_be_visible()
+            seen.add(page.locator(BAR).count())
+            first = page.locator(".decide .suggestions > li").first.bounding_box()
+            last.evaluate("(e) => e.scrollIntoView({ block: 'nearest' })")
+            box, bar = last.bounding_box(), page.locator(".decide .verdicts").bounding_box()
+            assert first is not None
+            assert box is not None
+            assert bar is not None
+            assert first["y"] + first["height"] <= bar["y"] + 1, "without scrolling"
+            assert box["y"] + box["height"] <= bar["y"] + 1
+        assert 1 in seen

@@ -181,11 +181,13 @@ def test_at_200_percent_caption_and_suggestions_are_beside_the_picture(page: Pag
     beside = [page.locator(part).bounding_box() for part in ("#traced-stage .words", ".decide")]
     press(page, "u")
     wait_until_saved(page)
-    toast = page.locator("#traced-toast .traced-note").bounding_box()
+    page.locator("#traced-toast .traced-note").evaluate("(e) => e.append(' name'.repeat(100))")
+    toast = page.locator("#traced-toast").bounding_box()
     press(page, "z")
     page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
     assert picture is not None
     assert toast is not None
+    assert toast["y"] >= 0
     assert toast["y"] + toast["height"] <= picture["y"]
     for place, box in enumerate(beside):
         assert box is not None

@@ -4,9 +4,9 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, new_page
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import wait_until_ready
 from tests.fixtures.features import needs
@@ -85,6 +85,17 @@ def test_the_region_of_a_suspect_word_is_lit_on_the_picture(page: Page, site: Si
     expect(page.locator(REGION)).to_have_count(1)
     page.mouse.move(1, 1)
     expect(page.locator(REGION)).to_have_count(0)
+
+
+def test_a_script_that_never_comes_leaves_a_page_that_says_so(
+    profile: BrowserContext, site: Site
+) -> None:
+    with new_page(profile) as page:
+        page.route("**/regions.js", lambda _: None)
+        page.goto(site.address)
+        wait_until_ready(page)
+        page.keyboard.press("o")
+        expect(page.locator("#traced-toast .traced-note.warning")).to_be_visible()
 
 
 def answer_box(route: Route) -> None:

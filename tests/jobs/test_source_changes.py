@@ -12,12 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Column, ForeignKey, Table, insert, select
 
+from backend import plugins
 from backend.datasets.cells import split_proof
 from backend.errors import ExportError, ImageError, SettingsError
 from backend.jobs.export_dataset import UNREADABLE, remaining
 from backend.jobs.reports import ExportChoice, ImportReport
+from backend.plugins import Plugin
+from backend.store import create_tables_of_features
 from backend.workspace import Workspace
+from db.feature_tables import OF_CAPTION, new_tables
 from db.models import Detection, Pair, Trajectory, WordMark
 from db.queries import (
     pair_queries,
@@ -83,6 +88,28 @@ def test_changed_rows_are_counted_and_kept_or_taken(
     third = workspace.jobs.import_dataset(source, update=update)
     assert third.changes.changed == (update == "keep")
     assert third.added == 0
+
+
+def test_what_a_feature_computed_goes_with_its_caption_while_the_feature_is_away(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = new_tables()
+    words = Table(
+        "moods", tables, Column("pair_id", ForeignKey(Pair.id), primary_key=True), info=OF_CAPTION
+    )
+    with_it = (*plugins._LOADED["tables"], Plugin("tables", "moods", "moods 1.0", tables))
+    with monkeypatch.context() as patch:
+        patch.setitem(plugins._LOADED, "tables", with_it)
+        create_tables_of_features(workspace.store.opened)
+    first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
+    ids = {name: pair.id for name, pair in pairs(workspace, first).items()}
+    with workspace.store.writing() as session:
+        session.execute(insert(words), [{"pair_id": pair} for pair in ids.values()])
+    workspace.jobs.import_dataset(write(tmp_path / "d", EDITED, IDS), update="take")
+    with workspace.store.writing() as session:
+        left = set(session.scalars(select(words.c.pair_id)))
+        tables.drop_all(session.connection())
+    assert left == {ids["b.png"], ids["c.png"]}
 
 
 def test_a_taken_caption_is_scored_again_and_verdicts_stay(

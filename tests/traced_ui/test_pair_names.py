@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from backend.datasets.reading.pair_checks import derived_id
+from backend.datasets.reading.pair_checks import derived_id, pair_name
 from db.queries import dataset_queries, pair_queries
 from db.queries.pair_queries import NewPair
 from tests.traced_ui.conftest import workspace_in
@@ -26,3 +26,8 @@ def test_no_digest_is_read(tmp_path: Path) -> None:
     assert len(re.findall(r"a/\d\.png", read)) > len(acts)
     assert not DIGEST.findall(read)
     workspace.store.close()
+
+
+def test_an_id_of_the_dataset_is_read_whole() -> None:
+    ids = ("coco:000000391895", ":000000391895", "hf:pets:7")
+    assert [pair_name(each) for each in ids] == list(ids)

@@ -1,9 +1,9 @@
 // The queue's form. Each field is sent when it is left or entered; Escape resets it.
 import { mix, redraw, send } from "./acts.js";
-import { all, board, listen, one, onPaint } from "./page.js";
+import { all, board, listen, one, onPaint, queue } from "./page.js";
 
 const FIELD = "#traced-queue [data-filter]";
-const MEANING = "#traced-queue .search input[type=checkbox]";
+const MEANING = "#traced-queue [data-by-meaning]", HOW = "#traced-queue [data-how]";
 let byPointer = false;
 listen("pointerdown", () => { byPointer = true; }, true);
 listen("keydown", () => { byPointer = false; }, true);
@@ -54,6 +54,14 @@ onPaint("queue", () => { if (limits()) limits().hidden = localStorage.getItem(HI
 onPaint("queue", () => all(FIELD).forEach((field) => {
   if (field !== document.activeElement || field.options) field.value = asDrawn(field);
 }));
+
+// Another dataset begins with the boxes as the server draws them.
+let dataset = "";
+onPaint("queue", () => {
+  const shown = queue()?.dataset.dataset ?? "";
+  if (dataset && shown !== dataset) all(`${MEANING}, ${HOW}`).forEach((box) => { box.checked = box.defaultChecked; });
+  dataset = shown;
+});
 
 // On a phone the queue is a drawer over the page.
 export const isOpen = () => board().dataset.queue === "open";

@@ -84,6 +84,7 @@ function act(action, more = {}) {
   else if (action === "meant") confirm();
   else if (action === "leave") leaveIt();
   else if (ASKING.includes(action)) askModel(action);
+  else if (one(`[data-local="${action}"]`)) say("not-loaded");
   else send(action, opensForm(action) ? { pairs: pairs() } : more);
 }
 

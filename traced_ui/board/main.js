@@ -9,7 +9,7 @@ import { setStops } from "./roving.js";
 import * as session from "./session.js";
 
 /** @param {HTMLElement} element the component */
-export async function start(element) {
+export function start(element) {
   // The page ends at the window's edge, whatever stands above it.
   const fit = () => board().style.setProperty("--above", `${board().getBoundingClientRect().top + scrollY}px`);
   const sizes = new ResizeObserver(() => requestAnimationFrame(fit));
@@ -20,8 +20,8 @@ export async function start(element) {
   restoreReturned();
 
   const { keys: table, dataset, scripts } = board().dataset;
-  // Of features and packages: one that fails is said in the console, and the page goes on without it.
-  await Promise.all(scripts.split(" ").filter(Boolean).map((script) => import(`./${script}`).catch(reportError)));
+  // Of features and packages, whenever they come: one that fails is said in the console.
+  for (const script of scripts.split(" ").filter(Boolean)) import(`./${script}`).catch(reportError);
   keys.start(JSON.parse(table));
   acts.open(dataset ? Number(dataset) : null);
   listen("traced-dataset", (event) => {  // chosen in the header

@@ -27,13 +27,13 @@ const PLACES = {
 const MORPHED = {
   morphStyle: "innerHTML", ignoreActiveValue: true,
   callbacks: {
-    // Folded parts stay as the curator left them, and boxes of the queue until the server draws them otherwise.
+    // Folded parts stay as the curator left them, and boxes that the server does not know of.
     beforeAttributeUpdated: (name, node) => !(name === "open" && node.matches("details")),
-    beforeNodeMorphed: (node, fresh) => {
-      if (node.matches?.("#traced-queue input") && node.defaultChecked === fresh.defaultChecked) fresh.checked = node.checked;
-    },
+    beforeNodeMorphed: (node, fresh) => { if (isOwn(node, fresh)) fresh.checked = node.checked; },
   },
 };
+/** What a click in the drawer does; and “meaning”, before something is searched by it. */
+const isOwn = (node, fresh) => node.matches?.("#traced-queue [data-how]") || (node.matches?.("#traced-queue [data-by-meaning]") && !node.defaultChecked && !fresh.defaultChecked);
 /** @type {Map<string, ((isSamePair: boolean) => void)[]>} */
 const painted = new Map();
 

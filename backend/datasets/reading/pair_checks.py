@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Literal
 
 from backend.datasets.cells import text_problem
@@ -70,9 +71,11 @@ def derived_id(name: str, caption: str) -> str:
 
 
 def pair_name(external_id: str) -> str:
-    """What people read of a pair's id: no digest of `derived_id`, and at most 60 characters.
+    """What people read of a pair's id: no digest of `derived_id`, which follows a picture's file
+    name, and at most 60 characters.
 
-    >>> pair_name("a/1.png:cf0d3dce9f18"), pair_name("hf:pets:7")
-    ('a/1.png', 'hf:pets:7')
+    >>> pair_name("a/1.png:cf0d3dce9f18"), pair_name("coco:000000391895")
+    ('a/1.png', 'coco:000000391895')
     """
-    return _DIGEST.sub("", external_id)[:LONGEST_NAME]
+    name = _DIGEST.sub("", external_id)
+    return (name if PurePath(name).suffix else external_id)[:LONGEST_NAME]

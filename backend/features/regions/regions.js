@@ -1,5 +1,5 @@
 // Where in the picture the words are: while a suspect word, a step without a word, or a card of the grid
-// has the mouse or the focus, the word's region is outlined; "look here" fills the view with it. Regions
+// has the mouse or the focus, the word's region is outlined; "Zoom to word" fills the view with it. Regions
 // are asked for only then, one after another, so that no pair opens later for them.
 import { addLocal } from "./keys.js";
 import { say } from "./messages.js";
@@ -17,7 +17,7 @@ const answers = new Map();
 let asked = Promise.resolve();
 /** @type {HTMLElement | null} what is lit or about to be */
 let lit = null;
-/** @type {HTMLElement | null} the word that "look here" has gone to */
+/** @type {HTMLElement | null} the word that "Zoom to word" has gone to */
 let target = null;
 let timer = 0;
 

@@ -1,6 +1,6 @@
 // Try one picture: where in the picture the suspect words are. `outline`: that module, once it is there;
-// `trigger`, `watch` and `props` are Gradio's.
-{
+// `trigger`, `watch` and `props` are Gradio's. Without it nothing is lit, which the console says once.
+outline.then(({ dark, light, tell }) => {
   const SUSPECT = "#playground-result .word.suspect", SETTLED = 120;  // ms that the mouse stays
   const one = (selector) => document.querySelector(selector);
   const image = () => one("#playground-picture img");
@@ -15,11 +15,10 @@
     return [begin, begin + [...word.textContent].length];  // code points, as Python counts
   }
 
-  async function show(word) {
+  function show(word) {
     if (word === lit) return;
     clearTimeout(timer);
     lit = word;
-    const { dark } = await outline;
     if (image()) dark(image());
     if (!lit || one("#playground-results").matches(".stale, .running")) return;
     const claim = claimOf(lit);
@@ -30,8 +29,7 @@
     draw();
   }
 
-  async function draw() {
-    const { light, tell } = await outline;
+  function draw() {
     if (!lit?.isConnected || !image()) return;
     const { regions, problem } = answers.get(claimOf(lit)) ?? {}, region = regions?.find(({ start }) => start === spanOf(lit)[0]);
     if (problem) tell(image(), problem);
@@ -58,4 +56,4 @@
   document.addEventListener("focusin", ({ target }) => show(wordAt(target)));
   document.addEventListener("focusout", ({ target }) => { if (wordAt(target) === lit) show(null); });
   addEventListener("resize", draw);
-}
+}, reportError);
