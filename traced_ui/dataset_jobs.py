@@ -100,7 +100,7 @@ class DatasetJobs:
         """The models to score the dataset with, one of them chosen: as cards, and all by name.
         Nothing is said of them before the browser has named the dataset."""
         if dataset_id is None:
-            return gr.skip(), gr.skip()
+            return "", gr.skip()
         cards = self._cards.of(dataset_id)
         choice = chosen_for(cards)
         names = [(view.name, view.name) for view in self.workspace.models.list_models()]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend import plugins
 from backend.errors import SettingsError, TracedError
+from backend.measures import export_names
 from backend.options import Options
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from backend.store import Store
     from db.queries.dataset_queries import DatasetRow
 
-#: Lists that files of scores have without steps.
-_LISTS = ("suspects", "phrases", "claims", "constants")
+#: What files of scores have without steps, beside the measures.
+OF_SCORES = ("id", "caption", "suspects", "phrases", "claims", "constants")
 #: The values of a column by the ids of pairs; pairs without one have none.
 Column = Callable[["Session", Sequence[int]], Mapping[int, Any]]
 #: What each pair of a dataset belongs to, by the ids of pairs.
@@ -87,7 +88,8 @@ class ExportStep:
 def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
     """All of them. `taken`: options that an export has without them; a step with one of these
     names, or with an option, a column or a file of another step, is left out."""
-    names, own_files, columns = set(taken), set[str](), set(_LISTS)
+    names, own_files, columns = set(taken), set[str](), set[str]()
+    of_scores = {*OF_SCORES, *export_names()}
 
     def join(step: ExportStep) -> None:
         if clash := sorted(names.intersection(step.options.model_fields)):
@@ -95,7 +97,9 @@ def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
         for name in step.describes:
             if not _is_plain(name) or name in own_files:
                 raise ValueError(f"The name '{name[:80]}' is taken or names a folder.")
-        if clash := sorted(columns.intersection((*step.columns, *step.lists))):
+        if clash := sorted(
+            columns.intersection((*step.columns, *step.lists)) | of_scores.intersection(step.lists)
+        ):
             raise ValueError(f"There is a column '{clash[0]}' already.")
         names.update(step.options.model_fields)
         own_files.update(step.describes)

@@ -12,8 +12,10 @@ from backend import plugins
 from backend.datasets.export_row import MARK
 from backend.errors import ExportError, SettingsError, TracedError
 from backend.jobs import export_steps
-from backend.jobs.export_steps import ExportStep, WrittenExport
+from backend.jobs.export_scores import COLUMNS_OF_SCORES
+from backend.jobs.export_steps import ExportStep, ListColumn, WrittenExport
 from backend.jobs.reports import ExportChoice
+from backend.measures import export_names
 from backend.options import Options
 from backend.plugins import Plugin
 from backend.workspace import Workspace
@@ -145,6 +147,15 @@ def test_two_steps_with_one_column_or_one_description_are_left_out(
         "third": ExportStep("third", describes=("mood.json",)),
     }
     assert [step.name for step in export_steps.steps()] == ["first"]
+
+
+def test_a_list_takes_no_name_that_a_file_of_scores_has(entries: dict[str, ExportStep]) -> None:
+    of_scores = export_steps.OF_SCORES
+    assert {*of_scores, *COLUMNS_OF_SCORES} == {*of_scores, *export_names()}
+    lists = ListColumn(fails, fails)
+    entries |= {name: ExportStep(name, lists={name: lists}) for name in ("caption", "s_0", "mood")}
+    entries["phrases"] = ExportStep("phrases", columns={"phrases": fails})
+    assert [step.name for step in export_steps.steps()] == ["mood", "phrases"]
 
 
 @pytest.mark.parametrize("name", ["data.csv", "README.md", "SHA256SUMS", MARK])
