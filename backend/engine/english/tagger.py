@@ -55,5 +55,6 @@ def _english_part() -> ModuleType:
 
 
 def _take_out() -> dict[str, ModuleType]:
-    names = [name for name in sys.modules if name.partition(".")[0] == "textblob"]
+    loaded = list(sys.modules)  # other threads import meanwhile
+    names = [name for name in loaded if name.partition(".")[0] == "textblob"]
     return {name: sys.modules.pop(name) for name in names}
