@@ -392,6 +392,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         keys=text,
         decisions=text,
         writing=text,
+        scripts=text,
         forms=text,
         dataset=3,
         toolbar="",

@@ -69,6 +69,6 @@ def _write(store: "Store", dataset_id: int, out: Path) -> "BoxesReport":
 
 STEP = ExportStep("regions", lists={"regions": ListColumn(_type, _of_dataset)})
 BOXES = ScoreFile(
-    "boxes_written", ".json", "the boxes of words that --regions found, in COCO's layout",
+    "boxes_written", ".json", "the boxes of the words that were found, in COCO's layout",
     _write, _check,
 )  # fmt: skip
