@@ -13,6 +13,7 @@ from backend.cli.output import console, emit, open_dataset, open_workspace, prog
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, NotScored, SettingsError
+from backend.jobs.export_steps import TABLE_ENDINGS
 from backend.jobs.reports import ScoreReport, count_of
 from backend.operations.common_options import (
     Common,
@@ -94,11 +95,10 @@ _STEPS = (
 
 #: What features and other packages write of scores, by the ending of the file.
 _FILES: dict[str, ScoreFile] = {}
-_TABLES = (".jsonl", ".parquet", ".csv")
 
 
 def _add_file(file: ScoreFile) -> None:
-    if file.ending in (*_TABLES, *_FILES):
+    if file.ending in (*TABLE_ENDINGS, *_FILES):
         raise ValueError(f"There is a file of scores that ends in '{file.ending}' already.")
     own = {"rows_written", *(field.name for field in fields(ScoreReport))}
     if file.name in own | {other.name for other in (*_FILES.values(), *_STEPS)}:
@@ -109,7 +109,7 @@ def _add_file(file: ScoreFile) -> None:
 plugins.load("score_files", ScoreFile, _add_file)
 _OUT = (
     "Also write one row per pair (id, caption, s_0, p_error, icc, specificity, suspects) to this "
-    f"{_TABLES[0]}, {_TABLES[1]} or {_TABLES[2]} file"
+    f"{TABLE_ENDINGS[0]}, {TABLE_ENDINGS[1]} or {TABLE_ENDINGS[2]} file"
     + "".join(f"; or to a {file.ending} file {file.about}" for file in _FILES.values())
 )
 
@@ -162,7 +162,7 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
     table = typed_path(out) if out is not None else None
     features = typed_path(options.features) if options.features is not None else None
     if table is not None:
-        export_scores.check(table, (*_FILES, *export_scores.ENDINGS))
+        export_scores.check(table, (*_FILES, *TABLE_ENDINGS))
     if features is not None:
         export_scores.check(features)
     file = _FILES.get(table.suffix) if table is not None else None

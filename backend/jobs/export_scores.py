@@ -52,7 +52,7 @@ from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
 from backend.jobs import export_steps
-from backend.jobs.export_steps import ListsOfDataset
+from backend.jobs.export_steps import TABLE_ENDINGS, ListsOfDataset
 from backend.jobs.notices import set_aside
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.stored_claims import CLAIMS, claim_names, known_claims
@@ -114,13 +114,12 @@ _FEATURES = pa.schema(
         *((name, pa.float64()) for name in NAMES),
     ]
 )  # fmt: skip
-ENDINGS = (".jsonl", ".parquet", ".csv")
 _ROW_GROUP = 5_000
 #: Pairs read per batch, with two statements.
 _AT_ONCE = 1_000
 
 
-def check(out: Path, endings: Sequence[str] = ENDINGS) -> None:
+def check(out: Path, endings: Sequence[str] = TABLE_ENDINGS) -> None:
     """Raise ExportError if `out` has none of the endings or its folder does not exist."""
     if out.suffix not in endings:
         *others, last = endings
@@ -159,7 +158,7 @@ def write_rows(rows: Iterator[dict[str, Any]], schema: pa.Schema, out: Path) -> 
 
 
 @contextmanager
-def new_file(out: Path, endings: Sequence[str] = ENDINGS) -> Iterator[Path]:
+def new_file(out: Path, endings: Sequence[str] = TABLE_ENDINGS) -> Iterator[Path]:
     """`replacement` of a file that people named. Raises as `check`, and ExportError for OSError."""
     check(out, endings)
     try:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: What files of scores have without steps, beside the measures.
 OF_SCORES = ("id", "caption", "suspects", "phrases", "claims", "constants")
+#: Endings of the tables that are written of scores.
+TABLE_ENDINGS = (".jsonl", ".parquet", ".csv")
 #: The values of a column by the ids of pairs; pairs without one have none.
 Column = Callable[["Session", Sequence[int]], Mapping[int, Any]]
 #: What each pair of a dataset belongs to, by the ids of pairs.
