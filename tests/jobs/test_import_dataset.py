@@ -144,9 +144,9 @@ def test_ctrl_c_ends_an_import_at_once_and_it_can_be_resumed(tmp_path: Path) -> 
         # Processes that a shell starts in the background ignore SIGINT.
         "import signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from backend.datasets import pair_checks, reading\n"
+        "from backend.datasets.reading import dataset_reader, pair_checks\n"
         "from backend.jobs import import_dataset\n"
-        "reading._AHEAD = import_dataset.BATCH = 2\n"
+        "dataset_reader._AHEAD = import_dataset.BATCH = 2\n"
         "def hang(path):\n"
         "    if path.name == 'b.png':\n"
         "        print('opening', flush=True)\n"
