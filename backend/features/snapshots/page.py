@@ -35,11 +35,12 @@ _NOW = ("The dataset as it is now", "")
 
 def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
-    listing = gr.HTML(elem_id="snapshots", padding=False)
     with gr.Row(elem_id="snapshot-take", equal_height=False):
         name = field(SnapshotOptions, "name", "Name of a new snapshot", elem_id="snapshot-name")
         take = gr.Button("Take a snapshot", variant="primary", elem_id="snapshot-start")
     answer = gr.HTML(elem_id="snapshot-status")
+    # Below the form, which would move when the list arrives.
+    listing = gr.HTML(elem_id="snapshots", padding=False)
     with gr.Column(visible=False, elem_id="snapshot-compare") as comparing:
         with gr.Row():
             before = _choice("Compare", "diff-before")
