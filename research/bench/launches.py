@@ -7,6 +7,7 @@ on the CPU in an accelerator's batches (`ACCELERATOR`), and every operation but 
 """
 
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,7 @@ from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
     Scorer,
+    Session,
     Tokens,
 )
 from backend.engine.trajectories.driver import run_trajectories
@@ -135,12 +137,16 @@ class StageLaunches:
 
 @dataclass(frozen=True)
 class Launches:
-    """`host_ms`: milliseconds of the processor per pair beside the model, by scorer; None: not
-    measured."""
+    """By scorer, None: not measured:
+
+    * `host_ms`: milliseconds of the processor per pair beside the model;
+    * `overlap`: time of trajectories in two sessions over that in one, with a simulated card.
+    """
 
     pairs: int
     stages: list[StageLaunches]
     host_ms: dict[str, float | None]
+    overlap: dict[str, float | None]
 
     def table(self) -> str:
         lines = [f"launches and calls of attention per 1,000 pairs, counted on {self.pairs} pairs"]
@@ -151,6 +157,8 @@ class Launches:
             lines.append(f"{'whole job':18} {sum(stage.launches for stage in stages):9,}")
             if milliseconds is not None:
                 lines.append(f"{'beside the model':18} {milliseconds:9.2f} ms a pair")
+            if (ratio := self.overlap[scorer]) is not None:
+                lines.append(f"{'two sessions':18} {ratio:9.2f} of the time of one")
         return "\n".join(lines)
 
 
@@ -160,6 +168,7 @@ def bench_launches(
     """Count for each scorer, by default all. Raises SettingsError for an unknown one."""
     stages: list[StageLaunches] = []
     host: dict[str, float | None] = {}
+    overlap: dict[str, float | None] = {}
     for number, kind in enumerate(scorers or COUNTED):
         progress(number, len(scorers or COUNTED), f"Counting {kind}")
         counter = LaunchCounter()
@@ -169,7 +178,8 @@ def bench_launches(
             per_thousand = [1000 * n // pairs for n in (launches, counter.attention[stage])]
             stages.append(StageLaunches(kind, stage, *per_thousand))
         host[kind] = _host_milliseconds(kind, pairs)
-    return Launches(pairs, stages, host)
+        overlap[kind] = _overlap(kind, pairs)
+    return Launches(pairs, stages, host, overlap)
 
 
 def _scorer(kind: str, size: Size) -> DualEncoder:
@@ -292,3 +302,55 @@ def _host_milliseconds(kind: str, pairs: int) -> float | None:
         torch.set_num_threads(threads)
     assert len(run) == pairs
     return 1000 * seconds / pairs
+
+
+#: Share of a call's time that a card computes: BLIP-ITM on an H200.
+_CARD_SHARE = 0.45
+
+
+@dataclass
+class _SimulatedCardSession(ForwardingSession):
+    """The processor prepares one call at a time; then the call waits, as for a card that computes
+    `_CARD_SHARE` of its time."""
+
+    processor: threading.Lock
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
+        with self.processor:
+            start = time.thread_time()
+            answer = super().score(requests)
+            seconds = time.thread_time() - start
+        time.sleep(seconds * _CARD_SHARE / (1 - _CARD_SHARE))
+        return answer
+
+
+class _InSessions:
+    """A scorer that is asked in these sessions."""
+
+    def __init__(self, scorer: Scorer, sessions: Sequence[Session]) -> None:
+        self._scorer, self._sessions = scorer, sessions
+
+    def open_sessions(self) -> Sequence[Session]:
+        return self._sessions
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scorer, name)
+
+
+def _overlap(kind: str, pairs: int) -> float | None:
+    """What two sessions on one simulated card take of the time of one, in turn, each with half of
+    twice as many pairs. None for a vision-language model, which has one session."""
+    if kind == _CHAT:
+        return None
+    scorer = _scorer(kind, NARROW)
+    states = encode(scorer, random_pixels(scorer, 2 * pairs))
+    requests = _pairs(states, make_captions(2 * pairs, _WORDS))
+    seconds = []
+    for count in (1, 2):
+        lock = threading.Lock()
+        sessions = [_SimulatedCardSession(scorer.open_session(), lock) for _ in range(count)]
+        start = time.perf_counter()
+        asked: Any = _InSessions(scorer, sessions)
+        dict(run_trajectories(asked, requests, live=pairs))
+        seconds.append(time.perf_counter() - start)
+    return seconds[1] / seconds[0]

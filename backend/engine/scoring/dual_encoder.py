@@ -17,8 +17,10 @@ from backend.engine.scoring.protocol import (
     Independent,
     Scorer,
     ScorerInfo,
+    Session,
     TokenReader,
 )
+from backend.engine.scoring.stream_session import StreamSession
 
 
 @dataclass
@@ -37,8 +39,11 @@ class DualEncoder(Independent, ABC):
     def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
         """States of a batch of images."""
 
+    def reduced(self, image: Image.Image) -> torch.Tensor:
+        return self.pixels([image])
+
     @torch.inference_mode()
-    def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
+    def encode_images(self, images: Sequence[Image.Image | torch.Tensor]) -> list[ImageState]:
         states: list[ImageState] = []
 
         def see(part: range) -> None:
@@ -58,6 +63,14 @@ class DualEncoder(Independent, ABC):
     def image_batches(self) -> ImageBatches:
         """The sizes of the image tower's batches, learned from one call to the next."""
         return ImageBatches(self.info.device, self.pace)
+
+    def open_sessions(self) -> list[Session]:
+        """On CUDA each session's calls wait only for each other (`StreamSession`)."""
+        sessions = [self.open_session() for _ in range(self.pace.sessions)]
+        if not self.info.device.startswith("cuda"):
+            return sessions
+        device = torch.device(self.info.device)
+        return [StreamSession(session, torch.cuda.Stream(device)) for session in sessions]
 
     def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
         """The states themselves, which are unit vectors unless a subclass overrides this."""

@@ -11,13 +11,15 @@ from backend.engine.threads import picture_threads
 
 
 def pixels_of(
-    images: Sequence[Image.Image],
+    images: Sequence[Image.Image | torch.Tensor],
     pixels: Callable[[Sequence[Image.Image]], torch.Tensor],
     pace: Pace,
 ) -> torch.Tensor:
-    """`pixels` of images, [images, …]. Pillow and torch let other threads run meanwhile; a CPU is
-    busy with the model anyway."""
-    if not pace.pads or len(images) == 1:
-        return pixels(images)
+    """`pixels` of images, [images, …]; some may be reduced already (`Reducing`). Pillow and torch
+    let other threads run meanwhile; a CPU is busy with the model anyway."""
+    whole = [image for image in images if isinstance(image, Image.Image)]
+    if len(whole) == len(images) and (not pace.pads or len(whole) == 1):
+        return pixels(whole)
     with DaemonPool(picture_threads()) as pool:
-        return torch.cat(pool.map(lambda image: pixels([image]), images))
+        reduced = iter(pool.map(lambda image: pixels([image]), whole))
+    return torch.cat([next(reduced) if isinstance(i, Image.Image) else i for i in images])

@@ -230,6 +230,27 @@ class Scorer(Protocol):
         ...
 
 
+@runtime_checkable
+class Reducing(Protocol):
+    """A scorer whose images can be reduced to what its image tower reads before they are encoded,
+    in any thread: what is left is much smaller, and an accelerator need not wait for it."""
+
+    def reduced(self, image: Image.Image) -> Any:
+        """What `encode_images` takes in place of the image."""
+        ...
+
+
+@runtime_checkable
+class Overlapping(Protocol):
+    """A scorer whose sessions may compute at the same time, each called by a thread of its own:
+    while an accelerator computes what one was asked, the processor prepares the next call of
+    another."""
+
+    def open_sessions(self) -> Sequence[Session]:
+        """As many as the device gains from, at least one."""
+        ...
+
+
 #: Maps views of an image and captions to the scores of the captions for each view, [views,
 #: captions], as log-odds, which do not saturate. Views [views, rows, columns]: True where a patch
 #: is seen; not less than one patch of each.

@@ -3,18 +3,25 @@
 Every live pair is a generator waiting for a response. A round collects the requests of all live
 pairs, sends them to the scorer's session in one call, and returns the responses; a finished pair is
 replaced by the next. Small models thus get full batches; for large ones it makes no difference.
+On a card two groups of pairs take turns, each with a session: while the card computes what one
+asked, the processor prepares the call of the other.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
+from backend.datasets.safe_files.daemon_pool import DaemonPool, result_of
 from backend.engine.captions import Caption
 from backend.engine.scoring.protocol import (
     BoolArray,
     FloatArray,
     ImageState,
+    Overlapping,
     Scorer,
     Session,
     TokenReader,
@@ -57,28 +64,62 @@ def run_trajectories(
     """(index, trajectory) of each pair, in order of completion.
 
     `pairs` is consumed lazily, so it may encode images on the fly. `live` pairs are in flight at a
-    time, by default as many as fit into memory according to the session.
+    time in each session, by default as many as fit into memory according to it. `session`: instead
+    of the scorer's own, which are several if they may compute at the same time (`Overlapping`).
     """
     exploring = exploring or Exploring()
-    session = session or scorer.open_session()
-    live = live or session.live
     allowed = (
         scorer.reader.replaceable(exploring.whole_words)
         if exploring.kind.replaces_tokens
         else np.zeros(0, np.bool_)
     )
-    waiting = enumerate(pairs)
+
+    def start(index: int, state: ImageState, caption: Caption) -> _Pair:
+        words_read = scorer.reader.words_read(caption.text)
+        explorer = start_explorer(scorer, caption, words_read, exploring, allowed)
+        return _Pair(index, state, caption, words_read, explorer, next(explorer))
+
+    waiting = (start(index, *pair) for index, pair in enumerate(pairs))
+    sessions = [session] if session is not None else _sessions_of(scorer)
+    # A single session computes in this thread, which has its share of the cores.
+    with DaemonPool(len(sessions)) if len(sessions) > 1 else nullcontext() as pool:
+        groups = deque(
+            _run_group(scorer, each, waiting, exploring, live or each.live, pool)
+            for each in sessions
+        )
+        while groups:
+            group = groups.popleft()
+            if (finished := next(group, None)) is not None:
+                groups.append(group)
+                yield from finished
+
+
+def _sessions_of(scorer: Scorer) -> Sequence[Session]:
+    return scorer.open_sessions() if isinstance(scorer, Overlapping) else [scorer.open_session()]
+
+
+def _run_group(
+    scorer: Scorer,
+    session: Session,
+    waiting: Iterator[_Pair],
+    exploring: Exploring,
+    live: int,
+    pool: DaemonPool | None,
+) -> Iterator[list[tuple[int, Trajectory]]]:
+    """The trajectories that a session finishes round by round; nothing, so that other groups get
+    their turn, while a thread of the pool waits for its answers."""
     running: list[_Pair] = []
     results: list[tuple[_Pair, SearchResult]] = []
     while True:
-        while len(running) < live and (following := next(waiting, None)) is not None:
-            index, (state, caption) = following
-            words_read = scorer.reader.words_read(caption.text)
-            explorer = start_explorer(scorer, caption, words_read, exploring, allowed)
-            running.append(_Pair(index, state, caption, words_read, explorer, next(explorer)))
+        running += islice(waiting, live - len(running))
         if not running:
             break
-        _answer(session, running)
+        if pool is None:
+            _answer(session, running)
+        else:
+            answers = pool.submit(_answer, session, running)
+            yield []
+            result_of(answers)
         still: list[_Pair] = []
         for pair in running:
             try:
@@ -89,9 +130,9 @@ def run_trajectories(
                 results.append((pair, finished.value))
         running = still
         if live < 2 * _EMBEDDED_TOGETHER or len(results) >= _EMBEDDED_TOGETHER:
-            yield from _finish(scorer, session, results, exploring)
+            yield list(_finish(scorer, session, results, exploring))
             results = []
-    yield from _finish(scorer, session, results, exploring)
+    yield list(_finish(scorer, session, results, exploring))
 
 
 def start_explorer(

@@ -1,10 +1,10 @@
 """Images of many pairs, decoded ahead of the model and encoded once each."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from PIL import Image
 
@@ -40,18 +40,26 @@ def open_picture(root: Path, name: str) -> Image.Image | str:
 
 
 def open_ahead(
-    root: Path, batches: Iterable[Sequence[Q]]
-) -> Iterator[tuple[Sequence[Q], dict[str, Image.Image | str]]]:
-    """(pairs, their pictures by name), batch by batch.
+    root: Path,
+    batches: Iterable[Sequence[Q]],
+    reduce: Callable[[Image.Image], Any] | None = None,
+) -> Iterator[tuple[Sequence[Q], dict[str, Any]]]:
+    """(pairs, their pictures by name), batch by batch; a message for one that cannot be read.
 
     While a batch is processed, the pictures of the next one are decoded, so the model never waits.
     By threads: decoding lets others run, and what another process decodes has to be copied here.
+    `reduce`: what takes the place of each image.
     """
+
+    def open_one(name: str) -> Any:
+        picture = open_picture(root, name)
+        return picture if reduce is None or isinstance(picture, str) else reduce(picture)
+
     with DaemonPool(picture_threads()) as pool:
-        waiting: deque[tuple[Sequence[Q], dict[str, Future[Image.Image | str]]]] = deque()
+        waiting: deque[tuple[Sequence[Q], dict[str, Future[Any]]]] = deque()
         for batch in batches:
             names = dict.fromkeys(pair.image_path for pair in batch)
-            waiting.append((batch, {n: pool.submit(open_picture, root, n) for n in names}))
+            waiting.append((batch, {name: pool.submit(open_one, name) for name in names}))
             if len(waiting) > 1:
                 yield _open_batch(*waiting.popleft())
         while waiting:
@@ -59,8 +67,8 @@ def open_ahead(
 
 
 def _open_batch(
-    batch: Sequence[Q], futures: dict[str, Future[Image.Image | str]]
-) -> tuple[Sequence[Q], dict[str, Image.Image | str]]:
+    batch: Sequence[Q], futures: dict[str, Future[Any]]
+) -> tuple[Sequence[Q], dict[str, Any]]:
     return batch, {name: result_of(future) for name, future in futures.items()}
 
 
@@ -73,7 +81,7 @@ def open_pictures(root: Path, names: Sequence[str]) -> dict[str, Image.Image | s
 
 
 def encode_opened(
-    engine: Engine, pictures: Mapping[str, Image.Image | str]
+    engine: Engine, pictures: Mapping[str, Any]
 ) -> tuple[dict[str, ImageState], dict[str, str]]:
     """States of the readable images by name, and error messages for the others."""
     images = {n: image for n, image in pictures.items() if not isinstance(image, str)}

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -108,7 +109,7 @@ def familiarity_for(
 
 
 def encode_known(
-    engine: Engine, pictures: Mapping[str, Image.Image | str], familiarity: Familiarity | None
+    engine: Engine, pictures: Mapping[str, Any], familiarity: Familiarity | None
 ) -> tuple[dict[str, ImageState], dict[str, str], dict[str, str]]:
     """`encode_opened` without the pictures that the model does not know, and the reason for each of
     those; the test uses the same encoding."""

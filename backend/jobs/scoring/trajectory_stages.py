@@ -76,7 +76,8 @@ class TrajectoryStage(BatchStage):
 
     def batches(self) -> Iterator[list[PairCaption]]:
         """All captions of an image are in one batch, so that it is decoded and encoded once."""
-        ids, ends = _cut(self.lacking, self.scoring.workers.batch_size(BATCH))
+        size = self.scoring.workers.batch_size(BATCH, in_sessions=True)
+        ids, ends = _cut(self.lacking, size)
         first = 0
         for end in ends:
             batch: list[PairCaption] = []
@@ -98,6 +99,9 @@ class TrajectoryStage(BatchStage):
             division=self.scoring.division,
             constants=self.scoring.constants,
         )
+
+    def compute(self) -> Iterator[tuple[Sequence[Any], Any]]:
+        return self.scoring.workers.map(self.task(), self.batches(), reduces=True)
 
     @cached_property
     def _reported(self) -> set[str]:

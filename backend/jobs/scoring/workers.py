@@ -32,6 +32,7 @@ from PIL import Image
 from backend.bundled import exit_immediately
 from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.engine import threads
+from backend.engine.scoring.protocol import Reducing
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, is_out_of_memory
 from backend.jobs.scoring.image_batches import open_ahead, open_pictures
 from backend.loaded_models import Engine
@@ -199,18 +200,20 @@ class Workers:
         """The kind of device that batches should be sized for."""
         return self.engine.scorer.info.device if self._takes_part else self._names[0]
 
-    def batch_size(self, on_cpu: int) -> int:
+    def batch_size(self, on_cpu: int, in_sessions: bool = False) -> int:
         """How many pairs to compute and commit together: `on_cpu`, or as many as an accelerator
-        keeps in flight."""
+        keeps in flight. `in_sessions`: in all sessions that compute at the same time."""
         from backend.engine.scoring.batch_memory import pace_of
 
         pace = pace_of(self.device)
-        return pace.pairs if pace.pads else on_cpu
+        return pace.pairs * (pace.sessions if in_sessions else 1) if pace.pads else on_cpu
 
     def map(
-        self, task: Task[Q, R], batches: Iterable[Sequence[Q]]
+        self, task: Task[Q, R], batches: Iterable[Sequence[Q]], reduces: bool = False
     ) -> Iterator[tuple[Sequence[Q], R]]:
-        """Each batch with the task's result, in the order in which they are finished.
+        """Each batch with the task's result, in the order in which they are finished. `reduces`:
+        whether the task encodes the pictures and does nothing else with them, so that they may be
+        reduced before (`Reducing`).
 
         Raises whatever the task or `while_waiting` raises. If an explicitly requested process
         ended: OutOfMemory if it was killed, as the system does for lack of memory, else
@@ -220,7 +223,7 @@ class Workers:
             ahead: Any = ((batch, {}) for batch in batches)
             if self.root is not None:
                 every: Any = batches
-                ahead = open_ahead(self.root, every)
+                ahead = open_ahead(self.root, every, self._reduce if reduces else None)
             for batch, pictures in ahead:
                 yield batch, task(self.engine, batch, pictures)
             return
@@ -241,6 +244,15 @@ class Workers:
                 last.cancel()
                 batch = waiting.pop(last)
                 yield batch, self._compute(task, batch)
+
+    @property
+    def _reduce(self) -> Callable[[Image.Image], Any] | None:
+        """Of an accelerator's scorer: a CPU has no time to spare while the model works."""
+        from backend.engine.scoring.batch_memory import pace_of
+
+        scorer = self.engine.scorer
+        is_ahead = isinstance(scorer, Reducing) and pace_of(scorer.info.device).pads
+        return scorer.reduced if is_ahead else None
 
     def _compute(self, task: Task[Q, R], batch: Sequence[Q]) -> R:
         return task(self.engine, batch, _open_batch(self.root, batch))

@@ -26,6 +26,12 @@ def test_pictures_of_an_accelerator_are_prepared_at_once_and_stay_in_order() -> 
     assert pixels_of(IMAGES, pixels, ACCELERATOR).tolist() == [10, 20, 30, 40]
 
 
+def test_what_is_reduced_already_stays_in_its_place() -> None:
+    some = [IMAGES[0], darkest(IMAGES[1:2]), IMAGES[2], darkest(IMAGES[3:])]
+    for pace in (CPU, ACCELERATOR):
+        assert pixels_of(some, darkest, pace).tolist() == [10, 20, 30, 40]
+
+
 def test_a_cpu_prepares_them_in_one_call() -> None:
     calls: list[int] = []
 

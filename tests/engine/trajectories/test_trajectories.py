@@ -1,5 +1,6 @@
 """Elimination against a plain loop, on real model classes."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from backend.engine.captions import Caption
+from backend.engine.scoring.forwarding import ForwardingSession
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import (
     BoolArray,
@@ -223,6 +225,40 @@ class TableScorer(Independent):
 
     def _worth(self, token: int) -> float:
         return self.worth.get(self.words[token], 0)
+
+
+class TwoSessions(TableScorer):
+    """Nobody's first call is answered before another session is asked."""
+
+    def __init__(self, worth: dict[str, float]) -> None:
+        super().__init__(worth)
+        self.both = threading.Barrier(2, timeout=60)
+
+    def open_sessions(self) -> "list[WaitingSession]":
+        return [WaitingSession(self), WaitingSession(self)]
+
+
+class WaitingSession(ForwardingSession):
+    session: TwoSessions
+    is_first = True
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Any]]]) -> list[FloatArray]:
+        if self.is_first:
+            self.is_first = False
+            self.session.both.wait()
+        return super().score(requests)
+
+
+def test_a_session_prepares_its_call_while_the_answer_to_another_is_computed() -> None:
+    words = {"bad": -2.0, "worse": -3.0, "good": 1.0}
+    captions = [Caption.parse(text) for text in ("good bad worse", "worse good", "bad", "good bad")]
+    pairs = [(None, caption) for caption in captions]
+    for name in ("elimination", "fast-gcd"):
+        how = Exploring(name, steps=2, top=2)
+        together = dict(run_trajectories(TwoSessions(words), pairs, how, live=2))
+        alone = dict(run_trajectories(TableScorer(words), pairs, how))
+        for index, trajectory in alone.items():
+            assert_same_trajectory(together[index], trajectory)
 
 
 def run_one(scorer: TableScorer, text: str, **how: Any) -> Trajectory:

@@ -49,6 +49,14 @@ def test_one_batch_is_decoded_while_the_one_before_is_processed(tmp_path: Path) 
     assert len(list(walk)) == 2
 
 
+def test_pictures_are_reduced_as_soon_as_they_are_decoded(tmp_path: Path) -> None:
+    picture(tmp_path / "good.png")
+    rows = [Row("good.png"), Row("gone.png")]
+    ((_, opened),) = open_ahead(tmp_path, [rows], lambda image: image.size)
+    assert opened["good.png"] == Image.open(tmp_path / "good.png").size
+    assert isinstance(opened["gone.png"], str)
+
+
 def test_a_model_at_work_does_not_stop_decoding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,14 +6,18 @@ import signal
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
 from backend.cli.score import ScoreCommand
+from backend.engine.scoring import batch_memory, dual_encoder
+from backend.engine.scoring.batch_memory import CPU, CUDA
 from backend.engine.scoring.loading import choose_devices
 from backend.errors import OutOfMemory, SettingsError
 from backend.jobs.scoring import workers
@@ -78,6 +82,30 @@ def test_two_processes_store_the_same_scores_as_one(
     alone, together = results
     assert alone[3], "no corrections to compare"
     assert alone == together
+
+
+def test_scoring_at_a_card_s_pace_stores_the_same_trajectories(
+    open_workspace: OpenWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sessions, texts of all images in a call, pictures reduced before the model wants them."""
+    demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=6)
+    results = []
+    for pace in (CPU, replace(CUDA, pairs=2)):
+        for module in (batch_memory, dual_encoder):
+            monkeypatch.setattr(module, "pace_of", lambda _, pace=pace: pace)
+        workspace = open_workspace(tmp_path / str(pace.sessions), **QUICK_CLIP)
+        workspace.jobs.import_dataset(tmp_path / "pairs")
+        workspace.jobs.score(1)
+        results.append(stored(workspace))
+    (_, plain, *_), (_, card, *_) = results
+    assert len(plain) == PAIRS
+    for (index, scores, removed, *_), (same, card_scores, card_removed, *_) in zip(
+        plain, card, strict=True
+    ):
+        assert (index, removed) == (same, card_removed)
+        np.testing.assert_allclose(
+            np.frombuffer(card_scores, np.float32), np.frombuffer(scores, np.float32), atol=1e-6
+        )
 
 
 def test_devices_are_named() -> None:
