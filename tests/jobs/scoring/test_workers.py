@@ -88,7 +88,7 @@ def test_scoring_at_a_card_s_pace_stores_the_same_trajectories(
     open_workspace: OpenWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two sessions, texts of all images in a call, pictures reduced before the model wants them."""
-    demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=6)
+    demo.write(tmp_path / "pairs", 6, 0, 96, seed=6)
     results = []
     for pace in (CPU, replace(CUDA, pairs=2)):
         for module in (batch_memory, dual_encoder):
@@ -98,7 +98,7 @@ def test_scoring_at_a_card_s_pace_stores_the_same_trajectories(
         workspace.jobs.score(1)
         results.append(stored(workspace))
     (_, plain, *_), (_, card, *_) = results
-    assert len(plain) == PAIRS
+    assert len(plain) == 6
     for (index, scores, removed, *_), (same, card_scores, card_removed, *_) in zip(
         plain, card, strict=True
     ):
