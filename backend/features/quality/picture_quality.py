@@ -17,7 +17,7 @@ from typing import Any
 from PIL import Image
 
 from backend.datasets.safe_files.containers import Member, file_of, locate
-from backend.datasets.safe_files.images import opened_image
+from backend.datasets.safe_files.images import image_size, opened_image
 from backend.datasets.safe_files.regular_files import read_regular
 from backend.engine import memory
 from backend.errors import ImageError, missing_extra
@@ -137,18 +137,20 @@ def find_issues(signals: Sequence[tuple[SignalsRow, str]], root: Path) -> dict[s
 
 
 def _beyond_pixels(root: Path, name: str) -> str:
-    """The digest of a file that holds more than the 8-bit pixels that were compared: further
-    frames, or more bits. "" for others, and for those that are gone."""
+    """What tells pictures apart of which the bytes of the 8-bit pixels are equal: their size, and
+    the digest of a file that holds more, further frames or more bits. "" for those that are gone.
+    """
     try:
         file = locate(root, name)
+        width, height = image_size(file)
         with opened_image(file) as image:
             is_more = getattr(image, "n_frames", 1) > 1 or image.mode.startswith(("I", "F"))
         if not is_more:
-            return ""
+            return f" {width}x{height}"
         content = file.read() if isinstance(file, Member) else read_regular(file_of(file))
     except (ImageError, OSError):
         return ""
-    return hashlib.sha256(content).hexdigest()
+    return f" {width}x{height} {hashlib.sha256(content).hexdigest()}"
 
 
 def _manager() -> Any:

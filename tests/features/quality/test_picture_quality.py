@@ -84,7 +84,8 @@ def test_picture_issues_are_queues_and_are_exported(workspace: Workspace, tmp_pa
 def test_one_first_frame_or_one_ramp_makes_no_exact_duplicate(
     open_workspace: OpenWorkspace, tmp_path: Path
 ) -> None:
-    """Animations and pictures of 16 bits are compared by all that is in them."""
+    """Animations and pictures of 16 bits are compared by all that is in them, plain ones by their
+    size as well."""
     folder = tmp_path / "frames"
     folder.mkdir()
     first, second, third = (noise(n) for n in range(3))
@@ -94,7 +95,9 @@ def test_one_first_frame_or_one_ramp_makes_no_exact_duplicate(
     ramp = np.arange(96 * 96, dtype=np.uint16).reshape(96, 96)
     Image.fromarray(ramp).save(folder / "low.png")
     Image.fromarray(ramp * 4).save(folder / "high.png")
-    names = ["one.webp", "other.webp", "same.webp", "low.png", "high.png"]
+    Image.new("RGB", (96, 64), "green").save(folder / "wide.png")
+    Image.new("RGB", (64, 96), "green").save(folder / "tall.png")
+    names = ["one.webp", "other.webp", "same.webp", "low.png", "high.png", "wide.png", "tall.png"]
     rows = [{"id": name, "file_name": name, "caption": f"Of {name}."} for name in names]
     (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     workspace = open_workspace()
