@@ -109,6 +109,11 @@ WATCH_HEADER = """() => {
   }).observe(header);
 }"""
 
+SHOW_SHARE = """async () => {
+  document.querySelector("#traced-jobs-button .share").textContent = "100 %";
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
+
 #: What each page draws last, of a dataset without verdicts.
 DRAWN_LAST = {
     "duplicates": ["#duplicates-page .empty"],
@@ -277,4 +282,7 @@ def test_the_header_stays_where_it_is_while_a_job_runs(page: Page) -> None:
         with page.expect_response("**/gradio_api/run/predict*"):
             page.locator("#map-start").click()
         expect(page.locator("#traced-jobs-button [role=status]")).to_contain_text(": done")
+        assert len(page.evaluate("headerPlaces")) == 1
+        # A job that lasts has a share, up to the longest.
+        page.evaluate(SHOW_SHARE)
         assert len(page.evaluate("headerPlaces")) == 1

@@ -144,11 +144,9 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
         expect(session).to_have_text("1 verdict this session")
         expect(page.locator("#traced-toast")).to_contain_text("Saved")
         assert page.evaluate(OVERLAPS, ["#traced-toast", "#traced-queue .pairs", ".pager"]) == []
-        page.locator("[data-dismiss-limits]").click()
         page.reload()
         expect(page.locator("#traced-stage [data-pair]")).to_be_visible()
         expect(hints).to_be_hidden()
-        expect(page.locator("[data-limits]")).to_be_hidden()
         page.keyboard.press("z")
         expect(page.locator("#traced-toast")).to_contain_text("Undone")
 
@@ -173,6 +171,18 @@ def test_every_picture_is_large_and_in_view_whole(
             assert box["height"] >= 300, pair
             assert box["y"] >= 0, pair
             assert box["y"] + box["height"] <= bar["y"] + 1, pair
+
+
+def test_on_a_small_screen_the_three_strongest_signs_are_in_view(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    tabs = page.locator(".why-tabs").bounding_box()
+    signs = [sign.bounding_box() for sign in page.locator(".reasons .reason").all()[:3]]
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+    assert tabs is not None
+    assert signs
+    for sign in signs:
+        assert sign is not None
+        assert sign["y"] + sign["height"] <= tabs["y"] + tabs["height"] + 1
 
 
 def test_at_200_percent_caption_and_suggestions_are_beside_the_picture(page: Page) -> None:
