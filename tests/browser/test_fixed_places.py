@@ -185,6 +185,26 @@ def test_on_a_small_screen_the_three_strongest_signs_are_in_view(page: Page) -> 
         assert sign["y"] + sign["height"] <= tabs["y"] + tabs["height"] + 1
 
 
+def test_on_a_phone_the_grid_keeps_its_verdicts_in_view_and_its_place(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    button, cards = (
+        page.locator(".toolbar [data-action=grid]"),
+        page.locator("#traced-stage .picks"),
+    )
+    button.click()
+    last = cards.locator(".pick").last
+    last.scroll_into_view_if_needed()
+    place = cards.evaluate("(list) => list.scrollTop")
+    expect(page.locator("[data-many=correct]")).to_be_in_viewport(ratio=1)
+    button.click()
+    expect(page.locator("#traced-stage [data-pair]")).to_be_visible()
+    button.click()
+    expect(last).to_be_in_viewport()
+    back = cards.evaluate("(list) => list.scrollTop")
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+    assert back == place > 0
+
+
 def test_at_200_percent_caption_and_suggestions_are_beside_the_picture(page: Page) -> None:
     page.set_viewport_size({"width": SIZE[0] // 2, "height": SIZE[1] // 2})
     picture = page.locator("#traced-stage .picture").bounding_box()
