@@ -71,7 +71,7 @@ def test_a_search_by_meaning_is_said_while_it_lasts_and_verdicts_do_not_wait(pag
     wait_until_ready(page)
     page.get_by_role("checkbox", name="meaning").check()
     meaning, pair = page.locator("#traced-queue [data-filter=meaning]"), pair_of(page)
-    told, routes = page.locator("[data-sought]"), []
+    message, routes = page.locator("[data-sought]"), []
 
     def keep(route: Route) -> None:
         if '"find-meaning"' in (route.request.post_data or ""):
@@ -80,20 +80,20 @@ def test_a_search_by_meaning_is_said_while_it_lasts_and_verdicts_do_not_wait(pag
             route.continue_()
 
     page.route("**/review/acts", keep)
-    expect(told).to_be_hidden()
+    expect(message).to_be_hidden()
     meaning.fill("an animal")
     meaning.press("Enter")
-    expect(told).to_be_visible()
+    expect(message).to_be_visible()
     press(page, "u")
     expect(page.locator(f"#traced-stage [data-pair='{pair}']")).to_have_count(0)
     wait_until_saved(page)
     expect(meaning).to_have_value("an animal")
-    expect(told).to_be_visible()
+    expect(message).to_be_visible()
     assert "meaning=" not in page.url
     (route,) = routes
     route.continue_()
     expect(page).to_have_url(re.compile("meaning="))
-    expect(told).to_be_hidden()
+    expect(message).to_be_hidden()
     page.unroute("**/review/acts")
     press(page, "z")
     expect(page.locator("#traced-toast")).to_contain_text("Undone")
@@ -101,12 +101,12 @@ def test_a_search_by_meaning_is_said_while_it_lasts_and_verdicts_do_not_wait(pag
 
 def test_an_act_that_takes_long_is_said(page: Page) -> None:
     wait_until_ready(page)
-    told = page.locator("#traced-toast [data-working]")
+    message = page.locator("#traced-toast [data-working]")
     with held(page, "**/review/acts"):
         page.locator("#traced-queue [data-filter=order]").select_option("position")
-        expect(told).to_be_visible()
+        expect(message).to_be_visible()
     expect(page).to_have_url(re.compile("order=position"))
-    expect(told).to_have_count(0)
+    expect(message).to_have_count(0)
 
 
 @pytest.mark.parametrize("control", CONTROLS)
