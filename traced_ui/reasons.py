@@ -93,7 +93,7 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
         if value < RISE or not peak:
             return f"{edits} hardly improves the match", (), ""
         first, best = (float(trajectory.scores[step]) for step in (0, peak))
-        return f"{edits} lifts the match from {first:.2f} to {best:.2f}, at step {peak}", (), ""
+        return f"{edits}: match {first:.2f} → {best:.2f}, at step {peak}", (), ""
     score = "the match" if reason.sign == "deletion" else "the model’s second score"
     if value >= RISE and words:
         before = "Without" if removes else "With another word for"
