@@ -8,6 +8,8 @@ from traced_ui.templates import render
 
 #: Words on either side of an arrow.
 LONGEST_SWAP = 3
+#: Words at several places of which both those that go and those that come are shown.
+MOST_CHANGED = 6
 
 
 def difference(before: str, after: str, around: int | None = None) -> Markup:
@@ -35,13 +37,23 @@ def parts_that_differ(before: str, after: str, claim: ClaimView | None) -> tuple
 
 
 def readable(before: str, after: str) -> Markup:
-    """A proposed caption in readable form: with changes marked if most words are kept, otherwise
-    in full, because two interleaved sentences would be unreadable."""
+    """A proposed caption in readable form: with changes marked if most words are kept, where many
+    change its new words alone, otherwise in full, because two interleaved sentences would be
+    unreadable."""
     old, new = Caption.parse(before).words, Caption.parse(after).words
-    kept_length = sum(len(run.new) for run in align(old, new) if run.kept)
-    if 2 * kept_length >= max(len(old), len(new)):
+    runs = align(old, new)
+    kept_length = sum(len(run.new) for run in runs if run.kept)
+    if 2 * kept_length < max(len(old), len(new)):
+        return render("difference.html", changes=[("kept", after)])
+    changed = [len(run.old) + len(run.new) for run in runs if not run.kept]
+    if len(changed) <= 1 or sum(changed) <= MOST_CHANGED:
         return difference(before, after)
-    return render("difference.html", changes=[("kept", after)])
+    pieces = _pieces(after)
+    parts = [
+        ("kept" if run.kept else "added", "".join(pieces[run.new.start : run.new.stop]))
+        for run in align(_pieces(before), pieces)
+    ]
+    return render("difference.html", changes=[part for part in parts if part[1]])
 
 
 def replacements(before: str, after: str) -> list[tuple[str, str]]:

@@ -500,7 +500,7 @@ class PageActions:
             self.review.constants(filter.dataset_id) if state.is_filtering else (),
             review_page.Skipped(self._count_skipped(), state.shows_skipped),
             self._draw_undo_list(filter.dataset_id) if state.shows_history else "",
-            is_pasted=bool(state.found), buttons=QUEUE_BUTTONS,
+            bool(state.done or counts.reviewed), is_pasted=bool(state.found), buttons=QUEUE_BUTTONS,
             is_mixing=state.is_mixed and self.review.is_mixable(filter),
         )  # fmt: skip
         return queue, page, counts
@@ -511,7 +511,10 @@ class PageActions:
         of_tags = (change.pairs[0] for step in done for change in step.tags[:1] if change.pairs)
         among = tuple({*of_tags, *(verdict.pair_id for verdict in verdicts)})
         rows = self.review.queue_page(QueueFilter(dataset_id, "all", among=among), None, 2 * LISTED)
-        names = {row.pair_id: pair_name(row.external_id) for row in rows.rows}
+        names = {
+            row.pair_id: pair_name(row.external_id, row.image_path, row.caption)
+            for row in rows.rows
+        }
         acts = list_undoable(done, verdicts, names, datetime.now(UTC))
         return render("review/undo_list.html", acts=acts)
 

@@ -1,6 +1,7 @@
 """Which pairs are shown, in which order, and the way from one to the next."""
 
 import base64
+import contextlib
 from dataclasses import replace
 
 from pydantic import Field
@@ -232,6 +233,15 @@ class QueueActions(PageActions):
     @on("filter")
     def _set_filter(self, act: QueueChoice) -> Parts | None:
         return self._refilter(act.filter)
+
+    @on("find-meaning")
+    def _find_meaning(self, act: TypedText) -> Parts:
+        """Search by meaning before the queue shows it: the first search loads a model, for which no
+        other act waits. What is wrong with it is said by the queue."""
+        with contextlib.suppress(TracedError):
+            text = clean_fields({"meaning": act.text or ""}).get("meaning", "")
+            self.review.find_meaning(int(self.state.dataset or 0), text)
+        return {}
 
     @on("drop-filter")
     def _drop_filter(self, act: PageAction) -> Parts | None:

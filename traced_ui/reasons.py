@@ -69,7 +69,7 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
     if reason.sign == "s":
         return f"The match is {value:.2f}", (), ""
     if reason.sign == "auxiliary":
-        return f"The auxiliary score, a second one by the same model, is {value:.2f}", (), ""
+        return f"The model’s second score is {value:.2f}", (), ""
     if reason.sign == "length":
         return f"It is {count_of(round(value), 'word')} long", (), ""
     if reason.sign == "captioner mean":
@@ -93,8 +93,8 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
         if value < RISE or not peak:
             return f"{edits} hardly improves the match", (), ""
         first, best = (float(trajectory.scores[step]) for step in (0, peak))
-        return f"{edits} lifts the match from {first:.2f} to {best:.2f}, at step {peak}", (), ""
-    score = "the match" if reason.sign == "deletion" else "the auxiliary score"
+        return f"{edits}: match {first:.2f} → {best:.2f}, at step {peak}", (), ""
+    score = "the match" if reason.sign == "deletion" else "the model’s second score"
     if value >= RISE and words:
         before = "Without" if removes else "With another word for"
         return before, words, f"{score} rises by {value:.2f}"

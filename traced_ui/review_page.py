@@ -206,6 +206,7 @@ def queue(
     constants: Sequence[ConstantView] = (),
     skipped: Skipped = NOTHING_SKIPPED,
     undo_list: str = "",
+    can_undo: bool = True,
     is_pasted: bool = False,
     buttons: Sequence[GridButton] = (),
     is_mixing: bool = False,
@@ -219,8 +220,8 @@ def queue(
     `is_unfamiliar`: the model does not know such pictures, and its chances are no figures.
     `notices`: what there is to say of the dataset as a whole. `constants`: its constant parts, if
     the drawer is open. `skipped`: what is put aside. `undo_list`: what can be undone, if that
-    is shown. `is_pasted`: the pairs are those with pictures like a pasted one. `buttons`: added
-    ones, for the whole queue."""
+    is shown; `can_undo`: whether anything may be. `is_pasted`: the pairs are those with
+    pictures like a pasted one. `buttons`: added ones, for the whole queue."""
     order = filter.get("order", "")
     choices = _choices(values, filter) if values is not None else {}
     return render(
@@ -282,6 +283,7 @@ def queue(
         constants=constants,
         skipped=skipped,
         undo_list=undo_list,
+        can_undo=can_undo,
     )
 
 

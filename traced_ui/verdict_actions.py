@@ -87,7 +87,8 @@ class VerdictActions(TagActions):
         report = {"verdict": _now(verdict), "name": name}
         partner = self.review.swap_partner(suggestion) if suggestion is not None else None
         if suggestion is not None and partner is not None:
-            report |= {"swap": str(suggestion), "partner": pair_name(partner.external_id)}
+            partner_name = pair_name(partner.external_id, partner.image_path, partner.caption)
+            report |= {"swap": str(suggestion), "partner": partner_name}
         return report
 
     @on("swap", writes=True)

@@ -37,11 +37,16 @@ class Familiarity:
     whitening: Features
     threshold: float
 
+    @staticmethod
+    def is_of(model: str) -> bool:
+        """Whether the model's directory says which pictures it knows."""
+        return (Path(model) / FILE).is_file()
+
     @classmethod
     def of_model(cls, model: str) -> "Familiarity | None":
         """Load from the model's directory; None if the model counts as familiar with everything."""
         path = Path(model) / FILE
-        if not path.is_file():
+        if not cls.is_of(model):
             return None
         with np.load(path, allow_pickle=False) as arrays:
             return cls(

@@ -80,7 +80,7 @@ class ErrorsLeft:
                 "chosen pairs."
             )
         so_far = f" ({self.sample:,} so far)" if self.sample else ""
-        wanted = "an estimate" if self.expected is None else "one that does not"
+        wanted = "an estimate" if self.expected is None else "a check"
         if self.sample + self.undecided >= ENOUGH:
             request = f"For {wanted}, decide {ENOUGH} randomly chosen pairs{so_far}."
         elif self.undecided == 1:
@@ -93,7 +93,7 @@ class ErrorsLeft:
         if self.set_aside:
             counts.append(f"{count_of(self.set_aside, 'pair')} that a notice is about")
         partly = f" Not counted: {' and '.join(counts)}." if counts else ""
-        return f"This estimate trusts the model. {request}{partly}"
+        return f"By the model alone. {request}{partly}"
 
     @property
     def effort(self) -> str:

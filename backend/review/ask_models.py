@@ -19,6 +19,7 @@ from backend.engine.correction.suggestion_chance import worth_of
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import SuspectWord
+from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.word_expectations import with_expectations
@@ -322,7 +323,7 @@ def play(
         trajectory=trajectory,
         suggestions=tuple(_helpful_suggestions(text, leading.claim, suggestions)),
         scored_by=f"{info.kind} · {Path(info.model).name}",
-        limits=info.limits,
+        limits=info.limits if is_unfamiliar or not Familiarity.is_of(info.model) else "",
         abstractness=_abstractness(caption, icc, words),
         phrases=phrases,
         claims=claims,

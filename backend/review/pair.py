@@ -17,6 +17,7 @@ from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
+from backend.engine.familiarity import Familiarity
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.correction_writers import new_writer
@@ -253,8 +254,11 @@ def _claims(
 
 
 def _limits(dataset: DatasetRow, run: RunRow | None) -> str:
-    """What is known to limit the dataset's scores."""
-    stated = str(run.parameters.get("limits", "")) if run is not None else ""
+    """What is known to limit the dataset's scores. What its model says of other pictures than those
+    that it knows is left out where these are known to be such."""
+    stated = ""
+    if run is not None and (dataset.is_unfamiliar or not Familiarity.is_of(run.model)):
+        stated = str(run.parameters.get("limits", ""))
     return " ".join(filter(None, (stated, reading_note(dataset.models, run))))
 
 

@@ -10,6 +10,7 @@ from backend.datasets.caption_writers import Writer
 from backend.datasets.cells import picture_key
 from backend.datasets.reading.pair_checks import pair_name
 from backend.engine.captions import Caption
+from backend.engine.constants.judging import opening_of
 from backend.engine.correction.anchoring import UnanchoredWord
 from backend.engine.correction.suggestion import Suggestion, words_changed
 from backend.engine.detection.explanations import Reasons
@@ -323,7 +324,7 @@ class PairView(MeasuredRecord):
     @property
     def name(self) -> str:
         """See `pair_name`."""
-        return pair_name(self.external_id)
+        return pair_name(self.external_id, self.picture.path, self.caption)
 
     @property
     def fingerprint(self) -> str:
@@ -472,6 +473,12 @@ class PlaygroundResult:
         return self.claims[self.selected] if self.claims else None
 
 
+def _worth_naming(caption: str, doubts: Sequence[str]) -> tuple[str, ...]:
+    """Without the words with which the caption opens and says nothing: “a picture of”."""
+    opening = opening_of([word.lower() for word in Caption.parse(caption).words])
+    return tuple(word for word in doubts if word.lower() not in opening)
+
+
 def suggestion_view(
     caption: str,
     suggestion: Suggestion | SuggestionRow,
@@ -492,6 +499,6 @@ def suggestion_view(
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
         tuple(str(why) for _, _, why in facts.get("struck", ())),
         (float(icc[0]), float(icc[1])) if icc else None,
-        tuple(str(text) for text in facts.get("notes", ())), is_offer, tuple(doubts),
-        "model" in facts,
+        tuple(str(text) for text in facts.get("notes", ())), is_offer,
+        _worth_naming(suggestion.caption, doubts), "model" in facts,
     )  # fmt: skip

@@ -109,6 +109,16 @@ WATCH_HEADER = """() => {
   }).observe(header);
 }"""
 
+#: By how many pixels the header grows with the share of a job.
+GROWTH = """() => {
+  const header = document.querySelector("#traced-header"), share = header.querySelector(".share");
+  const [before, text] = [header.offsetHeight, share.textContent];
+  share.textContent = "100 %";
+  const after = header.offsetHeight;
+  share.textContent = text;
+  return after - before;
+}"""
+
 #: What each page draws last, of a dataset without verdicts.
 DRAWN_LAST = {
     "duplicates": ["#duplicates-page .empty"],
@@ -278,3 +288,5 @@ def test_the_header_stays_where_it_is_while_a_job_runs(page: Page) -> None:
             page.locator("#map-start").click()
         expect(page.locator("#traced-jobs-button [role=status]")).to_contain_text(": done")
         assert len(page.evaluate("headerPlaces")) == 1
+        # A job that lasts has a share, up to the longest.
+        assert page.evaluate(GROWTH) == 0

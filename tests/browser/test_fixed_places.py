@@ -27,6 +27,13 @@ OVERLAPS = """(parts) => parts.flatMap((one, index) => parts.slice(index + 1).fi
     && a.top < b.bottom - 1 && b.top < a.bottom - 1;
 }).map((other) => `${one} ${other}`))"""
 PARTS = ["#traced-stage .picture", "#traced-stage .words", ".decide", "#traced-chart"]
+#: Of the three strongest signs those that there are, and those that are in view whole.
+SIGNS_IN_VIEW = """() => {
+  const bottom = document.querySelector(".why-tabs").getBoundingClientRect().bottom;
+  const signs = [...document.querySelectorAll(".reasons .reason")].slice(0, 3);
+  const inView = signs.filter((sign) => sign.getBoundingClientRect().bottom <= bottom + 1);
+  return [signs.length, inView.length];
+}"""
 
 
 @pytest.fixture
@@ -144,11 +151,9 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
         expect(session).to_have_text("1 verdict this session")
         expect(page.locator("#traced-toast")).to_contain_text("Saved")
         assert page.evaluate(OVERLAPS, ["#traced-toast", "#traced-queue .pairs", ".pager"]) == []
-        page.locator("[data-dismiss-limits]").click()
         page.reload()
         expect(page.locator("#traced-stage [data-pair]")).to_be_visible()
         expect(hints).to_be_hidden()
-        expect(page.locator("[data-limits]")).to_be_hidden()
         page.keyboard.press("z")
         expect(page.locator("#traced-toast")).to_contain_text("Undone")
 
@@ -173,6 +178,40 @@ def test_every_picture_is_large_and_in_view_whole(
             assert box["height"] >= 300, pair
             assert box["y"] >= 0, pair
             assert box["y"] + box["height"] <= bar["y"] + 1, pair
+
+
+def test_on_a_small_screen_the_three_strongest_signs_are_in_view(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    shown = []
+    for number in range(PAIRS):
+        if number:
+            pair = pair_of(page)
+            page.keyboard.press("j")
+            expect(page.locator(f"#traced-stage [data-pair='{pair}']")).to_have_count(0)
+        shown.append(page.evaluate(SIGNS_IN_VIEW))
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+    assert max(count for count, _ in shown) == 3
+    assert all(count == in_view for count, in_view in shown), shown
+
+
+def test_on_a_phone_the_grid_keeps_its_verdicts_in_view_and_its_place(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    button, cards = (
+        page.locator(".toolbar [data-action=grid]"),
+        page.locator("#traced-stage .picks"),
+    )
+    button.click()
+    last = cards.locator(".pick").last
+    last.scroll_into_view_if_needed()
+    place = cards.evaluate("(list) => list.scrollTop")
+    expect(page.locator("[data-many=correct]")).to_be_in_viewport(ratio=1)
+    button.click()
+    expect(page.locator("#traced-stage [data-pair]")).to_be_visible()
+    button.click()
+    expect(last).to_be_in_viewport()
+    back = cards.evaluate("(list) => list.scrollTop")
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+    assert back == place > 0
 
 
 def test_at_200_percent_caption_and_suggestions_are_beside_the_picture(page: Page) -> None:

@@ -4,14 +4,14 @@ import re
 import sqlite3
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from backend.engine.correction.suggestion_chance import is_worth_an_offer
 from backend.review.views import PairView
 from db.queries.queue_queries import QueueFilter
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, held
 from tests.browser.test_main_job import pair_of, press
-from tests.browser.test_verdicts import decisions, wait_until_ready
+from tests.browser.test_verdicts import decisions, wait_until_ready, wait_until_saved
 
 pytestmark = pytest.mark.browser
 
@@ -64,6 +64,49 @@ def test_the_box_meaning_stays_as_it_was_ticked_while_the_queue_is_drawn(page: P
     meaning.press("Enter")
     expect(page).not_to_have_url(re.compile("meaning="))
     expect(box).not_to_be_checked()
+
+
+def test_a_search_by_meaning_is_said_while_it_lasts_and_verdicts_do_not_wait(page: Page) -> None:
+    """The first one loads a model, for seconds."""
+    wait_until_ready(page)
+    page.get_by_role("checkbox", name="meaning").check()
+    meaning, pair = page.locator("#traced-queue [data-filter=meaning]"), pair_of(page)
+    message, routes = page.locator("[data-sought]"), []
+
+    def keep(route: Route) -> None:
+        if '"find-meaning"' in (route.request.post_data or ""):
+            routes.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/review/acts", keep)
+    expect(message).to_be_hidden()
+    meaning.fill("an animal")
+    meaning.press("Enter")
+    expect(message).to_be_visible()
+    press(page, "u")
+    expect(page.locator(f"#traced-stage [data-pair='{pair}']")).to_have_count(0)
+    wait_until_saved(page)
+    expect(meaning).to_have_value("an animal")
+    expect(message).to_be_visible()
+    assert "meaning=" not in page.url
+    (route,) = routes
+    route.continue_()
+    expect(page).to_have_url(re.compile("meaning="))
+    expect(message).to_be_hidden()
+    page.unroute("**/review/acts")
+    press(page, "z")
+    expect(page.locator("#traced-toast")).to_contain_text("Undone")
+
+
+def test_an_act_that_takes_long_is_said(page: Page) -> None:
+    wait_until_ready(page)
+    message = page.locator("#traced-toast [data-working]")
+    with held(page, "**/review/acts"):
+        page.locator("#traced-queue [data-filter=order]").select_option("position")
+        expect(message).to_be_visible()
+    expect(page).to_have_url(re.compile("order=position"))
+    expect(message).to_have_count(0)
 
 
 @pytest.mark.parametrize("control", CONTROLS)
@@ -156,6 +199,8 @@ def test_escape_closes_what_a_button_opened_and_the_button_has_the_focus(
     page: Page, button: str, box: str
 ) -> None:
     wait_until_ready(page)
+    press(page, "u")  # there is something to undo
+    wait_until_saved(page)
     page.locator(button).focus()
     page.keyboard.press("Enter")
     expect(page.locator(box)).to_be_visible()
@@ -164,3 +209,5 @@ def test_escape_closes_what_a_button_opened_and_the_button_has_the_focus(
     expect(page.locator(button)).to_be_focused()
     page.keyboard.press("Escape")
     press(page, "j")  # back on the board
+    press(page, "z")
+    expect(page.locator("#traced-toast")).to_contain_text("Undone")

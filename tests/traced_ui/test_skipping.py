@@ -216,3 +216,10 @@ def test_undo_follows_the_list(opened: Workspace) -> None:
 
 def test_an_empty_list_says_so() -> None:
     assert "<ol>" not in render("review/undo_list.html", acts=[])
+
+
+def test_what_can_be_undone_is_offered_once_something_can(opened: Workspace) -> None:
+    page = Page(opened)
+    assert 'data-action="history"' not in page.shown["queue"]
+    page.press("drop")
+    assert 'data-action="history"' in page.shown["queue"]

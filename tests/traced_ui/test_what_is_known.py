@@ -323,6 +323,35 @@ def test_what_does_not_help_is_offered_nowhere(demo_views: list[PairView]) -> No
     assert left_out > 40
 
 
+def test_no_model_is_said_to_know_other_pictures_alone_where_it_knows_these(
+    fresh_demo: Workspace, demo_views: list[PairView]
+) -> None:
+    assert {view.opinion.limits for view in demo_views} == {""}
+    mark_unfamiliar(fresh_demo)
+    pair = fresh_demo.opening_pair(1) or 0
+    assert fresh_demo.review.open_pair(pair).opinion.limits
+
+
+def test_nothing_is_doubted_that_only_opens_a_caption(demo_views: list[PairView]) -> None:
+    suggestions = [each for view in demo_views for each in view.helpful_suggestions]
+    opens = [each for each in suggestions if each.caption.startswith("A picture of")]
+    assert opens
+    assert not [each.doubts for each in opens if "picture" in each.doubts]
+
+
+def test_only_where_few_words_change_is_both_said_what_goes_and_what_comes(
+    demo_views: list[PairView],
+) -> None:
+    for view in demo_views:
+        page = str(review_page.stage(view))
+        for card in re.findall(r'data-action="suggestion-.*?</button>', page, re.DOTALL):
+            gone, added = (
+                [len(text.split()) for text in re.findall(f"<{tag}>([^<]*)</{tag}>", card)]
+                for tag in ("del", "ins")
+            )
+            assert not gone or len(gone) <= 1 or sum(gone) + sum(added) <= 6, card
+
+
 def test_try_offers_what_review_offers_first(
     scored_demo: Workspace, demo_views: list[PairView]
 ) -> None:
@@ -335,7 +364,7 @@ def test_try_offers_what_review_offers_first(
         tinted = re.findall(r'class="word suspect[^>]*>([^<]*)<', page)
         untested = re.findall(r'<span dir="auto">([^<]*)</span><small>not tested', page)
         assert not [word for word in tinted if any(word in text.split() for text in untested)]
-        assert ("<h3>Phrases" in page) is ('<li class="phrase' in page)
+        assert ("<summary>Phrases" in page) is ('<li class="phrase' in page)
 
 
 def test_a_live_check_offers_what_helps(scored_demo: Workspace, demo_views: list[PairView]) -> None:

@@ -7,6 +7,7 @@ import { hasSaidSince, say, showReturned, tellUnsent } from "./messages.js";
 import { isSeen } from "./seen.js";
 
 const PATIENT = 30_000, SLOW = 180_000;  // ms; an act may have to load a model
+const LONG = 1500;  // ms until an act is said to take long
 const LONGEST = 2000;  // characters of a typed caption that is saved in the background
 const MOST_STEPS = 50;  // as in page_state.py
 const HISTORY = "traced-history";  // what Z and Y go through, over a reload
@@ -76,7 +77,10 @@ const asShown = () => ({ ...state, waiting: "unscored" in (stage()?.dataset ?? {
 function post(request) {
   Object.assign(request, { of: state.pair, drawing, began: performance.now() });
   board().ariaBusy = String(Boolean(request.act));
-  return fetched({ verdicts: request.verdicts, acts: request.act ? [request.act] : [], redraw: request.redraw, state: asShown(), have: request.redraw ? {} : ahead.marks }, request.act ? SLOW : PATIENT);
+  const said = request.act && setTimeout(() => say("working"), LONG);
+  const answer = fetched({ verdicts: request.verdicts, acts: request.act ? [request.act] : [], redraw: request.redraw, state: asShown(), have: request.redraw ? {} : ahead.marks }, request.act ? SLOW : PATIENT);
+  answer.then(() => { clearTimeout(said); one("#traced-toast [data-working]")?.remove(); });
+  return answer;
 }
 
 function take(answer, request) {

@@ -1,9 +1,9 @@
 // The queue's form. Each field is sent when it is left or entered; Escape resets it.
-import { mix, redraw, send } from "./acts.js";
+import { ask, mix, onDone, redraw, send } from "./acts.js";
 import { all, board, listen, one, onPaint, queue } from "./page.js";
 
 const FIELD = "#traced-queue [data-filter]";
-const MEANING = "#traced-queue [data-by-meaning]", HOW = "#traced-queue [data-how]";
+const MEANING = "#traced-queue [data-by-meaning]", HOW = "#traced-queue [data-how]", MEANING_FIELD = "#traced-queue .search [data-filter=meaning]";
 let byPointer = false;
 listen("pointerdown", () => { byPointer = true; }, true);
 listen("keydown", () => { byPointer = false; }, true);
@@ -12,13 +12,26 @@ const asDrawn = (field) => (field.options ? (one("option[selected]", field) ?? f
 
 listen("change", ({ target }) => {
   if (target.matches("#traced-queue [data-mixed]")) mix(target.checked);
-  if (target.matches(FIELD)) {
-    send("filter", { filter: Object.fromEntries(all(FIELD).map((field) => [field.dataset.filter, field.value])) });
-  }
+  if (target.matches(FIELD)) choose();
   if (target.matches(MEANING)) all("#traced-queue .search [data-filter]").find((field) => field.checkVisibility())?.focus();
   // The next key acts on the page. Boxes that the keyboard reached are left by it.
   else if (target.matches("#traced-queue select") || (byPointer && target.matches("#traced-queue :is([type=checkbox], [type=radio]), [data-card-size]"))) target.blur();
 });
+
+const chosen = () => Object.fromEntries(all(FIELD).map((field) => [field.dataset.filter, field.value]));
+/** What is searched by meaning at the moment. The first time a model is loaded for it: the server does that beside the acts,
+ * and the board is used meanwhile. */
+let sought = "";
+async function choose() {
+  const { meaning } = chosen(), isNew = meaning && meaning !== asDrawn(one(MEANING_FIELD));
+  sought = isNew ? meaning : "";
+  tellSought();
+  if (isNew) await ask("find-meaning", { text: meaning });
+  if (!isNew || sought === meaning) send("filter", { filter: chosen() });
+}
+onDone(({ action }) => { if (action === "filter") { sought = ""; tellSought(); } });
+function tellSought() { const line = one("#traced-queue [data-sought]"); if (line) line.hidden = !sought; }
+onPaint("queue", tellSought);
 
 // An arrow would choose at once, and leave the list.
 listen("keydown", (event) => {
@@ -52,7 +65,7 @@ onPaint("queue", () => { if (limits()) limits().hidden = localStorage.getItem(HI
 
 // The browser keeps a value that a person has chosen, whatever the queue is now.
 onPaint("queue", () => all(FIELD).forEach((field) => {
-  if (field !== document.activeElement || field.options) field.value = asDrawn(field);
+  if (field !== document.activeElement || field.options) field.value = sought && field.matches(MEANING_FIELD) ? sought : asDrawn(field);
 }));
 
 // Another dataset begins with the boxes as the server draws them.

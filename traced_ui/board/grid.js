@@ -101,9 +101,18 @@ function showColumns() {
   for (const box of all("#traced-stage [data-column]")) box.checked = !names.has(box.dataset.column);
 }
 onPaint("stage", showColumns);
+/** How far the page and the cards are scrolled, in the grid that begins with the pair `first`. */
+let left = { first: "", page: 0, cards: 0 };
+const firstCard = () => one("#traced-stage label.pick")?.dataset.pick ?? "";
+listen("scroll", () => { if (firstCard()) left = { first: firstCard(), page: scrollY, cards: one("#traced-stage .picks").scrollTop }; }, true);
 let wasGrid = false;
-onPaint("stage", () => {  // another view begins at its top
-  if (isGrid() !== wasGrid) scrollTo(0, 0);
+onPaint("stage", () => {  // another view begins at its top, the grid that was left where it was
+  if (isGrid() !== wasGrid) {
+    const isBack = isGrid() && left.first === firstCard();
+    const { page, cards } = isBack ? left : { page: 0, cards: 0 };
+    scrollTo(0, page);
+    if (isGrid()) one("#traced-stage .picks").scrollTop = cards;
+  }
   wasGrid = isGrid();
 });
 let wasTable = false;

@@ -1,6 +1,6 @@
 // Zooming into a picture: the wheel zooms at the mouse, dragging moves, a double click (or X) toggles
 // between whole and close. Each pair opens whole.
-import { all, listen, one, onPaint } from "./page.js";
+import { listen, one, onPaint } from "./page.js";
 
 const CLOSE = 2.5, MOST = 12, SHARP = 1.4;  // from SHARP on, a larger version of the picture is loaded
 const FILLED = 0.7;  // of the view, by what is looked at
@@ -18,9 +18,8 @@ function apply() {
   const half = 0.5 / scale;
   x = Math.min(1 - half, Math.max(half, x));
   y = Math.min(1 - half, Math.max(half, y));
-  const transform = scale > 1 ? `scale(${scale}) translate(${(0.5 - x) * 100}%, ${(0.5 - y) * 100}%)` : "";
   view.style.setProperty("--scale", scale);  // outlines stay thin
-  for (const part of all("img, .where", view)) part.style.transform = transform;
+  view.style.setProperty("--view", scale > 1 ? `scale(${scale}) translate(${(0.5 - x) * 100}%, ${(0.5 - y) * 100}%)` : "none");
   const sharp = image.getAttribute("src").replace("size=full", "size=close");
   if (scale > SHARP && image.getAttribute("src") !== sharp) {
     const loading = new Image();  // shown once it is loaded

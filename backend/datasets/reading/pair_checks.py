@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
 
-from backend.datasets.cells import text_problem
+from backend.datasets.cells import split_proof, text_problem
 from backend.datasets.safe_files.containers import ImageFile, Member, file_of, proof_of, with_proof
 from backend.datasets.safe_files.images import check_image
 from backend.errors import ImageError
@@ -70,12 +70,19 @@ def derived_id(name: str, caption: str) -> str:
     return f"{name[-200:]}:{digest}"
 
 
-def pair_name(external_id: str) -> str:
-    """What people read of a pair's id: no digest of `derived_id`, which follows a picture's file
-    name, and at most 60 characters.
+def pair_name(external_id: str, picture: str | None = None, caption: str = "") -> str:
+    """What people read of a pair's id: no digest of `derived_id`, and at most 60 characters.
+    `picture`: its address, with `caption` what the digest is of; without them what follows a
+    picture's file name is taken for one, unless it is a number.
 
-    >>> pair_name("a/1.png:cf0d3dce9f18"), pair_name("coco:000000391895")
-    ('a/1.png', 'coco:000000391895')
+    >>> pair_name("a/1.png:cf0d3dce9f18"), pair_name("a.png:000000391895")
+    ('a/1.png', 'a.png:000000391895')
+    >>> pair_name(derived_id("pictures/7", "a cat"), "pictures/7", "a cat")
+    'pictures/7'
     """
     name = _DIGEST.sub("", external_id)
-    return (name if PurePath(name).suffix else external_id)[:LONGEST_NAME]
+    if picture is not None:
+        is_derived = external_id == derived_id(split_proof(picture)[0], caption)
+    else:
+        is_derived = bool(PurePath(name).suffix) and not external_id[len(name) + 1 :].isdecimal()
+    return (name if is_derived else external_id)[:LONGEST_NAME]

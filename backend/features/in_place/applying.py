@@ -116,7 +116,7 @@ def _source_files(
     is_own = any(source.is_relative_to(place) for place in (data_directory.resolve(), ASSETS))
     folder = source if source.is_dir() else source.parent
     if is_own or (folder / MARK).is_file():
-        what = "a copy that this program keeps" if is_own else "an export of this program"
+        what = "kept by this program" if is_own else "an export of this program"
         raise DatasetError(f"'{source}' is {what}. Export the dataset instead.")
     return SourceFiles(source, Path(dataset.root), column, encoding, delimiter)
 

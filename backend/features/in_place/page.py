@@ -66,7 +66,7 @@ def _why_not(workspace: Workspace, dataset_id: int, names_folders: bool) -> str:
 
     reason = why_not(workspace.store, dataset_id, workspace.settings.data_directory)
     if reason and not names_folders:
-        return "the source cannot be written by this program. Export the dataset instead."
+        return "The source cannot be written by this program. Export the dataset instead."
     return reason
 
 

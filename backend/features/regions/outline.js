@@ -29,7 +29,7 @@ export function light(image, region) {
   const where = document.createElement("span");
   where.className = "where";
   where.innerHTML = "<span class=seen><span class=region></span></span>";
-  Object.assign(where.style, { left: `${image.offsetLeft}px`, top: `${image.offsetTop}px`, width: `${image.offsetWidth}px`, height: `${image.offsetHeight}px`, transform: image.style.transform });
+  Object.assign(where.style, { left: `${image.offsetLeft}px`, top: `${image.offsetTop}px`, width: `${image.offsetWidth}px`, height: `${image.offsetHeight}px` });
   const seen = /** @type {HTMLElement} */ (where.firstChild), outlined = /** @type {HTMLElement} */ (seen.firstChild);
   Object.assign(seen.style, { width: `${across * image.offsetWidth}px`, height: `${down * image.offsetHeight}px` });
   Object.assign(outlined.style, sides(region.box, size));

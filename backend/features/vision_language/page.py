@@ -1,6 +1,7 @@
 """Language model: the server of a vision-language model, chosen, tried and kept on a page."""
 
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             remove = gr.Button("Use no model", elem_id="language-model-remove")
     message = gr.HTML(elem_id="language-model-message")
     answers = gr.HTML(elem_id="language-model-answers", padding=False)
+    changes = gr.State(0)  # of what is stored: the fields are drawn again after these alone
     fields = [url, key, model, price_in, price_out, requests, cost]
     folder = workspace.settings.data_directory
 
@@ -112,7 +114,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         check_right(workspace, request)
         return trial_html(try_server(server_of(find_server(folder), *values)))
 
-    def use_form(request: gr.Request, *values: Any) -> tuple[Markup, Markup]:
+    def use_form(request: gr.Request, *values: Any) -> tuple[Markup, Markup, int]:
         check_right(workspace, request)
         server = server_of(find_server(folder), *values)
         trial = try_server(server)
@@ -122,28 +124,38 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 f"'{trial.answers[0][:120]}' and '{trial.answers[1][:120]}'. Nothing was saved."
             )
         save_server(folder, server)
-        return trial_html(trial), note(f"'{server.model}' is asked from now on.", "good")
+        return trial_html(trial), note(f"'{server.model}' is asked from now on.", "good"), _now()
 
-    def delete_key(request: gr.Request) -> Markup:
+    def delete_key(request: gr.Request) -> tuple[Markup, int]:
         check_right(workspace, request)
         if (server := find_server(folder)) is not None:
             save_server(folder, replace(server, key=""))
-        return note("The key is deleted.", "good")
+        return note("The key is deleted.", "good"), _now()
 
-    def delete_all(request: gr.Request) -> tuple[str, Markup]:
+    def delete_all(request: gr.Request) -> tuple[str, Markup, int]:
         check_right(workspace, request)
         delete_server(folder)
-        return "", note("No model is set up on this page, and its key is deleted.", "good")
+        said = note("No model is set up on this page, and its key is deleted.", "good")
+        return "", said, _now()
 
-    models.click(**wire(list_served, [url, key], [model, message], message))
-    test.click(**wire(try_form, fields, [answers], message))
+    def say_asking() -> tuple[Markup, str]:
+        return note("Asking the server …"), ""
+
     for button, handler, inputs, outputs in (
-        (use, use_form, fields, [answers, message]),
-        (forget, delete_key, None, [message]),
-        (remove, delete_all, None, [answers, message]),
+        (models, list_served, [url, key], [model, message]),
+        (test, try_form, fields, [answers]),
+        (use, use_form, fields, [answers, message, changes]),
     ):
-        button.click(**wire(handler, inputs, outputs, message)).then(*redraw, **QUIET)
+        asked = button.click(say_asking, None, [message, answers], **QUIET)
+        asked.then(**wire(handler, inputs, outputs, message))
+    forget.click(**wire(delete_key, None, [message, changes], message))
+    remove.click(**wire(delete_all, None, [answers, message, changes], message))
+    changes.change(*redraw, **QUIET)
     return redraw
+
+
+def _now() -> int:
+    return time.monotonic_ns()
 
 
 def check_right(workspace: Workspace, request: gr.Request) -> None:

@@ -78,5 +78,5 @@ def test_a_source_that_is_not_written_is_said_before_a_press(tmp_path: Path) -> 
     assert decision_of(markup) != decision_of(page.report_html(None)), "that it can be written"
     of_curator, *_ = draw(1, gr.Request(username="Ada"))
     assert str(folder) not in of_curator
-    assert 'role="status"' in of_curator
+    assert 'class="hint"' in of_curator
     workspace.store.close()

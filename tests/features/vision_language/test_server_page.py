@@ -219,6 +219,20 @@ def test_a_model_that_does_not_see_is_not_used(opened: Workspace) -> None:
     assert not file_of(opened).exists()
 
 
+def test_what_is_typed_outlives_a_refusal(opened: Workspace) -> None:
+    """The fields are drawn again when what is stored changes, and then alone."""
+    with gr.Blocks() as blocks:
+        page.build(opened, PageDataset("1"))
+    draws = [event for event in blocks.fns.values() if getattr(event.fn, "__name__", "") == "draw"]
+    (changes,) = {block for event in draws for block, name in event.targets if name == "change"}
+    assert all(event.trigger_after is None for event in draws)
+    use = next(functions_named(blocks, "use_form"))
+    with chat_server(lambda body: (200, "A nice picture.")) as blind:
+        answers = use(NOBODY, blind.url, "", "small", None, None, None, None)
+    event = next(event for event in blocks.fns.values() if event.fn is use)
+    assert answers[[output._id for output in event.outputs].index(changes)] == gr.skip()
+
+
 @pytest.mark.parametrize("answers", [("", "A blue square."), ("A red square.", ""), ("", "")])
 def test_who_gives_no_answer_has_not_seen(answers: tuple[str, str]) -> None:
     assert not Trial("small", answers, 0, 0, 1.0, None).sees
