@@ -98,6 +98,10 @@ class Dataset(Base):
     ranking_claim: Mapped[str | None] = mapped_column(String(32))
     #: SHA-256 of the rows of the last import that ended; "": an earlier version imported it.
     source_digest: Mapped[str] = mapped_column(String(64), server_default="")
+    #: When the last import that ended began, and the options by which it read the source, but those
+    #: at their defaults; None: an earlier version imported it.
+    imported_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    read_options: Mapped[dict[str, Any]] = mapped_column(JSON, server_default="{}")
 
 
 class Pair(Base):

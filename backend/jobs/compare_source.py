@@ -26,13 +26,14 @@ from db.queries.pair_queries import NewPair
 
 @dataclass
 class Comparison:
-    """`changes`: the counts. `followed`: pairs without own ids by the place of their picture
-    in the source, if the caption changed, or by `content_key`, if only the place did. `gone`: ids
+    """`changes`: the counts. `followed`: pairs without own ids by the id that their row has now,
+    if it says what they were corrected to, by the place of their picture in the source, if the
+    caption changed otherwise, or by `content_key`, if only the place did. `gone`: ids
     of pairs without a row. `replaced`: pairs with another picture; `unproved`: nobody can tell,
     because an earlier version imported them and their file was written since. `renumbered`:
     rows that differ from before by their ids alone.
 
-    Memory: 24 bytes per pair, 16 per new row, and the rows and pairs that differ.
+    Memory: 32 bytes per pair, 16 per new row, and the rows and pairs that differ.
     """
 
     changes: SourceChanges = field(default_factory=SourceChanges)
@@ -73,9 +74,10 @@ class Comparer:
         self._store, self._dataset_id, self._first = store, dataset_id, first
         self._counts: Counter[str] = Counter()
         self._present = array("q")
-        #: Of each new row without an id of its own: hashes of its picture's place and proof, and of
-        #: its `content_key`.
-        self._places, self._proofs, self._contents = array("q"), array("q"), array("q")
+        #: Of each new row without an id of its own: hashes of its id, of its picture's place and
+        #: proof, and of its `content_key`.
+        self._ids, self._places = array("q"), array("q")
+        self._proofs, self._contents = array("q"), array("q")
         self._unread: set[str] = set()
         self._moved_rows, self._renumbered = MovedRows(), renumbered
 
@@ -87,6 +89,7 @@ class Comparer:
         self._present.extend(row.id for row in stored_rows.values())
         for row in pairs:
             stored_row = stored_rows.get(row.external_id)
+            row = _as_imported(row, stored_row)
             kind = kind_of(row, stored_row)
             if stored_row is not None and stored_row.id in self._renumbered:
                 self._counts["renumbered"] += kind == "same"
@@ -98,6 +101,7 @@ class Comparer:
                 self._moved_rows.add(row, stored_row)
             elif stored_row is None:
                 place, proof = split_proof(row.image_path)
+                self._ids.append(hash_of(row.external_id))
                 self._places.append(hash_of(place))
                 self._proofs.append(hash_of(proof))
                 self._contents.append(hash_of(content_key(row)))
@@ -130,15 +134,15 @@ class Comparer:
                 keys = {hash_of(_place_of(row)), hash_of(content_key(row))}
                 if has_derived_id(row) and not keys.isdisjoint(new):
                     candidates.append(row)
-        edits, moves = self._follow(candidates)
-        matches = edits | moves
+        written, edits, moves = self._follow(candidates)
+        matches = written | edits | moves
         followed_ids = {row.id for row in matches.values()}
         changes = SourceChanges(
             new=self._counts["new"] - len(matches),
             changed=self._counts["changed"] + len(edits),
             moved=self._counts["moved"] + len(moves),
             gone=len(gone_ids) - len(matches),
-            same=self._counts["same"],
+            same=self._counts["same"] + len(written),
         )
         return Comparison(
             changes,
@@ -151,12 +155,18 @@ class Comparer:
 
     def _follow(
         self, gone_rows: Sequence[StoredRow]
-    ) -> tuple[dict[str, StoredRow], dict[str, StoredRow]]:
-        """The pairs that are followed to a new caption, by place, and to a new place, by
-        `content_key`. An id that is derived from both changes with either. A pair is followed if
-        it is the only one of its key that is gone, and exactly one is new; anything else would be
-        a guess."""
-        places, contents = np.array(self._places, np.int64), np.array(self._contents, np.int64)
+    ) -> tuple[dict[str, StoredRow], dict[str, StoredRow], dict[str, StoredRow]]:
+        """The pairs that are followed to the caption that they were corrected to, by the id of its
+        row, to another caption, by place, and to a new place, by `content_key`. An id that is
+        derived from both changes with either. A pair is followed if it is the only one of its key
+        that is gone, and exactly one is new; anything else would be a guess."""
+        ids = np.array(self._ids, np.int64)
+        written = dict(_only_ones(gone_rows, ids, _id_as_corrected))
+        written_ids = {row.id for row in written.values()}
+        gone_rows = [row for row in gone_rows if row.id not in written_ids]
+        is_other = ~np.isin(ids, [hash_of(id) for id in written])
+        places = np.array(self._places, np.int64)[is_other]
+        contents = np.array(self._contents, np.int64)[is_other]
         proofs = dict(zip(self._places, self._proofs, strict=True))
         edits = {}
         for place, row in _only_ones(gone_rows, places, _place_of):
@@ -166,7 +176,7 @@ class Comparer:
         edited_ids = {row.id for row in edits.values()}
         rest = [row for row in gone_rows if row.id not in edited_ids]
         is_left = ~np.isin(places, [hash_of(place) for place in edits])
-        return edits, dict(_only_ones(rest, contents[is_left], content_key))
+        return written, edits, dict(_only_ones(rest, contents[is_left], content_key))
 
 
 def _only_ones(
@@ -216,6 +226,19 @@ def _place_of(row: StoredRow) -> str:
     return split_proof(row.image_path)[0]
 
 
+def _id_as_corrected(row: StoredRow) -> str:
+    """The id that follows from the caption that was decided."""
+    return derived_id(_place_of(row), row.corrected_caption or row.caption)
+
+
+def _as_imported(row: NewPair, stored_row: StoredRow | None) -> NewPair:
+    """A row that says what its pair was corrected to, as after `apply`, says nothing new: the pair
+    keeps the caption that was judged, its scores and its verdict."""
+    if stored_row is not None and row.caption == stored_row.corrected_caption:
+        row = replace(row, caption=stored_row.caption, external_id=stored_row.external_id)
+    return row
+
+
 def has_derived_id(row: NewPair | StoredRow) -> bool:
     """Whether the id follows from picture and caption, for want of one in the source."""
     return row.external_id == derived_id(split_proof(row.image_path)[0], row.caption)
@@ -228,6 +251,7 @@ def revision(
     follows the source: at the old one is nothing, or another picture; so does who wrote the
     caption. A picture that is another, or may be, is a change like that of a caption."""
     picture = picture_of(row, stored_row, first)
+    row = _as_imported(row, stored_row)
     if not takes_changes:
         has_moved = split_proof(row.image_path)[0] != split_proof(stored_row.image_path)[0]
         if picture == "other" or (picture == "unknown" and not has_moved):

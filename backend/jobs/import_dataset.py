@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from shlex import quote
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -183,6 +183,7 @@ def _import(
     gone: str,
     options: ReadOptions,
 ) -> ImportReport:
+    began = datetime.now(UTC)
     reader = read_dataset(source, options)
     target = _Target(store, name, source, reader.root)
     comparison = Comparison()
@@ -227,7 +228,14 @@ def _import(
                     **where_to_state("image_root", quote(str(root))),
                 )
             bad.save()
-            target.write(partial(dataset_queries.set_source_digest, digest=digest.hexdigest()))
+            target.write(
+                partial(
+                    dataset_queries.set_last_import,
+                    digest=digest.hexdigest(),
+                    imported_at=began,
+                    read_options=_stated(options),
+                )
+            )
             hidden_ids = comparison.gone if gone == "hide" else []
             target.write(lambda session, _: change_queries.set_hidden(session, hidden_ids, True))
         except Exception:
@@ -259,6 +267,15 @@ def _compare(
         comparer = Comparer(store, target.id, first, moves.pairs)
         _add_rows(comparer, read())
     return comparer.result()
+
+
+def _stated(options: ReadOptions) -> dict[str, Any]:
+    """Those that are not at their defaults, for JSON; the folder of pictures by its absolute
+    path."""
+    stated = options.model_dump(mode="json", exclude_defaults=True)
+    if options.image_root is not None:
+        stated["image_root"] = str(typed_path(options.image_root))
+    return stated
 
 
 def _add_rows(comparer: Comparer, reader: DatasetReader) -> None:
@@ -294,7 +311,8 @@ def _write_rows(
         stored_row = stored_rows.get(row.external_id)
         if stored_row is None and has_derived_id(row):
             place, _ = split_proof(row.image_path)
-            stored_row = matches.get(place) or matches.get(content_key(row))
+            keys = (row.external_id, place, content_key(row))
+            stored_row = next((matches[key] for key in keys if key in matches), None)
         if stored_row is None:
             new.append(row)
         elif change := revision(row, stored_row, first, takes):

@@ -123,7 +123,7 @@ def view_of(
         proposal = None
         if pair.corrected_caption is not None:
             proposal = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
-        parts = read_parts(session, pair)  # the last: one that fails ends the transaction
+        parts = read_parts(session, pair, dataset)  # the last: one that fails ends the transaction
     is_open = pair.decision is None and not dataset.is_unfamiliar
     better = better_picture(rows) if is_open else None
     trajectory = None

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from backend import plugins
 from backend.review.views import ModelOpinion, PairView, PhraseSupport, Suggestions, VerdictOfPair
+from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow
 
 log = logging.getLogger(f"traced.{__name__}")
@@ -38,6 +39,7 @@ class PairPart:
 
     `place`: one of `PLACES`. `read(session, pair)`: what there is to say of the pair, by one
     statement at most and by none where `pair` tells that there is nothing; None: nothing is drawn.
+    `takes_dataset`: it is called with the pair's dataset, a `DatasetRow`, as well.
     `template`: draws it; it is given the `record`, and the `view` of the pair. `title`: of its tab.
     `styles`: a style sheet, which all pages load.
     `api`: reads the record into the field `name` of a pair in the API, which is null without one.
@@ -45,11 +47,12 @@ class PairPart:
 
     name: str
     place: str
-    read: Callable[[Session, PairRow], object | None]
+    read: Callable[..., object | None]
     template: Path
     title: str = ""
     styles: Path | None = None
     api: type[BaseModel] | None = None
+    takes_dataset: bool = False
 
     def __post_init__(self) -> None:
         if self.place not in PLACES:
@@ -70,12 +73,12 @@ def load_pair_parts() -> tuple[PairPart, ...]:
     return plugins.load("pair_parts", PairPart, join)
 
 
-def read_parts(session: Session, pair: PairRow) -> dict[str, object]:
+def read_parts(session: Session, pair: PairRow, dataset: DatasetRow) -> dict[str, object]:
     """The records of the parts that have one, by name; of a part that fails, its error."""
     records: dict[str, object] = {}
     for part in load_pair_parts():
         try:
-            record = part.read(session, pair)
+            record = part.read(session, pair, *([dataset] if part.takes_dataset else []))
         except Exception as error:  # of whatever its author wrote
             session.rollback()  # PostgreSQL answers nothing else of a transaction that failed
             log.exception("the part '%s' of pair %d cannot be read", part.name, pair.id)

@@ -36,6 +36,7 @@ class StoredRow:
     source_file: str
     hidden: bool
     extra: dict[str, Any]
+    corrected_caption: str | None
 
 
 @dataclass(frozen=True)

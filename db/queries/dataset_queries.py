@@ -31,7 +31,8 @@ UNFAMILIAR = "unfamiliar"
 @dataclass(frozen=True)
 class DatasetRow:
     """`root`: the directory that image paths are relative to. `source`: what was imported;
-    `source_digest`: SHA-256 of its rows in hexadecimal digits, "" if it is not known."""
+    `source_digest`: SHA-256 of its rows in hexadecimal digits, "" if it is not known;
+    `imported_at`, `read_options`: see `db.models.Dataset`."""
 
     id: int
     name: str
@@ -44,6 +45,8 @@ class DatasetRow:
     overlap_people: int
     models: dict[str, Any]
     source_digest: str
+    imported_at: datetime | None
+    read_options: dict[str, Any]
 
     @property
     def is_unfamiliar(self) -> bool:
@@ -157,8 +160,19 @@ def move_dataset(session: Session, dataset_id: int, source: str, root: str) -> N
     )
 
 
-def set_source_digest(session: Session, dataset_id: int, digest: str) -> None:
-    session.execute(update(Dataset).where(Dataset.id == dataset_id).values(source_digest=digest))
+def set_last_import(
+    session: Session,
+    dataset_id: int,
+    digest: str,
+    imported_at: datetime,
+    read_options: dict[str, Any],
+) -> None:
+    """Record an import that has ended; see `db.models.Dataset`."""
+    session.execute(
+        update(Dataset)
+        .where(Dataset.id == dataset_id)
+        .values(source_digest=digest, imported_at=imported_at, read_options=read_options)
+    )
 
 
 def rename_dataset(session: Session, dataset_id: int, name: str) -> None:

@@ -43,7 +43,7 @@ from backend.datasets.reading.json_tables import is_one_row, table_rows
 from backend.datasets.reading.on_disk import AmbiguousName, Names
 from backend.datasets.reading.token_texts import join_tokens
 from backend.datasets.reading.unread_formats import unread_json
-from backend.datasets.reading.via import via_rows
+from backend.datasets.reading.via import is_via_row, rows_of_csv, via_rows
 from backend.datasets.safe_files.regular_files import read_within
 from backend.datasets.safe_files.text_files import as_utf8
 from backend.datasets.splits import WORDS
@@ -74,8 +74,11 @@ def _plain(
 ) -> Iterator[TableRow]:
     is_stated = bool(caption_column) and caption_column.partition("[")[0] in values
     if not is_stated and is_batch_line(values):
-        values = chat_of_line(values, rule.names_picture)
+        values = chat_of_line(values, rule)
         row = replace(row, values=values)
+    if not is_stated and is_via_row(values):
+        yield from rows_of_csv(row, values)
+        return
     if data_juicer.is_sample(values):
         for sample_row in data_juicer.rows_of_sample(row, values):
             if sample_row.values is None:

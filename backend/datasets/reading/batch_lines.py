@@ -12,7 +12,7 @@ which the key names. What assistants say within a request are examples, or the b
 answer. A table that keeps such an answer beside its captions is none of these files.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from backend.datasets.cells import trim
@@ -20,6 +20,7 @@ from backend.datasets.columns import CAPTION_NAMES, LIST_NAMES
 from backend.datasets.read_options import PICTURES
 from backend.datasets.reading.conversations import (
     TURN_COLUMNS,
+    AnswerRule,
     NoPair,
     Turn,
     file_name_of,
@@ -68,10 +69,10 @@ def _has_parts(turn: Any) -> bool:
     return isinstance(turn, dict) and isinstance(turn.get("parts"), list)
 
 
-def chat_of_line(values: Mapping[str, Any], names_picture: Callable[[str], bool]) -> dict[str, Any]:
+def chat_of_line(values: Mapping[str, Any], rule: AnswerRule) -> dict[str, Any]:
     """The row with the turns of the line as `messages`, and its picture as `image` if only its key
-    names it. `names_picture`: whether a key does. Raises NoPair for a request without a whole
-    answer, and for an answer whose picture is unknown or uncertain."""
+    names it. Counts what has several answers. Raises NoPair for a request without a whole answer,
+    and for an answer whose picture is unknown or uncertain."""
     key = next((str(values[name]) for name in _KEYS if values.get(name) is not None), "")
     request = f"the request '{trim(key)}' of a batch" if key else "a request of a batch"
     rest = {n: v for n, v in values.items() if n not in (*_PARTS, "contents", "error")}
@@ -90,6 +91,7 @@ def chat_of_line(values: Mapping[str, Any], names_picture: Callable[[str], bool]
             f"This is {request} without its answer: those are in the file that the service "
             f"returned. Import {_COLUMNS}."
         )
+    rule.with_choices += len(answers) > 1
     asked = _last_question(turns)
     chat = {**rest, "messages": [*(turn.source for turn in asked), *answers]}
     own = images_in({n: v for n, v in rest.items() if n not in (*TURN_COLUMNS, "prompt")})
@@ -100,7 +102,7 @@ def chat_of_line(values: Mapping[str, Any], names_picture: Callable[[str], bool]
         return chat
     if any(turn.marks for turn in asked):
         return chat
-    if not names_picture(key):
+    if not rule.names_picture(key):
         raise NoPair(
             f"This is the answer to {request}, which does not say the name of its picture. Import "
             f"{_COLUMNS}."

@@ -173,7 +173,7 @@ class AnswerRule:
     question holds a text. Counts the others. `asks_in_text`: see `has_questions_in_text`;
     `takes_lists`: lists of texts may be questions and answers; `needs_answers`: a row without a
     caption is a problem; `names_picture`: whether a text is the name of a picture, by which an
-    answer belongs to it."""
+    answer belongs to it; `with_choices`: requests that a service answered several times."""
 
     takes_all: bool = False
     question: str | None = None
@@ -182,6 +182,7 @@ class AnswerRule:
     asks_in_text: bool = False
     names_picture: Callable[[str], bool] = bool
     left_out: int = 0
+    with_choices: int = 0
     example: Exchange | None = None
 
     def captions(self, conversation: Conversation) -> list[Exchange]:
@@ -201,12 +202,17 @@ class AnswerRule:
             return self.question.casefold() in exchange.question.casefold()
         return not has_choices and asks_for_description(exchange.question)
 
-    def note(self, file: str) -> str:
-        """What was left out of a table, for the user; "" for nothing."""
+    def notes(self, file: str) -> Iterator[str]:
+        """What was left out of a table, and what became several captions, for the user."""
+        if self.with_choices:
+            yield (
+                f"'{file}': to {self.with_choices:,} requests there are several answers "
+                "(choices), and each of these is a caption of its own."
+            )
         if self.example is None:
-            return ""
+            return
         question, answer = _shorten(self.example.question), _shorten(self.example.answer)
-        return (
+        yield (
             f"'{file}': {self.left_out:,} answers are no captions, because their questions ask for "
             f"no description of the picture, such as “{answer}” to “{question}”. The option "
             "“answers” imports all of them, the option “question” those to other questions."

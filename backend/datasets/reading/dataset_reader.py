@@ -295,7 +295,7 @@ class DatasetReader:
             self.options.answers == "all", self.options.question,
             takes_lists=self.options.lists is None, needs_answers=not self.options.uncaptioned,
             asks_in_text=has_questions_in_text(row.values or {} for row in first),
-            names_picture=lambda text: names_picture(table, text),
+            names_picture=lambda text: names_picture(table, text, self.root),
         )  # fmt: skip
         rows = plain_rows(chain(first, rows), rule, choice.captions or None)
         folders = image_folders(table, self.root, self.options.image_root is not None)
@@ -331,7 +331,7 @@ class DatasetReader:
             except Exception as problem:  # of any type: the other rows must still be read
                 message = f"This row cannot be read: {problem or type(problem).__name__}."
                 self._report(name, row.number, "unusable row", message)
-        for note in [rule.note(name), *(captions.notes(name) if captions is not None else [])]:
+        for note in [*rule.notes(name), *(captions.notes(name) if captions is not None else [])]:
             if note:
                 self._note(note)
         if columns is None and not choice.excluded:

@@ -22,9 +22,9 @@ def is_picture_name(name: str) -> bool:
     return name.lower().endswith(PICTURES)
 
 
-def names_picture(table: Path, name: str) -> bool:
+def names_picture(table: Path, name: str, root: Path | None = None) -> bool:
     """Whether the name has the ending of a picture, or there is a picture of this stem beside the
-    table or in a folder of pictures there."""
+    table, in a folder of pictures there, or in `root`, that of all pictures."""
     if is_picture_name(name):
         return True
     path = PurePosixPath(name.replace("\\", "/"))
@@ -32,7 +32,8 @@ def names_picture(table: Path, name: str) -> bool:
         return False
     if "\0" in name:
         return False
-    places = (table.parent, *(table.parent / folder for folder in PICTURE_FOLDERS))
+    places = [table.parent, *(table.parent / folder for folder in PICTURE_FOLDERS)]
+    places += [root] if root is not None else []
     return any((place / f"{path}{ending}").is_file() for place in places for ending in PICTURES)
 
 

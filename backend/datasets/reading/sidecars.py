@@ -178,7 +178,7 @@ def sidecar_rows(
                     partial(_read_beside, folder, place), texts, choice,
                 )  # fmt: skip
                 yield replace(row, split=split)
-        for name in sorted(name for name in names - used if _is_caption(name)):
+        for name in sorted(name for name in names - used if is_caption_file(name)):
             number += 1
             stem = PurePosixPath(name).stem
             other = next((stem + e for e in UNREADABLE_PICTURES if stem + e in names), "")
@@ -320,7 +320,7 @@ def is_image(name: str) -> bool:
     return ending in PICTURES and not stem.endswith(_MASKS)
 
 
-def _is_caption(name: str) -> bool:
+def is_caption_file(name: str) -> bool:
     path = PurePosixPath(name)
     return path.suffix.lower() in CAPTIONS and path.stem.lower() not in _NO_CAPTIONS
 

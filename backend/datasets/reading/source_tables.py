@@ -38,6 +38,7 @@ from backend.datasets.reading.sidecars import (
     folders_below,
     has_images,
     has_sidecars,
+    is_caption_file,
     is_image,
     owners_of,
 )
@@ -176,7 +177,8 @@ def tables_of(
             "page": f"Captions inside the images: tick “{TICKS[INSIDE]}”. Pictures without "
             f"captions: tick “{TICKS[UNCAPTIONED]}”.",
         }
-    raise DatasetFormatError(_of_texts_unread(folder) or not_a_dataset(folder), **advice)
+    sentence = _of_texts_unread(folder) or _of_files_unread(folder)
+    raise DatasetFormatError(sentence or not_a_dataset(folder), **advice)
 
 
 def _beside_pictures(tables: Iterable[Path]) -> set[Path]:
@@ -234,6 +236,47 @@ def _of_texts_elsewhere(folder: Path) -> str:
     return (
         f"Texts have the names of pictures in another folder: '{trim(text)}' and '{trim(image)}'. "
         "If they are captions, put each beside its picture."
+    )
+
+
+def _of_files_unread(folder: Path) -> str:
+    """What the files of a folder are that may hold its captions and are not read; "" if there are
+    none."""
+    try:
+        entries = [path for path in folder.iterdir() if not is_hidden(path.name)]
+        files = sorted(path for path in entries if path.is_file())
+    except OSError:
+        return ""
+    texts = [path for path in files if path.suffix.lower() == ".txt"]
+    names = [path for path in texts if _names_pictures_alone(path)]
+    others = [path for path in texts if path not in names and is_caption_file(path.name)]
+    if len(names) == 1 and others:
+        return (
+            f"'{trim(names[0].name)}' names a picture in each line, and "
+            f"'{trim(others[0].name)}' may hold their captions in the same order. Lists that "
+            "belong together by their lines alone are not read: one line too many would give every "
+            "picture another one's caption. Write both into one TSV with the columns file_name and "
+            "caption."
+        )
+    for path in files:
+        if path.suffix.lower() != ".txt" and (form := _OTHER_FORMS.get(path.suffix.lower())):
+            return f"No captions are read in '{trim(folder.name)}'. '{trim(path.name)}' is {form}."
+    return ""
+
+
+#: Bytes of a text by which is told what its lines are.
+_BEGINNING = 4096
+
+
+def _names_pictures_alone(file: Path) -> bool:
+    """Whether the first lines of a text are names of pictures and nothing else."""
+    try:
+        with open_regular(file) as content:
+            lines = content.read(_BEGINNING).decode("utf-8", "replace").splitlines()[:3]
+    except (OSError, ValueError):
+        return False
+    return bool(lines) and all(
+        is_image(line.strip()) and "\t" not in line and "," not in line for line in lines
     )
 
 

@@ -40,6 +40,8 @@ MOST_TEXT = 4_000_000
 MOST_MEMBERS = 1000
 #: Members by which is told whether texts with names of their own are of kinds.
 _MOST_AHEAD = 10_000
+#: Names of texts that a message lists.
+_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,16 @@ class CaptionEndings:
         first, own = (trim(ending, 40) for ending in (self._first.ending, text.ending))
         are_kinds = of_picture == self._picture
         if are_kinds and (not is_only or self._comes_again(name, self._name)):
+            others = {own}
+            if is_only:
+                names = islice(filter(None, self._before | self._ahead), _LISTED)
+                others |= {trim(f"{name}{text.suffix}", 40) for name in names}
+            every = [first, *sorted(others - {first})]
             raise DatasetFormatError(
                 f"The caption of the sample '{trim(text.key, 80)}' is in '*{own}', the first one "
-                f"in '*{first}'. Name the one that is meant as the column with captions, or both: "
-                f"{first.removeprefix('.')},{own.removeprefix('.')}."
+                f"in '*{first}'. Name the one that is meant as the column with captions, or, as if "
+                "these are who wrote them, all: "
+                f"{','.join(ending.removeprefix('.') for ending in every)}."
             )
         if not self._is_noted:
             self._is_noted = True

@@ -1,14 +1,19 @@
 """Projects and annotations of the VGG Image Annotator: an object for each picture, with what was
-said of it in `file_attributes`, at the top of the file or in `_via_img_metadata`."""
+said of it in `file_attributes`, at the top of the file or in `_via_img_metadata`; in its CSV a row
+for each region of a picture."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
-from backend.datasets.cells import TableRow, UniqueNames
+from backend.datasets.cells import TableRow, UniqueNames, json_object
 from backend.datasets.reading.json_stream import JsonFile
+from backend.errors import DatasetFormatError
 
 _PLACES = ("", "_via_img_metadata")
 _NAME, _ABOUT = "filename", "file_attributes"
+_OF_CSV = {_NAME, _ABOUT, "region_count", "region_id"}
 
 
 def via_rows(file: JsonFile) -> Iterator[TableRow] | None:
@@ -34,3 +39,22 @@ def _rows(file: JsonFile, place: str) -> Iterator[TableRow]:
         else:
             rest = {name: value for name, value in about.items() if name not in (_NAME, _ABOUT)}
             yield TableRow(number, {**rest, **said, "file_name": about.get(_NAME)})
+
+
+def is_via_row(values: Mapping[str, Any]) -> bool:
+    """Whether it is a row of a CSV of this program."""
+    return values.keys() >= _OF_CSV
+
+
+def rows_of_csv(row: TableRow, values: Mapping[str, Any]) -> Iterator[TableRow]:
+    """The row of the picture, with the attributes of the file as columns; none for a further region
+    of it, which repeats them."""
+    if str(values["region_id"] or "0").strip() != "0":
+        return
+    try:
+        said = json_object(str(values[_ABOUT] or "{}"))
+    except (DatasetFormatError, ValueError, RecursionError):
+        yield TableRow(row.number, None, f"Its '{_ABOUT}' is no JSON object.")
+        return
+    rest = {name: value for name, value in values.items() if name not in (_NAME, _ABOUT)}
+    yield replace(row, values={**rest, **said, "file_name": values[_NAME]})

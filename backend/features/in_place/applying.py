@@ -6,7 +6,7 @@ from pathlib import Path
 from backend.bundled import ASSETS
 from backend.datasets.cells import split_proof
 from backend.datasets.export_row import MARK
-from backend.datasets.read_options import is_address
+from backend.datasets.read_options import ReadOptions, is_address
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import DatasetError
 from backend.features.in_place import writing
@@ -19,6 +19,7 @@ from backend.jobs.reports import ExportChoice
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import dataset_queries
+from db.queries.dataset_queries import DatasetRow
 
 #: Characters of a diff that a report holds.
 _MOST_DIFF = 2_000_000
@@ -104,21 +105,40 @@ def _source_files(
     delimiter: str | None = None,
 ) -> SourceFiles:
     dataset = store.read(dataset_queries.get_dataset, dataset_id)
-    if is_address(dataset.source) or dataset.source.startswith("hf:"):
-        raise DatasetError(
-            f"'{dataset.source}' is not on this machine. Export the dataset instead."
-        )
+    if reason := not_own(dataset, data_directory):
+        raise DatasetError(f"{reason} Export the dataset instead.")
     source = typed_path(dataset.source)
     if not source.exists():
         raise DatasetError(
             f"The source '{source}' is gone. Put it back, or export the dataset instead."
         )
-    is_own = any(source.is_relative_to(place) for place in (data_directory.resolve(), ASSETS))
-    folder = source if source.is_dir() else source.parent
-    if is_own or (folder / MARK).is_file():
-        what = "kept by this program" if is_own else "an export of this program"
-        raise DatasetError(f"'{source}' is {what}. Export the dataset instead.")
-    return SourceFiles(source, Path(dataset.root), column, encoding, delimiter)
+    if ((source if source.is_dir() else source.parent) / MARK).is_file():
+        raise DatasetError(f"'{source}' is an export of this program. Export the dataset instead.")
+    return files_of(dataset, column, encoding, delimiter)
+
+
+def not_own(dataset: DatasetRow, data_directory: Path) -> str:
+    """Why the source is none of the user's own files; "" if it is."""
+    if is_address(dataset.source) or dataset.source.startswith("hf:"):
+        return f"'{dataset.source}' is not on this machine."
+    source = typed_path(dataset.source)
+    if any(source.is_relative_to(place) for place in (data_directory.resolve(), ASSETS)):
+        return f"'{source}' is kept by this program."
+    return ""
+
+
+def files_of(
+    dataset: DatasetRow,
+    column: str = "",
+    encoding: str | None = None,
+    delimiter: str | None = None,
+) -> SourceFiles:
+    """The files of the source; what is not stated is as it was stated at the import."""
+    read = ReadOptions.parse(dataset.read_options)
+    return SourceFiles(
+        typed_path(dataset.source), Path(dataset.root), column or read.caption_column or "",
+        encoding or read.encoding, delimiter or read.delimiter,
+    )  # fmt: skip
 
 
 def _plan(

@@ -27,11 +27,11 @@ class ApplyOptions(Options):
     undo: bool = False
     """Put the files back as they were before the last run."""
     caption_column: str | None = None
-    """Column or field with the captions, if it was stated at the import."""
+    """Column or field with the captions. Default: as at the import."""
     encoding: str | None = None
-    """Encoding of the files, if it was stated at the import."""
+    """Encoding of the files. Default: as at the import."""
     delimiter: Annotated[str | None, AfterValidator(as_delimiter)] = None
-    """Delimiter of the CSV file, if it was stated at the import."""
+    """Delimiter of the CSV file. Default: as at the import."""
 
 
 def prepare(context: "Context", dataset_id: int, options: ApplyOptions) -> ApplyOptions:

@@ -9,9 +9,11 @@ from pydantic import TypeAdapter
 
 from backend.features.in_place.report import ApplyReport
 from backend.workspace import Workspace
+from db.queries import dataset_queries
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET
+from traced_ui.page_actions import AddedActions, PageAction, PageActions, Parts
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
 from traced_ui.templates import renderer_of
@@ -95,6 +97,18 @@ def report_html(report: ApplyReport | None, reason: str = "") -> Markup:
     )
 
 
+def take_changes(page: PageActions, act: PageAction) -> Parts:
+    """Import the source again in the background, with what other tools have changed there."""
+    dataset = page.workspace.store.read(dataset_queries.get_dataset, int(page.state.dataset or 0))
+    page.workspace.jobs.start(
+        "import", None, path=dataset.source, name=dataset.name, update="take",
+        **dataset.read_options,
+    )  # fmt: skip
+    page.say("What has changed in the source is being taken: see Activity.")
+    return {"toast": page.toast}
+
+
+ACTIONS = AddedActions(handlers={"take-changes": take_changes})
 PAGE = AddedPage(
     Page("in-place", "In place"), "Export", build, Path(__file__).with_name("in_place.css")
 )

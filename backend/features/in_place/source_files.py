@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import stat
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,10 +19,17 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from backend.datasets.read_options import JSON_LINES, TEXT_TABLES, is_hidden, where_to_state
+from backend.datasets.read_options import (
+    CAPTIONS,
+    JSON_LINES,
+    TEXT_TABLES,
+    is_hidden,
+    where_to_state,
+)
 from backend.datasets.reading.csv_table import csv_rows, split_at_returns
 from backend.datasets.reading.json_tables import is_document
 from backend.datasets.reading.pair_checks import derived_id
+from backend.datasets.reading.sample_fields import NAMED_LIKE_CAPTIONS
 from backend.datasets.reading.sidecars import MOST_TEXT, Beside, files_beside
 from backend.datasets.safe_files.regular_files import open_regular, read_regular
 from backend.datasets.safe_files.text_files import TextLine, decoded_lines, encoding_of
@@ -102,6 +110,17 @@ def state_of(path: Path) -> tuple[int, ...]:
     return about.st_mtime_ns, about.st_size, about.st_ino
 
 
+def _is_written(path: Path, since: float) -> bool:
+    """Whether it is a file that was written, or put in the place of another, since then, and that
+    is read at once."""
+    try:
+        about = os.stat(path)
+    except OSError:
+        return False
+    is_small = stat.S_ISREG(about.st_mode) and about.st_size <= MOST_TEXT
+    return is_small and max(about.st_mtime, about.st_ctime) > since
+
+
 @dataclass
 class SourceFiles:
     """The files of the `source` of a dataset, whose pictures are below `root`. `column`,
@@ -138,6 +157,39 @@ class SourceFiles:
         for name, rows in tables.items():
             plan = partial(self._table, name, rows)
             yield self._try_to_plan(name, _count(rows.values()), plan)
+
+    def holds(self, group: CaptionGroup, since: float) -> str:
+        """The name of the file in which the captions of the group do not stand any more, neither as
+        they were nor as they are to be; "" if they do, or if it was not written `since` (seconds
+        since 1970), is too large to be read while a page waits, or cannot be read."""
+        is_beside = self.is_beside(group.file)
+        places = self._texts_of(group) if is_beside else self._places_of(group.file)
+        path = next((path for path in places if _is_written(path, since)), None)
+        if path is None:
+            return ""
+        try:
+            if is_beside:
+                self._beside_picture(group, self._files_beside(group.picture))
+            else:
+                self._table(group.file, {group.row: group})
+        except NotThere:
+            return path.name
+        except (DatasetFormatError, OSError, ValueError):
+            pass  # an import would say so, and take nothing
+        return ""
+
+    def _texts_of(self, group: CaptionGroup) -> Iterator[Path]:
+        """Where the captions of a picture may stand beside it."""
+        path = self.root / group.picture
+        if any(change.kind for change in group.changes):
+            beside = self._files_beside(group.picture)
+            yield from (path.with_name(name) for name in (beside.named.values() if beside else ()))
+        for ending in (*CAPTIONS, *NAMED_LIKE_CAPTIONS, ".json"):
+            yield from (path.with_suffix(ending), path.with_name(path.name + ending))
+
+    def _places_of(self, table: str) -> tuple[Path, ...]:
+        """Where a table, as pairs name it, may be."""
+        return self.source, self.source / table, self.root / table
 
     def _try_to_plan(
         self, name: str, captions: int, plan: Callable[[], FileChange]
@@ -207,8 +259,7 @@ class SourceFiles:
     def _table(self, name: str, rows: Mapping[int | None, CaptionGroup]) -> FileChange:
         if PurePosixPath(name).suffix.lower() not in TEXT_TABLES:
             raise NotThere(_OTHER_FORMAT)
-        places = (self.source, self.source / name, self.root / name)
-        path = next((place for place in places if place.is_file()), None)
+        path = next((place for place in self._places_of(name) if place.is_file()), None)
         if path is None:
             raise NotThere("there is no such file any more")
         path = self._place_of(path)

@@ -98,6 +98,22 @@ def test_a_line_without_an_answer_or_a_picture_is_named(
     assert [problem.row for problem in reader.problems] == [2]
 
 
+def test_several_answers_to_a_request_are_captions_and_are_told(tmp_path: Path) -> None:
+    other = {"role": "assistant", "content": "A pup."}
+    choices = [{"message": ANSWER}, {"message": other}]
+    line = {"custom_id": "a.png", "response": {"body": {"choices": choices}}}
+    pairs, reader = read(lines(tmp_path, line))
+    assert [pair.caption for pair in pairs] == ["A dog.", "A pup."]
+    assert [note for note in reader.notes if "choices" in note]
+
+
+def test_a_key_may_be_the_stem_of_a_picture_in_another_folder(tmp_path: Path) -> None:
+    picture(tmp_path / "elsewhere" / "k7.png")
+    line = {"custom_id": "k7", "response": {"body": {"choices": [{"message": ANSWER}]}}}
+    pairs, _ = read(lines(tmp_path, line), image_root=tmp_path / "elsewhere")
+    assert [pair.caption for pair in pairs] == ["A dog."]
+
+
 def test_an_answer_to_another_question_is_no_caption(tmp_path: Path) -> None:
     asked = {"role": "user", "content": [{"type": "text", "text": "How many dogs?"}, SHOWN]}
     with pytest.raises(DatasetFormatError, match="How many"):

@@ -133,6 +133,17 @@ def test_of_several_texts_of_a_sample_none_of_another_kind_is_chosen(tmp_path: P
     assert [problem.row for problem in reader.problems] == [2]
 
 
+def test_one_message_names_all_texts_of_a_tar(tmp_path: Path) -> None:
+    """By authors, of whom nothing tells that they are no kinds."""
+    authors = (".ann", ".bob", ".cem", ".ann", ".bob", ".cem")
+    pairs, reader = read(in_languages(tmp_path, *authors))
+    assert (len(pairs), len(reader.problems)) == (2, 4)
+    every = "ann.txt,bob.txt,cem.txt"
+    assert all(every in problem.message for problem in reader.problems)
+    pairs, reader = read(tmp_path / "t.tar", caption_column=every)
+    assert (len(pairs), reader.problems) == (6, [])
+
+
 def test_kinds_of_captions_of_samples_may_be_named(tmp_path: Path) -> None:
     pairs, reader = read(in_languages(tmp_path, ".en", ".de"), caption_column="en.txt,de.txt")
     assert len(pairs) == 2

@@ -51,6 +51,29 @@ def test_a_file_of_another_format_is_named(tmp_path: Path, name: str, word: str)
     assert word in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"annotations.xml": "<annotations/>"}, ("annotations.xml", "CVAT")),
+        ({"t.xlsx": "x", "README.txt": "images/a.png"}, ("t.xlsx", "Excel")),
+        (
+            {"images.txt": "images/a.png\n", "prompts.txt": "A dog.\n"},
+            ("images.txt", "prompts.txt", "TSV"),
+        ),
+    ],
+)
+def test_files_beside_pictures_that_are_not_read_are_named(
+    tmp_path: Path, files: dict[str, str], words: tuple[str, ...]
+) -> None:
+    picture(tmp_path / "images" / "a.png")
+    for name, content in files.items():
+        write(tmp_path / name, content)
+    with pytest.raises(DatasetFormatError) as refusal:
+        read(tmp_path)
+    for word in words:
+        assert word in str(refusal.value)
+
+
 def test_texts_and_pictures_in_archives_of_their_own_are_to_be_unpacked(tmp_path: Path) -> None:
     write(tmp_path / "set/images.zip", zip_bytes({"a.png": encoded()}))
     write(tmp_path / "set/captions.zip", zip_bytes({"a.txt": "A dog."}))

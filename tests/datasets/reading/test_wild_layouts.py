@@ -48,6 +48,14 @@ FILES: dict[str, tuple[str, str | bytes]] = {
     "kohya": ("meta_cap.json", dump({i.removesuffix(".png"): {"caption": c, "tags": "x"}
                                      for c, i in PAIRS})),
     "kohya, whole paths": ("meta.json", dump({f"C:\\train\\{i}": {"tags": c} for c, i in PAIRS})),
+    "VIA's CSV": (
+        "via.csv",
+        "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,"
+        "region_attributes\n" + "".join(
+            f'{i},7,"{{""caption"":""{c}""}}",2,{region},"{{""name"":""rect""}}",{{}}\n'
+            for c, i in PAIRS for region in (0, 1)
+        ),
+    ),
     "VIA": ("via.json", dump({f"{i}7": via(c, i) for c, i in PAIRS})),
     "VIA, a project": ("via_project.json", dump({"_via_settings": {"ui": {}}, "_via_img_metadata": {
         f"{i}7": via(c, i) for c, i in PAIRS}, "_via_image_id_list": ["a.png7"]})),

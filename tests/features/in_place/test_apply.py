@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from backend.features.in_place.report import ApplyReport
 from backend.features.in_place.writing import COPIES
 from backend.jobs.reports import ExportChoice
 from backend.workspace import Workspace
+from db.queries import pair_queries
+from db.queries.pair_queries import PairRow
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import picture, write
 from tests.fixtures.sizes import Sizes
@@ -432,15 +435,25 @@ def test_one_list_that_is_called_like_json_lines_is_left_alone(
 
 
 def test_an_import_afterwards_sees_the_same_pairs(workspace: Workspace, tmp_path: Path) -> None:
+    """Two captions of one picture, both corrected: neither is gone, new, nor to be scored again."""
     folder = tmp_path / "pairs"
     picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
-    workspace.jobs.import_dataset(folder)
-    correct(workspace, {"a dog": "a cat"})
-    apply(workspace)
-    report = workspace.jobs.import_dataset(folder, update="take")
-    assert (report.added, report.changes.gone) == (0, 0)
-    assert workspace.summary(1).total == 1
+    write(folder / "a.txt", "a dog\na cow\na hen\n")
+    options = ReadOptions(captions_per_line=True)
+    workspace.jobs.import_dataset(folder, options=options)
+    correct(workspace, {"a dog": "a cat", "a cow": "a goat"})
+    before = rows_of(workspace)
+    assert apply(workspace).captions == 2
+    for update in ("keep", "take"):
+        report = workspace.jobs.import_dataset(folder, update=update, options=options)
+        assert asdict(report.changes) == {"new": 0, "changed": 0, "moved": 0, "gone": 0, "same": 3}
+        assert rows_of(workspace) == before
+    assert apply(workspace).already_there == 2
+
+
+def rows_of(workspace: Workspace) -> list[PairRow]:
+    with workspace.store.reading() as session:
+        return list(pair_queries.iterate_pairs(session, 1))
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""Beside a pair on Review: that its caption in the source is another than at the last import."""
+
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from backend.datasets.cells import split_proof
+from backend.datasets.read_options import is_address
+from backend.datasets.reading.caption_fields import FIELD_COLUMN
+from backend.features.in_place.applying import files_of
+from backend.features.in_place.captions_in_text import CaptionChange
+from backend.features.in_place.source_files import CaptionGroup
+from backend.review.pair_parts import PairPart
+from db.queries.dataset_queries import DatasetRow
+from db.queries.pair_queries import PairRow
+
+
+def read(session: Session, pair: PairRow, dataset: DatasetRow) -> str | None:
+    """The name of the file that says something else; None if none does."""
+    if dataset.imported_at is None or is_address(dataset.source):
+        return None
+    kind = str(pair.extra.get(FIELD_COLUMN, ""))
+    own_id = pair.external_id.removesuffix(f"#{kind}")
+    decided = pair.caption if pair.corrected_caption is None else pair.corrected_caption
+    group = CaptionGroup(
+        pair.source_file, pair.source_row, split_proof(pair.image_path)[0], (own_id,),
+        (CaptionChange(pair.caption, decided, kind),),
+    )  # fmt: skip
+    return files_of(dataset).holds(group, dataset.imported_at.timestamp()) or None
+
+
+PART = PairPart(
+    "changed_file", "labels", read, Path(__file__).with_name("templates") / "changed_file.html",
+    takes_dataset=True,
+)  # fmt: skip
