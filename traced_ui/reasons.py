@@ -19,7 +19,7 @@ from traced_ui.trajectory_chart import RISE
 #: Features that contribute less than this are not shown.
 _LEAST = 0.05
 _MOST = 6
-EXACT = "The probability is computed from these signs; a longer bar weighs more."
+EXACT = "The probability is computed from these; longer bars weigh more."
 BACKBONE = (
     "These signs can be explained; the error finder in use considers more of them, and may weigh "
     "them differently."
