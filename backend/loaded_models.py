@@ -8,6 +8,7 @@ all share one cache with least-recently-used eviction.
 import contextlib
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,13 +24,10 @@ from backend.engine.claims.division import Division
 from backend.engine.claims.finding import find_claims
 from backend.engine.concreteness.scoring import Contribution, contributions
 from backend.engine.constants.part import ConstantPart
-from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.embeddings import embed
 from backend.engine.english.phrases import grammar_of
 from backend.engine.expectation import Expectation, expectations
-from backend.engine.language_models.chat_model import ChatModel, LocalModels
-from backend.engine.language_models.endpoint import WITHOUT_KEY, ChatEndpoint
-from backend.engine.language_models.named_server import ChatServer, chat_server_in
+from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.spending import Spending
 from backend.engine.scoring.cleaning import Reading, parse_reading
 from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer
@@ -47,6 +45,40 @@ from backend.settings import Settings
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
+
+
+@dataclass(frozen=True)
+class ChosenChatModel(ABC):
+    """A language model that the settings or a page name, not loaded yet. Equal choices are one
+    model, so it has to be hashable."""
+
+    name: str
+
+    @abstractmethod
+    def open(self, engine: "Engine") -> ChatModel:
+        """Load it, or prepare to ask its server, with the engine's settings, which name the folder
+        of its answers, and its spending. Raises ModelUnavailable."""
+
+
+@dataclass(frozen=True)
+class ChatModels:
+    """One way to reach language models (plug-ins of the group `chat_models`). `choose(settings)`:
+    the model that a session asks, None if nobody names one of these. `page`: the address of the
+    page on which one can be named, "" for none."""
+
+    choose: Callable[[Settings], ChosenChatModel | None]
+    page: str = ""
+
+
+def _chosen_chat_model(settings: Settings) -> ChosenChatModel | None:
+    choices = (models.choose(settings) for models in plugins.load("chat_models", ChatModels))
+    return next((choice for choice in choices if choice is not None), None)
+
+
+def chat_model_page() -> str:
+    """The address of the page on which a language model can be named, "" if there is none."""
+    pages = (models.page for models in plugins.load("chat_models", ChatModels))
+    return next(filter(None, pages), "")
 
 
 class ModelCache:
@@ -113,7 +145,7 @@ class Engine:
     settings: Settings
     lock: threading.RLock = field(default_factory=threading.RLock)
     text_lock: threading.RLock = field(default_factory=threading.RLock)
-    #: Spending on the corrector's requests, and its budget.
+    #: Spending on the requests to a language model, and its budget.
     spending: Spending = field(default_factory=Spending)
     model_cache: ModelCache | None = None
     _captioner_problem: str = ""
@@ -223,56 +255,25 @@ class Engine:
             return captioner
 
     @property
-    def corrector(self) -> Corrector | None:
-        """The vision-language model that corrects, or None if none is configured: nothing is
-        ever sent to a model by default. Raises ModelUnavailable."""
-        settings, server = self.settings, self.chat_server
-        if not settings.corrector and server is None:
+    def chat_model(self) -> ChatModel | None:
+        """The language model that this session may ask, or None if none is named: nothing is ever
+        sent to a model by default. Raises ModelUnavailable."""
+        choice = _chosen_chat_model(self.settings)
+        if choice is None:
+            if name := self.settings.corrector:
+                raise SettingsError(f"Nothing that is installed here asks the model '{name}'.")
             return None
         with self.lock:
-            key = ("corrector", settings.corrector, settings.corrector_url, server,
-                   settings.corrector_mode, settings.quantise, settings.device)  # fmt: skip
-            corrector: Corrector = self._model_cache.get(
-                key,
-                lambda: Corrector(
-                    self.language_model(),
-                    settings.corrector_mode,  # pyrefly: ignore[bad-argument-type]
-                ),  # checked by load_settings
+            model: ChatModel = self._model_cache.get(
+                ("chat model", choice, self.settings.device), lambda: choice.open(self)
             )
-            return corrector
+            return model
 
     @property
-    def chat_server(self) -> ChatServer | None:
-        """The server that a page has named; None if the settings name a model."""
-        settings = self.settings
-        return None if settings.corrector else chat_server_in(settings.data_directory)
-
-    @property
-    def corrector_name(self) -> str | None:
-        """The name of the corrector; None without one."""
-        server = self.chat_server
-        return server.model if server is not None else self.settings.corrector
-
-    def language_model(self) -> ChatModel:
-        """The model configured as corrector. Raises ModelUnavailable."""
-        name, answers = str(self.settings.corrector), self.settings.data_directory / "answers"
-        if (server := self.chat_server) is not None:
-            self.spending.limit_server(server.model, server.prices, server.budget)
-            return ChatEndpoint(
-                server.url, server.model, server.key or WITHOUT_KEY, cache=answers,
-                timeout=self.settings.corrector_timeout, spending=self.spending,
-            )  # fmt: skip
-        if self.settings.corrector_url:
-            return ChatEndpoint(
-                self.settings.corrector_url, name, cache=answers,
-                timeout=self.settings.corrector_timeout, spending=self.spending,
-            )  # fmt: skip
-        for models in plugins.load("chat_models", LocalModels):
-            device = self.scorer.info.device
-            return models.load(name, device, self.settings.quantise, answers, self.spending)
-        raise SettingsError(
-            f"Nothing here loads '{name}' into this process.", terminal="Name a server: --vlm-url."
-        )
+    def chat_model_name(self) -> str | None:
+        """The name of that model; None without one."""
+        choice = _chosen_chat_model(self.settings)
+        return choice.name if choice is not None else None
 
     @property
     def captioner_problem(self) -> str:

@@ -19,8 +19,9 @@ from backend.bundled import IS_CHECKOUT
 GROUPS = (
     "scorers", "embedding_scores", "captioners", "chat_models", "measures", "readers", "proposers",
     "formats", "operations", "pages", "criteria", "commands", "command_variants", "score_steps",
-    "score_files", "notices", "tables", "export_steps", "mends", "parts", "actions", "chat_servers",
-    "filters", "pair_parts", "names", "endpoints", "similarity_kinds",
+    "score_files", "notices", "tables", "export_steps", "mends", "parts", "actions",
+    "filters", "pair_parts", "names", "endpoints", "similarity_kinds", "checks",
+    "suggestion_sources",
 )  # fmt: skip
 _PREFIX = "traced_curator."
 #: The folder of the features, each with a `feature.py` that names what it adds.

@@ -18,11 +18,11 @@ from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading.dataset_reader import DatasetReader, SourcePair, read_dataset
 from backend.datasets.writing.dataset_writer import Description, check_target, write_dataset
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.engine.noise.injection import KINDS, FineGrainedSource, ImageCaption, inject
 from backend.engine.noise.noisy_caption import NoisyCaption
 from backend.errors import DatasetFormatError, SettingsError
+from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.progress import Progress, no_progress
 from backend.version import VERSION
 from research.noise.language_model import PROMPT_VERSION, AnticipatedNoise, LanguageModelNoise
@@ -197,7 +197,7 @@ def _rows(pairs: Sequence[SourcePair], noisy: Sequence[NoisyCaption | None]) -> 
 def _source_in_words(source: FineGrainedSource | None) -> str:
     if isinstance(source, LanguageModelNoise):
         return (
-            f"{source.endpoint.name} at {source.endpoint.base_url}, prompt {PROMPT_VERSION}, "
+            f"{source.endpoint.name} at {source.endpoint.server}, prompt {PROMPT_VERSION}, "
             f"least consistent by {source.consistency.name}"
         )
     return "rules"

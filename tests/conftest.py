@@ -45,7 +45,7 @@ QUICK = (
     "db/test_pairs.py", "db/test_plane.py", "db/test_progress.py", "db/test_queue.py",
     "db/test_saved_views.py", "db/test_scores.py", "db/test_suggestions.py", "db/test_team.py",
     "db/test_verdicts.py", "db/test_word_marks.py",
-    "engine/correction/test_answers.py", "engine/correction/test_prompting.py",
+    "features/corrections/test_answers.py", "features/corrections/test_prompting.py",
     "engine/correction/test_proposals.py", "engine/correction/test_ranking.py",
     "engine/detection/test_features.py", "engine/scoring/towers/test_prefix_tree.py",
     "engine/statistics/test_*.py", "engine/test_captions.py",

@@ -6,9 +6,11 @@ import sys
 import pytest
 
 from backend import errors
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import SettingsError, StoreError, TracedError, explain
+from backend.loaded_models import Engine
+from backend.settings import load_settings
 from backend.store import open_database
+from tests.fixtures.features import needs
 
 
 def all_errors() -> list[type[TracedError]]:
@@ -42,14 +44,18 @@ def test_an_unexpected_error_shows_no_traceback() -> None:
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("openai", "vlm"), ("psycopg", "postgres")],
+    [
+        pytest.param("openai", "vlm", marks=needs("vision_language")),
+        ("psycopg", "postgres"),
+    ],
 )
 def test_a_missing_extra_is_named(module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
+    server = {"corrector": "m", "corrector_url": "http://localhost:1/v1"}
     uses = {
-        "openai": lambda: ChatEndpoint("http://localhost:1/v1", "m"),
+        "openai": lambda: Engine(load_settings(server, {})).chat_model,
         "psycopg": lambda: open_database("postgresql://nobody@localhost:1/none"),
     }
     with pytest.raises((SettingsError, StoreError), match=f"requirements-{extra}.txt"):

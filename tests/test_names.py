@@ -8,7 +8,7 @@ import pytest
 
 from backend.accounts.team_accounts import ApiKeys, Team
 from backend.datasets.safe_files.uploads import place_of
-from backend.engine.correction import answers
+from backend.engine.language_models import answers
 from backend.errors import SettingsError, Unreadable, UnsafePath
 from backend.jobs.manage_datasets import rename_dataset
 from backend.review.pair_selection import tag_name

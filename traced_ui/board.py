@@ -31,6 +31,7 @@ from traced_ui.login import curator_of
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import (
     ADDED_SCRIPTS,
+    ASKING,
     FORMS,
     OPEN_ELSEWHERE,
     SCRIPTS_FOLDER,
@@ -230,6 +231,7 @@ def build(dataset_id: int | None) -> None:
         decisions=" ".join(review_page.DECISIONS),
         writing=" ".join(WRITING),
         forms=" ".join(FORMS),
+        asking=" ".join(ASKING),
         scripts=" ".join(ADDED_SCRIPTS),
         dataset=dataset_id,
         toolbar=review_page.toolbar(),

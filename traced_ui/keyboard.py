@@ -35,7 +35,6 @@ KEYS = (
     _key("3", "suggestion-3", "wrong: use the third suggestion", "Edit"),
     _key("e", "edit", "fix the caption (Ctrl+Enter saves, Esc cancels)", "Edit"),
     _key("s", "suggest", "ask for suggestions", "Edit"),
-    _key("r", "richer", "ask for a richer caption than this right one", "Edit"),
     _key("n", "note", "write a note (Ctrl+Enter saves it at once)", "Edit"),
     Key(("[",), "claim-previous", "[", "previous claim of a long caption", "Claims"),
     Key(("]",), "claim-next", "]", "next claim", "Claims"),

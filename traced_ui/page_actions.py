@@ -115,11 +115,12 @@ Handler = Callable[[Any, Any], Parts | None]
 #: Handlers of all keys and clicks, by action. Add one as a method decorated with `@on`.
 ACTIONS: dict[str, Handler] = {}
 #: Those that write something. A page names each request of them by an id, keeps it until it is
-#: confirmed and sends it again; the handler writes once (`request_queries.once`), or what it writes
-#: is guarded by the pair's version.
+#: confirmed and sends it again; the handler writes once (`request_queries.once`), or what
+#: it writes is guarded by the pair's version.
 WRITING: list[str] = []
-#: Those that may ask a language model, whose limits count what one process asks.
-ASKING = ("suggest", "richer")
+#: Those that may ask a language model, whose limits count what one process asks, and for which the
+#: page waits.
+ASKING = ["suggest"]
 #: Those that open a form for many pairs: they are sent with the pairs that are selected, and what
 #: is typed meanwhile is for the form.
 FORMS: list[str] = []
@@ -145,12 +146,12 @@ class AddedActions:
     """Actions of the review page that a feature or a package adds.
 
     `handlers`: by action, `(PageActions, PageAction) -> Parts | None`, or with one of its
-    subclasses, as ours; `writing`, `forms`: which are in `WRITING` and in `FORMS`. A form is the
-    part "edit"; its fields have `data-edit`, and its button `data-bulk="NAME"` sends the action
-    `FORM-NAME`, where `FORM` is its `data-form`. `keys`, `buttons` of the grid and `queue_buttons`
-    below the queue: what the actions are called by. `scripts`: modules that the review page loads,
-    served beside its own (`board/`), which they may import: what happens in the browser alone, such
-    as an action by `addLocal` of `keys.js`.
+    subclasses, as ours; `writing`, `forms`, `asking`: which are in `WRITING`, `FORMS`, `ASKING`. A
+    form is the part "edit"; its fields have `data-edit`, and its button `data-bulk="NAME"` sends
+    the action `FORM-NAME`, where `FORM` is its `data-form`. `keys`, `buttons` of the grid and
+    `queue_buttons` below the queue: what the actions are called by. `scripts`: modules that the
+    review page loads, served beside its own (`board/`), which they may import: what happens in the
+    browser alone, such as an action by `addLocal` of `keys.js`.
     """
 
     handlers: Mapping[str, Handler]
@@ -160,6 +161,7 @@ class AddedActions:
     buttons: tuple[GridButton, ...] = ()
     queue_buttons: tuple[GridButton, ...] = ()
     scripts: tuple[Path, ...] = ()
+    asking: tuple[str, ...] = ()
 
 
 #: Keys, buttons of the grid and of the queue that features and packages add.
@@ -191,6 +193,7 @@ def add_actions(added: AddedActions) -> None:
     ACTIONS.update(added.handlers)
     WRITING.extend(added.writing)
     FORMS.extend(added.forms)
+    ASKING.extend(added.asking)
     ADDED_KEYS.extend(added.keys)
     ADDED_BUTTONS.extend(added.buttons)
     QUEUE_BUTTONS.extend(added.queue_buttons)
@@ -255,6 +258,12 @@ class PageActions:
                 f"This page is {author}'s, and {self.author} is logged in now: nothing was saved. "
                 "Log in again, or reload the page."
             )
+
+    def pair_of(self, act: PageAction) -> int:
+        """The pair that a question to the models is about. Raises SettingsError."""
+        if act.pair is None or self.review.open_pair(act.pair).dataset_id != self.state.dataset:
+            raise SettingsError("That pair belongs to another dataset.")
+        return act.pair
 
     def perform(self, act: PageAction) -> Parts:
         """Handle one key or click; returns the parts of the page that change."""

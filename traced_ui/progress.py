@@ -11,7 +11,14 @@ from backend.review.charts import MOST_ERRORS
 from backend.review.views import ProgressView
 from backend.verdict_texts import word_of
 from backend.workspace import Workspace
-from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, new_figure, quiet, without_tools
+from traced_ui.figures import (
+    C_COLOUR,
+    MARK,
+    S_COLOUR,
+    new_figure,
+    quiet,
+    without_tools,
+)
 from traced_ui.login import seen_by
 from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import finish

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from backend.datasets.reading.pair_checks import pair_name
 from backend.engine.captions import Caption
-from backend.engine.language_models.named_server import setup_page
-from backend.errors import NoLanguageModel, SettingsError, TracedError, VerdictConflict
+from backend.errors import SettingsError, TracedError, VerdictConflict
 from backend.review.queue import sampling_of
 from backend.verdict_texts import DECISIONS, saved_text
 from backend.workspace import VerdictRow
@@ -34,7 +33,6 @@ from traced_ui.page_actions import (
     on,
 )
 from traced_ui.page_state import Step, newest
-from traced_ui.rooms import ADDED
 from traced_ui.tag_actions import TagActions
 from traced_ui.templates import count_of, render
 
@@ -121,7 +119,7 @@ class VerdictActions(TagActions):
     @on("claim")
     def _select_claim(self, act: Target) -> Parts:
         """Draw the pair with another claim selected."""
-        view = self.review.open_pair(self._pair_of(act), act.target)
+        view = self.review.open_pair(self.pair_of(act), act.target)
         scoring = self.workspace.jobs.last_scoring
         return drawn_pair(view, scoring, view.pair_id in self.state.sampled)
 
@@ -288,25 +286,12 @@ class VerdictActions(TagActions):
 
     @on("suggest")
     def _suggest(self, act: ClaimQuestion) -> Parts:
-        pair = self._pair_of(act)
+        pair = self.pair_of(act)
         if self.review.suggest(pair, act.claim[0] if act.claim is not None else None):
             return message_part("")
         if not self.review.open_pair(pair).caption:
             return message_part(note(_IS_NOT_DESCRIBED))
         return message_part(note("No known edit improves the match."))
-
-    @on("richer")
-    def _richer(self, act: PageAction) -> Parts:
-        pair_id = self._pair_of(act)
-        dataset_id = self.review.open_pair(pair_id).dataset_id
-        try:
-            report = self.workspace.jobs.run("enrich", dataset_id, pair_id=pair_id)
-        except NoLanguageModel as problem:
-            if (page := setup_page()) not in ADDED:
-                raise
-            return message_part(render("review/no_model.html", reason=str(problem), page=page))
-        outcome = report.stopped or next(iter(report.outcomes), "nothing to enrich")
-        return message_part("" if outcome == "offered" else note(f"No richer caption: {outcome}."))
 
     @on("check")
     def _check(self, act: TypedText) -> Parts:
@@ -314,7 +299,7 @@ class VerdictActions(TagActions):
         if not (act.text or "").strip():
             return {"check": ""}
         try:
-            view = self.review.open_pair(self._pair_of(act))
+            view = self.review.open_pair(self.pair_of(act))
             result = self.review.check_caption(view.pair_id, act.text or "")
         except TracedError as error:
             return {"check": note(explain_on_page(error), "error")}
@@ -328,7 +313,7 @@ class VerdictActions(TagActions):
         used."""
         parts: Parts = {}
         try:
-            pair = self._pair_of(act)
+            pair = self.pair_of(act)
             if self.review.complete(pair):
                 parts["stored"] = "yes"
             if self.review.open_pair(pair).opinion.looks_abstract:
@@ -356,12 +341,6 @@ class VerdictActions(TagActions):
             "good",
         )
         self.open_rest()
-
-    def _pair_of(self, act: PageAction) -> int:
-        """The pair that a question to the models is about. Raises SettingsError."""
-        if act.pair is None or self.review.open_pair(act.pair).dataset_id != self.state.dataset:
-            raise SettingsError("That pair belongs to another dataset.")
-        return act.pair
 
 
 def _many(verdict: VerdictRow) -> str:

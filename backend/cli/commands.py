@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -76,6 +76,26 @@ class ScoreFile:
     about: str
     write: "Callable[[Store, int, Path], Any]"
     check: "Callable[[Store, int, Collection[str]], None] | None" = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`state`: ok, warning or problem. `advice`: what to do, empty for ok."""
+
+    what: str
+    state: str
+    message: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class DoctorCheck:
+    """What `doctor` examines besides (plug-ins of the group `checks`): `name`: no other's;
+    `examine(options)`: what is found, nothing if the options ask for nothing."""
+
+    name: str
+    options: type[Options]
+    examine: Callable[[Any], Iterable[Finding]]
 
 
 def as_command(

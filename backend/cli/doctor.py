@@ -1,25 +1,21 @@
 """Check database, files and models, with advice for each problem."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import db
 from backend import plugins
+from backend.cli.commands import Finding
 from backend.datasets.safe_files.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.model_names import hub_name
 from backend.engine.presets import asked_for_as
 from backend.errors import (
-    ModelUnavailable,
     PackagesMissing,
-    PictureUnseen,
     StoreError,
-    TracedError,
     UnsafePath,
     explain,
     missing_packages,
@@ -35,11 +31,6 @@ from db.feature_tables import missing_columns, unknown_tables
 from db.queries import curator_queries, dataset_queries, job_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-    from backend.engine.language_models.endpoint import ChatEndpoint
-
 #: Pairs of a dataset, sampled at random, whose image files are looked for.
 SAMPLE = 200
 _LEAST_FREE = 1_000_000_000
@@ -47,16 +38,6 @@ _LEAST_FREE = 1_000_000_000
 
 #: Settings with the models that datasets remember, by the names of those datasets.
 _ModelChoices = dict[tuple[str, ...], Settings]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """`state`: ok, warning or problem. `advice`: what to do, empty for ok."""
-
-    what: str
-    state: str
-    message: str
-    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,61 +50,12 @@ class DoctorReport:
 
 
 def examine(
-    settings: Settings, load_models: bool = False, server: str | None = None, model: str = ""
+    settings: Settings, load_models: bool = False, others: Iterable[Finding] = ()
 ) -> DoctorReport:
     """Run all checks; nothing is changed except an old database's schema. `load_models`: also load
     scorer, captioner and concreteness model, of this session and of every dataset that remembers
-    its own, which may take a while. `server`: the address of one that is asked whether it sees
-    pictures, by `model`; "": its only one."""
-    servers = [] if server is None else [_server(server, model)]
-    return DoctorReport((*_examine(settings, load_models), *servers))
-
-
-def _server(url: str, model: str) -> Finding:
-    """Whether a server sees the pictures that it is sent, by drawn ones."""
-    from backend.engine.language_models.endpoint import ChatEndpoint
-    from backend.engine.language_models.sight import (
-        check_answers,
-        check_descriptions,
-        drawn_examples,
-        look_at,
-    )
-
-    what, advice = f"server {url}", "Repair it, or choose another."
-    try:
-        names = [model] if model else ChatEndpoint(url, "", retries=0).served_models()
-        if len(names) != 1:
-            several = f"it serves {len(names)} models ({', '.join(sorted(names)[:10]) or 'none'})"
-            return Finding(what, "problem", several, "Choose one: --vlm NAME.")
-        endpoint = ChatEndpoint(url, names[0], retries=0)
-        why = "it answers neither yes nor no"
-        try:
-            others = {example.text: example.unlike_text for example in drawn_examples()}
-            looks = look_at(drawn_examples(), partial(_p_yes, endpoint, others))
-        except ModelUnavailable as problem:
-            looks, why = [], str(problem)
-        if not looks:
-            check_descriptions(endpoint, [], endpoint.where)
-            return Finding(
-                what, "warning", f"'{names[0]}' sees the pictures, but {why}",
-                "It can suggest corrections; for a second opinion, choose another.",
-            )  # fmt: skip
-        check_answers(looks, lambda: (), endpoint.where)
-    except PictureUnseen as problem:
-        return Finding(what, "problem", f"{problem.sight}: {problem}", advice)
-    except TracedError as problem:
-        return Finding(what, "problem", explain(problem, "terminal"), advice)
-    return Finding(what, "ok", f"'{names[0]}' sees the pictures")
-
-
-def _p_yes(
-    endpoint: "ChatEndpoint", others: Mapping[str, str], image: "Image", text: str
-) -> float | None:
-    from backend.engine.detection.opinion_signs import p_yes
-    from backend.engine.language_models.sight import question_about
-
-    question, other = (question_about(image, each) for each in (text, others[text]))
-    return p_yes(endpoint.ask_beside(question, other).likeliest)
+    its own, which may take a while. `others`: the findings of further checks, made last."""
+    return DoctorReport((*_examine(settings, load_models), *others))
 
 
 def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:

@@ -1,61 +1,58 @@
 """`doctor`, `backup`."""
 
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from pydantic import create_model
 from rich.markup import escape
 
+from backend import plugins
+from backend.cli.commands import DoctorCheck
 from backend.cli.output import emit, one_line, open_workspace, results
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.operations.common_options import AsJson, Captioner, Database, Kind, Model
+from backend.options import Options, switch
 from backend.settings import load_settings
 
 
-def doctor(
-    models: Annotated[
-        bool,
-        typer.Option(
-            help="Also load the models, including those that datasets remember; may take a while."
-        ),
-    ] = False,
-    vlm_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Also ask the model behind this OpenAI-compatible server about a few drawn "
-            "pictures: whether it sees them, or is blind, stale or reversed.",
-        ),
-    ] = None,
-    vlm: Annotated[
-        str, typer.Option(metavar="NAME", help="Its name there. Default: the only one.")
-    ] = "",
-    db: Database = None,
-    model: Model = None,
-    scorer: Kind = None,
-    captioner: Captioner = None,
-    as_json: AsJson = False,
-) -> None:
+class DoctorOptions(Options):
     """Check database, files and models, and say how to fix problems. Status 1 if there are any."""
+
+    models: Annotated[bool, switch("models")] = False
+    """Also load the models, including those that datasets remember; may take a while."""
+    db: Database = None
+    model: Model = None
+    scorer: Kind = None
+    captioner: Captioner = None
+    as_json: AsJson = False
+
+
+_CHECKS = plugins.load("checks", DoctorCheck)
+_FIELDS: dict[str, Any] = {check.name: (check.options, check.options()) for check in _CHECKS}
+_FurtherOptions = create_model("_FurtherOptions", __base__=Options, **_FIELDS)
+
+
+def doctor(options: DoctorOptions, further: Any) -> int:
     from backend.cli.doctor import examine
 
-    report = examine(
-        load_settings({"database": db, "model": model, "kind": scorer, "captioner": captioner}),
-        models,
-        vlm_url,
-        vlm,
-    )
+    others = chain.from_iterable(check.examine(getattr(further, check.name)) for check in _CHECKS)
+    report = examine(load_settings(options.settings()), options.models, others)
     colours = {"ok": "green", "warning": "yellow", "problem": "red"}
-    for finding in () if as_json else report.findings:
+    for finding in () if options.as_json else report.findings:
         mark = f"[{colours[finding.state]}]{finding.state:8}[/]"
         text = one_line(f"{finding.what}: {finding.message}")
         results.print(f"{mark} {escape(text)}")
         if finding.advice:
             results.print(f"         {escape(one_line(finding.advice))}")
     summary = "All is well." if report.is_well else "Some checks failed; see above."
-    emit(report, as_json, summary)
-    if not report.is_well:
-        raise typer.Exit(1)
+    emit(report, options.as_json, summary)
+    return int(not report.is_well)
+
+
+doctor.__annotations__ |= {"further": _FurtherOptions}
+doctor.__doc__ = DoctorOptions.__doc__
 
 
 def backup(

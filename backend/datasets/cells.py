@@ -34,6 +34,11 @@ class TableRow:
     is_anywhere: bool = False
 
 
+def without_surrogates(text: str) -> str:
+    """The text with U+FFFD in place of lone surrogates, which UTF-8 cannot encode."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 class UniqueNames(dict[str, Any]):
     """An object of JSON; `twice`: a name that it has twice, so that one value would be lost."""
 

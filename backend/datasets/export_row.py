@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from backend.datasets.caption_writers import COLUMNS as WRITER_COLUMNS
 from backend.datasets.caption_writers import Writer
+from backend.datasets.cells import without_surrogates
 from backend.datasets.safe_files.containers import ImageFile
 from backend.measures import Numbers, export_names
 
@@ -87,7 +88,7 @@ def exportable(
     recorded in `changes`."""
     extra = {}
     for key, value in row.extra.items():
-        plain = _text(key)
+        plain = without_surrogates(key)
         if plain != key:
             changes.no_text.add(plain)
         name = new_name(plain, reserved_names)
@@ -146,24 +147,15 @@ def _clean(value: Any, column: str, changes: Changes) -> Any:
         changes.not_json.add(column)
         return None
     if isinstance(value, str):
-        text = _text(value)
+        text = without_surrogates(value)
         if text != value:
             changes.no_text.add(column)
         return text
     if isinstance(value, dict):
-        return {_text(str(k)): _clean(v, column, changes) for k, v in value.items()}
+        return {without_surrogates(str(k)): _clean(v, column, changes) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(item, column, changes) for item in value]
     return value
-
-
-def _text(text: str) -> str:
-    """The text without lone surrogates, which UTF-8 cannot encode."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 @dataclass

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator
 
+from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.spending import Forecast
 from backend.engine.trajectories.depth import ALL
 from backend.errors import UnknownPictures
@@ -255,26 +256,6 @@ class QueueReport:
         return ", ".join(f"{count} {name}" for name, count in sorted(self.outcomes.items()))
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorrectionReport(QueueReport):
-    """`outcomes`: *offered*, *no better*, *unchanged*, *refused*, *unreadable*, *asked before*,
-    *not scored*, *image unreadable*, and those of `prompting.reason_to_skip`. `accepted`: by the
-    rule."""
-
-    proposer: str
-    accepted: int
-    rule: str | None
-
-    def in_words(self) -> str:
-        outcomes = self.outcomes_in_words() or "none left"
-        lines = [f"{self.proposer}: {count_of(self.looked_at, 'pair')}; {outcomes}."]
-        if self.requests or self.answers_kept:
-            lines.append(self.requests_in_words())
-        if self.rule is not None:
-            lines.append(f"{self.accepted} accepted by the {self.rule}.")
-        return "\n".join([*lines, *filter(None, (self.stopped, self.warning))])
-
-
 @dataclass(frozen=True)
 class DryRunQuestion:
     """The request that would be sent for one pair; of the picture only its size in bytes."""
@@ -284,6 +265,10 @@ class DryRunQuestion:
     system: str
     user: str
     image_bytes: int
+
+    @classmethod
+    def of(cls, pair_id: int, external_id: str, question: Question) -> Self:
+        return cls(pair_id, external_id, question.system, question.user, len(question.image or b""))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 from backend import plugins
 from backend.operations.compute_measure import MEASURE
-from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
 from backend.operations.model_files import DOWNLOAD, PROBE
@@ -15,7 +14,7 @@ from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.score import ESTIMATE, SCORE
 from backend.operations.select import SELECT
 
-_OURS = (IMPORT, SCORE, ESTIMATE, MEASURE, TRAIN, ADOPT, CORRECT, SELECT, EXPORT, DOWNLOAD, PROBE)
+_OURS = (IMPORT, SCORE, ESTIMATE, MEASURE, TRAIN, ADOPT, SELECT, EXPORT, DOWNLOAD, PROBE)
 _by_name: dict[str, Operation[Any]] = {operation.name: operation for operation in _OURS}
 
 

@@ -1,12 +1,13 @@
 """Interactive model queries about one pair, or about one picture and a caption."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from PIL import Image
 
+from backend import plugins
 from backend.datasets.safe_files import images
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, without_repetitions
@@ -24,7 +25,6 @@ from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.word_expectations import with_expectations
 from backend.errors import SettingsError, UnknownPictures
-from backend.jobs import correct_queue
 from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
@@ -57,7 +57,6 @@ from backend.review.views import (
 )
 from backend.store import Store
 from db.queries import classifier_queries, dataset_queries, pair_queries, run_queries
-from db.queries.queue_queries import QueueFilter
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -66,13 +65,21 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 
 
+@dataclass(frozen=True)
+class SuggestionSource:
+    """Further corrections of a pair for which a curator asks (plug-ins of the group
+    `suggestion_sources`). `suggest(store, engine, dataset id, pair id)`: stores them."""
+
+    suggest: Callable[[Store, Engine, int, int], None]
+
+
 def suggest(
     store: Store, engine: Engine, pair_id: int, claim: int | None = None
 ) -> tuple[SuggestionView, ...]:
     """Corrections for one pair, or in place of one claim of it: read from the store, or computed
-    now and stored; including those of a vision-language model, if this session has one. `claim`:
-    where it starts, by default the most suspicious one. Raises UnknownPictures for a picture
-    without a caption that the model does not know, PictureUnseen for a server that sees none."""
+    now and stored; including those of features and packages. `claim`: where it starts, by default
+    the most suspicious one. Raises UnknownPictures for a picture without a caption that the model
+    does not know."""
     view = view_of(store, pair_id, claim=claim)
     run = store.read(run_queries.latest_run, view.dataset_id, "score")
     if not view.caption and not view.suggestions.corrections:
@@ -91,9 +98,8 @@ def suggest(
         image = _open_picture(store, pair_id)
         start = view.claim.start if view.claim is not None else None
         suggest_for(store, engine, run, pair_id, image, classifier, start)
-    if engine.corrector is not None:
-        pair_alone = QueueFilter(view.dataset_id, among=(pair_id,))
-        correct_queue.correct(store, engine, pair_alone, check=True)
+    for source in plugins.load("suggestion_sources", SuggestionSource):
+        source.suggest(store, engine, view.dataset_id, pair_id)
     return view_of(store, pair_id, claim=claim).helpful_suggestions
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.datasets.safe_files.regular_files import read_regular
 from backend.errors import SettingsError
-from backend.jobs.correct_queue import pages
+from backend.jobs.queue_pages import pages
 from backend.jobs.reports import Selection
 from backend.review.queue_form import as_query
 from backend.store import Store

@@ -53,9 +53,9 @@ class DistillationOptions(Options):
 def _distill(dataset: Dataset, options: DistillationOptions, common: CommonWithModel) -> None:
     """Train a small corrector on corrections that people accepted, or on a teacher's alone; use it
     with --vlm OUT/model."""
-    from backend.engine.correction.language_model_suggestions import Corrector
     from backend.engine.correction.modes import mode_named
     from backend.engine.language_models.spending import PriceList, parse_prices
+    from backend.features.corrections.corrector import Corrector
     from backend.features.vision_language.local import load_local
     from backend.loaded_models import Engine
     from research.distillation.distill_corrector import anticipate, distill
@@ -72,8 +72,7 @@ def _distill(dataset: Dataset, options: DistillationOptions, common: CommonWithM
             "corrector": options.teacher, "corrector_url": options.teacher_url,
             "device": common.device,
         }  # fmt: skip
-        corrector = Engine(load_settings(teacher_settings)).corrector
-        teacher = corrector.model if corrector else None
+        teacher = Engine(load_settings(teacher_settings)).chat_model
     if options.dry_run:
         if teacher is None:
             raise SettingsError(
@@ -87,7 +86,7 @@ def _distill(dataset: Dataset, options: DistillationOptions, common: CommonWithM
         emit(forecast, common.as_json, forecast.in_words())
         return
     device, quantise = common.device or "cpu", options.quantise
-    small = load_local(options.student, device, quantise)  # pyrefly: ignore[bad-argument-type]
+    small = load_local(options.student, device, quantise)
     modules = tuple(name.strip() for name in options.train_also.split(",") if name.strip())
     recipe = Recipe(
         options.rank, 2 * options.rank, options.epochs, options.learning_rate, options.batch,

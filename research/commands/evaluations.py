@@ -30,7 +30,7 @@ from backend.progress import Progress
 from backend.settings import MODELS, load_settings
 
 if TYPE_CHECKING:
-    from backend.engine.correction.language_model_suggestions import Corrector
+    from backend.features.corrections.corrector import Corrector
     from research.benchmarks.run import Judges
     from research.evaluation.evaluate import Plan
 
@@ -196,6 +196,7 @@ class DetectionTrials(TrajectoryTrials, Page):
     def correctors(self) -> list["Corrector"]:
         """The vision-language model, once for each way of asking it."""
         from backend.engine.correction.modes import MODES, mode_named
+        from backend.features.corrections.corrector import Corrector
         from backend.loaded_models import Engine
 
         if self.vlm is None:
@@ -206,10 +207,10 @@ class DetectionTrials(TrajectoryTrials, Page):
             "corrector": self.vlm, "corrector_url": self.vlm_url, "device": self.device,
             "quantise": self.quantise,
         }  # fmt: skip
-        corrector = Engine(load_settings(overridden)).corrector
-        if corrector is None:
+        model = Engine(load_settings(overridden)).chat_model
+        if model is None:
             return []
-        return [replace(corrector, mode=mode_named(mode)) for mode in self.vlm_mode or MODES]
+        return [Corrector(model, mode_named(mode)) for mode in self.vlm_mode or MODES]
 
 
 class StepTrials(TrajectoryTrials):

@@ -57,7 +57,7 @@ def _noise(options: NoiseOptions) -> None:
     kinds = [name.replace("-", "_") for name in options.kind or KINDS]
     source = None
     if options.llm is not None:
-        from backend.engine.language_models.endpoint import ChatEndpoint
+        from backend.features.vision_language.endpoint import ChatEndpoint
 
         if not options.llm_model:
             raise SettingsError("Name the language model as its server does: --llm-model NAME.")

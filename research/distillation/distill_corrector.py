@@ -13,15 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from backend.engine.correction import prompting
-from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.suggestion import CorrectionContext, words_changed
+from backend.engine.language_models.asking import reason_to_skip
 from backend.engine.language_models.chat_model import ChatModel, average_questions
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.errors import SettingsError, TrainingError
+from backend.features.corrections import prompting
+from backend.features.corrections.corrector import Corrector, propose
 from backend.features.vision_language.local import LocalVisionLanguageModel
-from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.pair_contexts import PairContexts
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -107,7 +108,7 @@ def distill(
         )
     if taught and teacher is None:
         raise SettingsError("Set the teacher model: --teacher NAME.")
-    bench = PairCorrector(store, engine, dataset_id, None)
+    bench = PairContexts(store, engine, dataset_id, reason_to_skip)
     accepted_lessons = list(_accepted_lessons(bench, dataset_id, held_out))
     enough = _are_enough(accepted_lessons)
     if not enough and not taught:
@@ -174,7 +175,7 @@ def anticipate(
     prices: PriceList,
 ) -> RequestForecast:
     """What the requests to the teacher will take; none is sent."""
-    bench = PairCorrector(store, engine, dataset_id, None)
+    bench = PairContexts(store, engine, dataset_id, reason_to_skip)
     lessons = list(_accepted_lessons(bench, dataset_id, held_out))
     enough = _are_enough(lessons)
     exam = [each.context for each in _corrections(lessons) if each.held_out and enough]
@@ -195,18 +196,18 @@ def _are_enough(lessons: Sequence[_Lesson]) -> bool:
     return len(corrections) >= FEWEST and len({lesson.held_out for lesson in corrections}) == 2
 
 
-def _accepted_lessons(bench: PairCorrector, dataset_id: int, held_out: float) -> Iterator[_Lesson]:
+def _accepted_lessons(bench: PairContexts, dataset_id: int, held_out: float) -> Iterator[_Lesson]:
     """Corrections accepted by people, then captions that they judged correct."""
     corrections = 0
     for row in _decided_rows(bench.store, dataset_id, "correction"):
-        for _, context in bench.contexts([row]):
+        for _, context in bench.of([row]):
             if isinstance(context, CorrectionContext) and row.corrected_caption:
                 corrections += 1
                 yield _Lesson(context, row.corrected_caption, _is_held_out(row, held_out))
     for number, row in enumerate(_decided_rows(bench.store, dataset_id, "correct")):
         if number >= RIGHT_FOR_EACH * corrections:
             return
-        for _, context in bench.contexts([row]):
+        for _, context in bench.of([row]):
             if isinstance(context, CorrectionContext):
                 yield _Lesson(context, row.caption, _is_held_out(row, held_out))
 
@@ -233,7 +234,7 @@ def _is_held_out(row: QueueRow, share: float) -> bool:
 
 
 def _taught_lessons(
-    bench: PairCorrector, dataset_id: int, teacher: Corrector, limit: int, held_out: float
+    bench: PairContexts, dataset_id: int, teacher: Corrector, limit: int, held_out: float
 ) -> Iterator[_Lesson]:
     """The teacher's answers for undecided pairs, where it gave a readable one."""
     for row, context in _undecided_pairs(bench, dataset_id, limit):
@@ -244,19 +245,19 @@ def _taught_lessons(
 
 
 def _undecided_pairs(
-    bench: PairCorrector, dataset_id: int, limit: int
+    bench: PairContexts, dataset_id: int, limit: int
 ) -> Iterator[tuple[QueueRow, CorrectionContext]]:
     """The pairs that a teacher corrects, most likely wrong first."""
     filter = QueueFilter(dataset_id, review="unreviewed", order="p_error")
     with bench.store.reading() as session:
         rows = queue_queries.page(session, filter, None, limit).rows if limit else ()
-    for row, context in bench.contexts(rows):
+    for row, context in bench.of(rows):
         if isinstance(context, CorrectionContext):
             yield row, context
 
 
 def _examine(
-    bench: PairCorrector, lessons: Sequence[_Lesson], corrector: Corrector
+    bench: PairContexts, lessons: Sequence[_Lesson], corrector: Corrector
 ) -> CorrectorFigures:
     readable = same = 0
     gains: list[float] = []

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from backend.engine.correction import prompting
+from backend.engine.language_models.asking import encode_picture
 from backend.engine.unit_vectors import unit
 from backend.errors import SettingsError
 from backend.features.specificity.boost_captions import BoostWork, ProposalOutcome, booster
@@ -180,7 +180,7 @@ def _draw(count: int, seed: int, rate: float) -> _SceneSample:
     captions = [[describe(scene, rng).text for _ in range(CAPTIONS)] for scene in scenes]
     full = [rich(scene, rng).text for scene in scenes]
     visual = [blending.visual(scene, rng, rate).text for scene in scenes]
-    pictures = [prompting.encode_picture(render(scene, PICTURE_SIZE)) for scene in scenes]
+    pictures = [encode_picture(render(scene, PICTURE_SIZE)) for scene in scenes]
     visuals = dict(zip(pictures, visual, strict=True))
     return _SceneSample(seed, scenes, captions, full, visuals, visual)
 

@@ -17,12 +17,12 @@ import numpy as np
 from backend.engine.captions import kept_words, lower_words
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.judge import judge_all, proposals_of
-from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.features.corrections.corrector import Corrector, propose
 from research.evaluation.labelled import LabelledPairs
 from research.scenes.caption_reading import claims_of
 

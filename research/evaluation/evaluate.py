@@ -20,7 +20,6 @@ from backend.datasets.reading.score_file import ScoreFile, read_scores
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.detection.features import feature_matrix
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
@@ -28,6 +27,7 @@ from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError
+from backend.features.corrections.corrector import Corrector
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS
 from research.evaluation import metrics

@@ -21,9 +21,9 @@ from backend.engine.language_models.chat_model import (
     average_questions,
     harmless,
 )
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import CHARACTERS_A_TOKEN, Questions
 from backend.engine.noise.noisy_caption import NoisyCaption, negation_scope
+from backend.features.vision_language.endpoint import ChatEndpoint
 from research.noise.consistency import ConsistencyModel
 
 NEGATIONS = frozenset({"no", "not", "without", "never"})

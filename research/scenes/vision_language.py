@@ -15,7 +15,9 @@ from typing import Any
 import torch
 
 from backend.engine import hub
-from backend.engine.correction import prompting
+from backend.engine.language_models import asking
+from backend.features.corrections import prompting
+from backend.features.specificity import boosting
 from backend.features.vision_language import caption_question
 from backend.settings import MODELS
 from research.scenes.architecture import byte_pair_tokenizer
@@ -89,7 +91,9 @@ def make_tokenizer(**extra_tokens: str) -> Any:
     encode any text. `extra_tokens`: additional special tokens by their attribute names."""
     rng = random.Random(0)
     captions = [describe(make_scene(rng), rng).text for _ in range(2000)]
-    texts = [path.read_text("utf-8") for path in sorted(prompting.FOLDER.glob("*.md"))]
+    folders = (prompting.FOLDER, asking.FOLDER, boosting.PROMPTS)
+    paths = [path for folder in folders for path in folder.glob("*.md")]
+    texts = [path.read_text("utf-8") for path in sorted(paths, key=lambda path: path.name)]
     texts += [f"{caption_question.SHIPPED.read_text('utf-8')} Yes yes No no\nYes\nNo"] * 4
     return byte_pair_tokenizer(
         [*texts * 5, *captions], _VOCABULARY, _SPECIAL, "<|end|>", **extra_tokens

@@ -1,22 +1,15 @@
 """The findings of `doctor`."""
 
-import base64
-import io
 import shutil
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from backend.cli.doctor import DoctorReport, examine
 from backend.settings import Settings, load_settings
 from backend.store import open_database
 from backend.workspace import Workspace
 from db.queries import dataset_queries
-from research.chat_server import Respond, chat_server
 from tests.checkpoints import random_clip, with_another_tokenizer
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import malformed
@@ -145,75 +138,3 @@ def test_what_others_can_read_is_reported(settings: Settings) -> None:
     assert states(examine(settings))["privacy"] == "warning"
     folder.chmod(0o700)
     assert states(examine(settings))["privacy"] == "ok"
-
-
-def colour_of(body: dict[str, Any]) -> str:
-    """The colour in the middle of the picture that is asked about."""
-    url = body["messages"][-1]["content"][0]["image_url"]["url"]
-    image = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
-    levels = np.asarray(image)[image.height // 2, image.width // 2]
-    return ("red", "green", "blue")[int(levels.argmax())]
-
-
-def seeing(body: dict[str, Any], reverse: bool = False) -> tuple[int, Any]:
-    text = body["messages"][-1]["content"][1]["text"]
-    if not body.get("logprobs"):
-        return 200, f"A {colour_of(body)} square."
-    p = 0.9 if (colour_of(body) in text) != reverse else 0.1
-    return 200, {"Yes": p, "No": 1 - p}
-
-
-def one_picture(body: dict[str, Any]) -> tuple[int, Any]:
-    """Says the same of all pictures."""
-    return 200, {"Yes": 0.6, "No": 0.4}
-
-
-def describing_one(body: dict[str, Any]) -> tuple[int, Any]:
-    """The same, without probabilities."""
-    return 200, "A picture."
-
-
-def without_probabilities(body: dict[str, Any]) -> tuple[int, Any]:
-    return 200, f"A {colour_of(body)} square."
-
-
-def stale() -> Respond:
-    """Keeps answers by the texts of their questions."""
-    kept: dict[str, tuple[int, Any]] = {}
-
-    def respond(body: dict[str, Any]) -> tuple[int, Any]:
-        return kept.setdefault(body["messages"][-1]["content"][1]["text"], seeing(body))
-
-    return respond
-
-
-@pytest.mark.parametrize(
-    ("server", "state", "sight"),
-    [
-        (seeing, "ok", "'small'"),
-        (partial(seeing, reverse=True), "problem", "reversed:"),
-        (one_picture, "problem", "blind:"),
-        (describing_one, "problem", "blind:"),
-        (stale(), "problem", "stale:"),
-        (without_probabilities, "warning", "'small'"),
-    ],
-)
-def test_a_server_is_asked_whether_it_sees(
-    server: Respond, state: str, sight: str, settings: Settings
-) -> None:
-    with chat_server(server) as served:
-        finding = examine(settings, server=served.url).findings[-1]
-        assert (finding.state, finding.message.split()[0]) == (state, sight)
-        assert len(served.requests) <= 8
-        environment = {"TRACED_DATA_DIRECTORY": str(settings.data_directory), "COLUMNS": "200"}
-        status, out, _ = invoked(environment, "doctor", "--vlm-url", served.url)
-        assert (status == 1) == (state == "problem")
-        assert served.url in "".join(out.split())
-
-
-def test_a_server_that_cannot_be_asked_is_a_problem(settings: Settings) -> None:
-    assert examine(settings, server="http://127.0.0.1:9/v1").findings[-1].state == "problem"
-    with chat_server(seeing) as served:
-        served.models = ["a", "b"]
-        assert examine(settings, server=served.url).findings[-1].state == "problem"
-        assert examine(settings, server=served.url, model="b").findings[-1].state == "ok"

@@ -17,11 +17,11 @@ from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.safe_files.uploads import place_of
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import TracedError
 from backend.jobs.model_download import download, remove
 from backend.jobs.reports import ExportChoice
+from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.store import open_database
 from backend.workspace import Workspace
@@ -111,6 +111,11 @@ def scored(place: Place, text: str) -> None:
     load_scorer(text, None, "cpu")
 
 
+def asked(place: Place, text: str) -> None:
+    settings = {"data_directory": place.folder, "corrector": "x", "corrector_url": text}
+    _ = Engine(load_settings(settings, {})).chat_model
+
+
 #: What tries a text, by the first cell of its row.
 ATTEMPTS: dict[str, Callable[[Place, str], None]] = {
     "a dataset on the hub": refused(imported),
@@ -130,7 +135,7 @@ ATTEMPTS: dict[str, Callable[[Place, str], None]] = {
     "a vision-language model": refused(scored),
     "a captioner": refused(lambda place, text: load_captioner(text)),
     "a model to download": refused(downloaded),
-    "a server of a language model": refused(lambda place, text: ChatEndpoint(text, "x")),
+    "a server of a language model": refused(asked),
     "a regular expression": refused(expression),
     "guidelines in Markdown": shown_inert,
     "a database": refused(lambda place, text: open_database(text)),

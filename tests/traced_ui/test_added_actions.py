@@ -17,13 +17,20 @@ def greet(page: PageActions, act: PageAction) -> Parts:
     return {"edit": "Hello"}
 
 
-GREETING = AddedActions({"greet": greet}, ("greet",), ("greet",), (Key(("0",), "greet", "0", ""),))
+GREETING = AddedActions(
+    {"greet": greet},
+    ("greet",),
+    ("greet",),
+    (Key(("0",), "greet", "0", ""),),
+    asking=("greet",),
+)
 
 
 @pytest.fixture(autouse=True)
 def registers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OpenPage  # all of ours are registered
-    for name in ("ACTIONS", "WRITING", "FORMS", "ADDED_KEYS", "ADDED_BUTTONS", "QUEUE_BUTTONS"):
+    lists = ("WRITING", "FORMS", "ASKING", "ADDED_KEYS", "ADDED_BUTTONS", "QUEUE_BUTTONS")
+    for name in ("ACTIONS", *lists):
         monkeypatch.setattr(page_actions, name, getattr(page_actions, name).copy())
 
 
@@ -45,7 +52,8 @@ def test_what_is_there_already_stays(added: AddedActions, name: str) -> None:
 
 def test_two_that_are_added_cannot_have_one_key() -> None:
     add_actions(GREETING)
-    assert page_actions.WRITING[-1] == page_actions.FORMS[-1] == "greet"
+    last = {names[-1] for names in (page_actions.WRITING, page_actions.FORMS, page_actions.ASKING)}
+    assert last == {"greet"}
     with pytest.raises(ValueError, match="'0'"):
         add_actions(replace(GREETING, handlers={"wave": greet}))
 

@@ -5,13 +5,12 @@ import { closeNote, edit, isEditing, openBox, save, stopEditing, writeNote } fro
 import { isOpen, showQueue } from "./filters.js";
 import { bulk, decideMany, editRow, fill, isGrid, pairs, selectAll, typeAhead } from "./grid.js";
 import { say } from "./messages.js";
-import { all, isVerdict, listen, one, onPaint, opensForm, paint } from "./page.js";
+import { all, asksModel, isVerdict, listen, one, onPaint, opensForm, paint } from "./page.js";
 import { goBy } from "./steps.js";
 import { toggleZoom } from "./zoom.js";
 
 const WAYS = { next: 1, previous: -1 };
 const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "step-back", "claim-next", "claim-previous"];
-const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
 const OPEN = "#traced-queue .more[open], #traced-stage :is(.columns, li > details)[open]";  // over the pair
 const FIELD = "input:not([type=checkbox], [type=radio], [type=range]), textarea, [data-form] select, [contenteditable=true]";
@@ -83,7 +82,7 @@ function act(action, more = {}) {
   else if (action === "save-note") { send("save-note"); closeNote(); }
   else if (action === "meant") confirm();
   else if (action === "leave") leaveIt();
-  else if (ASKING.includes(action)) askModel(action);
+  else if (asksModel(action)) askModel(action);
   else if (one(`[data-local="${action}"]`)) say("not-loaded");
   else send(action, opensForm(action) ? { pairs: pairs() } : more);
 }

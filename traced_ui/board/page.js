@@ -17,6 +17,8 @@ export const queue = () => one("#traced-queue [data-link]");
 export const isVerdict = (action) => /^(suggestion|enrich)-\d+$/.test(action) || board().dataset.decisions.split(" ").includes(action);
 /** Whether it opens a form for many pairs. */
 export const opensForm = (action) => board().dataset.forms.split(" ").includes(action);
+/** Whether a model may work on it for a while. */
+export const asksModel = (action) => board().dataset.asking.split(" ").includes(action);
 /** Whether the action writes something. */
 export const isWriting = (action) => isVerdict(action) || board().dataset.writing.split(" ").includes(action);
 

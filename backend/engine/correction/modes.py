@@ -1,4 +1,4 @@
-"""The four modes of prompting a vision-language model; see `prompting` for what each contains."""
+"""The four ways to ask a vision-language model for a correction (`TRACED_CORRECTOR_MODE`)."""
 
 from typing import Literal, get_args
 

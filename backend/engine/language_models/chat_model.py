@@ -2,12 +2,11 @@
 whole question.
 """
 
-import base64
 import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -85,13 +84,6 @@ def harmless(text: str) -> str:
     return " ".join(text.replace("<", "(").replace(">", ")").split())
 
 
-def picture_part(image: bytes) -> dict[str, Any]:
-    """An encoded picture (JPEG or PNG) as a part of a message's content."""
-    kind = "png" if image.startswith(b"\x89PNG") else "jpeg"
-    address = f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
-    return {"type": "image_url", "image_url": {"url": address}}
-
-
 @dataclass(frozen=True)
 class AnswerCache:
     """`folder`: None disables the cache; `who`: everything that identifies the model."""
@@ -142,6 +134,8 @@ class ChatModel(ABC):
     name: str
     spending: Spending
     kept: AnswerCache
+    #: The address of the server that runs it; None: this process does.
+    server: str | None = None
 
     def ask(self, question: Question) -> Answer:
         """The answer, from the cache if possible. Raises ModelUnavailable or ModelMismatch if there
@@ -160,14 +154,14 @@ class ChatModel(ABC):
         """The answers to several questions about one picture. Raises as `ask` does."""
         return [self.ask(question) for question in questions]
 
+    def check_sight(self, questions: Sequence[Question] = ()) -> None:  # noqa: B027
+        """Raises PictureUnseen for a model behind a server whose answers to these questions, and to
+        one of its own, do not change with the picture. What runs in this process is not asked."""
+
+    def count_sight_questions(self, questions: Sequence[Question] = ()) -> int:
+        """The most that `check_sight` asks."""
+        return 0
+
     @abstractmethod
     def _answer(self, question: Question) -> Answer:
         """Ask the model itself."""
-
-
-@dataclass(frozen=True)
-class LocalModels:
-    """Loads a model into this process: `load(name, device, quantisation, cache, spending)`. Raises
-    ModelUnavailable."""
-
-    load: Callable[[str, str, Any, Path, Spending], ChatModel]

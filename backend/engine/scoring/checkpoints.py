@@ -19,6 +19,8 @@ from backend.engine.hub_cache import commit_of
 from backend.engine.scoring.cleaning import Cleaning, stated_by
 from backend.engine.scoring.protocol import Scorer, ScorerInfo
 
+#: Weights of so few bits, on an accelerator.
+QUANTISATIONS = ("4bit", "8bit")
 #: Bytes read at each end of a file: enough to tell checkpoints apart, cheap for large files.
 _SAMPLE = 1 << 20
 

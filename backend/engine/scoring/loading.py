@@ -15,10 +15,9 @@ import torch
 
 from backend import plugins
 from backend.engine import hub
-from backend.engine.language_models.quantisation import QUANTISATIONS
 from backend.engine.model_fit import probe
 from backend.engine.scoring import blip, clip, open_clip_model, siglip
-from backend.engine.scoring.checkpoints import ADVICE, Family, Request
+from backend.engine.scoring.checkpoints import ADVICE, QUANTISATIONS, Family, Request
 from backend.engine.scoring.cleaning import Reading, reading_of
 from backend.engine.scoring.dual_encoder import DualEncoder, EmbeddingScore
 from backend.engine.scoring.protocol import Scorer

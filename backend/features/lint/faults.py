@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from backend.datasets.cells import without_surrogates
 from backend.datasets.reading.json_captions import has_json
-from backend.engine.language_models.completion import valid
 from backend.features.lint.chat_answers import (
     is_no_description,
     is_reasoning,
@@ -227,7 +227,7 @@ def _has_markup(text: str) -> bool:
 
 def _without_markup(text: str) -> str:
     plain = _BOLD.sub(r"\1", _BREAK.sub(" ", _TAG.sub(" ", text)))
-    plain = _ESCAPED.sub(lambda match: valid(json.loads(f'"{match[0]}"')), plain)
+    plain = _ESCAPED.sub(lambda match: without_surrogates(json.loads(f'"{match[0]}"')), plain)
     return " ".join(html.unescape(plain).replace("\u00a0", " ").split())
 
 

@@ -9,7 +9,8 @@ from backend.datasets.reading.pair_checks import pair_name
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.features.rows.queries import CaptionState, prepared_pairs, states_of
 from backend.features.rows.search import Elsewhere, Search
-from backend.jobs.correct_queue import PairCorrector, pages
+from backend.jobs.pair_contexts import PairContexts
+from backend.jobs.queue_pages import pages
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.stored_rows import NAME, ORIGIN, to_save
 from backend.jobs.scoring.suggest import likely_wrong
@@ -48,22 +49,22 @@ def suggest_captions(
     captions."""
     if not (file := _file(store, engine, dataset_id)).exists():
         return 0
-    corrector = PairCorrector(store, engine, dataset_id, None, is_prompted=False)
-    prepared = store.read(prepared_pairs, likely_wrong(store, dataset_id), corrector.run.id)
+    pairs = PairContexts(store, engine, dataset_id)
+    prepared = store.read(prepared_pairs, likely_wrong(store, dataset_id), pairs.run.id)
     with np.load(file) as arrays:
         better, elsewhere = (
             rows[np.isin(rows[:, 0], list(prepared))].tolist()
             for rows in (arrays["better"], arrays["elsewhere"])
         )
-    _point_elsewhere(store, corrector.run.id, elsewhere)
+    _point_elsewhere(store, pairs.run.id, elsewhere)
     origins = dict(better)
     states = store.read(states_of, sorted({*origins, *origins.values()}))
     count = done = 0
     for rows in pages(store, QueueFilter(dataset_id, among=tuple(origins))) if origins else ():
-        for row, context in corrector.contexts(rows):
+        for row, context in pairs.of(rows):
             if isinstance(context, CorrectionContext):
                 origin = states[origins[row.pair_id]]
-                count += _suggest(store, corrector, row, context, origin)
+                count += _suggest(store, pairs, row, context, origin)
             done += 1
             progress(done, len(origins), "Comparing captions of other rows")
     return count
@@ -90,7 +91,7 @@ def _point_elsewhere(store: Store, run_id: int, rows: Sequence[Sequence[float]])
 
 def _suggest(
     store: Store,
-    corrector: PairCorrector,
+    pairs: PairContexts,
     row: QueueRow,
     context: CorrectionContext,
     origin: CaptionState,
@@ -100,10 +101,10 @@ def _suggest(
     is_divided = context.claim is not None and context.claim.kind != "whole"
     if is_divided or row.decision is not None or is_blank(text) or text == row.caption:
         return 0
-    suggestions = corrector.judge(context, {text: PROPOSER}, keep=False)
+    suggestions = pairs.judge(context, {text: PROPOSER}, keep=False)
     notes = [f"{pair_name(origin.external_id)}’s caption"]
     rows = [
-        to_save(row.pair_id, each, corrector.run.id, {ORIGIN: origin.pair_id, "notes": notes})
+        to_save(row.pair_id, each, pairs.run.id, {ORIGIN: origin.pair_id, "notes": notes})
         for each in suggestions
     ]
     store.write(suggestion_queries.save_suggestions, rows)

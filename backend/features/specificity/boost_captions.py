@@ -1,6 +1,6 @@
 """Enrich the captions of a queue in bulk; the enrichments wait for a curator.
 
-As in `correct_queue`, every pair is one transaction (its enrichments and the attempt), and a
+Every pair is one transaction (its enrichments and the attempt), and a
 model's answers are cached: the same command resumes, and no request is paid for twice.
 """
 
@@ -11,9 +11,8 @@ from typing import Any
 
 from backend.engine import memory
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
+from backend.engine.language_models.asking import reason_to_skip
 from backend.engine.language_models.chat_model import ChatModel, Question, average_questions
-from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.sight import FEWEST_DESCRIPTIONS, check_descriptions
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.errors import BudgetSpent, NoLanguageModel, NotScored, SettingsError
 from backend.features.specificity import boosting
@@ -21,8 +20,9 @@ from backend.features.specificity.boosting import Boost, Booster, GuardedProposa
 from backend.features.specificity.measuring import Judge
 from backend.features.specificity.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.features.specificity.reports import BoostDryRun, BoostReport
-from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages
-from backend.jobs.reports import count_of
+from backend.jobs.pair_contexts import PairContexts
+from backend.jobs.queue_pages import pages
+from backend.jobs.reports import DryRunQuestion, count_of
 from backend.jobs.scoring.stored_rows import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -61,8 +61,8 @@ def boost(
     done, struck, stop_reason = 0, 0, ""
     total = store.read(queue_queries.count, filter, limit)
     try:
-        if check and total:
-            _check_sight(booster)
+        if check and total and (sees := _model_that_sees(booster)) is not None:
+            sees.check_sight()
         for row, context in work.waiting(filter, limit):
             if isinstance(context, str):
                 outcomes[context] += 1
@@ -80,16 +80,9 @@ def boost(
     )  # fmt: skip
 
 
-def _check_sight(booster: Booster) -> None:
-    """Raises PictureUnseen for a server whose descriptions do not change with the picture."""
-    if (server := _server_that_sees(booster)) is not None:
-        check_descriptions(server, [], server.where)
-
-
-def _server_that_sees(booster: Booster) -> ChatEndpoint | None:
-    """The server that gets pictures, which is checked first."""
-    sends_pictures = {"visual", "holistic"} & set(booster.kinds)
-    return booster.sees if isinstance(booster.sees, ChatEndpoint) and sends_pictures else None
+def _model_that_sees(booster: Booster) -> ChatModel | None:
+    """The model that gets pictures; None if no kind needs them."""
+    return booster.sees if {"visual", "holistic"} & set(booster.kinds) else None
 
 
 def dry_run(
@@ -126,7 +119,7 @@ def dry_run(
     model = booster.blends or booster.sees
     questions = []
     if pictures and booster.sees is not None:
-        checks = FEWEST_DESCRIPTIONS if check and _server_that_sees(booster) is not None else 0
+        checks = booster.sees.count_sight_questions() if check else 0
         questions.append(average_questions(pictures, booster.sees.name, checks, total + checks))
     if examples and model is not None:
         # A picture with a single caption needs no blend.
@@ -134,15 +127,13 @@ def dry_run(
         questions.append(average_questions(blends or pictures, model.name, 0, of_captions * total))
     return BoostDryRun(
         work.name, total, forecast(questions, prices),
-        tuple(dry_run_question(row, question) for row, question in examples[:count]),
-        _server_of(booster.sees) if kinds & {"visual", "holistic"} else None,
-        _server_of(model) if kinds & {"blend", "holistic"} else None,
+        tuple(
+            DryRunQuestion.of(row.pair_id, row.external_id, question)
+            for row, question in examples[:count]
+        ),
+        booster.sees.server if booster.sees and kinds & {"visual", "holistic"} else None,
+        model.server if model and kinds & {"blend", "holistic"} else None,
     )  # fmt: skip
-
-
-def _server_of(model: ChatModel | None) -> str | None:
-    """The address of the server that runs a model; None for a model on this machine."""
-    return model.base_url if isinstance(model, ChatEndpoint) else None
 
 
 @dataclass(frozen=True)
@@ -184,9 +175,9 @@ class BoostWork:
                     terminal="Run: python app.py score NAME --specificity",
                     page="Measure it under Add data: “Measure how specific its captions are”.",
                 )
-        self.corrector = PairCorrector(store, engine, dataset_id, None, is_prompted=True)
+        self.contexts = PairContexts(store, engine, dataset_id, reason_to_skip)
         self.judge = Judge(store, engine, dataset_id)
-        self.doubts = PictureDoubts(store, engine, self.corrector, dataset_id, self.judge.scale)
+        self.doubts = PictureDoubts(store, engine, self.contexts, dataset_id, self.judge.scale)
         kinds = ",".join(kind[0] for kind in booster.kinds)
         self.name = f"{booster.proposer(booster.kinds[-1])[:50]} ({kinds})"
 
@@ -199,14 +190,12 @@ class BoostWork:
                 suggestion_queries.attempted_outcomes,
                 [row.pair_id for row in rows],
                 self.name,
-                self.corrector.run.id,
+                self.contexts.run.id,
             )
             standing = [row for row in rows if row.decision not in _NOT_ENRICHED]
             yield from ((row, "judged wrong") for row in rows if row.decision in _NOT_ENRICHED)
             yield from ((row, "asked before") for row in standing if row.pair_id in attempts)
-            yield from self.corrector.contexts(
-                [row for row in standing if row.pair_id not in attempts]
-            )
+            yield from self.contexts.of([row for row in standing if row.pair_id not in attempts])
 
     def captions(self, row: QueueRow) -> list[str]:
         """The texts of `sources`."""
@@ -237,12 +226,12 @@ class BoostWork:
             suggestion_queries.save_suggestions(
                 session,
                 [
-                    to_save(row.pair_id, suggestion, self.corrector.run.id, where, kind="boost")
+                    to_save(row.pair_id, suggestion, self.contexts.run.id, where, kind="boost")
                     for suggestion, where in suggestions
                 ],
             )
             suggestion_queries.save_attempt(
-                session, Attempt(row.pair_id, self.name, self.corrector.run.id, outcome, why)
+                session, Attempt(row.pair_id, self.name, self.contexts.run.id, outcome, why)
             )
         memory.release()
         return outcome, struck
@@ -297,7 +286,7 @@ class BoostWork:
     ) -> tuple[Suggestion, tuple[int, ...], float, str]:
         """The suggestion, its picture's ranks (before, after, of), the gain in specificity, and why
         it is not offered."""
-        suggestions = self.corrector.judge(
+        suggestions = self.contexts.judge(
             context, {proposal.caption: self.booster.proposer(boost.kind)}
         )
         suggestion = suggestions[0]
@@ -360,11 +349,10 @@ def booster(
         raise SettingsError(
             f"There is no kind '{''.join(unknown[:1])}'; there are {', '.join(boosting.KINDS)}."
         )
-    corrector = engine.corrector
-    sees = blends = corrector.model if corrector is not None else None
+    sees = blends = engine.chat_model
     if llm is not None:
         settings = replace(engine.settings, corrector=llm, corrector_url=llm_url)
-        blends = Engine(settings, spending=engine.spending).language_model()
+        blends = Engine(settings, spending=engine.spending).chat_model
     if (sees is None and set(kinds) != {"blend"}) or blends is None:
         raise NoLanguageModel(
             "No vision-language model is configured.",

@@ -13,13 +13,13 @@ before and more specific. Phrases written by people are never removed because of
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from PIL import Image
 
 from backend.engine.captions import Caption
-from backend.engine.correction import answers, prompting
 from backend.engine.correction.anchoring import (
     UnanchoredWord,
     anchored_share,
@@ -30,6 +30,13 @@ from backend.engine.correction.anchoring import (
 from backend.engine.english.caption_facts import CaptionFacts, facts_in, left_out, new_phrases
 from backend.engine.english.shortening import is_sentence
 from backend.engine.english.word_lists import FUNCTION_WORDS
+from backend.engine.language_models.answers import read_caption
+from backend.engine.language_models.asking import (
+    LONGEST_ANSWER,
+    LONGEST_CAPTION,
+    ask_again,
+    encode_picture,
+)
 from backend.engine.language_models.chat_model import Answer, ChatModel, Question, harmless
 from backend.engine.languages.identification import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
 from backend.errors import QuestionRefused, Unreadable
@@ -39,6 +46,7 @@ from db.texts import is_blank
 
 Kind = Literal["blend", "visual", "holistic"]
 KINDS: tuple[Kind, ...] = ("blend", "visual", "holistic")
+PROMPTS = Path(__file__).parent / "prompts"
 VERSIONS: dict[Kind, int] = {"blend": 1, "visual": 1, "holistic": 1}
 #: Maximum number of captions merged per picture, and of words in a richer caption.
 MOST_CAPTIONS, MOST_WORDS = 8, 60
@@ -202,7 +210,7 @@ def blend_question(captions: Sequence[str]) -> Question:
 
 def visual_question(image: Image.Image) -> Question:
     question = _question("visual", "Describe this picture.")
-    return replace(question, image=prompting.encode_picture(image))
+    return replace(question, image=encode_picture(image))
 
 
 def holistic_question(trusted: str, other: str) -> Question:
@@ -211,15 +219,20 @@ def holistic_question(trusted: str, other: str) -> Question:
     )
 
 
+@cache
+def prompt(kind: Kind) -> str:
+    return (PROMPTS / f"{kind}.md").read_text("utf-8")
+
+
 def _question(kind: Kind, user: str) -> Question:
     return Question(
-        prompting.prompt(kind), user, temperature=0.0, longest_answer=prompting.LONGEST_ANSWER,
+        prompt(kind), user, temperature=0.0, longest_answer=LONGEST_ANSWER,
         schema=_ANSWER,
     )  # fmt: skip
 
 
 def _safe(text: str) -> str:
-    return harmless(text[: prompting.LONGEST_CAPTION])
+    return harmless(text[:LONGEST_CAPTION])
 
 
 def _ask(model: ChatModel, question: Question, sources: Sequence[str]) -> tuple[str | None, str]:
@@ -238,7 +251,7 @@ def _answer(model: ChatModel, question: Question, sources: Sequence[str]) -> tup
     try:
         return _read(answer, question, sources), ""
     except Unreadable as problem:
-        again = model.ask(prompting.ask_again(question, answer.text, str(problem)))
+        again = model.ask(ask_again(question, answer.text, str(problem)))
     try:
         return _read(again, question, sources), ""
     except Unreadable as problem:
@@ -249,7 +262,7 @@ def _read(answer: Answer, question: Question, sources: Sequence[str]) -> str:
     if not answer.finished:
         raise Unreadable("it was cut off before its end.")
     longest = max(map(len, sources), default=0)
-    text = answers.read_caption(answer.text, 6 * longest + 200)
+    text = read_caption(answer.text, 6 * longest + 200)
     if len(text.split()) > MOST_WORDS:
         raise Unreadable(f"the caption has more than {MOST_WORDS} words.")
     if re.search(r"[.!?]\s+[A-Z]", text):

@@ -10,7 +10,8 @@ ENTRY_POINTS = {
     },
     "similarity_kinds": {"confused": f"{_FEATURE}.similarity:KIND"},
     "pair_parts": {"specificity": f"{_FEATURE}.part:PART"},
+    "actions": {"richer": f"{_FEATURE}.page:ACTIONS"},
     "commands": {"specificity": f"{_FEATURE}.command:COMMANDS"},
 }
 #: Words for it, which stand nowhere in the core.
-NOUNS = ("confused",)
+NOUNS = ("confused", '"richer"', "no_model.html")

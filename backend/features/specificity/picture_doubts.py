@@ -27,7 +27,7 @@ from backend.features.specificity.doubting import (
 )
 from backend.features.specificity.phrase_removal import without_phrase
 from backend.features.specificity.phrase_swaps import Addition, swap_phrases
-from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.pair_contexts import PairContexts
 from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     probabilities,
@@ -58,14 +58,14 @@ class PictureDoubts:
     `scale`: logits per unit of s."""
 
     def __init__(
-        self, store: Store, engine: Engine, corrector: PairCorrector, dataset_id: int, scale: float
+        self, store: Store, engine: Engine, contexts: PairContexts, dataset_id: int, scale: float
     ) -> None:
-        self._store, self._engine, self._corrector = store, engine, corrector
+        self._store, self._engine, self._contexts = store, engine, contexts
         self._dataset_id, self._scale = dataset_id, scale
         self._nonces = Nonces(engine.scorer.reader, nonce_pools(engine))
         with store.reading() as session:
             active = classifier_queries.active(session, dataset_id)
-            observations = run_queries.get_run(session, corrector.run.id).observed
+            observations = run_queries.get_run(session, contexts.run.id).observed
         self._classifier = active.id if active is not None else None
         stored_rule = observations.get(_STORED, {})
         self.is_fitted = bool(stored_rule) and stored_rule["classifier"] == self._classifier
@@ -94,7 +94,7 @@ class PictureDoubts:
         for first in range(0, len(rows), _AT_ONCE):
             contexts = {
                 row.pair_id: context
-                for row, context in self._corrector.contexts(rows[first : first + _AT_ONCE])
+                for row, context in self._contexts.of(rows[first : first + _AT_ONCE])
                 if isinstance(context, CorrectionContext)
             }
             batch = [
@@ -115,7 +115,7 @@ class PictureDoubts:
             with self._store.writing() as session:
                 stored_rule = {"classifier": self._classifier, "rule": rule.to_json()}
                 run_queries.record_observed(
-                    session, self._corrector.run.id, **{_STORED: stored_rule}
+                    session, self._contexts.run.id, **{_STORED: stored_rule}
                 )
             self.rule, self.is_fitted = rule, True
         return self.rule
@@ -155,7 +155,7 @@ class PictureDoubts:
         asked_phrases = [phrases for _, _, phrases in requests]
         if not any(asked_phrases):
             return [[] for _ in requests]
-        corrector, engine = self._corrector, self._engine
+        contexts, engine = self._contexts, self._engine
         supports = self._supports(requests)
         variants = [
             (context, variant)
@@ -164,24 +164,22 @@ class PictureDoubts:
         ]
         trajectories = engine.trajectories(
             [(context.state, variant) for context, variant in variants],
-            exploring=steps_needed_by(
-                corrector.classifier, exploring_of(corrector.run), words=True
-            ),
+            exploring=steps_needed_by(contexts.classifier, exploring_of(contexts.run), words=True),
         )
-        reader = classifier_captioner(engine, corrector.classifier)
+        reader = classifier_captioner(engine, contexts.classifier)
         with engine.lock:
             images = [context.image for context, _ in variants]
             trajectories = with_expectations(reader, images, trajectories)
-        has_classifier = corrector.classifier is not None
+        has_classifier = contexts.classifier is not None
         p = (
-            probabilities(corrector.classifier, trajectories)
-            if corrector.classifier is not None
+            probabilities(contexts.classifier, trajectories)
+            if contexts.classifier is not None
             else [0.0] * len(trajectories)
         )
         evidence, at = [], 0
         for phrases, support in zip(asked_phrases, supports, strict=True):
             p_whole = p[at] if has_classifier else None
-            suspects = suspects_by(corrector.classifier, trajectories[at], p_whole)
+            suspects = suspects_by(contexts.classifier, trajectories[at], p_whole)
             evidence.append(
                 [
                     Doubt(

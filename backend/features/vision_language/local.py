@@ -18,13 +18,12 @@ from backend.engine.language_models.chat_model import (
     Answer,
     AnswerCache,
     ChatModel,
-    LocalModels,
     Question,
 )
-from backend.engine.language_models.quantisation import Quantisation, quantisation_config
 from backend.engine.language_models.spending import Spending
 from backend.engine.model_fit import check_tokenizer
 from backend.errors import ModelMismatch
+from backend.features.vision_language.quantisation import quantisation_config
 
 _ADVICE = (
     "Give a directory or hub name of a vision-language model, such as "
@@ -155,7 +154,7 @@ def architecture_of(name: str, what: str, advice: str) -> tuple[Any, Any]:
 def load_local(
     name: str,
     device: str = "cpu",
-    quantisation: Quantisation | None = None,
+    quantisation: str | None = None,
     cache: Path | None = None,
     spending: Spending | None = None,
 ) -> LocalVisionLanguageModel:
@@ -201,6 +200,3 @@ def _commit(model: Any) -> str:
         weights = sorted(folder.glob("*.safetensors"))
         return " ".join(f"{path.name} {path.stat().st_mtime_ns}" for path in weights)
     return str(commit or "")
-
-
-MODELS = LocalModels(load_local)

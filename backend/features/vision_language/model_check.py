@@ -29,7 +29,6 @@ from backend.engine.detection.opinion_signs import (
     without_suspects,
 )
 from backend.engine.language_models.chat_model import Question, average_questions
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import PriceList, Questions, forecast
 from backend.errors import (
     BudgetSpent,
@@ -41,6 +40,7 @@ from backend.errors import (
     TracedError,
 )
 from backend.features.vision_language.caption_question import read_prompt
+from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.features.vision_language.reports import (
     SecondOpinionDryRun,
     SecondOpinionPlan,
@@ -112,10 +112,7 @@ def dry_run(
     return SecondOpinionDryRun(
         model or "", server, pairs, total,
         forecast([average_questions([question], model or "", fewest, most)], prices),
-        DryRunQuestion(
-            pair.id, pair.external_id, question.system, question.user,
-            len(question.image or b""),
-        ),
+        DryRunQuestion.of(pair.id, pair.external_id, question),
     )  # fmt: skip
 
 
@@ -131,7 +128,7 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
     seconds = time.monotonic() - began
     if p_yes(answer.likeliest) is None:
         raise ModelMismatch(
-            f"'{endpoint.name}' at {endpoint.base_url} answers {answer.likeliest[0][0]!r} when "
+            f"'{endpoint.name}' at {endpoint.server} answers {answer.likeliest[0][0]!r} when "
             "asked for yes or no. Choose a vision-language model that follows instructions and "
             "answers at once, without reasoning first."
         )
@@ -147,7 +144,7 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
     if endpoint.answers_together:  # those about a pair; a server may take only one each
         questions = replace(questions, fewest=pairs)
     return SecondOpinionPlan(
-        endpoint.name, endpoint.base_url, pairs, total,
+        endpoint.name, endpoint.server, pairs, total,
         forecast([questions], endpoint.spending.prices), seconds,
     )  # fmt: skip
 
@@ -227,7 +224,7 @@ def ask(
     agrees = sum(p >= 0.5 for p in answers)
     spending = endpoint.spending
     return SecondOpinionReport(
-        dataset_id, run.id, endpoint.name, endpoint.base_url, asking.answers, earlier, agrees,
+        dataset_id, run.id, endpoint.name, endpoint.server, asking.answers, earlier, agrees,
         len(answers) - agrees, len(opinions) - len(answers), asking.left_out, spending.requests,
         spending.tokens_in, spending.tokens_out, spending.cost, asking.problem,
         stopped,
@@ -332,7 +329,7 @@ def _run(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> RunRow:
         return run_queries.find_or_start(
             session, kind=KIND, dataset_id=dataset_id, scorer_kind="server", model=endpoint.name,
             revision="", explorer="none", code_version=VERSION,
-            parameters={"url": endpoint.base_url, "prompt": read_prompt().text},
+            parameters={"url": endpoint.server, "prompt": read_prompt().text},
         )  # fmt: skip
 
 

@@ -9,17 +9,17 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from backend.engine.language_models.named_server import ChatServer
-from backend.engine.language_models.sight import UNLIKE
 from backend.engine.language_models.spending import Budget, Prices
 from backend.errors import PictureUnseen, SettingsError
 from backend.features.vision_language.server_setup import (
+    ChatServer,
     check_address,
     delete_server,
     find_server,
     save_server,
 )
 from backend.features.vision_language.server_trial import PRICED, Trial, list_models, try_server
+from backend.features.vision_language.sight import UNLIKE
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import may_change_datasets
 from traced_ui.messages import QUIET, note, wire

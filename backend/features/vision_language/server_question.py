@@ -2,7 +2,7 @@
 
 from PIL import Image
 
-from backend.engine.correction.prompting import LONGEST_CAPTION, encode_picture
+from backend.engine.language_models.asking import LONGEST_CAPTION, encode_picture
 from backend.engine.language_models.chat_model import Question
 from backend.features.vision_language.caption_question import CAPTION, one_line, read_prompt
 

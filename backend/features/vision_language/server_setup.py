@@ -8,20 +8,19 @@ import ipaddress
 import json
 import logging
 import socket
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
 from backend.datasets.safe_files.regular_files import read_regular, replacement
-from backend.engine.language_models.endpoint import check_scheme
-from backend.engine.language_models.named_server import ChatServer, ChatServers
+from backend.engine.language_models.spending import Budget, Prices
 from backend.errors import SettingsError
+from backend.features.vision_language.endpoint import check_scheme
 
 _NAME = "language-model.json"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_SERVER = TypeAdapter(ChatServer)
 #: Where clouds tell a machine its credentials, beside the link-local addresses.
 _OF_MACHINES = (
     ipaddress.ip_address("fd00:ec2::254"), ipaddress.ip_address("100.100.100.200"),
@@ -29,6 +28,21 @@ _OF_MACHINES = (
 #: The largest file that can be one, in bytes.
 _LARGEST = 1 << 16
 log = logging.getLogger(f"traced.{__name__}")
+
+
+@dataclass(frozen=True)
+class ChatServer:
+    """`key`: its own, "" if it needs none: the environment's belongs to the servers that the
+    settings name. `budget`: of all questions from the start of the program to its end."""
+
+    url: str
+    model: str
+    key: str = field(default="", repr=False)
+    prices: Prices | None = None
+    budget: Budget = field(default_factory=Budget)
+
+
+_SERVER = TypeAdapter(ChatServer)
 
 
 def find_server(folder: Path) -> ChatServer | None:
@@ -92,6 +106,3 @@ def _addresses_of(host: str, port: int | None) -> list[_Address]:
         return []
     addresses = [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in answers]
     return [getattr(each, "ipv4_mapped", None) or each for each in addresses]
-
-
-SERVERS = ChatServers(find_server, "language-model")

@@ -3,11 +3,11 @@
 import time
 from dataclasses import dataclass, replace
 
-from backend.engine.language_models.endpoint import WITHOUT_KEY, ChatEndpoint
-from backend.engine.language_models.named_server import ChatServer
-from backend.engine.language_models.sight import DESCRIPTION, UNLIKE, about_unlike_pictures
 from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable
+from backend.features.vision_language.endpoint import WITHOUT_KEY, ChatEndpoint
+from backend.features.vision_language.server_setup import ChatServer
+from backend.features.vision_language.sight import DESCRIPTION, UNLIKE, about_unlike_pictures
 
 #: Seconds to wait for an answer, and lost questions that are sent again: somebody waits.
 _TIMEOUT, _RETRIES = 60.0, 1

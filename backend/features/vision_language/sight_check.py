@@ -14,17 +14,17 @@ from PIL import Image
 
 from backend.engine.claims.finding import without_constants
 from backend.engine.detection.opinion_signs import p_yes
-from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.sight import (
+from backend.engine.statistics.distributions import mean_ranks
+from backend.errors import PictureUnseen
+from backend.features.vision_language.endpoint import ChatEndpoint
+from backend.features.vision_language.server_question import question_about
+from backend.features.vision_language.sight import (
     Example,
     Look,
     check_answers,
     drawn_examples,
     look_at,
 )
-from backend.engine.statistics.distributions import mean_ranks
-from backend.errors import PictureUnseen
-from backend.features.vision_language.server_question import question_about
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.image_batches import open_picture
 from backend.store import Store

@@ -18,11 +18,16 @@ from backend.datasets.safe_files.regular_files import read_regular
 from backend.engine import hub
 from backend.engine.embeddings import embed
 from backend.engine.hub_cache import snapshot_of
-from backend.engine.language_models.quantisation import QUANTISATIONS, quantisation_config
 from backend.engine.model_fit import check_tokenizer, probe
 from backend.engine.model_names import PREFIX, parts_of
 from backend.engine.scoring.batch_memory import Pace, free_memory, pace_of
-from backend.engine.scoring.checkpoints import Family, Request, limits_of, revision_of
+from backend.engine.scoring.checkpoints import (
+    QUANTISATIONS,
+    Family,
+    Request,
+    limits_of,
+    revision_of,
+)
 from backend.engine.scoring.protocol import FloatArray, Independent, ScorerInfo, Session
 from backend.errors import ModelMismatch, OutOfMemory
 from backend.features.vision_language.asked_model import AskedModel
@@ -36,6 +41,7 @@ from backend.features.vision_language.caption_question import (
 )
 from backend.features.vision_language.local import architecture_of
 from backend.features.vision_language.packed_session import PackedSession, PlainSession, is_exact
+from backend.features.vision_language.quantisation import quantisation_config
 
 log = logging.getLogger(f"traced.{__name__}")
 

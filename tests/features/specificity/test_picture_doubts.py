@@ -8,7 +8,7 @@ from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.english.phrases import phrases_of
 from backend.features.specificity.doubting import DEFAULT, FittedRule
 from backend.features.specificity.picture_doubts import PictureDoubts
-from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.pair_contexts import PairContexts
 from backend.workspace import QueueFilter, Workspace
 from db.queries import queue_queries
 from research.scenes.labelled_bags import scene_bags
@@ -41,16 +41,16 @@ def workspace(open_workspace: OpenWorkspace, scored: Path, sizes: Sizes) -> Work
 
 
 def doubts_of(workspace: Workspace) -> PictureDoubts:
-    corrector = PairCorrector(workspace.store, workspace.engine, 1, None)
-    return PictureDoubts(workspace.store, workspace.engine, corrector, 1, scale=20.0)
+    pairs = PairContexts(workspace.store, workspace.engine, 1)
+    return PictureDoubts(workspace.store, workspace.engine, pairs, 1, scale=20.0)
 
 
 def contexts(workspace: Workspace) -> list[tuple[CorrectionContext, str]]:
-    corrector = PairCorrector(workspace.store, workspace.engine, 1, None)
+    pairs = PairContexts(workspace.store, workspace.engine, 1)
     rows = workspace.store.read(queue_queries.page, QueueFilter(1, order="position"), None, 2).rows
     return [
         (context, row.caption)
-        for row, context in corrector.contexts(rows)
+        for row, context in pairs.of(rows)
         if isinstance(context, CorrectionContext)
     ]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend.engine.correction.prompting import encode_picture
+from backend.engine.language_models.asking import encode_picture
 from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.spending import Budget, Spending
 from backend.errors import BudgetSpent, ModelMismatch, ModelUnavailable

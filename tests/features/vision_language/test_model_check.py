@@ -15,7 +15,6 @@ from sqlalchemy import update
 
 from backend.datasets.cells import split_proof
 from backend.engine.detection.localisation import VISIBLE
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Budget, PriceList, Prices
 from backend.errors import (
     ImageError,
@@ -26,6 +25,7 @@ from backend.errors import (
     SettingsError,
 )
 from backend.features.vision_language import model_check
+from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.features.vision_language.model_check import open_server
 from backend.options import parse_share
 from backend.workspace import Workspace

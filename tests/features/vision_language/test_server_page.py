@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from backend.engine.language_models.endpoint import KEY
 from backend.errors import (
     BudgetSpent,
     ModelUnavailable,
@@ -24,6 +23,7 @@ from backend.errors import (
     SettingsError,
 )
 from backend.features.vision_language import page
+from backend.features.vision_language.endpoint import KEY
 from backend.features.vision_language.server_setup import check_address, find_server
 from backend.features.vision_language.server_trial import PRICED, Trial, list_models, try_server
 from backend.settings import load_settings
@@ -115,17 +115,17 @@ def test_a_test_shows_both_answers_and_what_a_hundred_cost(server: RunningServer
 def test_the_chosen_server_is_asked_at_once_and_by_another_program(
     opened: Workspace, server: RunningServer
 ) -> None:
-    assert opened.engine.corrector is None
+    assert opened.engine.chat_model is None
     handlers(opened)("use_form")(NOBODY, server.url, SECRET, "small", None, None, None, None)
-    corrector = opened.engine.corrector
-    assert corrector is not None
-    assert corrector.model.name == "small"
+    model = opened.engine.chat_model
+    assert model is not None
+    assert model.name == "small"
     assert server.keys[-1] == f"Bearer {SECRET}"
     later = Workspace(load_settings({"data_directory": str(opened.settings.data_directory)}, {}))
-    assert later.engine.corrector_name == "small"
+    assert later.engine.chat_model_name == "small"
     later.store.close()
     handlers(opened)("delete_all")(NOBODY)
-    assert opened.engine.corrector is None
+    assert opened.engine.chat_model is None
     assert not file_of(opened).exists()
 
 
@@ -133,8 +133,10 @@ def test_settings_come_first(tmp_path: Path, server: RunningServer) -> None:
     values = {"data_directory": str(tmp_path), "corrector": "mine", "corrector_url": server.url}
     workspace = Workspace(load_settings(values, {}))
     handlers(workspace)("use_form")(NOBODY, server.url, "", "small", None, None, None, None)
-    assert workspace.engine.corrector_name == "mine"
-    assert workspace.engine.language_model().name == "mine"
+    assert workspace.engine.chat_model_name == "mine"
+    model = workspace.engine.chat_model
+    assert model is not None
+    assert model.name == "mine"
     assert "mine" in page.state_html(workspace, True)
     workspace.store.close()
 
@@ -146,7 +148,7 @@ def test_the_key_is_its_owners_alone_and_never_sent_to_a_browser(
         shown = handlers(opened)("use_form")(
             NOBODY, server.url, SECRET, "small", None, None, None, None
         )
-        assert opened.engine.corrector is not None
+        assert opened.engine.chat_model is not None
         sent = everything_sent(opened)
     assert stat.S_IMODE(file_of(opened).stat().st_mode) == 0o600
     assert [path.name for path in opened.settings.data_directory.glob("*language-model*")] == [
@@ -176,32 +178,32 @@ def test_the_environments_key_is_not_sent_to_an_address_of_the_page(
 ) -> None:
     monkeypatch.setenv(KEY, SECRET)
     handlers(opened)("use_form")(NOBODY, server.url, "", "small", None, None, None, None)
-    assert opened.engine.corrector is not None
-    opened.engine.corrector.model.ask(page_question())
+    assert opened.engine.chat_model is not None
+    opened.engine.chat_model.ask(page_question())
     assert not any(SECRET in key for key in server.keys)
 
 
 def page_question() -> Any:
-    from backend.engine.language_models.sight import DESCRIPTION, about_unlike_pictures
+    from backend.features.vision_language.sight import DESCRIPTION, about_unlike_pictures
 
     return about_unlike_pictures(DESCRIPTION)[0]
 
 
 def test_limits_hold(opened: Workspace, server: RunningServer) -> None:
     handlers(opened)("use_form")(NOBODY, server.url, "", "small", 1e6, 1e6, 2, 25)
-    corrector = opened.engine.corrector
-    assert corrector is not None
-    spending = corrector.model.spending
-    corrector.model.ask(page_question())
+    model = opened.engine.chat_model
+    assert model is not None
+    spending = model.spending
+    model.ask(page_question())
     assert spending.cost == pytest.approx(10)
     spending.add("small", 7, 3)
     with pytest.raises(BudgetSpent):
-        corrector.model.ask(replaced(page_question(), 1))
+        model.ask(replaced(page_question(), 1))
     handlers(opened)("use_form")(NOBODY, server.url, "", "small", 1e6, 1e6, None, 25)
-    assert opened.engine.corrector is not None
-    opened.engine.corrector.model.ask(replaced(page_question(), 2))
+    assert opened.engine.chat_model is not None
+    opened.engine.chat_model.ask(replaced(page_question(), 2))
     with pytest.raises(BudgetSpent):
-        opened.engine.corrector.model.ask(replaced(page_question(), 3))
+        opened.engine.chat_model.ask(replaced(page_question(), 3))
 
 
 def replaced(question: Any, seed: int) -> Any:
@@ -250,11 +252,11 @@ def test_a_server_that_dies_between_test_and_use_is_not_used(opened: Workspace) 
 def test_a_server_that_dies_later_says_so_where_it_is_asked(opened: Workspace) -> None:
     with chat_server(seeing) as running:
         handlers(opened)("use_form")(NOBODY, running.url, "", "small", None, None, None, None)
-    corrector = opened.engine.corrector
-    assert corrector is not None
-    corrector.model._client = corrector.model._client.with_options(max_retries=0)  # type: ignore[attr-defined]
+    model = opened.engine.chat_model
+    assert model is not None
+    model._client = model._client.with_options(max_retries=0)  # type: ignore[attr-defined]
     with pytest.raises(ModelUnavailable):
-        corrector.model.ask(page_question())
+        model.ask(page_question())
 
 
 @pytest.mark.parametrize("status", [401, 403, 500])
@@ -333,7 +335,7 @@ def test_a_damaged_file_is_no_server(
     text: str, opened: Workspace, caplog: pytest.LogCaptureFixture
 ) -> None:
     file_of(opened).write_text(text)
-    assert opened.engine.corrector is None
+    assert opened.engine.chat_model is None
     assert caplog.records
     assert SECRET not in caplog.text
 

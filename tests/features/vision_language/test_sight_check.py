@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import PictureUnseen
 from backend.features.vision_language import model_check
+from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.features.vision_language.sight_check import FEWEST, MOST, check_course, examples_of
 from backend.workspace import Workspace
 from db.queries import pair_queries, run_queries, signal_queries

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.jobs import correct_queue
 from backend.jobs.scoring.suggest import Corrections
 from backend.review.views import SuggestionView
 from backend.settings import EMBEDDED_CAPTIONER
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_folder
+from tests.fixtures.features import needs
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import OpenWorkspace
 
@@ -77,9 +77,12 @@ def test_only_first_corrections_are_judged_before_a_pair_is_opened(
         assert not workspace.review.complete(n), "nothing is left to compute"
 
 
+@needs("corrections")
 def test_a_rule_considers_corrections_that_are_not_judged_yet(
     workspace: Workspace, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from backend.features.corrections import correct_queue
+
     dataset = workspace.find_or_import(folder)
     workspace.jobs.score(dataset)
     prepared = {

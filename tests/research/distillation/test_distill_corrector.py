@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from backend.engine.correction.language_model_suggestions import Corrector, propose
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import PriceList
 from backend.errors import SettingsError, TrainingError
+from backend.features.corrections.correct_queue import Rule
+from backend.features.corrections.corrector import Corrector, propose
+from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.features.vision_language.local import load_local
-from backend.jobs.correct_queue import Rule
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries import suggestion_queries

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.correction.suggestion import Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import feature_matrix
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.exploring import Exploring
+from backend.features.corrections.corrector import Corrector
+from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.settings import MODELS
 from research.chat_server import chat_server
 from research.evaluation.corrections import ANY, FIRST, _judge, correction_quality, harm

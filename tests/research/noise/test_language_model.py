@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import backend.engine.torchvision_compat  # noqa: F401  # before transformers' models
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import ModelMismatch, ModelUnavailable
+from backend.features.vision_language.endpoint import ChatEndpoint
 from research.chat_server import chat_server
 from research.noise.consistency import ConsistencyModel, load_consistency_model
 from research.noise.language_model import LanguageModelNoise, parse_variants, usable

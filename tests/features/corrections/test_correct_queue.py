@@ -15,12 +15,11 @@ import pytest
 from PIL import Image
 from sqlalchemy import update
 
-from backend.engine.language_models.sight import MOST_DESCRIPTIONS
 from backend.engine.language_models.spending import Budget, PriceList, Prices
 from backend.errors import ModelUnavailable, PictureUnseen, SettingsError
-from backend.jobs import correct_queue
-from backend.jobs.correct_queue import Rule, dry_run
-from backend.jobs.reports import CorrectionReport
+from backend.features.corrections import correct_queue
+from backend.features.corrections.correct_queue import Rule, dry_run
+from backend.features.corrections.report import CorrectionReport
 from backend.jobs.scoring.stored_rows import in_order
 from backend.review.charts import progress_of
 from backend.workspace import QueueFilter, Workspace
@@ -29,10 +28,14 @@ from db.queries import dataset_queries, pair_queries
 from db.queries.suggestion_queries import SuggestionRow
 from research.chat_server import chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
+from tests.fixtures.features import needs
 from tests.fixtures.interrupting import Hanging
 from tests.jobs.opening import OpenWorkspace, score_pairs
 
+pytestmark = needs("vision_language")
 PAIRS = 10
+#: Questions by which a server is asked first whether it sees.
+CHECKS = 4
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +111,8 @@ def test_a_server_that_goes_away_loses_nothing(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         correct(workspace, limit=2)
-    corrector: Any = workspace.engine.corrector
-    corrector.model._client.max_retries = 0
+    model: Any = workspace.engine.chat_model
+    model._client.max_retries = 0
     with pytest.raises(ModelUnavailable, match="Is the server running"):
         correct(workspace)
     with chat_server(rewriting) as served:
@@ -266,7 +269,7 @@ def test_one_pair_is_not_asked_about_where_the_server_does_not_see(opened: OpenW
         pair = workspace.review.queue_page(everything()).rows[0].pair_id
         with pytest.raises(PictureUnseen):
             workspace.review.suggest(pair)
-        assert len(served.requests) == MOST_DESCRIPTIONS
+        assert len(served.requests) == CHECKS
         view = workspace.review.open_pair(pair)
         assert not any(each.proposer.startswith("vlm") for each in view.helpful_suggestions)
 
@@ -322,13 +325,13 @@ def test_a_server_that_does_not_see_is_refused_before_it_is_paid(opened: OpenWor
         options = {"vlm": "vlm", "vlm_url": served.url}
         with pytest.raises(PictureUnseen):
             workspace.jobs.run("correct", 1, **options)
-        assert len(served.requests) == MOST_DESCRIPTIONS
+        assert len(served.requests) == CHECKS
         trusting = workspace.jobs.run("correct", 1, **options, trust_server=True, limit=2)
         assert trusting.looked_at == 2
     with chat_server(squares) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         plan = dry_run(workspace.store, workspace.engine, everything(), PriceList(), check=True)
-        assert plan.forecast.requests[1] == PAIRS + MOST_DESCRIPTIONS
+        assert plan.forecast.requests[1] == PAIRS + CHECKS
         report = correct(workspace, check=True)
         assert report.requests == len(served.requests) == PAIRS - 2 + 2, "two for the check"
         correct(workspace, check=True)

@@ -23,12 +23,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from backend.engine.language_models.chat_model import Question, picture_part
-from backend.engine.language_models.completion import Completion, NoCompletion
+from backend.engine.language_models.chat_model import Question
+from backend.features.vision_language.completion import Completion, NoCompletion
 
 #: Texts in one request.
 MOST = 16
 _TINY = 1e-12
+
+
+def picture_part(image: bytes) -> dict[str, Any]:
+    """An encoded picture (JPEG or PNG) as a part of a message's content."""
+    kind = "png" if image.startswith(b"\x89PNG") else "jpeg"
+    address = f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
+    return {"type": "image_url", "image_url": {"url": address}}
 
 
 class Decisions(ABC):

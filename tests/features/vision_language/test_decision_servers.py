@@ -16,10 +16,11 @@ from PIL import Image
 
 from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.language_models.chat_model import Question
-from backend.engine.language_models.completion import NoCompletion
-from backend.engine.language_models.decision_servers import Decisions, Reranking, SystemOne
-from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.sight import (
+from backend.errors import ModelUnavailable, QuestionRefused
+from backend.features.vision_language.completion import NoCompletion
+from backend.features.vision_language.decision_servers import Decisions, Reranking, SystemOne
+from backend.features.vision_language.endpoint import ChatEndpoint
+from backend.features.vision_language.sight import (
     Example,
     drawn_examples,
     drawn_square,
@@ -27,7 +28,6 @@ from backend.engine.language_models.sight import (
     look_at,
     question_about,
 )
-from backend.errors import ModelUnavailable, QuestionRefused
 from tests.engine.language_models import families
 from tests.fixtures.ports import free_port
 from tests.fixtures.ranking_server import ranking_server

@@ -26,8 +26,6 @@ SAME = 0.25
 CLEAR = 1.0
 #: The longest description that is asked for, in tokens.
 _LONGEST_DESCRIPTION = 60
-#: Requests of `check_descriptions`: without a question of its own, and with one.
-FEWEST_DESCRIPTIONS, MOST_DESCRIPTIONS = 2, 4
 DESCRIPTION = Question(
     "", "Describe this picture in one sentence.", temperature=0.0,
     longest_answer=_LONGEST_DESCRIPTION,
@@ -164,7 +162,7 @@ def check_answers(
 
 _REASONS: dict[Sight, str] = {
     "blind": "does not see the pictures: its answers to the same question do not change with the "
-    "picture. The server, or what lies before it, drops the picture, or the model has no vision.",
+    "picture. The server, or what lies before it, removes the picture, or the model has no vision.",
     "stale": "answers about earlier pictures, not about the one that is sent. Switch the server's "
     "prefix cache off, or update the server.",
     "reversed": "says the opposite of what the pictures show: yes and no seem to be exchanged.",
@@ -199,7 +197,7 @@ def check_descriptions(model: ChatModel, questions: Sequence[Question], where: s
         return
     raise PictureUnseen(
         f"{where} does not see the pictures: asked the same about a red and about a blue square, "
-        f"it answers the same: '{answer[:120]}'. The server, or what lies before it, drops the "
+        f"it answers the same: '{answer[:120]}'. The server, or what lies before it, removes the "
         "picture or answers about an earlier one, or the model has no vision.",
         sight="blind",
     )

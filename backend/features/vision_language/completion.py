@@ -3,44 +3,22 @@
 Servers agree on the form of a chat completion, and differ in what they put into it: contents as
 text or in parts, thoughts of the model in a field of their own or in front of the answer, the
 special tokens of its template, counts as text. Whatever is not of the form is no answer; nothing
-here raises but `NoCompletion`. `tests/engine/language_models/test_completion.py` has a table of
+here raises but `NoCompletion`. `tests/features/vision_language/test_completion.py` has a table of
 answers as servers send them.
 """
 
 import json
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from backend.datasets.cells import without_surrogates
+from backend.engine.language_models.answers import final_answer
+
 #: A token and its log-probability.
 Likely = tuple[str, float]
 
-_THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection)"
-_OPENS = re.compile(
-    rf"<{_THOUGHT}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel>thought", re.IGNORECASE
-)
-_CLOSES = re.compile(
-    rf"</{_THOUGHT}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<channel\|>", re.IGNORECASE
-)
-#: Models with channels (gpt-oss) think in one and answer in another.
-#: Their names alone are left where a server takes the special tokens out.
-_FINAL_NAME = re.compile(r"\A(?:analysis\b.*|analysis[A-Z].*)?assistantfinal", re.DOTALL)
-_CHANNEL, _FINAL = "<|channel|>", re.compile(r"<\|channel\|>\s*final\s*<\|message\|>")
-#: What opens the model's turn in its template.
-_TURN = re.compile(
-    r"<\|im_start\|>\s*assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|"
-    r"<start_of_turn>model|\[/INST\]|<\|assistant\|>"
-)
-_TOKEN = (
-    r"<\|[A-Za-z0-9_]+\|>|<｜[^｜<>]*｜>|</?s>|<(?:eos|EOS|eot|EOT|bos|pad|unk|end_of_turn|start_of_turn|"
-    r"end_of_utterance|end_of_text)>|\[/?INST\]|\[EOS\]"
-)
-_SPECIAL = re.compile(_TOKEN)
-_LAST = re.compile(rf"(?:\s*(?:{_TOKEN}))+\s*$")
-#: At the end of a text in JSON.
-_LAST_IN_JSON = re.compile(rf'(?:\s*(?:{_TOKEN}))+\s*(?="\s*[,}}\]])')
 _CUT_OFF = ("length", "max_tokens", "model_length")
 
 
@@ -73,48 +51,14 @@ def read_completion(body: str) -> Completion:
         raise NoCompletion(_excuse(value))
     reason, usage = _get(choice, "finish_reason"), _get(value, "usage")
     return Completion(
-        final_answer(valid("".join(_texts(message)) if isinstance(text, dict) else text)),
+        final_answer(
+            without_surrogates("".join(_texts(message)) if isinstance(text, dict) else text)
+        ),
         reason not in _CUT_OFF,
         _count(_get(usage, "prompt_tokens")),
         _count(_get(usage, "completion_tokens")),
         tuple(_likeliest(_get(choice, "logprobs"))),
     )
-
-
-def final_answer(text: str) -> str:
-    """What a model answers, without its thoughts and without the special tokens of its template; ""
-    while it only thinks: a draft is no answer.
-
-    >>> final_answer("<think>A cat?</think> A dog.<|im_end|>"), final_answer("<think>A cat?")
-    ('A dog.', '')
-    """
-    text = _LAST_IN_JSON.sub("", text)
-    if _CHANNEL in text:
-        final = list(_FINAL.finditer(text))
-        text = text[final[-1].end() :] if final else ""
-    text = _FINAL_NAME.sub("", text)
-    for closing in reversed(list(_CLOSES.finditer(text))):
-        text = text[closing.end() :]
-        break
-    if opening := _OPENS.search(text):
-        text = text[: opening.start()]
-    if turn := _TURN.search(text):
-        text = text[turn.end() :] or text[: turn.start()]
-    return next((part.strip() for part in _SPECIAL.split(text) if part.strip()), "")
-
-
-def without_last_tokens(text: str) -> str:
-    """The text without special tokens of a template at its end.
-
-    >>> without_last_tokens("A dog.<|eot_id|></s>")
-    'A dog.'
-    """
-    return _LAST.sub("", text)
-
-
-def valid(text: str) -> str:
-    """The text with U+FFFD in place of lone surrogates, which cannot be stored or sent."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _texts(message: dict[str, Any]) -> Iterator[str]:

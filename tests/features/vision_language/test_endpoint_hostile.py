@@ -1,19 +1,17 @@
 """Servers that redirect, refuse parts of a request, or answer with anything but a completion."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backend.engine.correction.language_model_suggestions import Corrector, propose
+from backend.engine.language_models.asking import encode_picture
 from backend.engine.language_models.chat_model import Question
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import ModelUnavailable
+from backend.features.vision_language.endpoint import ChatEndpoint
 from research.chat_server import POLL, chat_server
 from tests.engine.correction.contexts import context
 
@@ -59,7 +57,7 @@ def test_picture_and_caption_never_reach_another_port(status: int) -> None:
         with plain_server(lambda: (status, moved, b"")) as (address, _):
             endpoint = ChatEndpoint(f"{address}/v1", "m", key="secret", retries=1)
             with pytest.raises(ModelUnavailable, match=f"redirects to {elsewhere}"):
-                propose(context(), Corrector(endpoint))
+                endpoint.ask(Question("", "A red dog", image=encode_picture(context().image)))
     assert stolen == []
 
 
@@ -145,15 +143,3 @@ def test_other_refusals_are_reported_unchanged() -> None:
     ):
         ChatEndpoint(served.url, "m").ask(Question("", "x"))
     assert len(served.requests) == 2
-
-
-def test_a_correction_sends_the_schema_and_costs_one_request(tmp_path: Path) -> None:
-    reply = f"Certainly! Here is the corrected caption:\n\n```json\n{GOOD}\n```\nLet me know."
-    with chat_server(lambda body: (200, reply)) as served:
-        corrector = Corrector(ChatEndpoint(served.url, "m", cache=tmp_path))
-        assert propose(context(), corrector).caption == "A brown dog on the sand"
-    (body,) = served.requests
-    form = body["response_format"]["json_schema"]
-    assert form["schema"]["required"] == ["caption"]
-    assert json.loads(GOOD).keys() == form["schema"]["properties"].keys()
-    assert corrector.model.spending.requests == 1

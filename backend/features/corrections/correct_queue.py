@@ -12,42 +12,23 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from backend.datasets.safe_files.daemon_pool import DaemonPool
-from backend.engine.correction import judge, prompting
-from backend.engine.correction.language_model_suggestions import Corrector, Proposal, propose
-from backend.engine.correction.suggestion import SMALLEST_GAIN, CorrectionContext, Suggestion
-from backend.engine.detection.classifier import Classifier
-from backend.engine.language_models.chat_model import Question, average_questions
-from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.sight import MOST_DESCRIPTIONS, check_descriptions
+from backend.engine.correction import judge
+from backend.engine.correction.suggestion import SMALLEST_GAIN, CorrectionContext
+from backend.engine.language_models.asking import reason_to_skip
+from backend.engine.language_models.chat_model import average_questions
 from backend.engine.language_models.spending import PriceList, Spending, forecast
 from backend.errors import BudgetSpent, ModelUnavailable, SettingsError
-from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion, count_of
-from backend.jobs.scoring.classifiers import (
-    classifier_captioner,
-    classifier_in_use,
-    complete_trajectories,
-    doubting,
-    judge_suggestions,
-    judging,
-    steps_needed_by,
-    suspects_by,
-    unjudged_suggestions,
-)
-from backend.jobs.scoring.dataset_models import scored_by_this_model
-from backend.jobs.scoring.dataset_pairs import prepare_scorer
-from backend.jobs.scoring.image_batches import open_picture
-from backend.jobs.scoring.stored_rows import (
-    Part,
-    RankedSuggestion,
-    exploring_of,
-    in_order,
-    scored_pairs,
-    to_save,
-)
+from backend.features.corrections import prompting
+from backend.features.corrections.corrector import Corrector, Proposal, corrector_of, propose
+from backend.features.corrections.report import CorrectionReport
+from backend.jobs.pair_contexts import PairContexts
+from backend.jobs.queue_pages import pages
+from backend.jobs.reports import DryRun, DryRunQuestion, count_of
+from backend.jobs.scoring.classifiers import judge_suggestions, unjudged_suggestions
+from backend.jobs.scoring.stored_rows import Part, RankedSuggestion, in_order, to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -67,7 +48,7 @@ from db.queries.suggestion_queries import Attempt
 #: Name of attempts without a vision-language model.
 MODEL_FREE = "model-free v1"
 #: Asked about a picture that shows it and one that does not.
-_CHECKED_CAPTION = "A red square."
+_CHECK = prompting.plain_question("A red square.")
 #: A server that refuses so many questions in a row refuses all.
 _REFUSED_IN_A_ROW = 5
 
@@ -122,15 +103,15 @@ def correct(
             "know such pictures, and its chances of error are no figures. Score it with another "
             "model first, or review the corrections."
         )
-    corrector = engine.corrector
-    work = PairCorrector(store, engine, filter.dataset_id, corrector, corrector is not None)
+    corrector = corrector_of(engine)
+    work = _QueueCorrector(store, engine, filter.dataset_id, corrector)
     counts: Counter[str] = Counter()
     accepted_count = done = 0
     reason = ""
     total = store.read(queue_queries.count, filter, limit)
     try:
-        if check and total:
-            check_sight(corrector)
+        if check and total and corrector is not None:
+            corrector.model.check_sight([_CHECK])
         for rows in pages(store, filter, limit):
             for row, outcome in work.page(rows, at_once):
                 counts[outcome] += 1
@@ -149,12 +130,6 @@ def correct(
     )  # fmt: skip
 
 
-def check_sight(corrector: Corrector | None) -> None:
-    """Raises PictureUnseen for a server whose answers do not change with the picture."""
-    if corrector is not None and isinstance(model := corrector.model, ChatEndpoint):
-        check_descriptions(model, [prompting.plain_question(_CHECKED_CAPTION)], model.where)
-
-
 def dry_run(
     store: Store,
     engine: Engine,
@@ -166,18 +141,18 @@ def dry_run(
 ) -> DryRun:
     """The exact requests for the first pairs, without sending them, and what all will take. Raises
     SettingsError without a corrector."""
-    corrector = engine.corrector
+    corrector = corrector_of(engine)
     if corrector is None:
         raise SettingsError(
             "A dry run shows requests to a vision-language model, and none is set up.",
             terminal="Set one: --vlm NAME.",
             page="The server's administrator can add one.",
         )
-    work = PairCorrector(store, engine, filter.dataset_id, corrector, is_prompted=True)
+    work = _QueueCorrector(store, engine, filter.dataset_id, corrector)
     contexts = (
         (row, context)
         for rows in pages(store, filter, limit)
-        for row, context in work.contexts(work.not_yet(rows))
+        for row, context in work.contexts.of(work.not_yet(rows))
         if isinstance(context, CorrectionContext)
     )
     questions = [
@@ -187,45 +162,34 @@ def dry_run(
     total = store.read(queue_queries.count, filter, limit)
     # Pairs that were asked about before are asked no more, and an unreadable answer once more.
     most = total if questions else 0
-    if check and most and isinstance(corrector.model, ChatEndpoint):
-        most += MOST_DESCRIPTIONS
+    if check and most:
+        most += corrector.model.count_sight_questions([_CHECK])
     estimate = average_questions(
         [question for _, question in questions], corrector.model.name, 0, most
     )
     return DryRun(
         corrector.proposer, total, forecast([estimate], prices),
-        tuple(dry_run_question(row, question) for row, question in questions),
+        tuple(
+            DryRunQuestion.of(row.pair_id, row.external_id, question)
+            for row, question in questions
+        ),
     )  # fmt: skip
-
-
-def dry_run_question(row: QueueRow, question: Question) -> DryRunQuestion:
-    return DryRunQuestion(
-        row.pair_id, row.external_id, question.system, question.user, len(question.image or b"")
-    )
 
 
 # --------------------------------------------------------------------------------------- the work
 
 
-class PairCorrector:
+class _QueueCorrector:
     """State shared by all pairs of one command."""
 
     def __init__(
-        self,
-        store: Store,
-        engine: Engine,
-        dataset_id: int,
-        corrector: Corrector | None,
-        is_prompted: bool = True,
+        self, store: Store, engine: Engine, dataset_id: int, corrector: Corrector | None
     ) -> None:
-        """`is_prompted`: a language model is asked, whose prompt has to hold the caption."""
         self.store, self.engine, self.corrector = store, engine, corrector
-        self.is_prompted = is_prompted
-        self.run: RunRow = scored_by_this_model(store, engine, dataset_id)
-        prepare_scorer(store, engine, dataset_id)
-        self.classifier: Classifier | None = classifier_in_use(store, dataset_id)
-        with store.reading() as session:
-            self.root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        # A prompt has to hold the caption.
+        left_out = {"reason_to_skip": reason_to_skip} if corrector is not None else {}
+        self.contexts = PairContexts(store, engine, dataset_id, **left_out)
+        self.run: RunRow = self.contexts.run
         self.proposer = corrector.proposer if corrector is not None else MODEL_FREE
         self.refused_in_a_row = 0
 
@@ -234,7 +198,7 @@ class PairCorrector:
         waiting = self.not_yet(rows)
         waiting_ids = {row.pair_id for row in waiting}
         yield from ((row, "asked before") for row in rows if row.pair_id not in waiting_ids)
-        outcomes = list(self.contexts(waiting))
+        outcomes = list(self.contexts.of(waiting))
         yield from ((row, context) for row, context in outcomes if isinstance(context, str))
         contexts = [
             (row, context) for row, context in outcomes if isinstance(context, CorrectionContext)
@@ -256,38 +220,11 @@ class PairCorrector:
         )
         return [row for row in rows if row.pair_id not in outcomes]
 
-    def contexts(
-        self, rows: Sequence[QueueRow]
-    ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
-        """Each pair with its context, or with the reason why it cannot be corrected."""
-        pairs, scored_captions = scored_pairs(self.store, self.run, [row.pair_id for row in rows])
-        captions = {pair.id: caption for pair, caption in zip(pairs, scored_captions, strict=True)}
-        for row in rows:
-            if row.pair_id not in captions:
-                yield row, "not scored"
-                continue
-            text = captions[row.pair_id].leading.trajectory.caption.text
-            if self.is_prompted and (why := prompting.reason_to_skip(text)):
-                yield row, why
-                continue
-            image = open_picture(self.root, row.image_path)
-            if isinstance(image, str):
-                yield row, "image unreadable"
-                continue
-            with self.engine.lock:
-                state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
-            caption = complete_trajectories(
-                self.store, self.engine, self.run, row.pair_id, state, captions[row.pair_id]
-            )
-            claim, trajectory = caption.leading.claim, caption.leading.trajectory
-            p_error = row.p_error if caption.is_single else caption.leading.p_error
-            suspects = suspects_by(self.classifier, trajectory, p_error)
-            yield row, CorrectionContext(image, state, trajectory, suspects, p_error, claim=claim)
-
     def judge_rest(self, row: QueueRow) -> None:
         """Compute the probabilities of corrections that were prepared without, for a rule."""
         waiting = unjudged_suggestions(self.store, self.run, row.pair_id)
-        if not waiting or isinstance(image := open_picture(self.root, row.image_path), str):
+        image = self.contexts.open_picture(row) if waiting else ""
+        if isinstance(image, str):
             return
         pair = self.store.read(pair_queries.get_pair, row.pair_id)
         with self.engine.lock:
@@ -300,14 +237,14 @@ class PairCorrector:
         if proposal is None:
             with self.engine.lock:
                 proposals = judge.proposals_of([context], self.engine.captioner)[0]
-                suggestions = self.judge(context, proposals, keep=False)
+                suggestions = self.contexts.judge(context, proposals, keep=False)
             outcome = "offered" if suggestions else "no better"
         elif proposal.caption is None:
             suggestions, outcome = [], proposal.outcome
             if outcome == "refused by the server":
                 self.refused_in_a_row += 1
         else:
-            suggestions = self.judge(context, {proposal.caption: self.proposer})
+            suggestions = self.contexts.judge(context, {proposal.caption: self.proposer})
             better = (
                 bool(suggestions)
                 and suggestions[0].s_after > suggestions[0].s_before + SMALLEST_GAIN
@@ -340,18 +277,6 @@ class PairCorrector:
             raise ModelUnavailable(detail)
         return outcome
 
-    def judge(
-        self, context: CorrectionContext, proposals: dict[str, str], keep: bool = True
-    ) -> list[Suggestion]:
-        """Each proposal with its scores; `keep`: even if it does not improve on the caption."""
-        with self.engine.lock:
-            return judge.judge_all(
-                self.engine.scorer, [(context, proposals)], judging(self.classifier),
-                suspects_of=doubting(self.classifier),
-                exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
-                classifier_captioner=classifier_captioner(self.engine, self.classifier),
-            )[0]  # fmt: skip
-
     def _from(self, proposal: Proposal | None) -> dict[str, Any] | None:
         if proposal is None or self.corrector is None:
             return None
@@ -368,7 +293,7 @@ def _proposals(
     contexts: Sequence[tuple[QueueRow, CorrectionContext]], corrector: Corrector, at_once: int
 ) -> Iterator[tuple[QueueRow, CorrectionContext, Proposal]]:
     """Answers in the order of the pairs, up to the budget's end."""
-    if not isinstance(corrector.model, ChatEndpoint):
+    if corrector.model.server is None:
         # A model in this process: a leftover thread would use it at the same time as the next job.
         yield from ((row, context, propose(context, corrector)) for row, context in contexts)
         return
@@ -376,22 +301,6 @@ def _proposals(
         answers = pool.map_in_order(lambda pair: propose(pair[1], corrector), contexts)
         for (row, context), proposal in zip(contexts, answers, strict=True):
             yield row, context, proposal
-
-
-def pages(
-    store: Store, filter: QueueFilter, limit: int | None = None, size: int = 24
-) -> Iterator[Sequence[QueueRow]]:
-    """The first `limit` pairs of a queue (None: all), in pages of `size`."""
-    after, row_count = None, 0
-    while limit is None or row_count < limit:
-        most = size if limit is None else min(size, limit - row_count)
-        page = store.read(queue_queries.page, filter, after, most)
-        if page.rows:
-            yield page.rows
-        row_count += len(page.rows)
-        if page.next_cursor is None:
-            return
-        after = page.next_cursor
 
 
 def _accept(store: Store, row: QueueRow, run: RunRow, rule: Rule) -> int:

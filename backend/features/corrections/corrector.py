@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from backend.engine.correction import answers, prompting
-from backend.engine.correction.answers import ReasonedAnswer, Step
-from backend.engine.correction.modes import Mode
-from backend.engine.correction.prompting import VERSIONS
+from backend.engine.correction.modes import Mode, mode_named
 from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.language_models.asking import ask_again
 from backend.engine.language_models.chat_model import Answer, ChatModel, harmless
 from backend.errors import QuestionRefused, Unreadable
+from backend.features.corrections import answers, prompting
+from backend.features.corrections.answers import ReasonedAnswer, Step
+from backend.features.corrections.prompting import VERSIONS
+from backend.loaded_models import Engine
 
 Outcome = Literal["corrected", "unchanged", "refused", "refused by the server", "unreadable"]
 #: How refusals begin; they are distinguished from malformed answers only for the report.
@@ -34,6 +36,13 @@ class Corrector:
         """Proposer name stored with its suggestions, at most 64 characters."""
         name = Path(self.model.name).name or self.model.name
         return f"{name[:40]} · {self.mode} v{VERSIONS[self.mode]}"
+
+
+def corrector_of(engine: Engine) -> Corrector | None:
+    """The session's language model and its mode; None if no model is named. Raises
+    ModelUnavailable."""
+    model = engine.chat_model
+    return Corrector(model, mode_named(engine.settings.corrector_mode)) if model else None
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ def _propose(context: CorrectionContext, corrector: Corrector) -> Proposal:
     try:
         return _read(context, corrector.mode, answer)
     except Unreadable as problem:
-        again = corrector.model.ask(prompting.ask_again(question, answer.text, str(problem)))
+        again = corrector.model.ask(ask_again(question, answer.text, str(problem)))
     try:
         proposal = _read(context, corrector.mode, again)
     except Unreadable as problem:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field, model_validator
 
 from backend.errors import SettingsError
-from backend.jobs.reports import CorrectionReport, DryRun
+from backend.features.corrections.report import CorrectionReport
+from backend.jobs.reports import DryRun
 from backend.operations.common_options import (
     Captioner,
     Device,
@@ -81,7 +82,7 @@ class CorrectOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: CorrectOptions, progress: Progress
 ) -> CorrectionReport | DryRun:
-    from backend.jobs import correct_queue
+    from backend.features.corrections import correct_queue
     from backend.review.queue_form import START
 
     rule = None
@@ -92,7 +93,7 @@ def run(
     filter = context.review.filter_of(dataset_id, fields)
     context.engines.of_session.spending.limit(*limits)
     engine = context.engines.of_dataset(dataset_id)
-    model = engine.corrector.model.name if engine.corrector else engine.settings.captioner_model
+    model = engine.chat_model_name or engine.settings.captioner_model
     warning = context.warning_of(dataset_id, model)
     if options.dry_run:
         plan = correct_queue.dry_run(

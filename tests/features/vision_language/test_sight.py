@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from backend.engine.language_models.chat_model import Question
-from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.sight import (
+from backend.errors import PictureUnseen, QuestionRefused
+from backend.features.vision_language.endpoint import ChatEndpoint
+from backend.features.vision_language.sight import (
     Example,
     Look,
     check_answers,
@@ -22,7 +23,6 @@ from backend.engine.language_models.sight import (
     look_at,
     sight_of,
 )
-from backend.errors import PictureUnseen, QuestionRefused
 from research.chat_server import chat_server
 
 #: P(yes) of a text about the picture that it gets.

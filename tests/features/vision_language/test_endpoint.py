@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from backend.engine.language_models.chat_model import Question
-from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import ModelUnavailable, SettingsError
+from backend.features.vision_language.endpoint import ChatEndpoint
 from research.chat_server import chat_server
 
 Respond = Callable[[dict[str, Any]], tuple[int, str]]

@@ -18,12 +18,18 @@ from backend.engine.language_models.chat_model import (
     AnswerCache,
     ChatModel,
     Question,
-    picture_part,
 )
-from backend.engine.language_models.completion import Completion, NoCompletion, read_completion
-from backend.engine.language_models.decision_servers import MOST, Decisions, Reranking, decisions_of
 from backend.engine.language_models.spending import Spending
 from backend.errors import ModelUnavailable, QuestionRefused, SettingsError, missing_extra
+from backend.features.vision_language.completion import Completion, NoCompletion, read_completion
+from backend.features.vision_language.decision_servers import (
+    MOST,
+    Decisions,
+    Reranking,
+    decisions_of,
+    picture_part,
+)
+from backend.features.vision_language.sight import UNLIKE, check_descriptions
 
 _T = TypeVar("_T")
 #: Environment variable with the API key, if none is given. The key is never written to any file.
@@ -51,6 +57,8 @@ def check_scheme(address: str) -> None:
 class ChatEndpoint(ChatModel):
     """A `ChatModel` behind a server; `spending` counts requests and tokens."""
 
+    server: str
+
     def __init__(
         self,
         base_url: str,
@@ -71,7 +79,7 @@ class ChatEndpoint(ChatModel):
         except ImportError as problem:
             raise missing_extra("A language model's server", "vlm") from problem
         check_scheme(base_url)
-        self.base_url, self.name = base_url, model
+        self.server, self.name = base_url, model
         self.spending = spending or Spending()
         self.kept = AnswerCache(cache, {"url": base_url, "model": model})
         self._openai = openai
@@ -87,6 +95,12 @@ class ChatEndpoint(ChatModel):
         self._has_answered = False
         #: Questions in a request.
         self.most_together = MOST
+
+    def check_sight(self, questions: Sequence[Question] = ()) -> None:
+        check_descriptions(self, questions, self.where)
+
+    def count_sight_questions(self, questions: Sequence[Question] = ()) -> int:
+        return len(UNLIKE) * (len(questions) + 1)
 
     def served_models(self) -> list[str]:
         """The names of the models behind the server. Raises ModelUnavailable."""
@@ -168,7 +182,7 @@ class ChatEndpoint(ChatModel):
     @cached_property
     def _decisions(self) -> Decisions | None:
         """How the server decides; None: it generates."""
-        if self.base_url.rstrip("/").endswith(Reranking.path):
+        if self.server.rstrip("/").endswith(Reranking.path):
             return Reranking()
         return decisions_of(self._has)
 
@@ -223,7 +237,7 @@ class ChatEndpoint(ChatModel):
     @property
     def where(self) -> str:
         """The model and its server, at the beginning of a sentence."""
-        return f"'{self.name}' at {self.base_url}" if self.name else f"The server {self.base_url}"
+        return f"'{self.name}' at {self.server}" if self.name else f"The server {self.server}"
 
     def without_key(self, text: str) -> str:
         """What a server says, which may repeat the key that it was sent."""

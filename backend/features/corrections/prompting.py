@@ -9,40 +9,26 @@ The prompts are in `prompts/*.md`. If you change one, increment its number in VE
 stored with each suggestion.
 """
 
-import io
 from functools import cache
 from pathlib import Path
 
-from PIL import Image
-
 from backend.engine.captions import Caption, changes
-from backend.engine.correction.answers import schema_of
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import VISIBLE
+from backend.engine.language_models.asking import (
+    LONGEST_ANSWER,
+    LONGEST_CAPTION,
+    encode_picture,
+)
 from backend.engine.language_models.chat_model import Question, harmless
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.features.corrections.answers import schema_of
 
 VERSIONS: dict[Mode, int] = {"unguided": 1, "words": 1, "reasoning": 1, "trajectory": 1}
 FOLDER = Path(__file__).parent / "prompts"
-#: Longer side (pixels) to which images are downscaled before they are sent; models use no more.
-LONGEST_SIDE = 1024
 #: Maximum number of suspect words in a prompt, and of steps after the peak (where s falls again).
 MOST_WORDS, STEPS_AFTER_PEAK = 6, 2
-LONGEST_ANSWER = 600
-#: Characters of a caption in a prompt, so that a pasted book is never sent anywhere.
-LONGEST_CAPTION = 4_000
-
-
-def reason_to_skip(caption: str) -> str:
-    """Why no model is asked about a caption, "" if nothing speaks against it: an answer replaces
-    the whole caption, and the prompt would show only a part of it, or show it changed."""
-    text = caption.strip()
-    if len(text) > LONGEST_CAPTION:
-        return "caption too long to ask"
-    if len(text.splitlines()) > 1:
-        return "caption of several lines"
-    return "caption with < or >" if set("<>") & set(text) else ""
 
 
 @cache
@@ -71,26 +57,6 @@ def plain_question(caption: str) -> Question:
         prompt("unguided"), f"<caption>{harmless(caption)}</caption>", temperature=0.0,
         longest_answer=LONGEST_ANSWER, schema=schema_of("unguided"),
     )  # fmt: skip
-
-
-def ask_again(original: Question, answer: str, problem: str) -> Question:
-    """The same question, followed by what was wrong with the first answer."""
-    repair = (
-        prompt("repair").replace("{problem}", problem).replace("{answer}", harmless(answer[:300]))
-    )
-    return Question(
-        original.system, f"{original.user}\n\n{repair}", temperature=0.0, seed=1,
-        longest_answer=2 * original.longest_answer, image=original.image, schema=original.schema,
-    )  # fmt: skip
-
-
-def encode_picture(image: Image.Image) -> bytes:
-    """The picture as it is sent: JPEG without metadata, at most LONGEST_SIDE pixels per side."""
-    picture = image.convert("RGB")
-    picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-    into = io.BytesIO()
-    picture.save(into, "JPEG", quality=92)
-    return into.getvalue()
 
 
 def _suspects(context: CorrectionContext) -> str:

@@ -1,20 +1,18 @@
 """Weights in 4 or 8 bits, by bitsandbytes, on an accelerator."""
 
 import logging
-from typing import Any, Literal, get_args
+from typing import Any
 
 from backend.engine import hub
 from backend.errors import ModelUnavailable
 
-Quantisation = Literal["4bit", "8bit"]
-QUANTISATIONS: tuple[Quantisation, ...] = get_args(Quantisation)
 # In 8 bits it warns at every matrix product that it rounds the inputs: thousands of lines.
 logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
 
 
-def quantisation_config(quantisation: Quantisation, device: str) -> Any:
-    """The `quantization_config` for transformers. Raises ModelUnavailable without bitsandbytes, or
-    without an accelerator."""
+def quantisation_config(quantisation: str, device: str) -> Any:
+    """The `quantization_config` for transformers; `quantisation`: one of `QUANTISATIONS`. Raises
+    ModelUnavailable without bitsandbytes, or without an accelerator."""
     if device == "cpu":
         raise ModelUnavailable("Quantised models need an accelerator.")
     import torch

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from backend.engine.language_models.completion import (
+from backend.features.vision_language.completion import (
     Completion,
     NoCompletion,
-    final_answer,
     read_completion,
 )
 
@@ -163,8 +162,3 @@ def test_anything_else_is_no_completion(text: str, excuse: str) -> None:
     with pytest.raises(NoCompletion) as problem:
         read_completion(text)
     assert str(problem.value) == excuse
-
-
-def test_text_that_only_looks_like_a_template_stays() -> None:
-    for text in ("A sign: <3 dogs>", "a < b > c", "s > t", "think twice", "[1] A dog"):
-        assert final_answer(text) == text

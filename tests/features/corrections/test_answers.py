@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from backend.engine.correction.answers import ReasonedAnswer, read
 from backend.errors import Unreadable
+from backend.features.corrections.answers import ReasonedAnswer, read
 
 CAPTION = "A red dog on the sand"
 

@@ -1,0 +1,1 @@
+"""Corrections of a whole queue, with a language model or without one."""
