@@ -629,7 +629,8 @@ class PageRequest(Base):
     #: As the page has named it, with the number of its part.
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     author: Mapped[str] = mapped_column(String(255), primary_key=True)
-    #: As `request_queries.once` stores it; NULL: an edit that committed before it could tell.
+    #: As `request_queries.run_idempotent` stores it; NULL: an edit that committed before it could
+    #: tell.
     outcome: Mapped[Any] = mapped_column(JSON(none_as_null=True), nullable=True)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 

@@ -14,7 +14,7 @@ from backend.errors import SettingsError
 from backend.review.queue_form import id_in
 from backend.workspace import Workspace
 from traced_ui.confirmation import CLOSED, Confirmation
-from traced_ui.messages import QUIET, event_value, note, selecting, wire
+from traced_ui.messages import QUIET, event_kwargs, event_value, note, selecting
 from traced_ui.templates import render
 
 #: Changes to an account.
@@ -76,13 +76,15 @@ def build(workspace: Workspace) -> None:
         confirmation = change_account(workspace, by, account, "password", secret or "", "")
         return note(confirmation, "good"), CLOSED, ""
 
-    add.click(**wire(create, [name, password, role], [message, listing, password], message))
+    add.click(**event_kwargs(create, [name, password, role], [message, listing, password], message))
     acts = [
         message, listing, going, new_password, secret, disabling.column, disabling.question
     ]  # fmt: skip
-    listing.select(**wire(act, None, acts, message))
-    disabling.sure.click(**wire(disable, [going], [message, listing, disabling.column], message))
-    do.click(**wire(change, [going, secret], [message, new_password, secret], message))
+    listing.select(**event_kwargs(act, None, acts, message))
+    disabling.sure.click(
+        **event_kwargs(disable, [going], [message, listing, disabling.column], message)
+    )
+    do.click(**event_kwargs(change, [going, secret], [message, new_password, secret], message))
     cancel.click(lambda: (CLOSED, ""), None, [new_password, secret], **QUIET)
     gr.on(None, draw, None, [listing, form], **QUIET)
 
@@ -174,10 +176,12 @@ def build_keys(workspace: Workspace) -> None:
         return note("The key is revoked.", "good"), keys, CLOSED
 
     gr.on(None, draw, None, [listing, form], **QUIET)
-    make.click(**wire(create, [label, scope], [message, listing, label], message))
+    make.click(**event_kwargs(create, [label, scope], [message, listing, label], message))
     outputs = [going, revoking.column, revoking.question, message]
-    listing.select(**wire(ask, None, outputs, message))
-    revoking.sure.click(**wire(revoke, [going], [message, listing, revoking.column], message))
+    listing.select(**event_kwargs(ask, None, outputs, message))
+    revoking.sure.click(
+        **event_kwargs(revoke, [going], [message, listing, revoking.column], message)
+    )
 
 
 def keys_html(workspace: Workspace, name: str | None) -> str:

@@ -11,7 +11,7 @@ from backend.settings import shown_database
 from backend.workspace import Workspace
 from traced_ui.jobs import table
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, note, wire
+from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
@@ -107,14 +107,16 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             note(f"'{deletion.name}' is deleted.{where_kept}", "good"),
         )
 
-    relocate.click(**wire(relocate_dataset, [dataset, folder], [going, message], message))
+    relocate.click(**event_kwargs(relocate_dataset, [dataset, folder], [going, message], message))
     # For each dataset: what was typed for one must not apply to the next.
     fields = [name, going, typed_name, folder, rename, relocate, delete, refusal]
     gr.on(None, open_dataset, [dataset], fields, **QUIET)
     redraw = (draw_overview, None, [overview])
     for change in (
-        rename.click(**wire(rename_dataset, [dataset, name], [going, message], message)),
-        delete.click(**wire(delete_dataset, [dataset, typed_name], [dataset, message], message)),
+        rename.click(**event_kwargs(rename_dataset, [dataset, name], [going, message], message)),
+        delete.click(
+            **event_kwargs(delete_dataset, [dataset, typed_name], [dataset, message], message)
+        ),
     ):
         # In a request of its own, because the page may still be waiting for an earlier list.
         change.then(*redraw, **QUIET)

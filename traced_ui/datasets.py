@@ -27,7 +27,7 @@ from traced_ui.import_form import (
     element,
 )  # fmt: skip
 from traced_ui.jobs import POLL, starting
-from traced_ui.messages import QUIET, wire
+from traced_ui.messages import QUIET, event_kwargs
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import build_parts
 from traced_ui.templates import count_of, part, render
@@ -185,7 +185,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         start = starting(jobs.starting("measure", measure=name))
         button.click(start, [dataset], scoring_job, **QUIET)
     job_outputs = [importing.reading, report, download, status, timer, dataset, cards]
-    tick = wire(jobs.watch, [job_id, dataset, model], [*job_outputs, importing.options], status)
+    tick = event_kwargs(
+        jobs.watch, [job_id, dataset, model], [*job_outputs, importing.options], status
+    )
     timer.tick(**tick)
     looking = {"fn": jobs.first_look, "inputs": [dataset], "outputs": [first_look, look_timer]}
     look_timer.tick(**looking, **QUIET)

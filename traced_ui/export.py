@@ -27,7 +27,7 @@ from backend.review.queue_form import KEYS, START, as_query
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, begin, job_html, starting, table
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, explain_on_page, note, wire
+from traced_ui.messages import QUIET, event_kwargs, explain_on_page, note
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
@@ -154,7 +154,7 @@ def build(
     )  # fmt: skip
     inputs = [dataset, format, out, overwrite, *choice]
     start.click(starting(page.begin), inputs, [job_id, status, timer], **QUIET)
-    timer.tick(**wire(page.watch, [job_id], [status, timer, card], status))
+    timer.tick(**event_kwargs(page.watch, [job_id], [status, timer, card], status))
     return page.counts, [dataset, *choice], places
 
 

@@ -39,7 +39,7 @@ def new_figure(content: Any = None) -> "Figure":
     return Figure(content)
 
 
-def quiet(figure: Any, title: str, x: str, y: str) -> Any:
+def apply_minimal_style(figure: Any, title: str, x: str, y: str) -> Any:
     """Apply the shared style, the title and those of the axes, and a legend if there is more than
     one series; return the figure. It is to be read: nothing in it moves."""
     has_legend = len(figure.data) > 1

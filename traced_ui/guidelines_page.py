@@ -7,7 +7,7 @@ import gradio as gr
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change, may_change_datasets, refusal_html
 from traced_ui.markdown import from_markdown
-from traced_ui.messages import QUIET, note, wire
+from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
 
@@ -69,7 +69,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
         lambda draft: (*follow(draft), ""), [text], [preview, example, message],
         trigger_mode="always_last", **QUIET,
     )  # fmt: skip
-    save.click(**wire(keep, [dataset, text], [preview, example, message], message))
+    save.click(**event_kwargs(keep, [dataset, text], [preview, example, message], message))
 
 
 def preview_html(text: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from backend.workspace import Workspace
 from traced_ui import board, dataset_jobs, rooms
-from traced_ui.jobs import News, drawer_html, news_of, pace_of, stages_of
+from traced_ui.jobs import RecentJobs, drawer_html, pace_of, stages_of, summarise_jobs
 from traced_ui.login import curator_of, seen_by
 from traced_ui.messages import explain_on_page, note
 from traced_ui.templates import render
@@ -28,7 +28,7 @@ class Header(BaseModel):
     datasets: list[tuple[str, int]]
     dataset: int | None
     who: str | None
-    news: News
+    news: RecentJobs
     drawer: str
     stages: str
     pace: float
@@ -66,8 +66,9 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace, dataset_id: int | Non
         ids = [id for _, id in datasets]
         current = next((id for id in (dataset, dataset_id, *ids[:1]) if id in ids), None)
         return Header(
-            datasets=datasets, dataset=current, who=curator_of(request), news=news_of(jobs, now),
-            drawer=drawer_html(jobs, now), stages=stages_of(jobs), pace=pace_of(jobs, now),
+            datasets=datasets, dataset=current, who=curator_of(request),
+            news=summarise_jobs(jobs, now), drawer=drawer_html(jobs, now),
+            stages=stages_of(jobs), pace=pace_of(jobs, now),
         )  # fmt: skip
 
     @app.post("/jobs/{job}/{action}")

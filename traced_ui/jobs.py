@@ -17,7 +17,7 @@ from backend.operations.registry import OPERATIONS
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, explain_on_page, note, wire
+from traced_ui.messages import QUIET, event_kwargs, explain_on_page, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import count_of, part, render
 
@@ -159,7 +159,7 @@ def _since(job: JobView, now: datetime) -> str:
     return f"for {duration(max((now - job.created_at).total_seconds(), 0))}"
 
 
-class News(BaseModel):
+class RecentJobs(BaseModel):
     """What the button that opens the drawer says: in words, and in a few characters."""
 
     summary: str
@@ -167,7 +167,7 @@ class News(BaseModel):
     failed: bool
 
 
-def news_of(jobs: Sequence[JobView], now: datetime) -> News:
+def summarise_jobs(jobs: Sequence[JobView], now: datetime) -> RecentJobs:
     """The running job, or the one that has just ended."""
     running = drop_ended(jobs)
     ended_jobs = [
@@ -188,7 +188,7 @@ def news_of(jobs: Sequence[JobView], now: datetime) -> News:
         is_whole = not unreadable_of(ended_jobs[0])
         summary = f"{name_of(ended_jobs[0])}: {ended_jobs[0].status}"
         share = "✓" if is_whole else "!"
-    return News(summary=summary, share=share, failed=failure is not None)
+    return RecentJobs(summary=summary, share=share, failed=failure is not None)
 
 
 def _was_started_again(job: JobView, jobs: Sequence[JobView]) -> bool:
@@ -253,6 +253,6 @@ def start_by(
     button.click(start_job, inputs, [job_id, status, timer], **QUIET)
     if on_change is not None:
         on_change.change(start_job, inputs, [job_id, status, timer], **QUIET)
-    tick = wire(watch, [job_id, completions], [status, timer, completions], status)
+    tick = event_kwargs(watch, [job_id, completions], [status, timer, completions], status)
     timer.tick(**tick | {"queue": True})  # a state says only through the queue that it has changed
     completions.change(*redraw, **QUIET)

@@ -51,7 +51,7 @@ def draw_added(what: str, template: Path, **values: Any) -> Markup:
         return note(f"{what} cannot be shown. {explain_on_page(problem)}", "error")
 
 
-def wire(
+def event_kwargs(
     handler: Callable[..., Any], inputs: Any, outputs: Sequence[Any], place: Any
 ) -> dict[str, Any]:
     """The arguments of an event whose errors are said in `place`, a `gr.HTML` beside what caused

@@ -19,7 +19,7 @@ from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.confirmation import CLOSED, Confirmation
 from traced_ui.jobs import Started, follow, job_html, starting
-from traced_ui.messages import QUIET, event_value, note, selecting, wire
+from traced_ui.messages import QUIET, event_kwargs, event_value, note, selecting
 from traced_ui.templates import render
 
 
@@ -104,13 +104,15 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         return job, timer, name, column, question, text, listing
 
     outputs = [going, removal.column, removal.question, message]
-    table.select(**wire(act, None, [job_id, timer, *outputs, table], message))
+    table.select(**event_kwargs(act, None, [job_id, timer, *outputs, table], message))
     get.click(download, [model], [job_id, message, timer], **QUIET)
     measure.click(probe, [model], [job_id, message, timer], **QUIET)
-    timer.tick(**wire(watch, [job_id, model], [message, timer, table], message))
-    choose.click(**wire(make_default, [model], [message, table], message))
-    drop.click(**wire(ask, [model], outputs, message))
-    removal.sure.click(**wire(remove, [going], [message, removal.column, table, model], message))
+    timer.tick(**event_kwargs(watch, [job_id, model], [message, timer, table], message))
+    choose.click(**event_kwargs(make_default, [model], [message, table], message))
+    drop.click(**event_kwargs(ask, [model], outputs, message))
+    removal.sure.click(
+        **event_kwargs(remove, [going], [message, removal.column, table, model], message)
+    )
     model.input(lambda: CLOSED, None, [removal.column], **QUIET)
     return draw, [model], [table, model]
 

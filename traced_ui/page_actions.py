@@ -115,7 +115,7 @@ Handler = Callable[[Any, Any], Parts | None]
 #: Handlers of all keys and clicks, by action. Add one as a method decorated with `@on`.
 ACTIONS: dict[str, Handler] = {}
 #: Those that write something. A page names each request of them by an id, keeps it until it is
-#: confirmed and sends it again; the handler writes once (`request_queries.once`), or what
+#: confirmed and sends it again; the handler writes once (`request_queries.run_idempotent`), or what
 #: it writes is guarded by the pair's version.
 WRITING: list[str] = []
 #: Those that may ask a language model, whose limits count what one process asks, and for which the

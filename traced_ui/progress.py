@@ -15,8 +15,8 @@ from traced_ui.figures import (
     C_COLOUR,
     MARK,
     S_COLOUR,
+    apply_minimal_style,
     new_figure,
-    quiet,
     without_tools,
 )
 from traced_ui.login import seen_by
@@ -99,7 +99,7 @@ def expected_figure(view: ProgressView) -> "Figure":
             customdata=[count_of(pairs) for pairs in split.tenths],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    quiet(figure, "Pairs by chance of error", "chance of error", "pairs")
+    apply_minimal_style(figure, "Pairs by chance of error", "chance of error", "pairs")
     figure.update_layout(barmode="stack")
     figure.update_xaxes(range=[0, 1], dtick=0.2, tickformat=".0%")
     return figure
@@ -125,7 +125,7 @@ def left_figure(view: ProgressView) -> "Figure | None":
             hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
         )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
-    return quiet(figure, "Errors left", "pairs decided", "errors left, about")
+    return apply_minimal_style(figure, "Errors left", "pairs decided", "errors left, about")
 
 
 def pace_figure(view: ProgressView) -> "Figure":
@@ -137,7 +137,7 @@ def pace_figure(view: ProgressView) -> "Figure":
             name=escape(author[:60], quote=False),
             marker={"color": _CURATORS[index % len(_CURATORS)]}, width=0.5,
         )  # fmt: skip
-    quiet(figure, "Verdicts a day", "day", "verdicts")
+    apply_minimal_style(figure, "Verdicts a day", "day", "verdicts")
     days = sorted({day for _, day, _ in view.pace})
     ticks = days[:: math.ceil(len(days) / FEWEST_DAYS) or 1]
     # At least a fortnight wide: otherwise the bar of a single day would fill half the page.
@@ -171,7 +171,7 @@ def calibration_figure(view: ProgressView) -> "Figure":
     )  # fmt: skip
     figure.update_xaxes(range=[0, 1], tickformat=".0%")
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
-    return quiet(
+    return apply_minimal_style(
         figure, "Calibration", "chance of error, as shown", "share that people judged wrong"
     )
 

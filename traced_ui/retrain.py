@@ -11,7 +11,7 @@ from backend.jobs.retrain import verdicts_missing
 from backend.learning_texts import learnt_in_words, trained_on
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui.jobs import IDLE, Started, begin, follow, job_html, starting, table
-from traced_ui.messages import QUIET, note, wire
+from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import build_parts
 from traced_ui.templates import part, render
@@ -158,8 +158,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     without.click(begin_without, [dataset], job_outputs, **QUIET)
     adopt.click(use_newest, [dataset], job_outputs, **QUIET)
     use.click(begin_adopting, [dataset, classifier], job_outputs, **QUIET)
-    keep.click(**wire(decline, [dataset], tables, status))
-    timer.tick(**wire(watch, [job_id, dataset], [status, timer, *tables], status))
+    keep.click(**event_kwargs(decline, [dataset], tables, status))
+    timer.tick(**event_kwargs(watch, [job_id, dataset], [status, timer, *tables], status))
     gr.on(None, under_way, [dataset], job_outputs, **QUIET)
     waiting.tick(show, [dataset], tables, **QUIET)
     gr.on(None, show, [dataset], tables, **QUIET)

@@ -10,7 +10,7 @@ from backend.workspace import Workspace
 from traced_ui import accounts_form
 from traced_ui.dataset_settings import may_change_datasets, refusal_html
 from traced_ui.login import reader_of
-from traced_ui.messages import QUIET, note, wire
+from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import LISTED
 from traced_ui.templates import number, part, percent, render
@@ -72,7 +72,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         once = "" if workspace.accounts.accounts() else ", once people log in"
         return note(f"Saved. {_assigned(share, int(people or 2))} from now on{once}.", "good")
 
-    save.click(**wire(keep, [dataset, share, people], [message], message))
+    save.click(**event_kwargs(keep, [dataset, share, people], [message], message))
     # Not redrawn each time the page is opened, so that unsaved input is kept.
     gr.on(None, overlap, [dataset], [share, people, save, refusal], **QUIET)
     return draw, [dataset], [page]

@@ -37,7 +37,7 @@ def edit_captions(
 ) -> EditView:
     """Preview the change on the pairs of a queue; with an `author`, apply it in one transaction,
     which their next undo reverts. What `change` raises ends it, and nothing is written.
-    `request_id`: see `request_queries.once`."""
+    `request_id`: see `request_queries.run_idempotent`."""
     looked_at = unchanged_count = left_alone = refused_count = 0
     rewrites: list[Rewrite] = []
     examples: list[EditedCaption] = []
@@ -73,7 +73,7 @@ def edit_captions(
                 report = verdict_queries.rewrite(session, rewrites, author=author)
                 return len(report.written), len(report.passed_over)
 
-            outcome = request_queries.once(session, author, request_id, rewritten)
+            outcome = request_queries.run_idempotent(session, author, request_id, rewritten)
         changed_count, passed_over = outcome or (changed_count, 0)
     return EditView(
         filter.dataset_id, looked_at, changed_count, unchanged_count, left_alone, refused_count,

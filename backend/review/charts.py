@@ -23,8 +23,8 @@ from backend.review.views import (
     ExpectedErrors,
     ProgressView,
     Retraining,
+    SampledDataset,
     SuspectsHit,
-    Whole,
 )
 from backend.store import Store
 from db.decisions import RIGHT_OR_WRONG, is_wrong
@@ -90,7 +90,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
     )
 
 
-def whole_of(session: Session, dataset_id: int) -> Whole | None:
+def whole_of(session: Session, dataset_id: int) -> SampledDataset | None:
     """The estimate for all pairs that the dataset was drawn from at random; None if it was not.
     Errors that were found in other datasets of these pairs do not remain."""
     sampling_run = run_queries.latest_run(session, dataset_id, SAMPLED)
@@ -104,7 +104,7 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
     pairs = int(sampling_run.parameters["pairs"])
     audit = plot_queries.review_progress(session, dataset_id, whole=True)
     remaining = remaining_errors(None, pairs, audit.sample, audit.wrong_in_sample, len(wrong_ids))
-    return Whole(source, pairs, remaining if remaining and remaining.is_enough else None)
+    return SampledDataset(source, pairs, remaining if remaining and remaining.is_enough else None)
 
 
 def errors_left(session: Session, dataset_id: int, undecided_count: int) -> ErrorsLeft:

@@ -192,7 +192,7 @@ class Review(Queue, Verdicts):
         self, dataset_id: int, text: str, author: str, request_id: str | None
     ) -> bool:
         """Leave out a constant part that is judged, or judge one that is not; whether it is left
-        out then. Raises NotFound. `request_id`: see `request_queries.once`."""
+        out then. Raises NotFound. `request_id`: see `request_queries.run_idempotent`."""
         with self._store.writing() as session:
 
             def toggle() -> bool:
@@ -203,7 +203,7 @@ class Review(Queue, Verdicts):
                 switch_constant(session, dataset_id, text, leave_out)
                 return leave_out
 
-            return request_queries.once(session, author, request_id, toggle)
+            return request_queries.run_idempotent(session, author, request_id, toggle)
 
     def image_path(self, pair_id: int) -> ImageFile:
         """The pair's image, checked to lie inside its dataset's root."""

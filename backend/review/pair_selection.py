@@ -86,7 +86,8 @@ def tag_pairs(
     request_id: str | None = None,
 ) -> list[int]:
     """Tag pairs, or take the tag from them, `AT_ONCE` in a transaction; returns those that have
-    changed. Raises SettingsError for an unusable name. `request_id`: see `request_queries.once`."""
+    changed. Raises SettingsError for an unusable name. `request_id`: see
+    `request_queries.run_idempotent`."""
     name = tag_name(name)
     changed_ids: list[int] = []
     for number, part in enumerate(chunks(pair_ids, AT_ONCE)):
@@ -98,7 +99,7 @@ def tag_pairs(
                 return tag_queries.add(session, part, name, author)
 
             request = None if request_id is None else f"{request_id}:{number}"
-            changed_ids += request_queries.once(session, author, request, change)
+            changed_ids += request_queries.run_idempotent(session, author, request, change)
     return changed_ids
 
 
@@ -107,7 +108,8 @@ def rename_tag(
 ) -> tuple[list[int], list[int]]:
     """Rename a tag, or merge it into another, `AT_ONCE` pairs in a transaction; returns its pairs,
     and those of them that did not have the other. Raises SettingsError. `request_id`: see
-    `request_queries.once`; of a tag of more pairs, a second request renames what is left."""
+    `request_queries.run_idempotent`; of a tag of more pairs, a second request renames what is
+    left."""
     new = tag_name(new)
 
     def first() -> tuple[list[int], list[int]]:
@@ -117,7 +119,7 @@ def rename_tag(
         return (ids, []) if name == new else _rename_tag(session, ids[:AT_ONCE], name, new, author)
 
     with store.writing() as session:
-        moved_ids, added_ids = request_queries.once(session, author, request_id, first)
+        moved_ids, added_ids = request_queries.run_idempotent(session, author, request_id, first)
     while name != new and (ids := store.read(tag_queries.ids_of, dataset_id, name)):
         with store.writing() as session:
             more = _rename_tag(session, ids[:AT_ONCE], name, new, author)

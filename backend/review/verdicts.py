@@ -118,10 +118,10 @@ class Verdicts:
     ) -> VerdictRow:
         """Give the pair whose own caption was accepted elsewhere the one that it replaced there.
         Raises SettingsError if it has a verdict by now, VerdictConflict as `decide` does.
-        `request_id`: see `request_queries.once`."""
+        `request_id`: see `request_queries.run_idempotent`."""
         who = author or self._settings.author
         with self._store.writing() as session:
-            pair_id, version = request_queries.once(
+            pair_id, version = request_queries.run_idempotent(
                 session, who, request_id, lambda: _swap(session, suggestion_id, who)
             )
             acts = verdict_queries.history(session, pair_id)
@@ -230,7 +230,8 @@ class Verdicts:
     ) -> BatchOutcome:
         """The same verdict for many pairs, each as seen at its version and, if its id is in
         `fingerprints`, with that fingerprint; committed when this returns, and one undo reverts it.
-        Pairs that have changed since are skipped. `request_id`: see `request_queries.once`."""
+        Pairs that have changed since are skipped. `request_id`: see
+        `request_queries.run_idempotent`."""
         if decision not in DECISIONS or decision == "correction":
             raise SettingsError(f"'{decision}' cannot be given to many pairs at once.")
         if not versions:
@@ -251,7 +252,7 @@ class Verdicts:
                 )
                 return [report.written, report.passed_over]
 
-            outcome = request_queries.once(session, who, request_id, decide)
+            outcome = request_queries.run_idempotent(session, who, request_id, decide)
         report = BatchOutcome(*outcome) if outcome else BatchOutcome((), ())
         return BatchOutcome(tuple(report.written), (*report.passed_over, *changed_ids))
 
@@ -265,14 +266,14 @@ class Verdicts:
     ) -> bool:
         """Toggle whether a word of the caption is marked as wrong; returns the new state. Raises
         SettingsError, and PairChanged if the pair has another fingerprint. `request_id`: see
-        `request_queries.once`."""
+        `request_queries.run_idempotent`."""
         with self._store.writing() as session:
             _check_seen(pair_queries.pairs_of(session, [pair_id]), pair_id, fingerprint)
             spans = Caption.parse(pair_queries.get_pair(session, pair_id).caption).spans
             if not 0 <= word < len(spans):
                 raise SettingsError(f"The caption has no word {word + 1}.")
             who = author or self._settings.author
-            return request_queries.once(
+            return request_queries.run_idempotent(
                 session, who, request_id,
                 lambda: word_mark_queries.toggle(session, pair_id, *spans[word], who),
             )  # fmt: skip

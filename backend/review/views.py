@@ -379,12 +379,12 @@ class ProgressView:
     retrainings: tuple[Retraining, ...]
     suspects_hit: SuspectsHit | None = None
     expected: tuple["ExpectedErrors", ...] = ()
-    whole: "Whole | None" = None
+    whole: "SampledDataset | None" = None
     notices: tuple[Sentence, ...] = ()
 
 
 @dataclass(frozen=True)
-class Whole:
+class SampledDataset:
     """The `pairs` at `source` that a dataset is a random sample of; `remaining`: the errors among
     them that no verdict has found, None until enough of the sample is decided."""
 

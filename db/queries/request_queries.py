@@ -17,7 +17,7 @@ Outcome = TypeVar("Outcome")
 KEPT = timedelta(days=30)
 
 
-def once(
+def run_idempotent(
     session: Session, author: str, request_id: str | None, act: Callable[[], Outcome]
 ) -> Outcome:
     """What `act` returns, which JSON can hold; or, if a request of this author with this id has

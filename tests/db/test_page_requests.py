@@ -14,7 +14,7 @@ def test_a_request_is_done_once_until_it_is_forgotten(store: Store) -> None:
 
     def request(author: str) -> int:
         with store.writing() as session:
-            return request_queries.once(session, author, "r1", lambda: next(acts))
+            return request_queries.run_idempotent(session, author, "r1", lambda: next(acts))
 
     def forget(after: timedelta) -> int:
         with store.writing() as session:

@@ -21,7 +21,7 @@ def test_scoring_that_could_not_read_its_pictures_is_no_success() -> None:
     assert "warning" in html
     assert "good" not in html
     assert "data-ranked" not in html, "Review has nothing to show"
-    assert jobs.news_of([job], NOW).share == "!"
+    assert jobs.summarise_jobs([job], NOW).share == "!"
 
 
 def test_the_drawer_says_that_a_job_failed_and_folds_what_to_do() -> None:
@@ -41,11 +41,11 @@ def test_a_failed_job_that_another_has_taken_over_is_no_news() -> None:
     failed = JobView(
         1, "score", "a", 1, "failed", False, 0, 9, Step(), "Out of memory.", "", None, {}, NOW, NOW
     )
-    assert jobs.news_of([failed], NOW).failed
+    assert jobs.summarise_jobs([failed], NOW).failed
     continued = replace(failed, continued_by=2)
     for status in ("running", "done"):
         retried = replace(failed, id=2, status=status, message="")
-        news = jobs.news_of([retried, continued], NOW)
+        news = jobs.summarise_jobs([retried, continued], NOW)
         assert not news.failed
         assert news.share != "!"
 
@@ -55,9 +55,9 @@ def test_a_failed_job_that_its_own_button_has_started_again_is_no_news() -> None
         1, "score", "a", 1, "failed", False, 0, 9, Step(), "Out of memory.", "", None, {}, NOW, NOW
     )
     again = replace(failed, id=2, status="running", message="")
-    assert not jobs.news_of([again, failed], NOW).failed
+    assert not jobs.summarise_jobs([again, failed], NOW).failed
     for other in (replace(again, dataset_id=2), replace(again, kind="train"), replace(again, id=0)):
-        assert jobs.news_of([other, failed], NOW).failed
+        assert jobs.summarise_jobs([other, failed], NOW).failed
 
 
 def test_a_preview_is_called_one() -> None:

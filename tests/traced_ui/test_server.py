@@ -13,7 +13,7 @@ from PIL import Image
 from backend.errors import SettingsError
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
-from traced_ui.messages import wire
+from traced_ui.messages import event_kwargs
 from traced_ui.server import create_app
 
 
@@ -145,7 +145,7 @@ def test_an_error_is_said_in_its_place_and_what_works_empties_it() -> None:
         raise SettingsError("Choose <b>a</b> dataset.")
 
     def call(handler: Callable[..., Any], *outputs: Any) -> Any:
-        event = wire(handler, None, outputs, place)
+        event = event_kwargs(handler, None, outputs, place)
         assert place in event["outputs"]
         return event["fn"]()
 

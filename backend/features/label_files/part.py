@@ -9,7 +9,7 @@ from backend.features.label_files.giving import apply_labels, report_lines, undo
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.login import seen_by
-from traced_ui.messages import note, wire
+from traced_ui.messages import event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import PagePart
 from traced_ui.templates import count_of, renderer_of
@@ -70,9 +70,9 @@ def build(workspace: Workspace, dataset: PageDataset, learnt: gr.HTML) -> None:
             return note("No pasted label is in effect.")
         return note(f"{count_of(act.together, 'verdict')} taken back.", "good")
 
-    look.click(**wire(preview_labels, [dataset, text, sampling], [message], message))
-    give.click(**wire(give_verdicts, [dataset, text, sampling], [message], message))
-    undo.click(**wire(undone, [dataset], [message], message))
+    look.click(**event_kwargs(preview_labels, [dataset, text, sampling], [message], message))
+    give.click(**event_kwargs(give_verdicts, [dataset, text, sampling], [message], message))
+    undo.click(**event_kwargs(undone, [dataset], [message], message))
 
 
 def ending_of(text: str) -> str:

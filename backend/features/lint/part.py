@@ -16,7 +16,7 @@ from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.differences import difference
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, note, wire
+from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import PagePart
 from traced_ui.templates import count_of, renderer_of
@@ -63,7 +63,7 @@ def build(workspace: Workspace, dataset: PageDataset, import_report: gr.HTML) ->
             change_each(find_mend(name or "")),
             author if applies else None,
         )
-        return mend_html(report, applies)
+        return fix_preview_html(report, applies)
 
     def preview(dataset_id: int | None, name: str | None, request: gr.Request) -> str:
         return edit(dataset_id, name, False, request)
@@ -81,13 +81,13 @@ def build(workspace: Workspace, dataset: PageDataset, import_report: gr.HTML) ->
 
     redraw = (draw, [dataset], [faults, which, mending, undo])
     start_by(check, status, workspace, dataset, "lint", redraw, on_change=import_report)
-    look.click(**wire(preview, [dataset, which], [message], message))
+    look.click(**event_kwargs(preview, [dataset, which], [message], message))
     for button, act, inputs in ((mend, mend_faults, [dataset, which]), (undo, undone, [dataset])):
-        button.click(**wire(act, inputs, [message], message)).then(*redraw, **QUIET)
+        button.click(**event_kwargs(act, inputs, [message], message)).then(*redraw, **QUIET)
     gr.on(None, *redraw, **QUIET)
 
 
-def mend_html(done: EditView, is_applied: bool) -> str:
+def fix_preview_html(done: EditView, is_applied: bool) -> str:
     """What a mend would change, or has changed."""
     changes = [difference(example.before, example.after) for example in done.examples]
     return render_in("lint_mend.html", done=done, applied=is_applied, changes=changes)

@@ -16,7 +16,7 @@ from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.differences import difference
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, note, wire
+from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
@@ -102,7 +102,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         return note(f"{count_of(act.together)} as before.", "good")
 
     redraw = (draw, [dataset], [listing, comparing, before, after, comparison, which, undo])
-    take.click(**wire(store, [dataset, name], [name, answer], answer)).then(*redraw, **QUIET)
+    take.click(**event_kwargs(store, [dataset, name], [name, answer], answer)).then(
+        *redraw, **QUIET
+    )
     diff_redraw = (_compare(workspace), [dataset], [comparison])
     start_by(compare, status, workspace, dataset, "diff", diff_redraw, before=before, after=after)
     report = (restore_note, [dataset], [message, undo])
@@ -111,7 +113,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             button, restoring, workspace, dataset, "restore", report, name=which,
             dry_run=gr.State(is_dry_run),
         )  # fmt: skip
-    undo.click(**wire(undone, [dataset], [message], message)).then(*redraw, **QUIET)
+    undo.click(**event_kwargs(undone, [dataset], [message], message)).then(*redraw, **QUIET)
     return redraw
 
 

@@ -22,7 +22,7 @@ from backend.features.vision_language.server_trial import PRICED, Trial, list_mo
 from backend.features.vision_language.sight import UNLIKE
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import may_change_datasets
-from traced_ui.messages import QUIET, note, wire
+from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
 from traced_ui.templates import count_of, renderer_of
@@ -147,9 +147,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         (use, use_form, fields, [answers, message, changes]),
     ):
         asked = button.click(say_asking, None, [message, answers], **QUIET)
-        asked.then(**wire(handler, inputs, outputs, message))
-    forget.click(**wire(delete_key, None, [message, changes], message))
-    remove.click(**wire(delete_all, None, [answers, message, changes], message))
+        asked.then(**event_kwargs(handler, inputs, outputs, message))
+    forget.click(**event_kwargs(delete_key, None, [message, changes], message))
+    remove.click(**event_kwargs(delete_all, None, [answers, message, changes], message))
     changes.change(*redraw, **QUIET)
     return redraw
 

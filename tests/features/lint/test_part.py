@@ -89,11 +89,11 @@ def faults_html(text: str) -> str:
     return part.render_in("lint_faults.html", looked_at=9, shared=[("end", text)], faults=[fault])
 
 
-def mend_html(text: str) -> str:
+def fix_preview_html(text: str) -> str:
     example = EditedCaption(7, text, text, f"{text} b")
-    return part.mend_html(EditView(3, 9, 1, 2, 3, 4, 0, (example,)), False)
+    return part.fix_preview_html(EditView(3, 9, 1, 2, 3, 4, 0, (example,)), False)
 
 
 def test_hostile_text_is_escaped() -> None:
     check_escaping("lint_faults.html", faults_html)
-    check_escaping("lint_mend.html", mend_html)
+    check_escaping("lint_mend.html", fix_preview_html)
