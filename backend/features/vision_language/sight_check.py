@@ -1,6 +1,6 @@
 """Before a second opinion: does the server's model see this dataset's pictures?
 
-A few captions are asked about with their own and with an unlike picture (`language_models.sight`).
+A few captions are asked about with their own and with an unlike picture (`sight`).
 Captions of the dataset may be wrong, so the most trusted are taken, and drawn pictures are asked
 about as well before a server is refused.
 """
