@@ -394,6 +394,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         writing=text,
         scripts=text,
         forms=text,
+        asking=text,
         dataset=3,
         toolbar="",
         help="",
@@ -425,9 +426,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/chart.html": lambda text: trajectory_chart(trajectory(text)),
     "review/undo_list.html": lambda text: render(
         "review/undo_list.html", acts=[Undoable(1, text, text, text, datetime.now(UTC), text)]
-    ),
-    "review/no_model.html": lambda text: render(
-        "review/no_model.html", reason=text, page="language-model"
     ),
     "review/saved.html": lambda text: render(
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True

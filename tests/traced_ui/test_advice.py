@@ -15,11 +15,11 @@ from tests.browser.conftest import ROOT
 from traced_ui.messages import explain_on_page
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]|app\.py")
-#: Modules whose messages no page shows: commands, what overrides a setting there, how options are
-#: typed, and what a server says before it serves.
+#: Modules whose messages no page shows: commands and their checks, what overrides a setting there,
+#: how options are typed, and what a server says before it serves.
 _OF_THE_TERMINAL = (
-    "cli", "command.py", "common_options.py", "options.py", "settings.py", "listening.py",
-    "hosts.py",
+    "cli", "command.py", "doctor_check.py", "common_options.py", "options.py", "settings.py",
+    "listening.py", "hosts.py",
 )  # fmt: skip
 #: Commands to run on another machine, or that this program runs itself.
 _ELSEWHERE = re.compile(r"--revision|--format=|--file=|--no-password|--dbname|--sort=name")

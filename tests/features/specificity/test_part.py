@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from backend.features.specificity.page import render_in
 from backend.features.specificity.part import PART, OwnRank
 from tests.hostile.markup import check_escaping
 from tests.traced_ui.samples import pair
@@ -33,4 +34,8 @@ def test_it_stands_above_similar_pairs_and_alone_where_there_are_none() -> None:
 def test_hostile_text_is_escaped() -> None:
     check_escaping(
         "specificity.html", lambda text: drawn(replace(FOUND, easy=True, pool=9, by=text), text)
+    )
+    check_escaping(
+        "no_model.html",
+        lambda text: render_in("no_model.html", reason=text, page="language-model"),
     )
