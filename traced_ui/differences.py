@@ -8,7 +8,8 @@ from traced_ui.templates import render
 
 #: Words on either side of an arrow.
 LONGEST_SWAP = 3
-#: Words at several places of which both those that go and those that come are shown.
+#: Words that change at several places, up to which replaced ones are shown beside their
+#: replacements.
 MOST_CHANGED = 6
 
 
@@ -37,23 +38,18 @@ def parts_that_differ(before: str, after: str, claim: ClaimView | None) -> tuple
 
 
 def readable(before: str, after: str) -> Markup:
-    """A proposed caption in readable form: with changes marked if most words are kept, where many
-    change its new words alone, otherwise in full, because two interleaved sentences would be
-    unreadable."""
+    """A proposed caption in readable form: with changes marked if most words are kept or no word is
+    new, without words that others replace where many change, otherwise in full, because two
+    interleaved sentences would be unreadable."""
     old, new = Caption.parse(before).words, Caption.parse(after).words
     runs = align(old, new)
     kept_length = sum(len(run.new) for run in runs if run.kept)
-    if 2 * kept_length < max(len(old), len(new)):
+    if 2 * kept_length < max(len(old), len(new)) and kept_length < len(new):
         return render("difference.html", changes=[("kept", after)])
     changed = [len(run.old) + len(run.new) for run in runs if not run.kept]
     if len(changed) <= 1 or sum(changed) <= MOST_CHANGED:
         return difference(before, after)
-    pieces = _pieces(after)
-    parts = [
-        ("kept" if run.kept else "added", "".join(pieces[run.new.start : run.new.stop]))
-        for run in align(_pieces(before), pieces)
-    ]
-    return render("difference.html", changes=[part for part in parts if part[1]])
+    return render("difference.html", changes=changes(before, after, shows_replaced=False))
 
 
 def replacements(before: str, after: str) -> list[tuple[str, str]]:
@@ -77,8 +73,9 @@ def replacements(before: str, after: str) -> list[tuple[str, str]]:
     return pairs if is_short and is_readable else []
 
 
-def changes(before: str, after: str) -> list[tuple[str, str]]:
+def changes(before: str, after: str, shows_replaced: bool = True) -> list[tuple[str, str]]:
     """The changes from `before` to `after`, in order: ("kept" | "gone" | "added", text).
+    `shows_replaced`: also words in whose place others come, not only those that are left out.
 
     >>> changes("A red dog", "A brown dog")
     [('kept', 'A '), ('gone', 'red'), ('kept', ' '), ('added', 'brown'), ('kept', ' dog')]
@@ -91,7 +88,7 @@ def changes(before: str, after: str) -> list[tuple[str, str]]:
         if run.kept:
             changes.append(("kept", added_text))
             continue
-        if removed_text:
+        if removed_text and (shows_replaced or not added_text.strip()):
             changes.append(("gone", removed_text))
             if added_text and not removed_text[-1:].isspace():
                 changes.append(("kept", " "))  # only for display

@@ -105,6 +105,21 @@ def test_a_completely_rewritten_caption_is_shown_in_full(
     assert html.unescape(re.sub(r"<del>.*?</del> ?|<[^>]*>", "", shown)).split() == after.split()
 
 
+@pytest.mark.parametrize(
+    ("after", "gone"),
+    [
+        ("A dog with a tail runs on the grass by the lake", "large brown very furry wet green old"),
+        ("A cat with a tail runs on the wet grass by the sea", "very furry green"),
+        ("A dog", "large brown with a very furry tail runs on the wet green grass by the old lake"),
+    ],
+)
+def test_words_that_a_suggestion_leaves_out_are_struck(after: str, gone: str) -> None:
+    before = "A large brown dog with a very furry tail runs on the wet green grass by the old lake"
+    shown = readable(before, after)
+    assert " ".join(re.findall("<del>(.*?)</del>", shown)).split() == gone.split()
+    assert text_of(re.sub("<del>.*?</del>", "", shown)).split() == after.split()
+
+
 def test_suspicion_is_shown_as_shade_underline_and_number() -> None:
     marked = highlighted_caption("A red dog", [SuspectWord(2, 5, 0.83)], words_read=2)
     assert '--suspicion:0.83" title="suspicion 0.83"' in marked
