@@ -109,6 +109,17 @@ def add_routes(
         return Response(FILES[name], media_type=_TYPES[Path(name).suffix], headers=headers)
 
 
+def asks_the_server(post: Post) -> bool:
+    """Whether no other process may answer the post: it asks a language model, or may show a queue
+    by meaning, whose model is loaded once, before it is shown (`find-meaning`). A saved view may be
+    one of these."""
+    came_from = post.state.came_from
+    queues = [post.state.filter, *([came_from.filter] if came_from else ())]
+    queues += [getattr(act, name, {}) for act in post.acts for name in ("filter", "address")]
+    is_asking = any(act.action in (*ASKING, "view") for act in post.acts)
+    return is_asking or any(queue.get("meaning") for queue in queues)
+
+
 def answer_in(workspace: Workspace, post: Post, curator: str | None) -> bytes:
     """The answer to a post of a curator, as JSON. `curator`: None without login."""
     return json.dumps(answer(OpenPage(workspace, post.state, curator), post)).encode()

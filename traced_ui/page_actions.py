@@ -118,9 +118,9 @@ ACTIONS: dict[str, Handler] = {}
 #: confirmed and sends it again; the handler writes once (`request_queries.run_idempotent`), or what
 #: it writes is guarded by the pair's version.
 WRITING: list[str] = []
-#: Those that may ask a language model, whose limits count what one process asks, and for which the
-#: page waits.
-ASKING = ["suggest"]
+#: Those that may ask a model for long, and that the server answers itself: the limits of a language
+#: model count what one process asks, and the model that searches by meaning is loaded once.
+ASKING = ["suggest", "find-meaning"]
 #: Those that open a form for many pairs: they are sent with the pairs that are selected, and what
 #: is typed meanwhile is for the form.
 FORMS: list[str] = []

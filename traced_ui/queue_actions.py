@@ -240,7 +240,7 @@ class QueueActions(PageActions):
         other act waits. What is wrong with it is said by the queue."""
         with contextlib.suppress(TracedError):
             text = clean_fields({"meaning": act.text or ""}).get("meaning", "")
-            self.review.find_meaning(int(self.state.dataset or 0), text)
+            self.review.search(int(self.state.dataset or 0), text)
         return {}
 
     @on("drop-filter")

@@ -32,7 +32,6 @@ from traced_ui.hosts import BelowPath, EarlierAddresses, HostGuard
 from traced_ui.later import LateApp, QuietMoments
 from traced_ui.layout import STYLES, make_theme
 from traced_ui.login import Guard, LoginRequirement, add_routes, require_login, visitor_by
-from traced_ui.page_actions import ASKING
 from traced_ui.problems import explain_malformed
 from traced_ui.sessions import keep_light, mounted_in
 
@@ -140,7 +139,7 @@ def create_app(
     if processes is not None:
 
         def answer_elsewhere(post: board.Post, curator: str | None) -> bytes:
-            if any(act.action in ASKING for act in post.acts):
+            if board.asks_the_server(post):
                 return board.answer_in(visible_workspace, post, curator)
             takes_login = requirement is not None and requirement.applies()
             return processes.answer(post, curator, takes_login)

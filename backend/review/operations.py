@@ -69,10 +69,6 @@ class Review(Queue, Verdicts):
         """See `ask_models.complete`."""
         return ask_models.complete(self._store, self._engines.of_pair(pair_id), pair_id)
 
-    def find_meaning(self, dataset_id: int, text: str) -> tuple[int, ...]:
-        """See `PairSearch.by_meaning`."""
-        return self._caches.search.by_meaning(dataset_id, text)
-
     def find_picture(self, dataset_id: int, image: Image.Image) -> tuple[int, ...]:
         """See `PairSearch.like_picture`."""
         engine = self._engines.of_dataset(dataset_id)

@@ -93,6 +93,30 @@ def test_a_language_model_is_asked_by_the_server_alone(
         assert asked == [page.pair]
 
 
+def test_a_queue_by_meaning_is_answered_by_the_server_alone(
+    workspace: Workspace, processes: BoardProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its model is loaded once, before the queue is shown."""
+    sought = {"meaning": "a dog"}
+    workspace.review.save_view(1, "dogs", sought)
+    asked: list[str] = []
+
+    def search(dataset_id: int, meaning: str = "", like: str = "") -> tuple[int, ...] | None:
+        asked.append(meaning)
+        return (1, 2) if meaning else None
+
+    monkeypatch.setattr(workspace.review, "search", search)
+    with serving(workspace, processes=processes) as address:
+        page = ServedPage(workspace, address)
+        for action, more in (
+            ("find-meaning", {"text": "a dog"}), ("filter", {"filter": sought}), ("next", {}),
+            ("filter", {"filter": {}}), ("view", {"name": "dogs"}), ("visit", {"address": sought}),
+        ):  # fmt: skip
+            asked.clear()
+            page.press(action, **more)
+            assert ("a dog" in asked) == (more != {"filter": {}}), action
+
+
 def test_a_malformed_act_is_refused_as_by_one_process(
     workspace: Workspace, processes: BoardProcesses
 ) -> None:
