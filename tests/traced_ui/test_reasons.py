@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from backend.engine.detection.explanations import SIGNS, Reason
+from backend.engine.detection.explanations import SIGNS, Reason, Reasons
 from backend.engine.expectation import Expectation
 from backend.review.views import PairView
 from tests.engine.detection.made_trajectories import trajectory
 from traced_ui import review_page
 from traced_ui.highlighting import highlighted_caption
-from traced_ui.reasons import expectations_by_word, sentence
+from traced_ui.reasons import expectations_by_word, reasons_section, sentence
 
 TEXT = "A dog <b>desert</b>"
 LOG_P = np.array([-0.1, -0.2, -5], np.float32)
@@ -33,6 +33,14 @@ def test_each_sign_has_a_sentence_for_large_and_small_values() -> None:
     assert "0.20" in sentence_of("deletion", 1, (2,))
     sentences = {sentence_of(sign, 1, (2,), value) for sign in SIGNS for value in (0.2, 0.01)}
     assert len(sentences) >= 2 * len(SIGNS) - 3, "two have no number, and 0 words are 0 words"
+
+
+def test_the_side_is_read_out_after_the_sentence() -> None:
+    reasons = Reasons((Reason("s", 0.8, 0.2, ()), Reason("s", -0.4, 0.7, ())), True)
+    section = re.sub("<small aria-hidden.*?</small>", "", reasons_section(reasons, ONE) or "")
+    lines = [re.sub("<[^>]*>", "", line).strip() for line in re.findall("<li.*?</li>", section)]
+    assert [line.startswith("The match") for line in lines] == [True, True]
+    assert ["against" in line for line in lines] == [True, False]
 
 
 def test_a_sentence_says_the_value_whichever_side_it_counts_for(
