@@ -82,7 +82,8 @@ class ErrorsLeft:
         so_far = f" ({self.sample:,} so far)" if self.sample else ""
         wanted = "an estimate" if self.expected is None else "a check"
         if self.sample + self.undecided >= ENOUGH:
-            request = f"For {wanted}, decide {ENOUGH} randomly chosen pairs{so_far}."
+            purpose = "For an estimate" if self.expected is None else "To check it"
+            request = f"{purpose}, decide {ENOUGH} randomly chosen pairs{so_far}."
         elif self.undecided == 1:
             request = f"1 pair is too few for {wanted}: decide it."
         else:
@@ -93,7 +94,7 @@ class ErrorsLeft:
         if self.set_aside:
             counts.append(f"{count_of(self.set_aside, 'pair')} that a notice is about")
         partly = f" Not counted: {' and '.join(counts)}." if counts else ""
-        return f"By the model alone. {request}{partly}"
+        return f"Estimated by the model alone. {request}{partly}"
 
     @property
     def effort(self) -> str:

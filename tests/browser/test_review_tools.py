@@ -135,7 +135,7 @@ def test_progress_tells_what_the_chances_say_until_a_sample_is_large_enough(page
     go_to(page, "progress")
     cards = page.locator("#progress-cards")
     expect(cards).to_contain_text("Errors left")
-    expect(cards).to_contain_text("By the model alone")
+    expect(cards).to_contain_text("by the model alone")
     expect(page.locator("#progress-left .js-plotly-plot")).to_be_visible()
     expect(page.locator("#progress-tables")).to_contain_text("Suspect words")
     go_to(page, "review")
