@@ -3,7 +3,7 @@
 import { Ahead } from "./ahead.js";
 import { AT_ONCE, Outbox } from "./outbox.js";
 import { all, board, isVerdict, isWriting, one, onPaint, paint, reveal, stage } from "./page.js";
-import { hasSaidSince, say, showReturned, tellUnsent } from "./messages.js";
+import { hasSaidSince, say, showReturned, tellUnsent, tellWorking } from "./messages.js";
 import { isSeen } from "./seen.js";
 
 const PATIENT = 30_000, SLOW = 180_000;  // ms; an act may have to load a model
@@ -77,7 +77,7 @@ const asShown = () => ({ ...state, waiting: "unscored" in (stage()?.dataset ?? {
 function post(request) {
   Object.assign(request, { of: state.pair, drawing, began: performance.now() });
   board().ariaBusy = String(Boolean(request.act));
-  const said = request.act && setTimeout(() => say("working"), LONG);
+  const said = request.act && setTimeout(tellWorking, LONG);
   const answer = fetched({ verdicts: request.verdicts, acts: request.act ? [request.act] : [], redraw: request.redraw, state: asShown(), have: request.redraw ? {} : ahead.marks }, request.act ? SLOW : PATIENT);
   answer.then(() => { clearTimeout(said); one("#traced-toast [data-working]")?.remove(); });
   return answer;

@@ -10,6 +10,8 @@ export function say(name) {
   paint({ toast: one(`template[data-says="${name}"]`).innerHTML });
   saidAt = performance.now();
 }
+/** Say below what stands there, which may be an error or a question, that an act takes long. */
+export function tellWorking() { one("#traced-toast").insertAdjacentHTML("beforeend", one("template[data-says=working]").innerHTML); }
 /** Whether a message of the page's own is on the screen that is newer than this time, ms. */
 export const hasSaidSince = (time) => saidAt > time && Boolean(one("#traced-toast .traced-note"));
 
