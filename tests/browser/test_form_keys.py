@@ -2,19 +2,22 @@
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from backend.engine.correction.suggestion_chance import is_worth_an_offer
 from backend.review.views import PairView
 from db.queries.queue_queries import QueueFilter
 from tests.browser.conftest import Site, held
 from tests.browser.test_main_job import pair_of, press
-from tests.browser.test_verdicts import decisions, wait_until_ready, wait_until_saved
+from tests.browser.test_verdicts import EDITOR, decisions, wait_until_ready, wait_until_saved
 
 pytestmark = pytest.mark.browser
 
+MEANING = "#traced-queue [data-filter=meaning]"
 CONTROLS = (
     "#traced-queue .search input[type=checkbox]",
     "#traced-queue [data-filter=order]",
@@ -66,12 +69,13 @@ def test_the_box_meaning_stays_as_it_was_ticked_while_the_queue_is_drawn(page: P
     expect(box).not_to_be_checked()
 
 
-def test_a_search_by_meaning_is_said_while_it_lasts_and_verdicts_do_not_wait(page: Page) -> None:
-    """The first one loads a model, for seconds."""
+@contextmanager
+def slow_search(page: Page) -> Iterator[Locator]:
+    """A search by meaning, whose answer comes at the end: the first one loads a model. Returns the
+    line that says so."""
     wait_until_ready(page)
     page.get_by_role("checkbox", name="meaning").check()
-    meaning, pair = page.locator("#traced-queue [data-filter=meaning]"), pair_of(page)
-    message, routes = page.locator("[data-sought]"), []
+    routes: list[Route] = []
 
     def keep(route: Route) -> None:
         if '"find-meaning"' in (route.request.post_data or ""):
@@ -80,33 +84,76 @@ def test_a_search_by_meaning_is_said_while_it_lasts_and_verdicts_do_not_wait(pag
             route.continue_()
 
     page.route("**/review/acts", keep)
+    message = page.locator("[data-sought]")
     expect(message).to_be_hidden()
-    meaning.fill("an animal")
-    meaning.press("Enter")
+    page.locator(MEANING).fill("an animal")
+    page.locator(MEANING).press("Enter")
     expect(message).to_be_visible()
-    press(page, "u")
-    expect(page.locator(f"#traced-stage [data-pair='{pair}']")).to_have_count(0)
-    wait_until_saved(page)
-    expect(meaning).to_have_value("an animal")
-    expect(message).to_be_visible()
-    assert "meaning=" not in page.url
+    yield message
     (route,) = routes
-    route.continue_()
-    expect(page).to_have_url(re.compile("meaning="))
-    expect(message).to_be_hidden()
+    with page.expect_response(lambda response: response.request == route.request):
+        route.continue_()
     page.unroute("**/review/acts")
-    press(page, "z")
-    expect(page.locator("#traced-toast")).to_contain_text("Undone")
+    expect(message).to_be_hidden()
 
 
-def test_an_act_that_takes_long_is_said(page: Page) -> None:
+def test_a_search_by_meaning_is_shown_at_once_to_who_waits_for_it(page: Page) -> None:
+    with slow_search(page):
+        assert "meaning=" not in page.url
+    expect(page).to_have_url(re.compile("meaning=an"))
+    expect(page.locator("[data-found]")).to_be_hidden()
+
+
+def test_a_late_search_by_meaning_waits_for_who_has_gone_on(page: Page, site: Site) -> None:
+    """Another filter does not wait for it; and no letter of what is typed is a verdict."""
+    with slow_search(page) as message:
+        page.locator("#traced-queue [data-filter=review]").select_option("all")
+        expect(page).to_have_url(re.compile("review=all"))
+        before = pair_of(page)
+        press(page, "ArrowDown")
+        expect(page.locator(f"#traced-stage [data-pair='{before}']")).to_have_count(0)
+        expect(message).to_be_visible()
+        expect(page.locator(MEANING)).to_have_value("an animal")
+        page.keyboard.press("e")
+        page.locator(EDITOR).fill("")
+        page.keyboard.type("add")
+    known, pair = decisions(site), pair_of(page)
+    found = page.locator("[data-found]")
+    expect(found).to_be_visible()
+    page.keyboard.type(" a lad")
+    expect(page.locator(EDITOR)).to_have_value("add a lad")
+    assert (decisions(site), pair_of(page)) == (known, pair)
+    found.get_by_role("button").click()
+    expect(page).to_have_url(re.compile("(?=.*meaning=an)(?=.*review=all)"))
+    expect(found).to_be_hidden()
+
+
+def test_another_queue_ends_a_search_by_meaning(page: Page) -> None:
+    with slow_search(page):
+        page.evaluate(
+            """() => { history.pushState(null, "", "/?dataset=1&review=all");
+            dispatchEvent(new PopStateEvent("popstate")); }"""
+        )
+        expect(page.locator("[data-sought]")).to_be_hidden()
+        expect(page.locator(MEANING)).to_have_value("")
+    expect(page.locator("[data-found]")).to_be_hidden()
+    assert "meaning=" not in page.url
+
+
+def test_an_act_that_takes_long_is_said_below_what_has_to_stay(page: Page) -> None:
     wait_until_ready(page)
-    message = page.locator("#traced-toast [data-working]")
+    toast = page.locator("#traced-toast")
+    working = toast.locator("[data-working]")
+    page.evaluate(
+        """() => { document.querySelector("#traced-toast").innerHTML =
+        '<div class="traced-note error">not saved</div>'; }"""
+    )
     with held(page, "**/review/acts"):
         page.locator("#traced-queue [data-filter=order]").select_option("position")
-        expect(message).to_be_visible()
+        expect(working).to_be_visible()
+        expect(toast.locator(".error")).to_be_visible()
     expect(page).to_have_url(re.compile("order=position"))
-    expect(message).to_have_count(0)
+    expect(working).to_have_count(0)
 
 
 @pytest.mark.parametrize("control", CONTROLS)

@@ -1,12 +1,13 @@
 // The queue's form. Each field is sent when it is left or entered; Escape resets it.
 import { ask, mix, onDone, redraw, send } from "./acts.js";
+import { openBox } from "./editor.js";
 import { all, board, listen, one, onPaint, queue } from "./page.js";
 
 const FIELD = "#traced-queue [data-filter]";
 const MEANING = "#traced-queue [data-by-meaning]", HOW = "#traced-queue [data-how]", MEANING_FIELD = "#traced-queue .search [data-filter=meaning]";
-let byPointer = false;
-listen("pointerdown", () => { byPointer = true; }, true);
-listen("keydown", () => { byPointer = false; }, true);
+let byPointer = false, hasGoneOn = false;
+listen("pointerdown", () => { byPointer = hasGoneOn = true; }, true);
+listen("keydown", () => { byPointer = false; hasGoneOn = true; }, true);
 
 const asDrawn = (field) => (field.options ? (one("option[selected]", field) ?? field.options[0]).value : field.getAttribute("value") ?? "");
 
@@ -19,19 +20,49 @@ listen("change", ({ target }) => {
 });
 
 const chosen = () => Object.fromEntries(all(FIELD).map((field) => [field.dataset.filter, field.value]));
-/** What is searched by meaning at the moment. The first time a model is loaded for it: the server does that beside the acts,
- * and the board is used meanwhile. */
-let sought = "";
-async function choose() {
-  const { meaning } = chosen(), isNew = meaning && meaning !== asDrawn(one(MEANING_FIELD));
-  sought = isNew ? meaning : "";
-  tellSought();
-  if (isNew) await ask("find-meaning", { text: meaning });
-  if (!isNew || sought === meaning) send("filter", { filter: chosen() });
+function choose() {
+  const filter = chosen(), drawn = asDrawn(one(MEANING_FIELD)), isNew = filter.meaning && filter.meaning !== drawn;
+  if (isNew && filter.meaning !== sought) { seek(filter.meaning); return; }
+  if (isNew) filter.meaning = drawn;  // another filter does not wait for the search
+  else setSought("");
+  send("filter", { filter });
 }
-onDone(({ action }) => { if (action === "filter") { sought = ""; tellSought(); } });
-function tellSought() { const line = one("#traced-queue [data-sought]"); if (line) line.hidden = !sought; }
+
+/** What is searched by meaning at the moment, and whether it is found. The first time a model is loaded for it: the server
+ * does that beside the acts, and the board is used meanwhile. */
+let sought = "", isFound = false;
+let place = "";  // the queue that is searched
+const placeNow = () => `${queue()?.dataset.dataset} ${queue()?.dataset.link}`;
+
+async function seek(text) {
+  setSought(text);
+  hasGoneOn = false;
+  place = placeNow();
+  await ask("find-meaning", { text });
+  if (sought !== text) return;
+  // It shows another pair: never under the hands of somebody who works or writes.
+  if (hasGoneOn || openBox()) setSought(text, true); else showFound();
+}
+function showFound() {
+  const filter = { ...chosen(), meaning: sought };
+  setSought("");
+  send("filter", { filter });
+}
+function setSought(text, found = false) { sought = text; isFound = found; tellSought(); }
+function tellSought() {
+  const searching = one("#traced-queue [data-sought]"), found = one("#traced-queue [data-found]");
+  if (searching) { searching.hidden = !sought || isFound; found.hidden = !isFound; }
+}
 onPaint("queue", tellSought);
+listen("click", ({ target }) => { if (target.closest("[data-show-found]")) showFound(); });
+// Who goes to another queue or dataset does not search this one any longer.
+onDone(({ action }) => {
+  if (sought && action !== "filter" && placeNow() !== place) {
+    setSought("");
+    all(MEANING_FIELD).forEach((field) => { field.value = asDrawn(field); });
+  }
+  place = placeNow();
+});
 
 // An arrow would choose at once, and leave the list.
 listen("keydown", (event) => {
