@@ -167,6 +167,30 @@ def test_a_large_picture_is_reduced_before_it_is_sent(page: Page, tmp_path: Path
     expect(message).to_be_hidden()
 
 
+def test_a_clipboard_without_a_picture_is_said_until_there_is_one(
+    page: Page, tmp_path: Path
+) -> None:
+    go_to(page, "try")
+    remove_picture(page)
+    message = page.locator("#playground-clipboard [data-clipboard]")
+    paste = """(kind) => {
+      const clipboardData = new DataTransfer();
+      if (kind === "text") clipboardData.setData("text/plain", "a dog");
+      document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+    }"""
+    for kind in ("text", "nothing"):
+        page.evaluate(paste, kind)
+        expect(message).to_be_visible()
+        Image.new("RGB", (32, 32)).save(tmp_path / "small.png")
+        chosen(page, tmp_path / "small.png")
+        expect(message).to_be_hidden()
+        remove_picture(page)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate("navigator.clipboard.writeText('a dog')")
+    page.locator("#playground-picture button[aria-label='Paste from clipboard']").click()
+    expect(message).to_be_visible()
+
+
 def test_a_large_file_that_is_no_picture_is_sent_as_it_is(page: Page, tmp_path: Path) -> None:
     go_to(page, "try")
     remove_picture(page)
