@@ -39,7 +39,8 @@ class Pace:
 CPU = Pace(8192, FIRST_IMAGES, 48, pads=False)
 #: Larger batches speed up an accelerator only a little.
 ACCELERATOR = Pace(65_536, 512, 256, pads=True)
-#: The card computes about as long as the processor prepares its next call (BLIP-ITM on an H200).
+#: Of scorers that can (`Overlapping`): the card computes about as long as the processor prepares
+#: its next call (BLIP-ITM on an H200).
 CUDA = replace(ACCELERATOR, sessions=2)
 
 
@@ -48,8 +49,6 @@ def pace_of(device: str) -> Pace:
     >>> pace_of("cuda:1").pairs
     256
     """
-    if device.startswith("cuda"):
-        return CUDA
     return CPU if device.startswith("cpu") else ACCELERATOR
 
 
@@ -78,7 +77,8 @@ class TokenBudget:
 
     def __init__(self, bytes_a_token: int, device: str, pace: Pace | None = None) -> None:
         self.pace = pace or pace_of(device)
-        fits = int(_SHARE * free_memory(device) / max(1, bytes_a_token))
+        share = _SHARE / self.pace.sessions
+        fits = int(share * free_memory(device) / max(1, bytes_a_token))
         self.tokens = max(_LEAST, min(self.pace.tokens, fits))
 
     def each(self, lengths: Sequence[int], compute: Callable[[range], None]) -> None:
@@ -161,9 +161,10 @@ def parts(lengths: Sequence[int], most: int, first: int = 0) -> Iterator[range]:
         yield range(start, len(lengths))
 
 
-def images_that_fit(bytes_an_image: int, device: str, most: int) -> int:
-    """How many images' states may be held at a time, between 1 and `most`."""
-    return max(1, min(most, math.floor(_SHARE * free_memory(device) / max(1, bytes_an_image))))
+def images_that_fit(bytes_an_image: int, device: str, most: int, sessions: int = 1) -> int:
+    """How many images' states each of `sessions` may hold at a time, between 1 and `most`."""
+    share = _SHARE / sessions
+    return max(1, min(most, math.floor(share * free_memory(device) / max(1, bytes_an_image))))
 
 
 def _had_memory(compute: Callable[[range], None], part: range, what: str) -> bool:

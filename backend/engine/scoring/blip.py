@@ -38,6 +38,7 @@ from backend.engine.scoring.protocol import (
     Viewer,
     Work,
 )
+from backend.engine.scoring.stream_session import InStreams
 from backend.engine.scoring.tokens import HubReader
 from backend.engine.scoring.towers.blip_text import BlipText
 from backend.engine.scoring.towers.image_memories import Memories, Views
@@ -47,7 +48,7 @@ CONTEXT = 35
 
 
 @dataclass
-class BlipScorer(PatchScorer):
+class BlipScorer(InStreams, PatchScorer):
     """A `BlipForImageTextRetrieval`, scored by ITC or ITM according to `info.kind`.
 
     An image's state is its patch states [patches + 1, width] for ITM, its unit embedding [d] for
@@ -172,7 +173,8 @@ class ItmSession:
         vision = self._scorer.model.config.vision_config
         patches = (vision.image_size // vision.patch_size) ** 2 + 1
         size = self._tower.bytes_an_image(patches)
-        return images_that_fit(size, self._scorer.info.device, self._scorer.pace.pairs)
+        pace = self._scorer.pace
+        return images_that_fit(size, self._scorer.info.device, pace.pairs, pace.sessions)
 
     def embed(self, texts: Sequence[Tokens]) -> FloatArray:
         return self._texts.embed(texts)

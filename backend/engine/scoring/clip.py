@@ -17,6 +17,7 @@ from backend.engine.scoring.cleaning import CLIP_TEXT
 from backend.engine.scoring.cosine import CosineSession
 from backend.engine.scoring.picture_views import PatchScorer
 from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
+from backend.engine.scoring.stream_session import InStreams
 from backend.engine.scoring.tokens import HubReader
 from backend.engine.scoring.towers.causal_text import CausalText, PrefixReader, from_clip
 
@@ -29,7 +30,7 @@ _OLD_END = 2
 
 
 @dataclass
-class ClipScorer(PatchScorer):
+class ClipScorer(InStreams, PatchScorer):
     """A `CLIPModel`. An image's state is its unit embedding, shape [d]."""
 
     image_processor: Any
@@ -93,7 +94,8 @@ class CausalSession(CosineSession):
 
 def open_causal_session(tower: CausalText, budget: TokenBudget) -> CausalSession:
     a_pair = _NODES_A_PAIR * tower.bytes_a_token
-    live = images_that_fit(a_pair, str(tower.device), budget.pace.pairs)
+    pace = budget.pace
+    live = images_that_fit(a_pair, str(tower.device), pace.pairs, pace.sessions)
     return CausalSession(tower, budget, live)
 
 

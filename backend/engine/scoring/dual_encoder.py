@@ -17,10 +17,8 @@ from backend.engine.scoring.protocol import (
     Independent,
     Scorer,
     ScorerInfo,
-    Session,
     TokenReader,
 )
-from backend.engine.scoring.stream_session import StreamSession
 
 
 @dataclass
@@ -63,14 +61,6 @@ class DualEncoder(Independent, ABC):
     def image_batches(self) -> ImageBatches:
         """The sizes of the image tower's batches, learned from one call to the next."""
         return ImageBatches(self.info.device, self.pace)
-
-    def open_sessions(self) -> list[Session]:
-        """On CUDA each session's calls wait only for each other (`StreamSession`)."""
-        sessions = [self.open_session() for _ in range(self.pace.sessions)]
-        if not self.info.device.startswith("cuda"):
-            return sessions
-        device = torch.device(self.info.device)
-        return [StreamSession(session, torch.cuda.Stream(device)) for session in sessions]
 
     def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
         """The states themselves, which are unit vectors unless a subclass overrides this."""

@@ -247,7 +247,7 @@ class Overlapping(Protocol):
     another."""
 
     def open_sessions(self) -> Sequence[Session]:
-        """As many as the device gains from, at least one."""
+        """As many as the device gains from, at least one; they change nothing that they share."""
         ...
 
 

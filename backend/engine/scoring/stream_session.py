@@ -1,4 +1,4 @@
-"""A session on a CUDA stream of its own, beside others on the same card.
+"""Sessions that compute on one card at the same time, each on a CUDA stream of its own.
 
 What a call copies to the card or back waits for all that was asked of its stream before. On the
 stream that everything uses by default, it would wait for the calls of other sessions as well.
@@ -7,11 +7,36 @@ stream that everything uses by default, it would wait for the calls of other ses
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
+from backend.engine.scoring.batch_memory import CUDA, Pace, pace_of
+from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.forwarding import ForwardingSession
-from backend.engine.scoring.protocol import FloatArray, ImageState, Tokens
+from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
+
+
+class InStreams(DualEncoder):
+    """A dual encoder of which the sessions change nothing that they share (`Overlapping`): no hooks
+    on the model's modules."""
+
+    @cached_property
+    def pace(self) -> Pace:
+        return CUDA if self.info.device.startswith("cuda") else pace_of(self.info.device)
+
+    def open_sessions(self) -> list[Session]:
+        sessions = [self.open_session() for _ in range(self.pace.sessions)]
+        if not self.info.device.startswith("cuda"):
+            return sessions
+        both = zip(sessions, self._streams, strict=True)
+        return [StreamSession(session, stream) for session, stream in both]
+
+    @cached_property
+    def _streams(self) -> list[torch.cuda.Stream]:
+        """The same ones for each batch: memory that a stream has freed serves that stream only."""
+        device = torch.device(self.info.device)
+        return [torch.cuda.Stream(device) for _ in range(self.pace.sessions)]
 
 
 @dataclass

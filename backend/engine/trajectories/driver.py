@@ -8,7 +8,8 @@ asked, the processor prepares the call of the other.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -87,11 +88,15 @@ def run_trajectories(
             _run_group(scorer, each, waiting, exploring, live or each.live, pool)
             for each in sessions
         )
-        while groups:
-            group = groups.popleft()
-            if (finished := next(group, None)) is not None:
-                groups.append(group)
-                yield from finished
+        try:
+            while groups:
+                group = groups.popleft()
+                if (finished := next(group, None)) is not None:
+                    groups.append(group)
+                    yield from finished
+        finally:
+            for group in groups:
+                group.close()
 
 
 def _sessions_of(scorer: Scorer) -> Sequence[Session]:
@@ -105,7 +110,7 @@ def _run_group(
     exploring: Exploring,
     live: int,
     pool: DaemonPool | None,
-) -> Iterator[list[tuple[int, Trajectory]]]:
+) -> Generator[list[tuple[int, Trajectory]]]:
     """The trajectories that a session finishes round by round; nothing, so that other groups get
     their turn, while a thread of the pool waits for its answers."""
     running: list[_Pair] = []
@@ -118,7 +123,10 @@ def _run_group(
             _answer(session, running)
         else:
             answers = pool.submit(_answer, session, running)
-            yield []
+            try:
+                yield []
+            finally:  # also where another session failed: whoever is next may use the model
+                wait([answers])
             result_of(answers)
         still: list[_Pair] = []
         for pair in running:

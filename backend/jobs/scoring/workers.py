@@ -32,7 +32,7 @@ from PIL import Image
 from backend.bundled import exit_immediately
 from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.engine import threads
-from backend.engine.scoring.protocol import Reducing
+from backend.engine.scoring.protocol import Overlapping, Reducing
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, is_out_of_memory
 from backend.jobs.scoring.image_batches import open_ahead, open_pictures
 from backend.loaded_models import Engine
@@ -206,7 +206,11 @@ class Workers:
         from backend.engine.scoring.batch_memory import pace_of
 
         pace = pace_of(self.device)
-        return pace.pairs * (pace.sessions if in_sessions else 1) if pace.pads else on_cpu
+        if not pace.pads:
+            return on_cpu
+        scorer = self.engine.scorer
+        is_several = in_sessions and isinstance(scorer, Overlapping)
+        return pace.pairs * (len(scorer.open_sessions()) if is_several else 1)
 
     def map(
         self, task: Task[Q, R], batches: Iterable[Sequence[Q]], reduces: bool = False

@@ -1,6 +1,7 @@
 """Elimination against a plain loop, on real model classes."""
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -241,12 +242,44 @@ class TwoSessions(TableScorer):
 class WaitingSession(ForwardingSession):
     session: TwoSessions
     is_first = True
+    is_computing = False
 
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Any]]]) -> list[FloatArray]:
         if self.is_first:
             self.is_first = False
             self.session.both.wait()
         return super().score(requests)
+
+
+class OneFails(TwoSessions):
+    """The first session's call fails while the other's is computed."""
+
+    def open_sessions(self) -> "list[WaitingSession]":
+        self.sessions: list[WaitingSession] = [FailingSession(self), SlowSession(self)]
+        return self.sessions
+
+
+class FailingSession(WaitingSession):
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Any]]]) -> list[FloatArray]:
+        super().score(requests)
+        raise MemoryError
+
+
+class SlowSession(WaitingSession):
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Any]]]) -> list[FloatArray]:
+        self.is_computing = True
+        answer = super().score(requests)
+        time.sleep(0.2)
+        self.is_computing = False
+        return answer
+
+
+def test_no_session_computes_any_more_when_another_has_failed() -> None:
+    scorer = OneFails({"bad": -2.0, "good": 1.0})
+    pairs = [(None, Caption.parse("good bad")) for _ in range(4)]
+    with pytest.raises(MemoryError):
+        list(run_trajectories(scorer, pairs, live=2))
+    assert not scorer.sessions[1].is_computing
 
 
 def test_a_session_prepares_its_call_while_the_answer_to_another_is_computed() -> None:

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from backend.cli.score import ScoreCommand
-from backend.engine.scoring import batch_memory, dual_encoder
+from backend.engine.scoring import batch_memory, stream_session
 from backend.engine.scoring.batch_memory import CPU, CUDA
 from backend.engine.scoring.loading import choose_devices
 from backend.errors import OutOfMemory, SettingsError
@@ -91,7 +91,7 @@ def test_scoring_at_a_card_s_pace_stores_the_same_trajectories(
     demo.write(tmp_path / "pairs", 6, 0, 96, seed=6)
     results = []
     for pace in (CPU, replace(CUDA, pairs=2)):
-        for module in (batch_memory, dual_encoder):
+        for module in (batch_memory, stream_session):
             monkeypatch.setattr(module, "pace_of", lambda _, pace=pace: pace)
         workspace = open_workspace(tmp_path / str(pace.sessions), **QUICK_CLIP)
         workspace.jobs.import_dataset(tmp_path / "pairs")
