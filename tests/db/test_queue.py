@@ -492,9 +492,9 @@ def test_a_search_is_the_same_near_and_far(
                 [queue_queries.count(session, filter)],
             ]
 
-    searches = [*product(("dark", "arts", "wood", "K\u00e9", "zebra", "ar"), ORDERS, (True, False))]
+    searches = [*product(("arts", "wood", "zebra"), ORDERS, (True, False))]
     near = {}
-    for most in (1, 3, 1000):
+    for most in (3, 1000):
         monkeypatch.setattr(queue_queries, "_NEAR", most)
         near[most] = [search(*each) for each in searches]
     monkeypatch.setattr(queue_queries, "_rows_near", lambda *_: None)
