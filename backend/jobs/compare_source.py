@@ -89,14 +89,16 @@ class Comparer:
         self._present.extend(row.id for row in stored_rows.values())
         for row in pairs:
             stored_row = stored_rows.get(row.external_id)
-            row = _as_imported(row, stored_row)
-            kind = kind_of(row, stored_row)
-            if stored_row is not None and stored_row.id in self._renumbered:
-                self._counts["renumbered"] += kind == "same"
-                kind = "moved" if kind == "same" else kind
+            if stored_row is None:
+                kind = "new"
+            else:
+                picture = picture_of(row, stored_row, self._first)
+                self._counts[f"{picture} picture"] += 1
+                kind = kind_of(_as_imported(row, stored_row, picture), stored_row)
+                if stored_row.id in self._renumbered and kind == "same":
+                    self._counts["renumbered"] += 1
+                    kind = "moved"
             self._counts[kind] += 1
-            if stored_row is not None:
-                self._counts[f"{picture_of(row, stored_row, self._first)} picture"] += 1
             if not has_derived_id(row):
                 self._moved_rows.add(row, stored_row)
             elif stored_row is None:
@@ -123,7 +125,7 @@ class Comparer:
     def result(self) -> Comparison:
         gone_ids = array("q")
         candidates: list[StoredRow] = []
-        new = {*self._places, *self._contents}
+        new, new_ids = {*self._places, *self._contents}, {*self._ids}
         with self._store.reading() as session:
             shown_ids = np.fromiter(change_queries.shown_ids(session, self._dataset_id), np.int64)
             absent = np.setdiff1d(shown_ids, np.array(self._present, np.int64)).tolist()
@@ -134,34 +136,43 @@ class Comparer:
                 keys = {hash_of(_place_of(row)), hash_of(content_key(row))}
                 if has_derived_id(row) and not keys.isdisjoint(new):
                     candidates.append(row)
-        written, edits, moves = self._follow(candidates)
+            corrected_rows = change_queries.hidden_corrected_rows(session, self._dataset_id)
+            back = [row for row in corrected_rows if hash_of(_id_as_corrected(row)) in new_ids]
+        present = set(self._present) if back else set()
+        back = [row for row in back if row.id not in present]
+        written, edits, moves = self._follow(candidates, back)
         matches = written | edits | moves
         followed_ids = {row.id for row in matches.values()}
+        gone = [id for id in gone_ids if id not in followed_ids]
+        proofs = dict(zip(self._ids, self._proofs, strict=True))
+        replaced = sum(_has_other_proof(row, proofs[hash_of(id)]) for id, row in written.items())
         changes = SourceChanges(
             new=self._counts["new"] - len(matches),
-            changed=self._counts["changed"] + len(edits),
+            changed=self._counts["changed"] + len(edits) + replaced,
             moved=self._counts["moved"] + len(moves),
-            gone=len(gone_ids) - len(matches),
-            same=self._counts["same"] + len(written),
+            gone=len(gone),
+            same=self._counts["same"] + len(written) - replaced,
         )
         return Comparison(
             changes,
             matches,
-            [id for id in gone_ids if id not in followed_ids],
-            self._counts["other picture"],
+            gone,
+            self._counts["other picture"] + replaced,
             self._counts["unknown picture"],
             self._counts["renumbered"],
         )
 
     def _follow(
-        self, gone_rows: Sequence[StoredRow]
+        self, gone_rows: Sequence[StoredRow], hidden_rows: Sequence[StoredRow]
     ) -> tuple[dict[str, StoredRow], dict[str, StoredRow], dict[str, StoredRow]]:
         """The pairs that are followed to the caption that they were corrected to, by the id of its
         row, to another caption, by place, and to a new place, by `content_key`. An id that is
         derived from both changes with either. A pair is followed if it is the only one of its key
-        that is gone, and exactly one is new; anything else would be a guess."""
+        that is gone, and exactly one is new; anything else would be a guess. `hidden_rows`: gone
+        before; they are followed to the caption that they were corrected to."""
         ids = np.array(self._ids, np.int64)
-        written = dict(_only_ones(gone_rows, ids, _id_as_corrected))
+        written = dict(_only_ones(hidden_rows, ids, _id_as_corrected))
+        written |= dict(_only_ones(gone_rows, ids, _id_as_corrected))
         written_ids = {row.id for row in written.values()}
         gone_rows = [row for row in gone_rows if row.id not in written_ids]
         is_other = ~np.isin(ids, [hash_of(id) for id in written])
@@ -222,6 +233,12 @@ def _has_other_text(row: NewPair, stored_row: StoredRow) -> bool:
     return row.caption != stored_row.caption or (row.split or None) != (stored_row.split or None)
 
 
+def _has_other_proof(row: StoredRow, proof_hash: int) -> bool:
+    """Whether its picture is another than one with this proof."""
+    known_proof = split_proof(row.image_path)[1]
+    return bool(known_proof) and proof_hash not in (hash_of(known_proof), hash_of(""))
+
+
 def _place_of(row: StoredRow) -> str:
     return split_proof(row.image_path)[0]
 
@@ -231,10 +248,11 @@ def _id_as_corrected(row: StoredRow) -> str:
     return derived_id(_place_of(row), row.corrected_caption or row.caption)
 
 
-def _as_imported(row: NewPair, stored_row: StoredRow | None) -> NewPair:
+def _as_imported(row: NewPair, stored_row: StoredRow, picture: str) -> NewPair:
     """A row that says what its pair was corrected to, as after `apply`, says nothing new: the pair
-    keeps the caption that was judged, its scores and its verdict."""
-    if stored_row is not None and row.caption == stored_row.corrected_caption:
+    keeps the caption that was judged, its scores and its verdict. Of another picture (`picture_of`)
+    nobody has judged it."""
+    if picture != "other" and row.caption == stored_row.corrected_caption:
         row = replace(row, caption=stored_row.caption, external_id=stored_row.external_id)
     return row
 
@@ -251,7 +269,7 @@ def revision(
     follows the source: at the old one is nothing, or another picture; so does who wrote the
     caption. A picture that is another, or may be, is a change like that of a caption."""
     picture = picture_of(row, stored_row, first)
-    row = _as_imported(row, stored_row)
+    row = _as_imported(row, stored_row, picture)
     if not takes_changes:
         has_moved = split_proof(row.image_path)[0] != split_proof(stored_row.image_path)[0]
         if picture == "other" or (picture == "unknown" and not has_moved):

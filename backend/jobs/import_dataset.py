@@ -306,6 +306,7 @@ def _write_rows(
     """Add new rows, revise known ones and show those that were hidden; how many are new."""
     stored_rows = change_queries.stored_rows(session, dataset_id, [row.external_id for row in rows])
     matches = comparison.followed
+    hidden_ids = [row.id for row in stored_rows.values() if row.hidden]
     new, revisions = [], []
     for row in rows:
         stored_row = stored_rows.get(row.external_id)
@@ -313,6 +314,7 @@ def _write_rows(
             place, _ = split_proof(row.image_path)
             keys = (row.external_id, place, content_key(row))
             stored_row = next((matches[key] for key in keys if key in matches), None)
+            hidden_ids += [stored_row.id] if stored_row is not None and stored_row.hidden else []
         if stored_row is None:
             new.append(row)
         elif change := revision(row, stored_row, first, takes):
@@ -320,9 +322,7 @@ def _write_rows(
     number = pair_queries.add_pairs(session, dataset_id, new)
     if revisions:
         change_queries.revise_pairs(session, revisions, all_computed_tables(session))
-    change_queries.set_hidden(
-        session, [row.id for row in stored_rows.values() if row.hidden], False
-    )
+    change_queries.set_hidden(session, hidden_ids, False)
     return number
 
 

@@ -3,7 +3,7 @@ filtered, sorted or joined is often numbered anew."""
 
 from array import array
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from backend.datasets.cells import split_proof
@@ -31,20 +31,23 @@ class Moves:
 
 
 class MovedRows:
-    """Memory: 16 bytes per row that is as it was, and the other rows' ids."""
+    """Memory: 24 bytes per row that is as it was, and the other rows' ids."""
 
     def __init__(self) -> None:
         self._count = 0
-        #: The pairs whose rows have their ids and say the same, and the places of these rows.
+        #: The pairs whose rows have their ids and say the same, or what these were corrected to;
+        #: the places of these rows, and what they say.
         self._same, self._same_places = array("q"), array("q")
+        self._same_contents = array("q")
         self._rows: list[_Row] = []
 
     def add(self, row: NewPair, stored_row: StoredRow | None) -> None:
         """`stored_row`: the one with the row's id."""
         self._count += 1
-        if stored_row is not None and content_key(row) == content_key(stored_row):
+        if stored_row is not None and content_key(row) in _content_keys(stored_row):
             self._same.append(stored_row.id)
             self._same_places.append(self._count)
+            self._same_contents.append(hash_of(content_key(row)))
         elif split_proof(row.image_path)[1]:
             self._rows.append(_Row(self._count, row.external_id, hash_of(content_key(row))))
 
@@ -56,6 +59,7 @@ class MovedRows:
     def moves(self, stored_rows: Iterable[StoredRow], holders: Iterable[StoredRow]) -> Moves:
         """`stored_rows`: of all pairs; `holders`: those with the `ids`.
 
+        A pair says what its row does, else what was imported, else what it was corrected to.
         Pairs that say the same are told apart by their order, if as many rows say it; those that
         were hidden because their rows were gone count if as many came back. If not, those that have
         their ids keep them, and the others would be a guess.
@@ -63,11 +67,15 @@ class MovedRows:
         rows_by_content: dict[int, list[_Row]] = {}
         for row in self._rows:
             rows_by_content.setdefault(row.content, []).append(row)
+        places = dict(zip(self._same, self._same_places, strict=True))
+        same_contents = dict(zip(self._same, self._same_contents, strict=True))
         stored_by_content: dict[int, list[StoredRow]] = {}
         for stored_row in stored_rows:
-            if (content := hash_of(content_key(stored_row))) in rows_by_content:
+            said = same_contents.get(stored_row.id)
+            contents = [said] if said is not None else map(hash_of, _content_keys(stored_row))
+            content = next((each for each in contents if each in rows_by_content), None)
+            if content is not None:
                 stored_by_content.setdefault(content, []).append(stored_row)
-        places = dict(zip(self._same, self._same_places, strict=True))
         new_ids: dict[int, str] = {}
         for content, group in stored_by_content.items():
             same = [
@@ -104,6 +112,12 @@ def _are_numbers(ids: Iterable[str]) -> bool:
 def _free_id(row: StoredRow) -> str:
     """An id that no row has, for a pair whose row is gone and whose id another one has now."""
     return f"{derived_id(split_proof(row.image_path)[0], row.caption)}#{row.id}"
+
+
+def _content_keys(row: StoredRow) -> list[str]:
+    """`content_key` with the caption that was imported, and with the one that was decided."""
+    captions = (row.caption, row.corrected_caption or row.caption)
+    return [content_key(replace(row, caption=caption)) for caption in captions]
 
 
 def content_key(row: NewPair | StoredRow) -> str:

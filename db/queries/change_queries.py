@@ -91,6 +91,15 @@ def shown_ids(session: Session, dataset_id: int) -> Iterator[int]:
     yield from session.execute(query.execution_options(yield_per=10_000)).scalars()
 
 
+def hidden_corrected_rows(session: Session, dataset_id: int) -> Iterator[StoredRow]:
+    """The stored rows of hidden pairs whose captions were corrected. Streamed."""
+    query = select(*_COLUMNS).where(
+        Pair.dataset_id == dataset_id, Pair.hidden, Pair.corrected_caption.is_not(None)
+    )
+    for row in session.execute(query.execution_options(yield_per=_AT_ONCE)):
+        yield record(StoredRow, row)
+
+
 def set_hidden(session: Session, pair_ids: Sequence[int], is_hidden: bool) -> None:
     """Hide pairs from queue, scoring and export, or show them again. Nothing is deleted."""
     for part in chunks(sorted(pair_ids), _AT_ONCE):

@@ -451,6 +451,78 @@ def test_an_import_afterwards_sees_the_same_pairs(workspace: Workspace, tmp_path
     assert apply(workspace).already_there == 2
 
 
+@pytest.mark.parametrize("has_ids", [True, False])
+@pytest.mark.parametrize("update", ["keep", "take"])
+def test_a_picture_replaced_after_apply_is_nobodys_picture(
+    workspace: Workspace, tmp_path: Path, update: str, has_ids: bool
+) -> None:
+    """The new picture has the caption that the source says, and nobody has judged it."""
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    picture(folder / "b.png")
+    write(folder / "t.csv", "id,file_name,caption\nx,a.png,a dog\ny,b.png,a cow\n")
+    source = folder / "t.csv"
+    if not has_ids:
+        source.unlink()
+        write(folder / "a.txt", "a dog")
+        write(folder / "b.txt", "a cow")
+        source = folder
+    workspace.jobs.import_dataset(source, "pairs")
+    correct(workspace, {"a dog": "a cat"})
+    assert apply(workspace).captions == 1
+    picture(folder / "a.png", (33, 10))
+    report = workspace.jobs.import_dataset(source, "pairs", update=update)
+    assert (report.changes.changed, report.changes.same, report.replaced) == (1, 1, 1)
+    row = rows_of(workspace)[0]
+    is_taken = update == "take"
+    assert (row.caption, row.corrected_caption) == (
+        ("a cat", None) if is_taken else ("a dog", "a cat")
+    )
+    assert (row.decision is None) == is_taken
+    again = workspace.jobs.import_dataset(source, "pairs", update=update)
+    assert (again.replaced, again.added) == (0 if is_taken else 1, 0)
+
+
+def test_rows_that_are_numbered_anew_after_apply(workspace: Workspace, tmp_path: Path) -> None:
+    table = tmp_path / "pairs" / "t.csv"
+    rows = [("a", "a dog"), ("b", "a cow"), ("c", "a hen")]
+    for stem, size in zip("abcz", range(4, 8), strict=True):
+        picture(table.parent / f"{stem}.png", (size, 4))
+
+    def save() -> None:
+        lines = (f"{i},{stem}.png,{caption}\n" for i, (stem, caption) in enumerate(rows, 1))
+        write(table, "id,file_name,caption\n" + "".join(lines))
+
+    save()
+    workspace.jobs.import_dataset(table, "pairs")
+    correct(workspace, {"a cow": "a cat"})
+    assert apply(workspace).captions == 1
+    rows[:] = [("z", "a fox"), rows[0], ("b", "a cat"), rows[2]]
+    save()
+    report = workspace.jobs.import_dataset(table, "pairs", update="take")
+    assert asdict(report.changes) == {"new": 1, "changed": 0, "moved": 3, "gone": 0, "same": 0}
+    found = {row.external_id: (row.id, row.corrected_caption) for row in rows_of(workspace)}
+    assert found == {"1": (4, None), "2": (1, None), "3": (2, "a cat"), "4": (3, None)}
+
+
+def test_a_corrected_pair_that_was_hidden_comes_back(workspace: Workspace, tmp_path: Path) -> None:
+    folder, away = tmp_path / "pairs", tmp_path / "away"
+    away.mkdir()
+    for stem, caption in {"a": "a dog", "b": "a cow"}.items():
+        picture(folder / f"{stem}.png")
+        write(folder / f"{stem}.txt", caption)
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+    assert apply(workspace).captions == 1
+    before = rows_of(workspace)
+    for source, target in ((folder, away), (away, folder)):
+        for name in ("a.png", "a.txt"):
+            (source / name).rename(target / name)
+        report = workspace.jobs.import_dataset(folder, update="take", gone="hide")
+    assert asdict(report.changes) == {"new": 0, "changed": 0, "moved": 0, "gone": 0, "same": 2}
+    assert rows_of(workspace) == before
+
+
 def rows_of(workspace: Workspace) -> list[PairRow]:
     with workspace.store.reading() as session:
         return list(pair_queries.iterate_pairs(session, 1))
