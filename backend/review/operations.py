@@ -133,7 +133,8 @@ class Review(Queue, Verdicts):
     def open_pair(self, pair_id: int, claim: int | None = None) -> PairView:
         """Everything about one pair, from the store alone: fast, no model is queried. `claim`:
         where the selected one starts, by default the most suspicious."""
-        return view_of(self._store, pair_id, self._engines.of_session.chat_model_name, claim)
+        corrector = self._engines.of_session.chat_model_name
+        return view_of(self._store, pair_id, corrector, claim, self._settings)
 
     def leading_claims(self, rows: Sequence[QueueRow]) -> dict[int, tuple[int, int]]:
         """The characters of the most suspicious claim of each of these pairs whose caption has

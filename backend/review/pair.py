@@ -49,6 +49,7 @@ from backend.review.views import (
     Writers,
     suggestion_view,
 )
+from backend.settings import Settings
 from backend.store import Store
 from db.queries import (
     claim_labels,
@@ -83,11 +84,16 @@ _LIKELY = 0.5
 
 
 def view_of(
-    store: Store, pair_id: int, corrector: str | None = None, claim: int | None = None
+    store: Store,
+    pair_id: int,
+    corrector: str | None = None,
+    claim: int | None = None,
+    settings: Settings | None = None,
 ) -> PairView:
     """Everything about one pair, from the store alone: fast, no model is queried. `corrector`: the
     vision-language model that may be queried, if there is one. `claim`: where the claim starts that
-    is selected; None: the most suspicious one."""
+    is selected; None: the most suspicious one. `settings`: None leaves out what features and
+    packages add."""
     with store.reading() as session:
         pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
         rows_of_claims = trajectory_queries.get_trajectories(session, pair_id)
@@ -123,7 +129,8 @@ def view_of(
         proposal = None
         if pair.corrected_caption is not None:
             proposal = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
-        parts = read_parts(session, pair, dataset)  # the last: one that fails ends the transaction
+        # The last: one that fails ends the transaction.
+        parts = read_parts(session, pair, dataset, settings) if settings else {}
     is_open = pair.decision is None and not dataset.is_unfamiliar
     better = better_picture(rows) if is_open else None
     trajectory = None

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from backend import plugins
 from backend.review.views import ModelOpinion, PairView, PhraseSupport, Suggestions, VerdictOfPair
+from backend.settings import Settings
 from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow
 
@@ -39,7 +40,7 @@ class PairPart:
 
     `place`: one of `PLACES`. `read(session, pair)`: what there is to say of the pair, by one
     statement at most and by none where `pair` tells that there is nothing; None: nothing is drawn.
-    `takes_dataset`: it is called with the pair's dataset, a `DatasetRow`, as well.
+    `takes_dataset`: it is called with the pair's dataset, a `DatasetRow`, and the settings as well.
     `template`: draws it; it is given the `record`, and the `view` of the pair. `title`: of its tab.
     `styles`: a style sheet, which all pages load.
     `api`: reads the record into the field `name` of a pair in the API, which is null without one.
@@ -73,12 +74,14 @@ def load_pair_parts() -> tuple[PairPart, ...]:
     return plugins.load("pair_parts", PairPart, join)
 
 
-def read_parts(session: Session, pair: PairRow, dataset: DatasetRow) -> dict[str, object]:
+def read_parts(
+    session: Session, pair: PairRow, dataset: DatasetRow, settings: Settings
+) -> dict[str, object]:
     """The records of the parts that have one, by name; of a part that fails, its error."""
     records: dict[str, object] = {}
     for part in load_pair_parts():
         try:
-            record = part.read(session, pair, *([dataset] if part.takes_dataset else []))
+            record = part.read(session, pair, *([dataset, settings] if part.takes_dataset else []))
         except Exception as error:  # of whatever its author wrote
             session.rollback()  # PostgreSQL answers nothing else of a transaction that failed
             log.exception("the part '%s' of pair %d cannot be read", part.name, pair.id)

@@ -35,7 +35,7 @@ _ABOUT = frozenset(
 )  # fmt: skip
 _PARTS = re.compile(r"[^\W_]+")
 #: What stands between a picture's name and the kind in the name of a text.
-_MARKS = "_-."
+MARKS = "_-."
 #: The share of a folder's pictures beside which a kind of an unknown name stands.
 _USUAL = 0.5
 
@@ -193,7 +193,7 @@ def _owner(stem: str, pictures: Mapping[str, Any]) -> tuple[str, str] | None:
     if stem in pictures:
         return None
     for end in reversed(range(1, len(stem))):
-        if stem[end] in _MARKS and stem[:end] in pictures:
+        if stem[end] in MARKS and stem[:end] in pictures:
             field = stem[end + 1 :]
             return (stem[:end], field) if any(map(str.isalpha, field)) else None
     return None

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from backend.accounts.folders import Folders
 from backend.bundled import ASSETS
 from backend.datasets.cells import split_proof
 from backend.datasets.export_row import MARK
 from backend.datasets.read_options import ReadOptions, is_address
 from backend.datasets.safe_files.regular_files import typed_path
-from backend.errors import DatasetError
+from backend.errors import DatasetError, UnsafePath
 from backend.features.in_place import writing
 from backend.features.in_place.captions_in_text import CaptionChange
 from backend.features.in_place.queries import CaptionRow, captions_of_rows
@@ -17,6 +18,7 @@ from backend.features.in_place.source_files import CaptionGroup, FileChange, Sou
 from backend.jobs.export_dataset import decided_pairs
 from backend.jobs.reports import ExportChoice
 from backend.progress import Progress, no_progress
+from backend.settings import Settings
 from backend.store import Store
 from db.queries import dataset_queries
 from db.queries.dataset_queries import DatasetRow
@@ -125,6 +127,22 @@ def not_own(dataset: DatasetRow, data_directory: Path) -> str:
     if any(source.is_relative_to(place) for place in (data_directory.resolve(), ASSETS)):
         return f"'{source}' is kept by this program."
     return ""
+
+
+def may_import(dataset: DatasetRow, settings: Settings, has_login: bool) -> bool:
+    """Whether a page may import the source again, and it is the user's own: where people log in,
+    the folders of the settings are those that pages may read."""
+    if not_own(dataset, settings.data_directory):
+        return False
+    folders = Folders.from_settings(
+        settings.import_root, settings.export_root, settings.data_directory
+    )
+    try:
+        if has_login:
+            folders.check_options("import", {"path": dataset.source, **dataset.read_options})
+    except UnsafePath:
+        return False
+    return True
 
 
 def files_of(

@@ -19,6 +19,10 @@ class NotThere(ValueError):
     """The captions are not where they were at the import, or could be in several places."""
 
 
+class OtherCaption(NotThere):
+    """Another caption is where they were."""
+
+
 @dataclass(frozen=True)
 class CaptionChange:
     """A caption as it was imported, and as it is to be. `kind`: the column or field that has it,
@@ -51,7 +55,7 @@ def change_text(
     """The text with the captions changed, and how many were changed already. `changes`: all its
     captions in order, those that stay too; `readings`: the places that it may have, by how it is
     read, of which the first with these captions counts; `column`: the stated field of captions.
-    Raises NotThere.
+    Raises NotThere: OtherCaption if the text says another caption, however that is written.
 
     >>> text = '["a", "b"]'
     >>> change_text(text, [CaptionChange("a", "b"), CaptionChange("b", "a")], [json_places(text)])
@@ -64,6 +68,7 @@ def change_text(
         if len(fitting) == len(changes) and _are_in_order(fitting, changes):
             return _write(text, changes, fitting)
         reason = _SEVERAL if len(fitting) > len(changes) else reason
+    says_other = all(_says_other(places, changes, column) for places in readings if places)
     for place in chain.from_iterable(readings):
         if inner_places := json_places(place.value):
             try:
@@ -73,14 +78,35 @@ def change_text(
             if value != place.value:
                 text = text[: place.start] + place.write(value) + text[place.end :]
             return text, already_there
-    raise NotThere(reason)
+    raise (OtherCaption if says_other and reason == _CHANGED else NotThere)(reason)
+
+
+def _says_other(places: list[Place], changes: Sequence[CaptionChange], column: str) -> bool:
+    """Whether none of the captions is made of what the places of captions say, or of all that
+    is said if these are unknown: an import joins tags and words, and takes marks away."""
+    column = changes[0].kind or _caption_name(places, column)
+    named = [place.value for place in places if place.name in ("", column)]
+    said = _letters("".join(named or [place.value for place in places]))
+    captions = {_letters(text) for change in changes for text in (change.before, change.after)}
+    if len(named) == 1:
+        return bool(said) and said not in captions
+    return bool(said) and not any(caption in said for caption in captions)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def _caption_name(places: list[Place], stated: str) -> str:
+    """The field or column of captions; "" if no name tells."""
+    names = [place.name for place in places]
+    return stated or usual_name(names, CAPTION_NAMES) or usual_name(names, OBJECT_NAMES) or ""
 
 
 def _fitting_places(
     places: list[Place], changes: Sequence[CaptionChange], column: str
 ) -> list[Place]:
     """The places with these captions: in the stated field, or in the one named like captions."""
-    names = [place.name for place in places]
     if any(change.kind for change in changes):
         # Of each kind one; places without a name are those of a text.
         return [
@@ -89,7 +115,7 @@ def _fitting_places(
             for place in places
             if place.name in ("", change.kind) and place.value in (change.before, change.after)
         ]
-    column = column or usual_name(names, CAPTION_NAMES) or usual_name(names, OBJECT_NAMES) or ""
+    column = _caption_name(places, column)
     values = {text for change in changes for text in (change.before, change.after)}
     # What is empty says of itself that it is a caption only by its name.
     return [

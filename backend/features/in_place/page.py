@@ -7,6 +7,7 @@ import gradio as gr
 from markupsafe import Markup
 from pydantic import TypeAdapter
 
+from backend.errors import SettingsError
 from backend.features.in_place.report import ApplyReport
 from backend.workspace import Workspace
 from db.queries import dataset_queries
@@ -99,12 +100,17 @@ def report_html(report: ApplyReport | None, reason: str = "") -> Markup:
 
 def take_changes(page: PageActions, act: PageAction) -> Parts:
     """Import the source again in the background, with what other tools have changed there."""
+    from backend.features.in_place.applying import may_import  # as above
+
     dataset = page.workspace.store.read(dataset_queries.get_dataset, int(page.state.dataset or 0))
+    has_login = page.workspace.folders is not None
+    if not may_import(dataset, page.workspace.settings, has_login):
+        raise SettingsError("The source cannot be imported from this page.")
     page.workspace.jobs.start(
         "import", None, path=dataset.source, name=dataset.name, update="take",
         **dataset.read_options,
     )  # fmt: skip
-    page.say("What has changed in the source is being taken: see Activity.")
+    page.say("Importing the changes in the source. See Activity.")
     return {"toast": page.toast}
 
 

@@ -5,19 +5,22 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from backend.datasets.cells import split_proof
-from backend.datasets.read_options import is_address
 from backend.datasets.reading.caption_fields import FIELD_COLUMN
-from backend.features.in_place.applying import files_of
+from backend.features.in_place.applying import files_of, may_import
 from backend.features.in_place.captions_in_text import CaptionChange
 from backend.features.in_place.source_files import CaptionGroup
 from backend.review.pair_parts import PairPart
+from backend.settings import Settings
+from db.queries.blind_review import reader_of
 from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow
 
 
-def read(session: Session, pair: PairRow, dataset: DatasetRow) -> str | None:
-    """The name of the file that says something else; None if none does."""
-    if dataset.imported_at is None or is_address(dataset.source):
+def read(session: Session, pair: PairRow, dataset: DatasetRow, settings: Settings) -> str | None:
+    """The name of the file that says something else; None if none does, or if the reader may not
+    import it."""
+    has_login = reader_of(session) is not None
+    if dataset.imported_at is None or not may_import(dataset, settings, has_login):
         return None
     kind = str(pair.extra.get(FIELD_COLUMN, ""))
     own_id = pair.external_id.removesuffix(f"#{kind}")
@@ -26,7 +29,7 @@ def read(session: Session, pair: PairRow, dataset: DatasetRow) -> str | None:
         pair.source_file, pair.source_row, split_proof(pair.image_path)[0], (own_id,),
         (CaptionChange(pair.caption, decided, kind),),
     )  # fmt: skip
-    return files_of(dataset).holds(group, dataset.imported_at.timestamp()) or None
+    return files_of(dataset).says_other(group, dataset.imported_at.timestamp()) or None
 
 
 PART = PairPart(

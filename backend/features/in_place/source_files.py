@@ -14,8 +14,8 @@ import stat
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import pairwise
+from functools import lru_cache, partial
+from itertools import pairwise, product
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -26,17 +26,19 @@ from backend.datasets.read_options import (
     is_hidden,
     where_to_state,
 )
+from backend.datasets.reading.caption_fields import MARKS
 from backend.datasets.reading.csv_table import csv_rows, split_at_returns
 from backend.datasets.reading.json_tables import is_document
 from backend.datasets.reading.pair_checks import derived_id
 from backend.datasets.reading.sample_fields import NAMED_LIKE_CAPTIONS
-from backend.datasets.reading.sidecars import MOST_TEXT, Beside, files_beside
+from backend.datasets.reading.sidecars import MOST_TEXT, Beside, SidecarChoice, files_beside
 from backend.datasets.safe_files.regular_files import open_regular, read_regular
 from backend.datasets.safe_files.text_files import TextLine, decoded_lines, encoding_of
 from backend.errors import DatasetFormatError
 from backend.features.in_place.captions_in_text import (
     CaptionChange,
     NotThere,
+    OtherCaption,
     Place,
     change_text,
     csv_places,
@@ -158,10 +160,10 @@ class SourceFiles:
             plan = partial(self._table, name, rows)
             yield self._try_to_plan(name, _count(rows.values()), plan)
 
-    def holds(self, group: CaptionGroup, since: float) -> str:
-        """The name of the file in which the captions of the group do not stand any more, neither as
-        they were nor as they are to be; "" if they do, or if it was not written `since` (seconds
-        since 1970), is too large to be read while a page waits, or cannot be read."""
+    def says_other(self, group: CaptionGroup, since: float) -> str:
+        """The name of the file that has another caption where the one of the group was, which is
+        neither as it was nor as it is to be; "" if none has, or if it was not written `since`
+        (seconds since 1970), is too large to be read while a page waits, or cannot be read."""
         is_beside = self.is_beside(group.file)
         places = self._texts_of(group) if is_beside else self._places_of(group.file)
         path = next((path for path in places if _is_written(path, since)), None)
@@ -169,23 +171,35 @@ class SourceFiles:
             return ""
         try:
             if is_beside:
-                self._beside_picture(group, self._files_beside(group.picture))
+                files = [path for path in self._texts_of(group) if path.is_file()]
+                is_other = all(_is_other(partial(self._small_file, file, group)) for file in files)
             else:
-                self._table(group.file, {group.row: group})
-        except NotThere:
-            return path.name
+                is_other = self._has_other_row(self._place_of(path), group)
         except (DatasetFormatError, OSError, ValueError):
-            pass  # an import would say so, and take nothing
-        return ""
+            return ""  # an import would say so, and take nothing
+        return path.name if is_other else ""
 
     def _texts_of(self, group: CaptionGroup) -> Iterator[Path]:
-        """Where the captions of a picture may stand beside it."""
-        path = self.root / group.picture
-        if any(change.kind for change in group.changes):
-            beside = self._files_beside(group.picture)
-            yield from (path.with_name(name) for name in (beside.named.values() if beside else ()))
-        for ending in (*CAPTIONS, *NAMED_LIKE_CAPTIONS, ".json"):
+        """Where the caption of a picture may stand beside it."""
+        path, kind = self.root / group.picture, group.changes[0].kind
+        if kind:
+            for mark, ending in product(MARKS, CAPTIONS):
+                yield path.with_name(f"{path.stem}{mark}{kind}{ending}")
+        stated = self._ending()
+        for ending in (stated,) if stated else (*CAPTIONS, *NAMED_LIKE_CAPTIONS, ".json"):
             yield from (path.with_suffix(ending), path.with_name(path.name + ending))
+
+    def _has_other_row(self, path: Path, group: CaptionGroup) -> bool:
+        """Whether the rows of the group have another caption, all of them. Raises NotThere."""
+        _check_ending(path.name)
+        by_key = _rows_by_key(path, state_of(path), self.encoding, self.delimiter)
+        rows = {row.number: row for key in group.identity() for row in by_key.get(key, ())}
+
+        def change(row: _Record) -> None:
+            *_, text, places = row.parts()
+            change_text(text, group.changes, [places], self._field())
+
+        return bool(rows) and all(_is_other(partial(change, row)) for row in rows.values())
 
     def _places_of(self, table: str) -> tuple[Path, ...]:
         """Where a table, as pairs name it, may be."""
@@ -214,7 +228,8 @@ class SourceFiles:
         if folder not in self._beside:
             place = self.root / folder
             names = os.listdir(place) if place.is_dir() else []
-            self._beside[folder] = files_beside(n for n in names if not is_hidden(n))
+            names = [name for name in names if not is_hidden(name)]
+            self._beside[folder] = files_beside(names, self._ending())
         return self._beside[folder].get(name)
 
     def _beside_picture(self, group: CaptionGroup, beside: Beside | None) -> FileChange:
@@ -243,13 +258,14 @@ class SourceFiles:
         path = self._place_of(path)
         state = state_of(path)
         content = read_regular(path, MOST_TEXT, is_resolved=True)
-        mark, encoding = self._encoding(io.BytesIO(content), path.name, is_guessed=False)
+        mark, encoding = _encoding(io.BytesIO(content), path.name, self.encoding, is_guessed=False)
         text = _decode(content[len(mark) :], encoding)
         if mark + _encode(text, encoding) != content:
             raise NotThere(_NOT_EXACT)
         is_json = path.suffix.lower() == ".json"
+        column = "" if self._ending() else self._field()
         readings = [json_places(text)] if is_json else text_readings(text)
-        new_text, already_there = change_text(text, group.changes, readings, self._field())
+        new_text, already_there = change_text(text, group.changes, readings, column)
         splice = Splice(len(mark), content[len(mark) :], _encode(new_text, encoding))
         return FileChange(
             path, self._name(path), hashlib.sha256(content).hexdigest(), state, encoding,
@@ -257,25 +273,17 @@ class SourceFiles:
         )  # fmt: skip
 
     def _table(self, name: str, rows: Mapping[int | None, CaptionGroup]) -> FileChange:
-        if PurePosixPath(name).suffix.lower() not in TEXT_TABLES:
-            raise NotThere(_OTHER_FORMAT)
+        _check_ending(name)
         path = next((place for place in self._places_of(name) if place.is_file()), None)
         if path is None:
             raise NotThere("there is no such file any more")
         path = self._place_of(path)
         state = state_of(path)
         with open_regular(path, math.inf, is_resolved=True) as file:
-            mark, encoding = self._encoding(file, path.name, is_guessed=True)
             digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
-            file.seek(len(mark))
-            stated = self.delimiter or ("\t" if path.suffix.lower() == ".tsv" else None)
-            is_json = path.suffix.lower() in JSON_LINES
-            if is_json and is_document(decoded_lines(file, encoding)):
-                raise NotThere(_OTHER_FORMAT)
-            file.seek(len(mark))
-            lines = _Lines(file, mark, encoding)
-            records = _json_records(lines) if is_json else _csv_records(lines, stated, path.name)
-            search = _RowSearch(rows.values(), encoding, self._field())
+            file.seek(0)
+            lines, records = _records_in(file, path, self.encoding, self.delimiter)
+            search = _RowSearch(rows.values(), lines.encoding, self._field())
             for record in records:
                 search.add(record)
         splices, already_there = search.result()
@@ -285,7 +293,11 @@ class SourceFiles:
         ends = sorted((splice.start, splice.start + len(splice.before)) for splice in changes)
         if any(end > start for (_, end), (start, _) in pairwise(ends)):
             raise NotThere("several of its rows stand in the same place")
-        return FileChange(path, self._name(path), digest, state, encoding, None, *counts)
+        return FileChange(path, self._name(path), digest, state, lines.encoding, None, *counts)
+
+    def _ending(self) -> str:
+        """The stated ending of texts beside pictures; "" if none was."""
+        return SidecarChoice(self.column).ending if self.has_texts else ""
 
     def _field(self) -> str:
         """The stated field of captions, without the column that holds it."""
@@ -305,15 +317,31 @@ class SourceFiles:
             raise NotThere("it is a link that leads out of the dataset's folder")
         return path
 
-    def _encoding(self, file: Any, name: str, is_guessed: bool) -> tuple[bytes, str]:
-        """The byte order mark, and the encoding of what follows it."""
-        encoding = encoding_of(file, name, self.encoding, guess=is_guessed).name
-        head = file.read(4)
-        file.seek(0)
-        mark = next((mark for mark in _MARKS if head.startswith(mark)), b"")
-        if encoding in ("utf-8-sig", "utf-16", "utf-32"):
-            return mark, _MARKS[mark] if mark else "utf-8"
-        return b"", encoding
+
+def _encoding(file: Any, name: str, stated: str | None, is_guessed: bool) -> tuple[bytes, str]:
+    """The byte order mark, and the encoding of what follows it."""
+    encoding = encoding_of(file, name, stated, guess=is_guessed).name
+    head = file.read(4)
+    file.seek(0)
+    mark = next((mark for mark in _MARKS if head.startswith(mark)), b"")
+    if encoding in ("utf-8-sig", "utf-16", "utf-32"):
+        return mark, _MARKS[mark] if mark else "utf-8"
+    return b"", encoding
+
+
+def _check_ending(name: str) -> None:
+    """Raise NotThere for a table that is not of lines of text."""
+    if PurePosixPath(name).suffix.lower() not in TEXT_TABLES:
+        raise NotThere(_OTHER_FORMAT)
+
+
+def _is_other(change: Callable[[], object]) -> bool:
+    """Whether it finds another caption. Raises as it does where it finds none."""
+    try:
+        change()
+    except OtherCaption:
+        return True
+    return False
 
 
 def _by_text(group: CaptionGroup, beside: Beside | None) -> Iterator[CaptionGroup]:
@@ -373,6 +401,10 @@ class _Record:
     header: Sequence[str] = ()
     stated: str | None = None
 
+    def names(self) -> set[str]:
+        """By which `CaptionGroup.identity` names it."""
+        return {key for text in self.texts for key in (text, _stem(text))}
+
     def parts(self) -> tuple[int, int, str, list[Place]]:
         """Its first byte and line, its text, and the places in that."""
         if not self.header:
@@ -411,8 +443,7 @@ class _RowSearch:
                 self._by_key.setdefault(key, []).append(number)
 
     def add(self, record: _Record) -> None:
-        keys = {key for text in record.texts for key in (text, _stem(text))}
-        for number in {n for key in keys for n in self._by_key.get(key, ())}:
+        for number in {n for key in record.names() for n in self._by_key.get(key, ())}:
             group = self._groups[number]
             try:
                 start, line, text, places = record.parts()
@@ -468,6 +499,42 @@ class _Lines:
     def digest(self) -> str:
         """SHA-256 of the lines as they would be written."""
         return self._hash.hexdigest()
+
+
+def _records_in(
+    file: Any, path: Path, encoding: str | None, delimiter: str | None
+) -> tuple[_Lines, Iterator[_Record]]:
+    """The lines and rows of a table. `encoding`, `delimiter`: as stated. Raises NotThere for
+    another format."""
+    ending = path.suffix.lower()
+    mark, encoding = _encoding(file, path.name, encoding, is_guessed=True)
+    file.seek(len(mark))
+    is_json = ending in JSON_LINES
+    if is_json and is_document(decoded_lines(file, encoding)):
+        raise NotThere(_OTHER_FORMAT)
+    file.seek(len(mark))
+    lines = _Lines(file, mark, encoding)
+    if is_json:
+        return lines, _json_records(lines)
+    delimiter = delimiter or ("\t" if ending == ".tsv" else None)
+    return lines, _csv_records(lines, delimiter, path.name)
+
+
+@lru_cache(maxsize=2)
+def _rows_by_key(
+    path: Path, _state: tuple[int, ...], encoding: str | None, delimiter: str | None
+) -> Mapping[str, Sequence[_Record]]:
+    """The rows of a table of at most MOST_TEXT bytes by what names them, read once as long as it is
+    not written; none of one that cannot be read."""
+    rows: dict[str, list[_Record]] = {}
+    try:
+        with open_regular(path, is_resolved=True) as file:
+            for row in _records_in(file, path, encoding, delimiter)[1]:
+                for key in row.names():
+                    rows.setdefault(key, []).append(row)
+    except (DatasetFormatError, OSError, ValueError):
+        return {}
+    return rows
 
 
 def _json_records(lines: _Lines) -> Iterator[_Record]:

@@ -6,12 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from backend.datasets.read_options import ReadOptions
 from backend.errors import INTERRUPTED, DatasetError, DatasetFormatError, NotFound
+from backend.features.in_place import source_files
 from backend.features.in_place.pair_part import read
 from backend.features.in_place.watching import Watch, state_of_source, take
 from backend.workspace import Workspace
@@ -218,7 +223,8 @@ def changed_files(workspace: Workspace) -> list[str | None]:
     """What Review says of each pair."""
     with workspace.store.reading() as session:
         dataset = dataset_queries.get_dataset(session, 1)
-        return [read(session, row, dataset) for row in pair_queries.iterate_pairs(session, 1)]
+        rows = pair_queries.iterate_pairs(session, 1)
+        return [read(session, row, dataset, workspace.settings) for row in rows]
 
 
 SOURCES: dict[str, dict[str, str]] = {
@@ -255,13 +261,91 @@ def test_review_says_that_a_caption_has_changed_in_its_file(
     write(folder / first, (folder / first).read_text().replace("a dog", "a red dog"))
     assert changed_files(workspace) == [first, None]
     assert 'data-action="take-changes"' in stage(workspace)
-    assert "see Activity" in Page(workspace).press("take-changes")
+    Page(workspace).press("take-changes")
     assert workspace.jobs.background.wait(60)
     assert changed_files(workspace) == [None, None]
     assert "take-changes" not in stage(workspace)
     assert [(row.caption, row.corrected_caption) for row in rows_of(workspace)] == [
         ("a red dog", None), ("a cow", "a goat"),
     ]  # fmt: skip
+
+
+def _write_parquet(path: Path) -> None:
+    pyarrow.parquet.write_table(
+        pyarrow.table({"file_name": ["a.png", "b.png"], "caption": ["a dog", "a cow"]}), path
+    )
+
+
+#: What is written, and the stated column of captions.
+TOUCHED: dict[str, tuple[dict[str, str], str | None]] = {
+    "parquet": ({}, None),
+    "document": ({"t.json": '[{"image": "a.png", "caption": "a dog"}]'}, None),
+    "tags": ({"t.jsonl": '{"file_name": "a.png", "tags": ["a dog", "brown"]}\n'}, "tags"),
+    "ending": ({"a.txt": "a dog", "a.caption": "x", "b.txt": "a cow", "b.caption": "x"}, "txt"),
+}
+
+
+@pytest.mark.parametrize("name", TOUCHED)
+def test_review_says_nothing_of_a_file_that_was_only_touched(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "pairs"
+    for stem in "ab":
+        picture(folder / f"{stem}.png")
+    files, column = TOUCHED[name]
+    for file, text in files.items():
+        write(folder / file, text)
+    if not files:
+        _write_parquet(folder / "t.parquet")
+    table = next(folder.glob("t.*"), folder)
+    workspace.jobs.import_dataset(table, "pairs", options=ReadOptions(caption_column=column))
+    for path in folder.iterdir():
+        path.touch()
+    found = changed_files(workspace)
+    assert found
+    assert not any(found)
+    if name == "ending":
+        correct(workspace, {"a cow": "a goat"})
+        assert apply(workspace).captions == 1
+        write(folder / "a.txt", "a red dog")
+        assert changed_files(workspace) == ["a.txt", None]
+
+
+def test_a_table_that_was_written_is_read_once(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for stem in "ab":
+        picture(tmp_path / f"{stem}.png")
+    table = write(tmp_path / "t.csv", SOURCES["csv"]["t.csv"])
+    workspace.jobs.import_dataset(table, "pairs")
+    write(table, SOURCES["csv"]["t.csv"].replace("a dog", "a hen"))
+    records_in, reads = source_files._records_in, list[Path]()
+
+    def count(file: Any, path: Path, *more: Any) -> Any:
+        reads.append(path)
+        return records_in(file, path, *more)
+
+    monkeypatch.setattr(source_files, "_records_in", count)
+    assert changed_files(workspace) == ["t.csv", None]
+    assert reads == [table]
+
+
+def test_who_may_not_import_the_source_is_not_asked_to(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """With login, a source outside the folders that pages may read."""
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    write(folder / "a.txt", "a dog")
+    workspace.jobs.import_dataset(folder)
+    write(folder / "a.txt", "a red dog")
+    assert changed_files(workspace) == ["a.txt"]
+    workspace.confine()
+    of_curator = workspace.seen_by("Ada")
+    assert changed_files(of_curator) == [None]
+    assert str(folder) not in Page(of_curator).press("take-changes")
+    workspace.settings = replace(workspace.settings, import_root=(str(tmp_path),))
+    assert changed_files(workspace.seen_by("Ada")) == ["a.txt"]
 
 
 def stage(workspace: Workspace) -> str:
