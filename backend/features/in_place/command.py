@@ -24,7 +24,7 @@ class WatchOptions(Options):
     """Seconds between two looks at the files. What has changed is taken once it stays as it is from
     one look to the next."""
     once: bool = False
-    """Take what has changed since the last import, and end."""
+    """Import what has changed since the last import, then exit."""
 
 
 def watch(dataset: Dataset, options: WatchOptions, common: Common) -> None:
@@ -60,7 +60,7 @@ def watch(dataset: Dataset, options: WatchOptions, common: Common) -> None:
     )
     while True:
         watched.turn()
-        time.sleep(options.every)
+        time.sleep(watched.pause(options.every))
 
 
 COMMANDS = {"watch": watch}

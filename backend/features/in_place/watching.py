@@ -1,6 +1,7 @@
 """A source that other tools write: looked at again and again, and imported when they have."""
 
 import os
+import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +26,7 @@ def source_to_watch(dataset: DatasetRow, data_directory: Path) -> Path:
     """Where its files are, which may be gone just now. Raises DatasetError for what no other tool
     writes, and where nobody knows how it was read."""
     if reason := not_own(dataset, data_directory):
-        raise DatasetError(f"{reason} No other tool writes there.")
+        raise DatasetError(f"{reason} There is nothing to watch.")
     if dataset.imported_at is None:
         raise DatasetError(
             f"'{dataset.name}' was imported by an earlier version, which did not keep how it was "
@@ -55,29 +56,49 @@ def state_of_source(source: Path) -> str:
 
 class Watch:
     """`look`: the state of the source, "" while it is gone; `take`: imports it; `say`: tells what
-    is wrong."""
+    is wrong; `clock`: seconds that pass."""
 
     def __init__(
-        self, look: Callable[[], str], take: Callable[[], None], say: Callable[[str], None]
+        self,
+        look: Callable[[], str],
+        take: Callable[[], None],
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._look, self._take, self._say = look, take, say
+        self._look, self._take, self._say, self._clock = look, take, say, clock
         #: As it was when the last import began, and at the last look.
         self._taken = self._seen = ""
         self._looks = 0
         self._said = ""
+        #: Seconds that the last look took.
+        self._look_time = 0.0
+
+    def pause(self, every: float) -> float:
+        """Seconds until the next turn: `every`, or more for a source that takes long to look at,
+        so that looking takes a tenth of the time at most."""
+        return max(every, 9 * self._look_time)
 
     def turn(self) -> None:
         """Look at the source, and import it if it has changed and is at rest: a file that is still
         written is half a caption. What never rests is imported after a few looks, and again when
         more was written. What goes wrong is said once, and tried again at the next turn. Raises
         NotFound if the dataset was deleted."""
-        state = self._look()
+        began = self._clock()
+        try:
+            state = self._look()
+        except OSError as problem:  # such as a share that is away
+            self._tell(problem)
+            return
+        finally:
+            self._look_time = self._clock() - began
         is_at_rest = state == self._seen or not self._taken
         self._seen = state
         self._looks = self._looks + 1 if state != self._taken else 0
         if not state:
             self._tell(DatasetNotFound("The source is gone. It is taken when it is back."))
-        elif self._looks and (is_at_rest or self._looks >= _MOST_LOOKS):
+        elif not self._looks:
+            self._said = ""
+        elif is_at_rest or self._looks >= _MOST_LOOKS:
             try:
                 self._take()
             except NotFound:

@@ -77,9 +77,30 @@ def test_a_source_that_is_gone_or_cannot_be_read_is_waited_for() -> None:
     assert source.said[2:] == ["Half a table."]
     source.problem = None
     assert source.turns("2") == ["2"]
+    assert source.turns("", "2", "", "2") == []
+    assert len(source.said) == 5, "also if nothing has changed in between"
     source.problem = NotFound("deleted")
     with pytest.raises(NotFound):
         source.turns("3", "3")
+
+
+def test_a_source_that_cannot_be_looked_at_is_waited_for() -> None:
+    states: Iterator[str | OSError] = iter([PermissionError("denied"), OSError("stale"), "1"])
+    taken, said = list[bool](), list[str]()
+
+    def look() -> str:
+        state = next(states)
+        if isinstance(state, OSError):
+            raise state
+        return state
+
+    seconds = iter([0, 1, 1, 2, 10, 12])
+    watch = Watch(look, lambda: taken.append(True), said.append, lambda: next(seconds))
+    for pause in (9, 9, 18):
+        watch.turn()
+        assert watch.pause(5) == pause
+        assert watch.pause(60) == 60
+    assert (said, taken) == (["denied", "stale"], [True])
 
 
 def test_the_state_of_a_source(tmp_path: Path) -> None:
