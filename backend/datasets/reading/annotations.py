@@ -15,10 +15,11 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim, unique_names
@@ -59,25 +60,32 @@ def plain_rows(
 
     A row that is not one image with a text becomes a row with a problem.
     """
+    before: dict[str, Any] = {}
     for row in rows:
         if row.values is None:
             yield row
             continue
         try:
-            yield from _plain(row, row.values, rule, caption_column)
+            yield from _plain(row, row.values, rule, caption_column, before)
         except NoPair as problem:
             yield TableRow(row.number, None, str(problem))
+        before = row.values
 
 
 def _plain(
-    row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
+    row: TableRow,
+    values: dict[str, Any],
+    rule: AnswerRule,
+    caption_column: str | None,
+    before: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[TableRow]:
+    """`before`: the values of the row above."""
     is_stated = bool(caption_column) and caption_column.partition("[")[0] in values
     if not is_stated and is_batch_line(values):
         values = chat_of_line(values, rule)
         row = replace(row, values=values)
     if not is_stated and is_via_row(values):
-        yield from rows_of_csv(row, values)
+        yield from rows_of_csv(row, values, before)
         return
     if data_juicer.is_sample(values):
         for sample_row in data_juicer.rows_of_sample(row, values):

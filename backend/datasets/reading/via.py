@@ -1,6 +1,6 @@
 """Projects and annotations of the VGG Image Annotator: an object for each picture, with what was
 said of it in `file_attributes`, at the top of the file or in `_via_img_metadata`; in its CSV a row
-for each region of a picture."""
+for each region of a picture, below each other."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -38,7 +38,7 @@ def _rows(file: JsonFile, place: str) -> Iterator[TableRow]:
             yield (about if about.twice is not None else said).row(number)
         else:
             rest = {name: value for name, value in about.items() if name not in (_NAME, _ABOUT)}
-            yield TableRow(number, {**rest, **said, "file_name": about.get(_NAME)})
+            yield TableRow(number, {**rest, **said, _NAME: about.get(_NAME)})
 
 
 def is_via_row(values: Mapping[str, Any]) -> bool:
@@ -46,10 +46,12 @@ def is_via_row(values: Mapping[str, Any]) -> bool:
     return values.keys() >= _OF_CSV
 
 
-def rows_of_csv(row: TableRow, values: Mapping[str, Any]) -> Iterator[TableRow]:
+def rows_of_csv(
+    row: TableRow, values: Mapping[str, Any], before: Mapping[str, Any]
+) -> Iterator[TableRow]:
     """The row of the picture, with the attributes of the file as columns; none for a further region
-    of it, which repeats them."""
-    if str(values["region_id"] or "0").strip() != "0":
+    of it, which repeats what the row `before` says."""
+    if all(values[name] == before.get(name) for name in (_NAME, _ABOUT)):
         return
     try:
         said = json_object(str(values[_ABOUT] or "{}"))
@@ -57,4 +59,4 @@ def rows_of_csv(row: TableRow, values: Mapping[str, Any]) -> Iterator[TableRow]:
         yield TableRow(row.number, None, f"Its '{_ABOUT}' is no JSON object.")
         return
     rest = {name: value for name, value in values.items() if name not in (_NAME, _ABOUT)}
-    yield replace(row, values={**rest, **said, "file_name": values[_NAME]})
+    yield replace(row, values={**rest, **said, _NAME: values[_NAME]})

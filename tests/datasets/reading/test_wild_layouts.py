@@ -53,7 +53,7 @@ FILES: dict[str, tuple[str, str | bytes]] = {
         "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,"
         "region_attributes\n" + "".join(
             f'{i},7,"{{""caption"":""{c}""}}",2,{region},"{{""name"":""rect""}}",{{}}\n'
-            for c, i in PAIRS for region in (0, 1)
+            for c, i in PAIRS for region in ((0, 1) if i == PAIRS[0][1] else (1,))
         ),
     ),
     "VIA": ("via.json", dump({f"{i}7": via(c, i) for c, i in PAIRS})),
@@ -272,6 +272,15 @@ def test_a_name_in_two_zips_is_not_guessed_at_and_a_file_comes_first(tmp_path: P
     places = [relative_name(pair.image_path, tmp_path).partition("#")[0] for pair in pairs]
     assert places == ["b.png", "1.zip!/a.png"]
     assert [(problem.row, problem.kind) for problem in reader.problems] == [(1, "unusable row")]
+
+
+def test_the_picture_of_via_may_be_stated(tmp_path: Path) -> None:
+    for _, image in PAIRS:
+        picture(tmp_path / image)
+    for program in ("VIA's CSV", "VIA"):
+        name, text = FILES[program]
+        pairs, _ = read(write(tmp_path / name, text), image_column="filename")
+        assert len(pairs) == len(PAIRS)
 
 
 def test_a_field_of_via_that_stands_twice_is_a_problem(tmp_path: Path) -> None:
