@@ -177,7 +177,9 @@ def tables_of(
             "page": f"Captions inside the images: tick “{TICKS[INSIDE]}”. Pictures without "
             f"captions: tick “{TICKS[UNCAPTIONED]}”.",
         }
-    sentence = _of_texts_unread(folder) or _of_files_unread(folder)
+    sentence = _of_texts_unread(folder) or _of_line_lists(folder)
+    if not sentence and (sentence := _of_other_form(folder, bool(advice))) and advice:
+        sentence = f"{not_a_dataset(folder)}. {sentence}"
     raise DatasetFormatError(sentence or not_a_dataset(folder), **advice)
 
 
@@ -239,29 +241,58 @@ def _of_texts_elsewhere(folder: Path) -> str:
     )
 
 
-def _of_files_unread(folder: Path) -> str:
-    """What the files of a folder are that may hold its captions and are not read; "" if there are
-    none."""
-    try:
-        entries = [path for path in folder.iterdir() if not is_hidden(path.name)]
-        files = sorted(path for path in entries if path.is_file())
-    except OSError:
-        return ""
-    texts = [path for path in files if path.suffix.lower() == ".txt"]
+def _of_line_lists(folder: Path) -> str:
+    """That one text has the names of pictures and another as many lines, which may be their
+    captions; "" if there are no such texts."""
+    texts = [path for path in _files_in(folder) if path.suffix.lower() == ".txt"]
     names = [path for path in texts if _names_pictures_alone(path)]
-    others = [path for path in texts if path not in names and is_caption_file(path.name)]
-    if len(names) == 1 and others:
-        return (
-            f"'{trim(names[0].name)}' names a picture in each line, and "
-            f"'{trim(others[0].name)}' may hold their captions in the same order. Lists that "
-            "belong together by their lines alone are not read: one line too many would give every "
-            "picture another one's caption. Write both into one TSV with the columns file_name and "
-            "caption."
-        )
-    for path in files:
-        if path.suffix.lower() != ".txt" and (form := _OTHER_FORMS.get(path.suffix.lower())):
+    if len(names) != 1:
+        return ""
+    count = _line_count(names[0])
+    captions = next(
+        (
+            path
+            for path in texts
+            if path not in names and is_caption_file(path.name) and _line_count(path) == count
+        ),
+        None,
+    )
+    if captions is None:
+        return ""
+    return (
+        f"'{trim(names[0].name)}' names a picture in each line, and '{trim(captions.name)}' may "
+        "hold their captions in the same order. Lists that belong together by their lines alone "
+        "are not read: one line too many would give every picture another one's caption. Write "
+        "both into one TSV with the columns file_name and caption."
+    )
+
+
+def _of_other_form(folder: Path, has_pictures: bool) -> str:
+    """What a file is that may hold the captions and is not read; "" if there is none. Beside
+    pictures, YAML says how they are used (YOLO)."""
+    for path in _files_in(folder):
+        ending = path.suffix.lower()
+        is_of_use = ending != ".txt" and not (has_pictures and ending in (".yaml", ".yml"))
+        if is_of_use and (form := _OTHER_FORMS.get(ending)):
             return f"No captions are read in '{trim(folder.name)}'. '{trim(path.name)}' is {form}."
     return ""
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """Those that are not hidden, sorted; none of a folder that cannot be read."""
+    try:
+        return sorted(p for p in folder.iterdir() if not is_hidden(p.name) and p.is_file())
+    except OSError:
+        return []
+
+
+def _line_count(text: Path) -> int:
+    """How many lines it has that are not empty; -1 if it cannot be read."""
+    try:
+        with open_regular(text) as content:
+            return sum(1 for line in content if line.strip())
+    except (OSError, ValueError):
+        return -1
 
 
 #: Bytes of a text by which is told what its lines are.

@@ -54,7 +54,9 @@ def test_a_file_of_another_format_is_named(tmp_path: Path, name: str, word: str)
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({"annotations.xml": "<annotations/>"}, ("annotations.xml", "CVAT")),
+        ({"annotations.xml": "<annotations/>"}, ("metadata.jsonl", "annotations.xml", "CVAT")),
+        ({"dataset.yaml": "names: [dog]"}, ("metadata.jsonl",)),
+        ({"trainval.txt": "images/a.png\n", "notes.txt": "Two\nlines.\n"}, ("metadata.jsonl",)),
         ({"t.xlsx": "x", "README.txt": "images/a.png"}, ("t.xlsx", "Excel")),
         (
             {"images.txt": "images/a.png\n", "prompts.txt": "A dog.\n"},
