@@ -91,7 +91,6 @@ def chat_of_line(values: Mapping[str, Any], rule: AnswerRule) -> dict[str, Any]:
             f"This is {request} without its answer: those are in the file that the service "
             f"returned. Import {_COLUMNS}."
         )
-    rule.with_choices += len(answers) > 1
     asked = _last_question(turns)
     chat = {**rest, "messages": [*(turn.source for turn in asked), *answers]}
     own = images_in({n: v for n, v in rest.items() if n not in (*TURN_COLUMNS, "prompt")})
@@ -99,15 +98,15 @@ def chat_of_line(values: Mapping[str, Any], rule: AnswerRule) -> dict[str, Any]:
         other = file_name_of(key)
         if key.lower().endswith(PICTURES) and other not in map(file_name_of, own):
             raise NoPair(f"This row names another picture than its key, '{trim(key)}'.")
-        return chat
-    if any(turn.marks for turn in asked):
-        return chat
-    if not rule.names_picture(key):
-        raise NoPair(
-            f"This is the answer to {request}, which does not say the name of its picture. Import "
-            f"{_COLUMNS}."
-        )
-    return {**chat, "image": key}
+    elif not any(turn.marks for turn in asked):
+        if not rule.names_picture(key):
+            raise NoPair(
+                f"This is the answer to {request}, which does not say the name of its picture. "
+                f"Import {_COLUMNS}."
+            )
+        chat["image"] = key
+    rule.with_choices += len(answers) > 1
+    return chat
 
 
 def _turns_of_request(values: Mapping[str, Any]) -> list[Turn]:

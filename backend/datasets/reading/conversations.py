@@ -205,9 +205,10 @@ class AnswerRule:
     def notes(self, file: str) -> Iterator[str]:
         """What was left out of a table, and what became several captions, for the user."""
         if self.with_choices:
+            requests = "request has" if self.with_choices == 1 else "requests have"
             yield (
-                f"'{file}': to {self.with_choices:,} requests there are several answers "
-                "(choices), and each of these is a caption of its own."
+                f"'{file}': {self.with_choices:,} {requests} several answers (choices); each "
+                "answer becomes a caption."
             )
         if self.example is None:
             return

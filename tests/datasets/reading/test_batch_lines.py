@@ -102,9 +102,10 @@ def test_several_answers_to_a_request_are_captions_and_are_told(tmp_path: Path) 
     other = {"role": "assistant", "content": "A pup."}
     choices = [{"message": ANSWER}, {"message": other}]
     line = {"custom_id": "a.png", "response": {"body": {"choices": choices}}}
-    pairs, reader = read(lines(tmp_path, line))
+    pairs, reader = read(lines(tmp_path, line, {**line, "custom_id": "7"}))
     assert [pair.caption for pair in pairs] == ["A dog.", "A pup."]
-    assert [note for note in reader.notes if "choices" in note]
+    (note,) = (note for note in reader.notes if "choices" in note)
+    assert " 1 request " in note, "not the one that is left out"
 
 
 def test_a_key_may_be_the_stem_of_a_picture_in_another_folder(tmp_path: Path) -> None:
