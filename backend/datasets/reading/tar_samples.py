@@ -160,8 +160,8 @@ class CaptionEndings:
             every = [first, *sorted(others - {first})]
             raise DatasetFormatError(
                 f"The caption of the sample '{trim(text.key, 80)}' is in '*{own}', the first one "
-                f"in '*{first}'. Name the one that is meant as the column with captions, or, as if "
-                "these are who wrote them, all: "
+                f"in '*{first}'. Name the one that is meant as the column with captions, or name "
+                "all of them, each as a separate author: "
                 f"{','.join(ending.removeprefix('.') for ending in every)}."
             )
         if not self._is_noted:
