@@ -143,11 +143,15 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None
             parameters={"neighbours": 20, "scale": 1.0, "pool": 3, "pictures": 3, "by": "clip"},
         )  # fmt: skip
         save_retrievals(session, [RetrievalRow(first, run.id, -1.0, 2, 3, 0.6, ())])
-    asking = view_of(workspace.store, first, corrector="folder/longer")
+    asking = view_of(workspace.store, first, corrector="folder/longer", settings=workspace.settings)
     assert side_panel(asking).count('data-action="richer"') == 1
-    assert not view_of(workspace.store, first).suggestions.may_enrich  # no model to ask
+    assert not view_of(
+        workspace.store, first, settings=workspace.settings
+    ).suggestions.may_enrich  # no model to ask
     suggest(workspace, first)
-    assert not view_of(workspace.store, first, corrector="folder/longer").suggestions.may_enrich
+    assert not view_of(
+        workspace.store, first, corrector="folder/longer", settings=workspace.settings
+    ).suggestions.may_enrich
 
 
 @needs("specificity")

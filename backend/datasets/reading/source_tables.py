@@ -270,10 +270,12 @@ def _of_line_lists(folder: Path) -> str:
 def _of_other_form(folder: Path, has_pictures: bool) -> str:
     """What a file is that may hold the captions and is not read; "" if there is none. Beside
     pictures, YAML says how they are used (YOLO)."""
+    tars = gzipped_tars(folder)
     for path in _files_in(folder):
         ending = path.suffix.lower()
-        is_of_use = ending != ".txt" and not (has_pictures and ending in (".yaml", ".yml"))
-        if is_of_use and (form := _OTHER_FORMS.get(ending)):
+        if ending == ".txt" or path in tars or (has_pictures and ending in (".yaml", ".yml")):
+            continue
+        if form := _OTHER_FORMS.get(ending):
             return f"No captions are read in '{trim(folder.name)}'. '{trim(path.name)}' is {form}."
     return ""
 
