@@ -31,7 +31,8 @@ class Comparison:
     caption changed otherwise, or by `content_key`, if only the place did. `gone`: ids
     of pairs without a row. `replaced`: pairs with another picture; `unproved`: nobody can tell,
     because an earlier version imported them and their file was written since. `renumbered`:
-    rows that differ from before by their ids alone.
+    rows that differ from before by their ids alone. `new_ids`: sorted hashes of the ids of new rows
+    without own ids; None: nothing was compared.
 
     Memory: 32 bytes per pair, 16 per new row, and the rows and pairs that differ.
     """
@@ -42,6 +43,15 @@ class Comparison:
     replaced: int = 0
     unproved: int = 0
     renumbered: int = 0
+    new_ids: NDArray[np.int64] | None = None
+
+    def knows(self, row: NewPair) -> bool:
+        """Whether a row that no pair has was new when rows were compared. Its text was written
+        since if not: added, it would stand beside the pair that it changes."""
+        if self.new_ids is None or not has_derived_id(row):
+            return True
+        place = int(np.searchsorted(self.new_ids, id_hash := hash_of(row.external_id)))
+        return place < len(self.new_ids) and int(self.new_ids[place]) == id_hash
 
 
 @dataclass(frozen=True)
@@ -160,6 +170,7 @@ class Comparer:
             self._counts["other picture"] + replaced,
             self._counts["unknown picture"],
             self._counts["renumbered"],
+            np.sort(np.array(self._ids, np.int64)),
         )
 
     def _follow(

@@ -202,13 +202,15 @@ def _import(
                 pairs = [_new_pair(pair, reader.root) for pair in batch]
                 for pair in pairs:
                     digest.update(json.dumps(astuple(pair), sort_keys=True).encode())
-                number = target.write(
+                number, late = target.write(
                     partial(
                         _write_rows, rows=pairs, comparison=comparison, first=first, takes=takes
                     )
                 )
+                for row in late:
+                    bad.add(_written_meanwhile(row))
                 added_count += number
-                already_there += len(pairs) - number
+                already_there += len(pairs) - number - len(late)
                 done = added_count + already_there
                 # `total` counts lines, and a line may hold several captions.
                 total = max(reader.total, done) if reader.total else 0
@@ -302,12 +304,13 @@ def _write_rows(
     comparison: Comparison,
     first: FirstImport,
     takes: bool,
-) -> int:
-    """Add new rows, revise known ones and show those that were hidden; how many are new."""
+) -> tuple[int, list[NewPair]]:
+    """Add new rows, revise known ones and show those that were hidden. Returns how many are new,
+    and the rows that were written while the source was read, of which nothing is stored."""
     stored_rows = change_queries.stored_rows(session, dataset_id, [row.external_id for row in rows])
     matches = comparison.followed
     hidden_ids = [row.id for row in stored_rows.values() if row.hidden]
-    new, revisions = [], []
+    new, late, revisions = [], [], []
     for row in rows:
         stored_row = stored_rows.get(row.external_id)
         if stored_row is None and has_derived_id(row):
@@ -316,14 +319,21 @@ def _write_rows(
             stored_row = next((matches[key] for key in keys if key in matches), None)
             hidden_ids += [stored_row.id] if stored_row is not None and stored_row.hidden else []
         if stored_row is None:
-            new.append(row)
+            (new if comparison.knows(row) else late).append(row)
         elif change := revision(row, stored_row, first, takes):
             revisions.append(change)
     number = pair_queries.add_pairs(session, dataset_id, new)
     if revisions:
         change_queries.revise_pairs(session, revisions, all_computed_tables(session))
     change_queries.set_hidden(session, hidden_ids, False)
-    return number
+    return number, late
+
+
+def _written_meanwhile(row: NewPair) -> Problem:
+    return Problem(
+        split_proof(row.image_path)[0], row.source_row, "written meanwhile",
+        "Its caption was written while the source was read. Import once more.", row.external_id,
+    )  # fmt: skip
 
 
 def _notes(comparison: Comparison, takes: bool, hidden_count: int) -> list[str]:

@@ -19,6 +19,7 @@ from backend.errors import INTERRUPTED, DatasetError, DatasetFormatError, NotFou
 from backend.features.in_place import source_files
 from backend.features.in_place.pair_part import read
 from backend.features.in_place.watching import Watch, state_of_source, take
+from backend.jobs import import_dataset
 from backend.workspace import Workspace
 from db.queries import dataset_queries, pair_queries
 from tests.cli.invoking import as_json, invoked
@@ -170,6 +171,37 @@ def test_the_command(tmp_path: Path) -> None:
     assert as_json(environment, "watch", "pairs", "--once")["changes"]["changed"] == 0
     folder.rename(tmp_path / "away")
     assert invoked(environment, "watch", "pairs", "--once")[0] == DatasetError.exit_status
+
+
+def test_a_caption_written_while_the_source_is_read_makes_no_second_pair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import reads all rows twice: compared, then written."""
+    folder = tmp_path / "pairs"
+    for name, caption in (("a", "a dog"), ("b", "a cow")):
+        picture(folder / f"{name}.png")
+        write(folder / f"{name}.txt", caption)
+    workspace = opened(tmp_path / "state")
+    workspace.jobs.import_dataset(folder)
+    before = rows_of(workspace)
+    compare = import_dataset._compare
+
+    def compare_then_write(*arguments: Any) -> Any:
+        comparison = compare(*arguments)
+        write(folder / "a.txt", "a cat")
+        return comparison
+
+    with monkeypatch.context() as patched:
+        patched.setattr(import_dataset, "_compare", compare_then_write)
+        report = workspace.jobs.import_dataset(folder, update="take")
+    assert [problem.file for problem in report.first_problems] == ["a.png"]
+    assert rows_of(workspace) == before
+    assert take(workspace, 1).changes.changed == 1
+    after = rows_of(workspace)
+    assert [(row.id, row.caption) for row in after] == [
+        (before[0].id, "a cat"), (before[1].id, "a cow"),
+    ]  # fmt: skip
+    workspace.store.close()
 
 
 #: A tool that writes captions as many do: the file is emptied, and filled by and by.
