@@ -36,7 +36,11 @@ class TableRow:
 
 def without_surrogates(text: str) -> str:
     """The text with U+FFFD in place of lone surrogates, which UTF-8 cannot encode."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 class UniqueNames(dict[str, Any]):

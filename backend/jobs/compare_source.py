@@ -34,7 +34,7 @@ class Comparison:
     rows that differ from before by their ids alone. `new_ids`: sorted hashes of the ids of new rows
     without own ids; None: nothing was compared.
 
-    Memory: 32 bytes per pair, 16 per new row, and the rows and pairs that differ.
+    Memory: 32 bytes per pair, 40 per new row, and the rows and pairs that differ.
     """
 
     changes: SourceChanges = field(default_factory=SourceChanges)
@@ -50,8 +50,7 @@ class Comparison:
         since if not: added, it would stand beside the pair that it changes."""
         if self.new_ids is None or not has_derived_id(row):
             return True
-        place = int(np.searchsorted(self.new_ids, id_hash := hash_of(row.external_id)))
-        return place < len(self.new_ids) and int(self.new_ids[place]) == id_hash
+        return _holds(self.new_ids, row.external_id)
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class Comparer:
     def result(self) -> Comparison:
         gone_ids = array("q")
         candidates: list[StoredRow] = []
-        new, new_ids = {*self._places, *self._contents}, {*self._ids}
+        new, new_ids = {*self._places, *self._contents}, np.sort(np.array(self._ids, np.int64))
         with self._store.reading() as session:
             shown_ids = np.fromiter(change_queries.shown_ids(session, self._dataset_id), np.int64)
             absent = np.setdiff1d(shown_ids, np.array(self._present, np.int64)).tolist()
@@ -147,14 +146,19 @@ class Comparer:
                 if has_derived_id(row) and not keys.isdisjoint(new):
                     candidates.append(row)
             corrected_rows = change_queries.hidden_corrected_rows(session, self._dataset_id)
-            back = [row for row in corrected_rows if hash_of(_id_as_corrected(row)) in new_ids]
+            back = [row for row in corrected_rows if _holds(new_ids, _id_as_corrected(row))]
         present = set(self._present) if back else set()
         back = [row for row in back if row.id not in present]
         written, edits, moves = self._follow(candidates, back)
         matches = written | edits | moves
         followed_ids = {row.id for row in matches.values()}
         gone = [id for id in gone_ids if id not in followed_ids]
-        proofs = dict(zip(self._ids, self._proofs, strict=True))
+        keys_of_written = {hash_of(id) for id in written}
+        proofs = {
+            key: proof
+            for key, proof in zip(self._ids, self._proofs, strict=True)
+            if key in keys_of_written
+        }
         replaced = sum(_has_other_proof(row, proofs[hash_of(id)]) for id, row in written.items())
         changes = SourceChanges(
             new=self._counts["new"] - len(matches),
@@ -170,7 +174,7 @@ class Comparer:
             self._counts["other picture"] + replaced,
             self._counts["unknown picture"],
             self._counts["renumbered"],
-            np.sort(np.array(self._ids, np.int64)),
+            new_ids,
         )
 
     def _follow(
@@ -199,6 +203,12 @@ class Comparer:
         rest = [row for row in gone_rows if row.id not in edited_ids]
         is_left = ~np.isin(places, [hash_of(place) for place in edits])
         return written, edits, dict(_only_ones(rest, contents[is_left], content_key))
+
+
+def _holds(sorted_hashes: NDArray[np.int64], text: str) -> bool:
+    key = hash_of(text)
+    place = int(np.searchsorted(sorted_hashes, key))
+    return place < len(sorted_hashes) and int(sorted_hashes[place]) == key
 
 
 def _only_ones(

@@ -18,6 +18,8 @@ def pixels_of(
     """`pixels` of images, [images, …]; some may be reduced already (`Reducing`). Pillow and torch
     let other threads run meanwhile; a CPU is busy with the model anyway."""
     whole = [image for image in images if isinstance(image, Image.Image)]
+    if not whole:
+        return torch.cat([image for image in images if isinstance(image, torch.Tensor)])
     if len(whole) == len(images) and (not pace.pads or len(whole) == 1):
         return pixels(whole)
     with DaemonPool(picture_threads()) as pool:

@@ -68,7 +68,6 @@ def change_text(
         if len(fitting) == len(changes) and _are_in_order(fitting, changes):
             return _write(text, changes, fitting)
         reason = _SEVERAL if len(fitting) > len(changes) else reason
-    says_other = all(_says_other(places, changes, column) for places in readings if places)
     for place in chain.from_iterable(readings):
         if inner_places := json_places(place.value):
             try:
@@ -78,7 +77,10 @@ def change_text(
             if value != place.value:
                 text = text[: place.start] + place.write(value) + text[place.end :]
             return text, already_there
-    raise (OtherCaption if says_other and reason == _CHANGED else NotThere)(reason)
+    says_other = reason == _CHANGED and all(
+        _says_other(places, changes, column) for places in readings if places
+    )
+    raise (OtherCaption if says_other else NotThere)(reason)
 
 
 def _says_other(places: list[Place], changes: Sequence[CaptionChange], column: str) -> bool:

@@ -19,8 +19,7 @@ from db.queries.pair_queries import PairRow
 def read(session: Session, pair: PairRow, dataset: DatasetRow, settings: Settings) -> str | None:
     """The name of the file that says something else; None if none does, or if the reader may not
     import it."""
-    has_login = reader_of(session) is not None
-    if dataset.imported_at is None or not may_import(dataset, settings, has_login):
+    if dataset.imported_at is None:
         return None
     kind = str(pair.extra.get(FIELD_COLUMN, ""))
     own_id = pair.external_id.removesuffix(f"#{kind}")
@@ -29,7 +28,10 @@ def read(session: Session, pair: PairRow, dataset: DatasetRow, settings: Setting
         pair.source_file, pair.source_row, split_proof(pair.image_path)[0], (own_id,),
         (CaptionChange(pair.caption, decided, kind),),
     )  # fmt: skip
-    return files_of(dataset).says_other(group, dataset.imported_at.timestamp()) or None
+    file = files_of(dataset).says_other(group, dataset.imported_at.timestamp())
+    # Asked last: of nearly all pairs no file was written.
+    has_login = reader_of(session) is not None
+    return file if file and may_import(dataset, settings, has_login) else None
 
 
 PART = PairPart(
