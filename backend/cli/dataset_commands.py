@@ -18,6 +18,7 @@ from backend.cli.output import (
     emit,
     open_dataset,
     open_workspace,
+    print_left_out,
     progress,
     results,
     say_which_model,
@@ -194,13 +195,7 @@ def import_(options: ImportCommand, common: Common) -> None:
         console.print("To take the changes, import again with --update take.")
     if report.changes.gone and not report.hidden:
         console.print("To hide what is gone, import again with --gone hide.")
-    for problem in report.first_problems:
-        row = f", row {problem.row}" if problem.row is not None else ""
-        console.print(f"[yellow]left out[/] {escape(problem.file)}{row}: "
-                      f"{escape(problem.message)}")  # fmt: skip
-    rest = report.problems - len(report.first_problems)
-    if rest > 0:
-        console.print(f"… and {rest} more; *Add data* in the app lists all.")
+    print_left_out(report.first_problems, report.problems)
     if common.as_json:
         report = replace(report, first_look=tuple(_look_first(workspace, report.dataset_id)))
     emit(report, common.as_json, report.in_words())
@@ -278,9 +273,7 @@ def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:
 
         push(Path(report.out), hub)
         words += f" Uploaded to {hub.url}."
-    for problem in report.first_unreadable:
-        console.print(f"[yellow]left out[/] {escape(problem.external_id or problem.file)}: "
-                      f"{escape(problem.message)}")  # fmt: skip
+    print_left_out(report.first_unreadable)
     emit(report, common.as_json, words)
 
 

@@ -13,7 +13,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ from backend.version import VERSION
 
 if TYPE_CHECKING:
     from backend.workspace import Workspace
+    from db.queries.dataset_queries import ProblemRow
 
 #: Control characters except tab and newline, those that change the direction of text, and the bytes
 #: of file names that are not UTF-8.
@@ -171,6 +172,18 @@ def emit(report: Any, as_json: bool, summary: str) -> None:
         print_json(report)
     else:
         results.print(escape(summary))  # no markup: brackets in tables are printed as they are
+
+
+def print_left_out(problems: "Sequence[ProblemRow]", count: int = 0) -> None:
+    """The first rows or pictures that were left out, each on a line, and how many others there are
+    of `count`."""
+    for problem in problems:
+        place = problem.external_id or problem.file
+        if problem.row is not None:
+            place = f"{problem.file}, row {problem.row}"
+        console.print(f"[yellow]left out[/] {escape(place)}: {escape(problem.message)}")
+    if count > len(problems):
+        console.print(f"… and {count - len(problems)} more; *Add data* in the app lists all.")
 
 
 def print_json(value: Any) -> None:

@@ -9,7 +9,14 @@ from rich.markup import escape
 
 from backend import plugins
 from backend.cli.commands import Continuation, EarlyReport, ScoreFile, ScoreStep
-from backend.cli.output import console, emit, open_dataset, open_workspace, progress
+from backend.cli.output import (
+    console,
+    emit,
+    open_dataset,
+    open_workspace,
+    print_left_out,
+    progress,
+)
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, NotScored, SettingsError
@@ -204,8 +211,7 @@ def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) 
         rows = export_scores.write(workspace.store, dataset_id, table)
     if features is not None:
         export_scores.write_features(workspace.store, dataset_id, features)
-    for problem in report.first_unreadable:
-        console.print(f"[yellow]left out[/] {escape(problem.file)}: {escape(problem.message)}")
+    print_left_out(report.first_unreadable)
     others = (*results.values(), *files.values())
     reports = [report, *(each for each in others if each is not None)]
     words = "\n".join(each.in_words() for each in reports)

@@ -146,26 +146,28 @@ class Comparer:
                 if has_derived_id(row) and not keys.isdisjoint(new):
                     candidates.append(row)
             corrected_rows = change_queries.hidden_corrected_rows(session, self._dataset_id)
-            back = [row for row in corrected_rows if _holds(new_ids, _id_as_corrected(row))]
-        present = set(self._present) if back else set()
-        back = [row for row in back if row.id not in present]
-        written, edits, moves = self._follow(candidates, back)
-        matches = written | edits | moves
+            returned = [row for row in corrected_rows if _holds(new_ids, _id_as_corrected(row))]
+        present = set(self._present) if returned else set()
+        returned = [row for row in returned if row.id not in present]
+        corrections, edits, moves = self._follow(candidates, returned)
+        matches = corrections | edits | moves
         followed_ids = {row.id for row in matches.values()}
         gone = [id for id in gone_ids if id not in followed_ids]
-        keys_of_written = {hash_of(id) for id in written}
+        corrected_keys = {hash_of(id) for id in corrections}
         proofs = {
             key: proof
             for key, proof in zip(self._ids, self._proofs, strict=True)
-            if key in keys_of_written
+            if key in corrected_keys
         }
-        replaced = sum(_has_other_proof(row, proofs[hash_of(id)]) for id, row in written.items())
+        replaced = sum(
+            _has_other_proof(row, proofs[hash_of(id)]) for id, row in corrections.items()
+        )
         changes = SourceChanges(
             new=self._counts["new"] - len(matches),
             changed=self._counts["changed"] + len(edits) + replaced,
             moved=self._counts["moved"] + len(moves),
             gone=len(gone),
-            same=self._counts["same"] + len(written) - replaced,
+            same=self._counts["same"] + len(corrections) - replaced,
         )
         return Comparison(
             changes,
@@ -186,11 +188,11 @@ class Comparer:
         that is gone, and exactly one is new; anything else would be a guess. `hidden_rows`: gone
         before; they are followed to the caption that they were corrected to."""
         ids = np.array(self._ids, np.int64)
-        written = dict(_only_ones(hidden_rows, ids, _id_as_corrected))
-        written |= dict(_only_ones(gone_rows, ids, _id_as_corrected))
-        written_ids = {row.id for row in written.values()}
-        gone_rows = [row for row in gone_rows if row.id not in written_ids]
-        is_other = ~np.isin(ids, [hash_of(id) for id in written])
+        corrections = dict(_only_ones(hidden_rows, ids, _id_as_corrected))
+        corrections |= dict(_only_ones(gone_rows, ids, _id_as_corrected))
+        corrected_ids = {row.id for row in corrections.values()}
+        gone_rows = [row for row in gone_rows if row.id not in corrected_ids]
+        is_other = ~np.isin(ids, [hash_of(id) for id in corrections])
         places = np.array(self._places, np.int64)[is_other]
         contents = np.array(self._contents, np.int64)[is_other]
         proofs = dict(zip(self._places, self._proofs, strict=True))
@@ -200,9 +202,9 @@ class Comparer:
             if not proof or hash_of(proof) == proofs[hash_of(place)]:
                 edits[place] = row
         edited_ids = {row.id for row in edits.values()}
-        rest = [row for row in gone_rows if row.id not in edited_ids]
-        is_left = ~np.isin(places, [hash_of(place) for place in edits])
-        return written, edits, dict(_only_ones(rest, contents[is_left], content_key))
+        unmatched = [row for row in gone_rows if row.id not in edited_ids]
+        is_unmatched = ~np.isin(places, [hash_of(place) for place in edits])
+        return corrections, edits, dict(_only_ones(unmatched, contents[is_unmatched], content_key))
 
 
 def _holds(sorted_hashes: NDArray[np.int64], text: str) -> bool:

@@ -1,5 +1,5 @@
-"""Projects and annotations of the VGG Image Annotator: an object for each picture, with what was
-said of it in `file_attributes`, at the top of the file or in `_via_img_metadata`; in its CSV a row
+"""Projects and annotations of the VGG Image Annotator: an object for each picture, with its
+attributes in `file_attributes`, at the top of the file or in `_via_img_metadata`; in its CSV a row
 for each region of a picture, below each other."""
 
 from collections.abc import Iterator, Mapping
@@ -12,8 +12,8 @@ from backend.datasets.reading.json_stream import JsonFile
 from backend.errors import DatasetFormatError
 
 _PLACES = ("", "_via_img_metadata")
-_NAME, _ABOUT = "filename", "file_attributes"
-_OF_CSV = {_NAME, _ABOUT, "region_count", "region_id"}
+_NAME, _ATTRIBUTES = "filename", "file_attributes"
+_OF_CSV = {_NAME, _ATTRIBUTES, "region_count", "region_id"}
 
 
 def via_rows(file: JsonFile) -> Iterator[TableRow] | None:
@@ -24,21 +24,20 @@ def via_rows(file: JsonFile) -> Iterator[TableRow] | None:
         if place and place not in file.kinds:
             continue
         fields = [set(fields) for _, _, fields in islice(file.beginnings(place), 3)]
-        if fields and all(names >= {_NAME, _ABOUT} for names in fields):
+        if fields and all(names >= {_NAME, _ATTRIBUTES} for names in fields):
             return _rows(file, place)
     return None
 
 
 def _rows(file: JsonFile, place: str) -> Iterator[TableRow]:
-    for number, (_, about) in enumerate(file.members(place), 1):
-        said = about.get(_ABOUT) if isinstance(about, UniqueNames) else None
-        if not isinstance(said, UniqueNames):
-            yield TableRow(number, None, f"This picture has no '{_ABOUT}'.")
-        elif about.twice is not None or said.twice is not None:
-            yield (about if about.twice is not None else said).row(number)
+    for number, (_, picture) in enumerate(file.members(place), 1):
+        attributes = picture.get(_ATTRIBUTES) if isinstance(picture, UniqueNames) else None
+        if not isinstance(attributes, UniqueNames):
+            yield TableRow(number, None, f"This picture has no '{_ATTRIBUTES}'.")
+        elif picture.twice is not None or attributes.twice is not None:
+            yield (picture if picture.twice is not None else attributes).row(number)
         else:
-            rest = {name: value for name, value in about.items() if name not in (_NAME, _ABOUT)}
-            yield TableRow(number, {**rest, **said, _NAME: about.get(_NAME)})
+            yield TableRow(number, _columns(picture, attributes))
 
 
 def is_via_row(values: Mapping[str, Any]) -> bool:
@@ -51,12 +50,17 @@ def rows_of_csv(
 ) -> Iterator[TableRow]:
     """The row of the picture, with the attributes of the file as columns; none for a further region
     of it, which repeats what the row `before` says."""
-    if all(values[name] == before.get(name) for name in (_NAME, _ABOUT)):
+    if all(values[name] == before.get(name) for name in (_NAME, _ATTRIBUTES)):
         return
     try:
-        said = json_object(str(values[_ABOUT] or "{}"))
+        attributes = json_object(str(values[_ATTRIBUTES] or "{}"))
     except (DatasetFormatError, ValueError, RecursionError):
-        yield TableRow(row.number, None, f"Its '{_ABOUT}' is no JSON object.")
+        yield TableRow(row.number, None, f"Its '{_ATTRIBUTES}' is no JSON object.")
         return
-    rest = {name: value for name, value in values.items() if name not in (_NAME, _ABOUT)}
-    yield replace(row, values={**rest, **said, _NAME: values[_NAME]})
+    yield replace(row, values=_columns(values, attributes))
+
+
+def _columns(picture: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of a picture, whose own file name stands against an attribute of that name."""
+    others = {name: value for name, value in picture.items() if name != _ATTRIBUTES}
+    return {**others, **attributes, _NAME: picture.get(_NAME)}

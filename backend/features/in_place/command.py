@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from backend.cli.output import console, emit, open_dataset, progress
+from backend.cli.output import console, emit, open_dataset, print_left_out, progress
 from backend.operations.common_options import Common, Dataset
 from backend.options import Options
 
@@ -46,10 +46,7 @@ def watch(dataset: Dataset, options: WatchOptions, common: Common) -> None:
         show(report)
 
     def show(report: "ImportReport") -> None:
-        for problem in report.first_problems:
-            row = "" if problem.row is None else f", row {problem.row}"
-            words = f"{problem.file}{row}: {problem.message}"
-            console.print(f"[yellow]left out[/] {escape(words)}", soft_wrap=True)
+        print_left_out(report.first_problems, report.problems)
         emit(report, common.as_json, f"{time.strftime('%H:%M:%S')} {report.in_words()}")
 
     if options.once:

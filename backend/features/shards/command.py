@@ -10,7 +10,14 @@ from rich.markup import escape
 
 from backend.cli.commands import CommandVariant
 from backend.cli.dataset_commands import ImportCommand, export_choice
-from backend.cli.output import console, emit, open_dataset, open_workspace, progress
+from backend.cli.output import (
+    console,
+    emit,
+    open_dataset,
+    open_workspace,
+    print_left_out,
+    progress,
+)
 from backend.cli.score import PREVIOUS, ScoreCommand
 from backend.datasets.read_options import ReadOptions, is_address
 from backend.datasets.safe_files.regular_files import typed_path
@@ -157,8 +164,7 @@ def _import(command: Command, arguments: Arguments, options: _Import) -> int | N
             workspace.store, importing.path, Draw(options.top, options.above, share),
             workspace.settings, importing.name, update,
         )  # fmt: skip
-    for problem in report.first_problems:
-        console.print(f"[yellow]left out[/] {escape(problem.message)}")
+    print_left_out(report.first_problems, report.problems)
     emit(report, arguments["common"].as_json, report.in_words())
     return DatasetFormatError.exit_status if importing.strict and report.problems else None
 

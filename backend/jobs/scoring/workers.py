@@ -208,9 +208,8 @@ class Workers:
         pace = pace_of(self.device)
         if not pace.pads:
             return on_cpu
-        scorer = self.engine.scorer
-        is_several = in_sessions and isinstance(scorer, Overlapping)
-        return pace.pairs * (len(scorer.open_sessions()) if is_several else 1)
+        is_several = in_sessions and isinstance(self.engine.scorer, Overlapping)
+        return pace.pairs * (pace.sessions if is_several else 1)
 
     def map(
         self, task: Task[Q, R], batches: Iterable[Sequence[Q]], reduces: bool = False
