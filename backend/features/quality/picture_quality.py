@@ -34,6 +34,8 @@ BATCH = 64
 #: Brightness and entropy of larger pictures are computed on a copy of this size: CleanVision
 #: needs some fifty bytes per pixel.
 _SIDE = 1500
+#: Perceptual hashes of a picture of one colour, whichever it is: bright or dark.
+_HASHES_OF_PLAIN = ("8000000000000000", "0000000000000000")
 #: CleanVision's names for issues that we name differently.
 _NAMES = {
     "dark": "dark", "light": "bright", "blurry": "blurry", "odd_size": "odd_size",
@@ -130,7 +132,8 @@ def find_issues(signals: Sequence[tuple[SignalsRow, str]], root: Path) -> dict[s
     for name in same.index:
         once.loc[name, "pixels"] += _beyond_pixels(root, name)
     same = once.groupby("pixels").filter(lambda group: len(group) > 1)
-    alike = once.groupby("phash").filter(lambda group: group["pixels"].nunique() > 1)
+    detailed = once[~once["phash"].isin(_HASHES_OF_PLAIN)]
+    alike = detailed.groupby("phash").filter(lambda group: group["pixels"].nunique() > 1)
     for ours, duplicates in (("exact_duplicate", same), ("near_duplicate", alike)):
         issues[ours] = sorted(pair for name in duplicates.index for pair in pairs[name])
     return issues
