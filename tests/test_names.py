@@ -14,7 +14,7 @@ from backend.jobs.manage_datasets import rename_dataset
 from backend.review.pair_selection import tag_name
 from backend.workspace import Workspace
 from db.errors import UnstorableText
-from db.queries.verdict_queries import Rewrite, rewrite
+from db.queries.edit_queries import Rewrite, rewrite
 from db.texts import is_blank
 from tests.datasets.folders import dogs, image_folder, picture, read, write
 from tests.traced_ui.conftest import workspace_in

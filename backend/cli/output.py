@@ -42,8 +42,8 @@ from backend.settings import Settings, load_settings, log_directory
 from backend.version import VERSION
 
 if TYPE_CHECKING:
+    from backend.jobs.reports import ProblemRow
     from backend.workspace import Workspace
-    from db.queries.dataset_queries import ProblemRow
 
 #: Control characters except tab and newline, those that change the direction of text, and the bytes
 #: of file names that are not UTF-8.

@@ -55,12 +55,12 @@ from db.queries import (
     claim_queries,
     classifier_queries,
     dataset_queries,
+    edit_queries,
     pair_queries,
     plot_queries,
     run_queries,
     suggestion_queries,
     tag_queries,
-    verdict_queries,
 )
 from db.queries.dataset_queries import ProblemRow
 from db.queries.pair_queries import PairRow
@@ -627,7 +627,7 @@ def _pairs(
         )
         while batch := list(islice(pairs, _AT_ONCE)):
             enrichments = _enrichments(store, choice, batch, run.id if run else None)
-            edited_texts = verdict_queries.edited_texts(
+            edited_texts = edit_queries.edited_texts(
                 session, [p.id for p in batch if p.verdict_version]
             )
             claims = known_claims(session, batch)

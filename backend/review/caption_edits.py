@@ -10,10 +10,10 @@ from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from backend.review.views import EditedCaption, EditView
 from backend.store import Store
-from db.queries import queue_queries, request_queries, verdict_queries
+from db.queries import edit_queries, queue_queries, request_queries
 from db.queries.blind_review import hidden_pairs
+from db.queries.edit_queries import Rewrite
 from db.queries.queue_queries import QueueFilter, QueueRow
-from db.queries.verdict_queries import Rewrite
 from db.texts import is_blank
 
 #: Captions that are changed together.
@@ -70,7 +70,7 @@ def edit_captions(
         with store.writing(large=True) as session:
 
             def rewritten() -> tuple[int, int]:
-                report = verdict_queries.rewrite(session, rewrites, author=author)
+                report = edit_queries.rewrite(session, rewrites, author=author)
                 return len(report.written), len(report.passed_over)
 
             outcome = request_queries.run_idempotent(session, author, request_id, rewritten)

@@ -57,13 +57,14 @@ from db.queries import (
     classifier_queries,
     dataset_queries,
     detection_queries,
+    edit_queries,
     pair_queries,
     phrase_queries,
     run_queries,
     signal_queries,
     suggestion_queries,
     trajectory_queries,
-    verdict_queries,
+    verdict_acts,
     word_mark_queries,
 )
 from db.queries.claim_labels import ClaimLabel, labels_in
@@ -75,7 +76,7 @@ from db.queries.phrase_queries import PhraseRow
 from db.queries.run_queries import RunRow
 from db.queries.suggestion_queries import SuggestionRow
 from db.queries.trajectory_queries import TrajectoryRow
-from db.queries.verdict_queries import VerdictRow
+from db.queries.verdict_acts import VerdictRow
 
 #: Characters of a claim whose label was taken back, for the history.
 _ABOUT = 60
@@ -105,7 +106,7 @@ def view_of(
         }
         labels = claim_labels.labels_of(session, [pair_id]).get(pair_id, []) if is_divided else []
         detection = detection_queries.get_detection(session, pair_id)
-        history = verdict_queries.history(session, pair_id) if pair.verdict_version else []
+        history = verdict_acts.history(session, pair_id) if pair.verdict_version else []
         latest = run_queries.latest_runs(session, pair.dataset_id, ("score", "support"))
         run, phrases_run = latest.get("score"), latest.get("support")
         rows = suggestion_queries.list_suggestions(
@@ -119,9 +120,7 @@ def view_of(
         classifier = classifier_queries.active(session, pair.dataset_id) if is_judged else None
         # A caption without a phrase that can be tested has no support, and the page says so.
         phrases = phrase_queries.phrases_of(session, pair_id) if phrases_run else None
-        edited_texts = (
-            verdict_queries.edited_texts(session, [pair_id]) if pair.verdict_version else {}
-        )
+        edited_texts = edit_queries.edited_texts(session, [pair_id]) if pair.verdict_version else {}
         marks, tags = word_mark_queries.marks_and_tags(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)

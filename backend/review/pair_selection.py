@@ -17,11 +17,11 @@ from backend.jobs.queue_pages import pages
 from backend.jobs.reports import Selection
 from backend.review.queue_form import as_query
 from backend.store import Store
-from db.queries import pair_queries, request_queries, tag_queries, verdict_queries
+from db.queries import pair_queries, request_queries, tag_queries, verdict_acts
 from db.queries.queue_queries import QueueFilter
 from db.queries.statements import chunks
 from db.queries.tag_queries import LONGEST
-from db.queries.verdict_queries import AT_ONCE
+from db.queries.undo_queries import AT_ONCE
 from db.texts import has_controls, is_blank
 
 #: Maximum number of names listed in a message.
@@ -43,9 +43,9 @@ def check_values(store: Store, dataset_id: int, fields: Mapping[str, str]) -> No
             raise SettingsError(f"{missing}.{_available_values('There are', tag, tags)}")
     if curator := fields.get("decided_by"):
         with store.reading() as session:
-            if verdict_queries.has_decided(session, curator):
+            if verdict_acts.has_decided(session, curator):
                 return
-            curators = verdict_queries.first_deciders(session, _SHOWN_VALUES + 1)
+            curators = verdict_acts.first_deciders(session, _SHOWN_VALUES + 1)
         missing = f"There is no verdict by '{curator[:80]}'"
         if not curators:
             raise SettingsError(f"{missing}: none has been given yet.")

@@ -25,7 +25,7 @@ from backend.review.views import ProgressView
 from backend.settings import Settings
 from backend.store import Store
 from db.decisions import AT_RANDOM
-from db.queries import blind_review, pair_queries, queue_queries, verdict_queries, view_queries
+from db.queries import blind_review, edit_queries, pair_queries, queue_queries, view_queries
 from db.queries.pair_queries import ReviewCounts
 from db.queries.queue_queries import QueueFilter, QueuePage, QueueRow
 from db.queries.view_queries import ViewRow
@@ -92,7 +92,7 @@ class Queue:
         """The next pairs."""
         with self._store.reading() as session:
             page = queue_queries.page(session, filter, after, limit)
-            edited_texts = verdict_queries.edited_texts(
+            edited_texts = edit_queries.edited_texts(
                 session, [row.pair_id for row in page.rows if row.verdict_version]
             )
         rows = (

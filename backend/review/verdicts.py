@@ -19,19 +19,24 @@ from db.authors import RESTORE as RESTORE
 from db.decisions import DECISIONS, SAMPLINGS
 from db.queries import (
     blind_review,
+    claim_label_queries,
     claim_queries,
     curator_queries,
+    edit_queries,
     opinion_queries,
     pair_queries,
     request_queries,
     suggestion_queries,
+    undo_queries,
+    verdict_acts,
     verdict_queries,
     word_mark_queries,
 )
 from db.queries.blind_review import hidden_pairs
 from db.queries.claim_queries import ClaimRow
 from db.queries.pair_queries import PairRow
-from db.queries.verdict_queries import BatchOutcome, VerdictRow
+from db.queries.verdict_acts import VerdictRow
+from db.queries.verdict_writing import BatchOutcome
 from db.texts import is_blank
 
 #: Seconds between two parts of a large batch, in which others write: SQLite's writers have no fair
@@ -124,7 +129,7 @@ class Verdicts:
             pair_id, version = request_queries.run_idempotent(
                 session, who, request_id, lambda: _swap(session, suggestion_id, who)
             )
-            acts = verdict_queries.history(session, pair_id)
+            acts = verdict_acts.history(session, pair_id)
             return next(act for act in acts if act.version == version)
 
     def label_claim(
@@ -141,7 +146,7 @@ class Verdicts:
         back. Otherwise like `decide`, with the same exceptions."""
         with self._store.writing() as session:
             self._check_claim(session, pair_id, claim, fingerprint)
-            return verdict_queries.add_claim_label(
+            return claim_label_queries.add_claim_label(
                 session, pair_id, expected_version, claim, is_right,
                 author=author or self._settings.author, sampling=sampling,
             )  # fmt: skip
@@ -196,7 +201,7 @@ class Verdicts:
         undecided with it. Raises VerdictConflict and PairChanged as `decide` does, and
         SettingsError if the verdicts of others must not be known yet: a note beside them would be
         overwritten."""
-        acts = self._store.read(verdict_queries.history, pair_id)
+        acts = self._store.read(verdict_acts.history, pair_id)
         last = acts[-1] if acts else None
         if last is None or last.decision is None:
             with self._store.writing() as session:
@@ -287,7 +292,7 @@ class Verdicts:
         who = author or self._settings.author
         undone = in_parts(
             self._store,
-            lambda session, rest: verdict_queries.undo_last(
+            lambda session, rest: undo_queries.undo_last(
                 session, dataset_id, who, rest_of=rest, request_id=request_id
             ),
         )
@@ -299,7 +304,7 @@ class Verdicts:
     def list_undoable(self, dataset_id: int, author: str | None, most: int) -> list[VerdictRow]:
         """What repeated calls of `undo` would undo, in that order, at most so many."""
         who = author or self._settings.author
-        return self._store.read(verdict_queries.list_undoable, dataset_id, who, most)
+        return self._store.read(undo_queries.list_undoable, dataset_id, who, most)
 
     def undo_edit(
         self, dataset_id: int, author: str | None = None, kind: str = EDIT
@@ -310,13 +315,13 @@ class Verdicts:
         who = author or self._settings.author
         return in_parts(
             self._store,
-            lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, kind, rest),
+            lambda session, rest: undo_queries.undo_last(session, dataset_id, who, kind, rest),
         )
 
     def has_edit(self, dataset_id: int, author: str | None = None, kind: str = EDIT) -> bool:
         """Whether an act of this kind by the author is in effect, which `undo_edit` would undo."""
         who = author or self._settings.author
-        return self._store.read(verdict_queries.has_edit, dataset_id, who, kind)
+        return self._store.read(undo_queries.has_edit, dataset_id, who, kind)
 
     def redo(
         self, dataset_id: int, author: str | None = None, request_id: str | None = None
@@ -325,7 +330,7 @@ class Verdicts:
         who = author or self._settings.author
         return in_parts(
             self._store,
-            lambda session, rest: verdict_queries.redo_last(
+            lambda session, rest: undo_queries.redo_last(
                 session, dataset_id, who, rest, request_id
             ),
         )
@@ -397,11 +402,11 @@ def _note(text: str) -> str:
 def _text_at(session: Session, pair_id: int, version: int) -> str | None:
     """What the caption had become at a version: by a correction, or by a bulk edit; None: nothing
     else."""
-    acts = verdict_queries.history(session, pair_id)
+    acts = verdict_acts.history(session, pair_id)
     act = acts[version - 1] if 0 < version <= len(acts) else None
     if act is not None and act.corrected_caption is not None:
         return act.corrected_caption
-    return verdict_queries.edited_texts(session, [pair_id]).get(pair_id)
+    return edit_queries.edited_texts(session, [pair_id]).get(pair_id)
 
 
 def _swap(session: Session, suggestion_id: int, author: str) -> list[int]:

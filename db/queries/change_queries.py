@@ -13,7 +13,7 @@ from db.queries.number_columns import columns_with_numbers
 from db.queries.pair_queries import NewPair
 from db.queries.statements import chunks, columns_of, lock_pairs, read_records, record
 from db.queries.suggestion_queries import OUTDATED
-from db.queries.verdict_queries import reopen
+from db.queries.undo_queries import reopen
 
 #: What people did; it stays with the pair whatever the source does.
 _HISTORY = {"verdicts", "opinions", "holds", "pair_tags"}

@@ -1,7 +1,7 @@
 """What people say about single claims of a caption: that they are right, or wrong.
 
-They are given by acts like verdicts (`verdict_queries.add_claim_label`) and stored with them, all
-labels that are in effect in each act. A label names its claim by characters and by text, and counts
+They are given by acts like verdicts (`claim_label_queries`) and stored with them, all labels that
+are in effect in each act. A label names its claim by characters and by text, and counts
 only for a caption that is divided at the same place and says the same there.
 """
 

@@ -34,7 +34,7 @@ from backend.errors import TracedError
 from backend.progress import Progress, no_progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import pair_queries, verdict_queries
+from db.queries import pair_queries, verdict_acts
 from research.bench.generated_store import generate
 
 _PASSWORD = "open sesame, please"
@@ -199,7 +199,7 @@ def _report(
             for row in pair_queries.iterate_pairs(session, dataset_id)
             if row.decided_by is not None
         ]
-        acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in decisions}
+        acts = {pair: len(verdict_acts.history(session, pair)) for pair, _ in decisions}
     authors = dict(decisions)
     last = len(tally.memory) - 1
     return LoadReport(

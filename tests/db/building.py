@@ -17,12 +17,14 @@ from db.queries import (
     pair_queries,
     queue_queries,
     run_queries,
+    undo_queries,
+    verdict_acts,
     verdict_queries,
 )
 from db.queries.detection_queries import DetectionRow
 from db.queries.pair_queries import NewPair, PairRow
 from db.queries.queue_queries import QueueFilter
-from db.queries.verdict_queries import VerdictRow
+from db.queries.verdict_acts import VerdictRow
 from db.session import make_engine
 
 #: Rows of a database of the first release.
@@ -58,7 +60,7 @@ def decide(
     """A verdict in a transaction of its own, on the pair's current version or on the given one."""
     with store.writing() as session:
         if version is None:
-            version = verdict_queries.pair_state(session, pair_id).version
+            version = verdict_acts.pair_state(session, pair_id).version
         return verdict_queries.add_verdict(
             session, pair_id, version, decision, caption, author=author, **more
         )
@@ -66,12 +68,12 @@ def decide(
 
 def undo(store: Store, dataset_id: int, author: str = "Ada", **more: Any) -> VerdictRow | None:
     with store.writing() as session:
-        return verdict_queries.undo_last(session, dataset_id, author, **more)
+        return undo_queries.undo_last(session, dataset_id, author, **more)
 
 
 def redo(store: Store, dataset_id: int, author: str = "Ada", **more: Any) -> VerdictRow | None:
     with store.writing() as session:
-        return verdict_queries.redo_last(session, dataset_id, author, **more)
+        return undo_queries.redo_last(session, dataset_id, author, **more)
 
 
 def rows_of(store: Store, ids: Sequence[int]) -> list[PairRow]:

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine
 from db import Store, open_store
 from db.backup import backup, check
 from db.errors import StoreProblem
-from db.queries import pair_queries, verdict_queries
+from db.queries import pair_queries, verdict_acts
 from tests.db.building import add_dataset, decide
 
 
@@ -31,7 +31,7 @@ def test_a_backup_contains_what_was_committed(store: Store, tmp_path: Path) -> N
     copy = open_store(f"sqlite:///{target}")
     with copy.reading() as session:
         assert pair_queries.counts(session, dataset).total == 5
-        assert verdict_queries.pair_state(session, ids[2]).decision == "drop"
+        assert verdict_acts.pair_state(session, ids[2]).decision == "drop"
     copy.close()
     assert [p.name for p in target.parent.iterdir() if "part" in p.name] == []
 

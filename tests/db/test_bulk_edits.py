@@ -5,8 +5,16 @@ import pytest
 from db import Store
 from db.authors import EDIT, edit_author
 from db.errors import VersionConflict
-from db.queries import opinion_queries, pair_queries, plot_queries, verdict_queries
-from db.queries.verdict_queries import BatchOutcome, Rewrite
+from db.queries import (
+    edit_queries,
+    opinion_queries,
+    pair_queries,
+    plot_queries,
+    verdict_acts,
+    verdict_queries,
+)
+from db.queries.edit_queries import Rewrite
+from db.queries.verdict_writing import BatchOutcome
 from tests.db.building import add_dataset, decide, decisions, redo, rows_of, undo
 
 HOSTILE = "a 50% <b>犬</b> \\ ' photo"
@@ -15,7 +23,7 @@ HOSTILE = "a 50% <b>犬</b> \\ ' photo"
 def rewrite(store: Store, *edits: tuple[int, int, str]) -> BatchOutcome:
     """Bo edits the pairs: (pair, version, text)."""
     with store.writing() as session:
-        return verdict_queries.rewrite(session, [Rewrite(*edit) for edit in edits], author="Bo")
+        return edit_queries.rewrite(session, [Rewrite(*edit) for edit in edits], author="Bo")
 
 
 @pytest.fixture
@@ -47,7 +55,7 @@ def test_an_edit_is_no_verdict_on_the_picture(store: Store, edited: tuple[int, l
         assert {o.author for i in ids for o in opinion_queries.of_pair(session, i)} == {"Ada"}
         judged = {verdict for *_, verdict in plot_queries.decided_points(session, dataset)}
         assert judged == {"enriched", "correction", "drop", "unsure"}
-        (act,) = verdict_queries.history(session, ids[0])
+        (act,) = verdict_acts.history(session, ids[0])
     assert (act.author, act.decision) == (edit_author("Bo"), None)
 
 
@@ -84,7 +92,7 @@ def test_undo_reverts_a_whole_edit_and_redo_restores_it(
         ("unsure", None, False, "Ada"),
     ]  # fmt: skip
     with store.reading() as session:
-        assert verdict_queries.edited_texts(session, ids) == {}
+        assert edit_queries.edited_texts(session, ids) == {}
     redone = redo(store, dataset, "Bo")
     assert redone is not None
     assert (redone.together, state()) == (3, before)
@@ -125,7 +133,7 @@ def test_a_verdict_without_a_text_does_not_take_the_edit_back(
     with store.reading() as session:
         # An edited correction goes with the correction.
         texts = {ids[0]: f"0 {HOSTILE}", ids[1]: f"1 {HOSTILE}"}
-        assert verdict_queries.edited_texts(session, ids) == texts
+        assert edit_queries.edited_texts(session, ids) == texts
     again = decide(store, ids[0], "correct")
     assert (again.decision, again.corrected_caption) == ("correction", f"0 {HOSTILE}")
 

@@ -4,13 +4,22 @@ import pytest
 
 from db import Store
 from db.errors import VersionConflict
-from db.queries import claim_queries, dataset_queries, pair_queries, plot_queries, verdict_queries
+from db.queries import (
+    claim_label_queries,
+    claim_queries,
+    dataset_queries,
+    edit_queries,
+    pair_queries,
+    plot_queries,
+    verdict_acts,
+)
 from db.queries.blind_review import set_reader
 from db.queries.change_queries import Revision, revise_pairs
 from db.queries.claim_labels import ClaimLabel, claim_labels, labels_of
 from db.queries.claim_queries import ClaimRow
+from db.queries.edit_queries import Rewrite
 from db.queries.pair_queries import NewPair
-from db.queries.verdict_queries import Rewrite, VerdictRow
+from db.queries.verdict_acts import VerdictRow
 from tests.db.building import add_pairs, decide, redo, rows_of, undo
 
 TEXT = "A dog. A cat. It rains."
@@ -40,8 +49,8 @@ def label(
 ) -> VerdictRow:
     with store.writing() as session:
         if version is None:
-            version = verdict_queries.pair_state(session, pair_id).version
-        return verdict_queries.add_claim_label(
+            version = verdict_acts.pair_state(session, pair_id).version
+        return claim_label_queries.add_claim_label(
             session, pair_id, version, claim, is_right, author=author
         )
 
@@ -177,7 +186,7 @@ def test_an_edit_of_all_captions_keeps_labels_and_another_picture_does_not(store
     _, (pair_id,) = add_captions(store)
     label(store, pair_id, DOG, True)
     with store.writing() as session:
-        verdict_queries.rewrite(session, [Rewrite(pair_id, 1, f"{TEXT} Now.")], author="Ada")
+        edit_queries.rewrite(session, [Rewrite(pair_id, 1, f"{TEXT} Now.")], author="Ada")
     assert labels(store, pair_id) == {DOG[0]: True}
     with store.writing() as session:
         row = NewPair("0", "other.jpg", TEXT)

@@ -7,7 +7,7 @@ from sqlalchemy import update
 
 from db import Store
 from db.models import Hold
-from db.queries import hold_queries, verdict_queries
+from db.queries import hold_queries, verdict_acts, verdict_queries
 from tests.db.building import add_dataset, decide, decisions, undo
 
 
@@ -18,7 +18,7 @@ def test_verdicts_keep_their_order(store: Store, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(verdict_queries, "now", lambda moment=moment: moment)
         decide(store, pair_id, decision)
     with store.reading() as session:
-        acts = verdict_queries.history(session, pair_id)
+        acts = verdict_acts.history(session, pair_id)
     assert [act.decision for act in acts] == ["drop", "correct", "unsure"]
     assert acts[0].created_at > acts[2].created_at
     assert decisions(store, [pair_id]) == ["unsure"]

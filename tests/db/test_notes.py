@@ -4,8 +4,8 @@ import pytest
 
 from db import Store
 from db.errors import MissingRow, UnstorableText, VersionConflict
-from db.queries import dataset_queries, opinion_queries, verdict_queries
-from db.queries.verdict_queries import VerdictRow
+from db.queries import dataset_queries, opinion_queries, verdict_acts, verdict_queries
+from db.queries.verdict_acts import VerdictRow
 from tests.db.building import add_dataset, decide, in_queue, redo, rows_of, undo
 
 HOSTILE = "50% _off_ \\ 'quoted' <b>犬</b>"
@@ -28,7 +28,7 @@ def test_a_note_follows_its_verdict_through_undo_and_redo(store: Store) -> None:
     assert notes(store, pair_id) == [HOSTILE]
     every = [HOSTILE, "second thought", HOSTILE, "", HOSTILE]
     with store.reading() as session:
-        assert [act.note for act in verdict_queries.history(session, pair_id)] == every
+        assert [act.note for act in verdict_acts.history(session, pair_id)] == every
         assert [act["note"] for act in opinion_queries.iterate_acts(session, dataset)] == every
 
 

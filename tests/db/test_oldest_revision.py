@@ -17,7 +17,7 @@ from backend.workspace import Workspace
 from db import open_store, upgrade
 from db.caption_search import TABLES
 from db.models import Pair
-from db.queries import pair_queries, trajectory_queries, verdict_queries
+from db.queries import pair_queries, trajectory_queries, verdict_acts
 from db.upgrade import parse_url
 from tests.db.building import decide, migrate, rows_of, undo, write_oldest
 
@@ -60,7 +60,7 @@ def test_all_data_is_kept_and_work_continues(oldest: str) -> None:
     dataset = workspace.find("set")
     with store.reading() as session:
         listed = list(pair_queries.iterate_pairs(session, dataset))
-        acts = [verdict_queries.history(session, pair.id) for pair in listed[:6]]
+        acts = [verdict_acts.history(session, pair.id) for pair in listed[:6]]
         shown = [row for p in listed for row in trajectory_queries.get_trajectories(session, p.id)]
         keys = set(session.scalars(select(Pair.random_key)))
     assert all(trajectory.whole for trajectory in shown)
@@ -118,7 +118,7 @@ def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Pat
     assert store.upgraded_from == revision
     with store.reading() as session:
         listed = list(pair_queries.iterate_pairs(session, 1))
-        acts = [verdict_queries.history(session, pair.id) for pair in listed]
+        acts = [verdict_acts.history(session, pair.id) for pair in listed]
     assert [pair.decision for pair in listed] == [*DECISIONS, "correction"]
     assert (listed[1].corrected_caption, listed[6].corrected_caption) == (
         CORRECTED, "A later text."

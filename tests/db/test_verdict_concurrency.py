@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from db import Store
 from db.errors import VersionConflict
-from db.queries import pair_queries, verdict_queries
+from db.queries import pair_queries, undo_queries, verdict_acts, verdict_queries
 from tests.db.building import add_dataset, decide, decided_pairs, undo
 from tests.fixtures import programs
 from tests.fixtures.programs import Program
@@ -20,7 +20,7 @@ def check_consistent(store: Store, dataset_id: int, ids: list[int]) -> int:
     total = 0
     with store.reading() as session:
         for pair_id in ids:
-            acts = verdict_queries.history(session, pair_id)
+            acts = verdict_acts.history(session, pair_id)
             pair = pair_queries.get_pair(session, pair_id)
             assert [act.version for act in acts] == list(range(1, len(acts) + 1))
             assert pair.verdict_version == len(acts)
@@ -84,9 +84,9 @@ def test_concurrent_undo_and_verdicts_stay_consistent(store: Store) -> None:
                 pair = pair_queries.get_pair(session, ids[step % len(ids)])
                 try:
                     if step % 4 == 2:
-                        done += verdict_queries.undo_last(session, dataset_id, author) is not None
+                        done += undo_queries.undo_last(session, dataset_id, author) is not None
                     elif step % 4 == 3:
-                        done += verdict_queries.redo_last(session, dataset_id, author) is not None
+                        done += undo_queries.redo_last(session, dataset_id, author) is not None
                     else:
                         verdict_queries.add_verdict(
                             session, pair.id, pair.verdict_version, "correct", author=author
@@ -105,7 +105,7 @@ def test_concurrent_undo_and_verdicts_stay_consistent(store: Store) -> None:
 CURATOR = """
 import sys
 from db import open_store
-from db.queries import verdict_queries as verdicts
+from db.queries import undo_queries, verdict_acts, verdict_queries as verdicts
 from db.errors import VersionConflict
 url, author, *ids = sys.argv[1:]
 store = open_store(url)

@@ -12,16 +12,23 @@ from sqlalchemy.orm import Session
 from db import Store
 from db.decisions import DECISIONS
 from db.errors import MissingRow, UnstorableText, VersionConflict
-from db.queries import suggestion_queries, verdict_queries
+from db.queries import (
+    edit_queries,
+    suggestion_queries,
+    verdict_acts,
+    verdict_queries,
+    verdict_writing,
+)
+from db.queries.edit_queries import Rewrite
 from db.queries.suggestion_queries import NewSuggestion
-from db.queries.verdict_queries import Rewrite, VerdictRow
+from db.queries.verdict_acts import VerdictRow
 from tests.db.building import add_dataset, decide, decisions, redo, rows_of, undo
 from tests.db.reference_verdicts import ReferenceVerdicts
 
 
 def history(store: Store, pair_id: int) -> list[VerdictRow]:
     with store.reading() as session:
-        return verdict_queries.history(session, pair_id)
+        return verdict_acts.history(session, pair_id)
 
 
 def test_a_verdict_is_stored_with_its_author_and_time(store: Store) -> None:
@@ -214,7 +221,7 @@ def test_many_pairs_are_decided_together_and_undone_at_once(store: Store) -> Non
     with store.writing() as session:
         seen = [(ids[0], 1), *((i, 0) for i in ids[1:])]
         done = verdict_queries.add_verdicts(session, seen, "drop", author="Ada")
-    assert done == verdict_queries.BatchOutcome(tuple(ids[:5]), (ids[5],)), (
+    assert done == verdict_writing.BatchOutcome(tuple(ids[:5]), (ids[5],)), (
         "Ben was faster on the last"
     )
     assert decisions(store, ids) == ["drop"] * 5 + ["unsure"]
@@ -269,15 +276,15 @@ def test_nothing_is_written_of_an_invalid_batch(store: Store) -> None:
 def test_deciders_include_people_and_rules_but_not_edits(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     with store.reading() as session:
-        assert verdict_queries.first_deciders(session, 9) == []
+        assert verdict_acts.first_deciders(session, 9) == []
     decide(store, ids[0], "drop", "Ben")
     decide(store, ids[1], "drop", "rule: gain over 0.2")
     with store.writing() as session:
-        verdict_queries.rewrite(session, [Rewrite(ids[2], 0, "edited")], author="Cid")
+        edit_queries.rewrite(session, [Rewrite(ids[2], 0, "edited")], author="Cid")
     undo(store, dataset_id, "Ben")
     with store.reading() as session:
-        assert verdict_queries.first_deciders(session, 9) == ["Ben", "rule: gain over 0.2"]
-        assert verdict_queries.first_deciders(session, 1) == ["Ben"]
-        assert verdict_queries.has_decided(session, "Ben"), "taken back, but given once"
+        assert verdict_acts.first_deciders(session, 9) == ["Ben", "rule: gain over 0.2"]
+        assert verdict_acts.first_deciders(session, 1) == ["Ben"]
+        assert verdict_acts.has_decided(session, "Ben"), "taken back, but given once"
         for name in ("Cid", "rule: edit by Cid", "Be"):
-            assert not verdict_queries.has_decided(session, name)
+            assert not verdict_acts.has_decided(session, name)

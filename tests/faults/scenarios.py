@@ -40,7 +40,7 @@ from db.queries import (
     pair_queries,
     run_queries,
     trajectory_queries,
-    verdict_queries,
+    verdict_acts,
 )
 from research.scenes import demo
 from tests.db.building import decided_pairs, write_oldest
@@ -214,7 +214,7 @@ class Deciding(Scenario):
         with opened.store.reading() as session:
             dataset = opened.find("photos")
             kept = [str(row.id) for row in decided_pairs(session, dataset)]
-            assert all(len(verdict_queries.history(session, int(pair))) == 1 for pair in kept)
+            assert all(len(verdict_acts.history(session, int(pair))) == 1 for pair in kept)
             assert pair_queries.counts(session, dataset).reviewed == len(kept)
         opened.store.close()
         # There may be one more: committed, but killed before it could be recorded.

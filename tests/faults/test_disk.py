@@ -19,7 +19,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from db import open_store
 from db.errors import StoreProblem
-from db.queries import classifier_queries, pair_queries, run_queries, verdict_queries
+from db.queries import classifier_queries, pair_queries, run_queries, verdict_acts
 from research.bench.generated_store import generate
 from research.scenes import demo
 from tests.db.building import write_oldest
@@ -122,7 +122,7 @@ def test_verdicts_on_a_full_disk_are_refused_without_losing_confirmed_ones(
     assert "the disk is full" in message
     ballast.unlink()
     with workspace.store.reading() as session:
-        acts = sum(len(verdict_queries.history(session, pair)) for pair in ids)
+        acts = sum(len(verdict_acts.history(session, pair)) for pair in ids)
     assert acts == len(confirmed)
     view = workspace.review.open_pair(ids[0])
     assert workspace.review.decide(ids[0], view.verdict.version, "unsure").decision == "unsure"
@@ -207,6 +207,6 @@ def test_a_migration_on_a_full_disk_changes_nothing_and_works_with_room(disk: Pa
     assert store.upgraded_from is not None
     with store.reading() as session:
         rows = list(pair_queries.iterate_pairs(session, 1))
-        acts = sum(len(verdict_queries.history(session, row.id)) for row in rows)
+        acts = sum(len(verdict_acts.history(session, row.id)) for row in rows)
     assert acts == 10
     store.close()

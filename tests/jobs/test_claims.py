@@ -17,6 +17,7 @@ from backend.jobs.scoring.stored_rows import latest_batches, scored_pairs
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
 from db.queries import (
+    claim_label_queries,
     claim_labels,
     claim_queries,
     classifier_queries,
@@ -25,7 +26,6 @@ from db.queries import (
     run_queries,
     signal_queries,
     suggestion_queries,
-    verdict_queries,
 )
 from db.queries.pair_queries import PairRow
 from research.chat_server import chat_server
@@ -171,7 +171,7 @@ def test_verdicts_on_claims_teach_beside_those_on_captions(
             continue
         with workspace.store.writing() as session:
             for version, claim in enumerate(caption.claims):
-                verdict_queries.add_claim_label(
+                claim_label_queries.add_claim_label(
                     session, row.id, version, (claim.start, claim.end), not claim.is_wrong,
                     author="Ann",
                 )  # fmt: skip
@@ -194,7 +194,7 @@ def test_a_claim_called_wrong_is_what_its_caption_is_learnt_by(
     calmest = min((caption.claims[i] for i in caption.deciding), key=lambda c: c.p_error or 0)
     with workspace.store.writing() as session:
         place = (calmest.claim.start, calmest.claim.end)
-        verdict_queries.add_claim_label(session, row.id, 0, place, False, author="Ann")
+        claim_label_queries.add_claim_label(session, row.id, 0, place, False, author="Ann")
     classifier = classifier_in_use(workspace.store, dataset)
     assert classifier is not None
     active = workspace.store.read(classifier_queries.active, dataset)
@@ -221,7 +221,7 @@ def test_files_have_the_claims_and_what_people_say_of_them(
     pair = workspace.review.queue_page(workspace.review.filter_of(dataset, {})).rows[0]
     first = workspace.review.open_pair(pair.pair_id).claims[0]
     with workspace.store.writing() as session:
-        verdict_queries.add_claim_label(
+        claim_label_queries.add_claim_label(
             session, pair.pair_id, 0, (first.start, first.end), False, author="Ann"
         )
     export_scores.write(workspace.store, dataset, tmp_path / "scores.parquet")

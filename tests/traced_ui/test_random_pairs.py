@@ -13,7 +13,7 @@ from backend.review.charts import progress_of
 from backend.review.queue import LEAST_MIXED, MIXED_EVERY
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
-from db.queries import pair_queries, verdict_queries
+from db.queries import pair_queries, verdict_acts
 from research.bench.generated_store import generate
 from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page
@@ -114,7 +114,7 @@ def test_a_verdict_records_how_its_queue_chose_the_pair(
     page.post(page.verdict(pair, "correct"))
     with workspace.store.reading() as session:
         assert pair_queries.get_pair(session, pair).sampling == way
-        assert verdict_queries.history(session, pair)[-1].sampling == way
+        assert verdict_acts.history(session, pair)[-1].sampling == way
     workspace.review.undo(1)
     workspace.review.redo(1)
     with workspace.store.reading() as session:

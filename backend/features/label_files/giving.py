@@ -26,10 +26,11 @@ from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
 from db.authors import AND, is_of_file, label_author
 from db.decisions import AT_RANDOM, is_wrong
-from db.queries import curator_queries, opinion_queries, pair_queries, verdict_queries
+from db.queries import curator_queries, opinion_queries, pair_queries, undo_queries, verdict_queries
 from db.queries.blind_review import hidden_pairs, several_judge
 from db.queries.pair_queries import PairRow
-from db.queries.verdict_queries import NewVerdict, VerdictRow
+from db.queries.verdict_acts import VerdictRow
+from db.queries.verdict_queries import NewVerdict
 from db.texts import is_blank
 
 #: Number of rows of each kind that a report lists.
@@ -154,7 +155,7 @@ def undo_labels(store: Store, dataset_id: int, file: str) -> VerdictRow | None:
     """Undo what the newest file of this name has decided, where it is still in effect; None if
     there is nothing."""
     undone = None
-    while newest := store.read(verdict_queries.newest_label, dataset_id, file):
+    while newest := store.read(undo_queries.newest_label, dataset_id, file):
         author, batch = newest
         if undone is not None and batch != undone.batch:
             break
@@ -169,7 +170,7 @@ def undo_labels(store: Store, dataset_id: int, file: str) -> VerdictRow | None:
 def _undo_last(
     session: Session, rest: VerdictRow | None, dataset_id: int, author: str
 ) -> VerdictRow | None:
-    return verdict_queries.undo_last(session, dataset_id, author, rest_of=rest)
+    return undo_queries.undo_last(session, dataset_id, author, rest_of=rest)
 
 
 class _Labels:

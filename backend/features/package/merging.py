@@ -35,9 +35,10 @@ from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
 from db.authors import NEW_PICTURE, is_edit
 from db.decisions import AT_RANDOM, SAMPLINGS
-from db.queries import dataset_queries, verdict_queries
+from db.queries import dataset_queries, undo_queries, verdict_acts, verdict_queries
 from db.queries.blind_review import shared_pairs
-from db.queries.verdict_queries import AT_ONCE, VerdictEvent, VerdictRow
+from db.queries.undo_queries import AT_ONCE
+from db.queries.verdict_acts import VerdictEvent, VerdictRow
 
 #: Left-out pairs that a report lists.
 _SHOWN = 20
@@ -163,9 +164,7 @@ def undo_merge(home: Store, file: Path, name: str | None = None) -> int:
         # A pair may have several acts of the package, of which one is in effect at a time.
         while undone := in_parts(
             home,
-            lambda session, rest: verdict_queries.undo_batch(
-                session, dataset_id, manifest.id, rest
-            ),
+            lambda session, rest: undo_queries.undo_batch(session, dataset_id, manifest.id, rest),
         ):
             count += undone.together
         merging = _Merging(home, package, manifest, dataset_id, is_dry_run=False)
@@ -203,11 +202,11 @@ class _Merging:
         ids = [pair.id for pair in known.values()]
         with self.home.reading() as session:
             settled = queries.settled_pairs(session, ids)
-            before = _by_pair(verdict_queries.acts_of_batch(session, self.manifest.id, ids))
+            before = _by_pair(verdict_acts.acts_of_batch(session, self.manifest.id, ids))
         to_write: dict[int, list[VerdictEvent]] = {}
         for pair in packed:
             at_home = known.get(pair.external_id)
-            merged = verdict_queries.not_undone(before.get(at_home.id, [])) if at_home else []
+            merged = verdict_acts.not_undone(before.get(at_home.id, [])) if at_home else []
             is_own = at_home is not None and at_home.batch == self.manifest.id
             is_changed = at_home is not None and at_home.standing != pair.standing and not is_own
             self._changed_here += is_changed
@@ -250,12 +249,12 @@ class _Merging:
     def _acts(self, packed: Sequence[PackedPair]) -> dict[int, list[VerdictRow]]:
         """What was done with these pairs in the package and is not undone, by pair."""
         acts = self.package.read(
-            verdict_queries.acts_after, self.manifest.last_act, [pair.pair_id for pair in packed]
+            verdict_acts.acts_after, self.manifest.last_act, [pair.pair_id for pair in packed]
         )
         return {
             pair_id: [
                 act
-                for act in verdict_queries.not_undone(of_pair)
+                for act in verdict_acts.not_undone(of_pair)
                 if act.restores is None and act.author != NEW_PICTURE
             ]
             for pair_id, of_pair in _by_pair(acts).items()

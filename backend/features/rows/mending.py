@@ -20,7 +20,8 @@ from backend.version import VERSION
 from db.authors import moved_author
 from db.queries import hold_queries, run_queries, verdict_queries
 from db.queries.run_queries import RunRow
-from db.queries.verdict_queries import AT_ONCE, NewVerdict
+from db.queries.undo_queries import AT_ONCE
+from db.queries.verdict_queries import NewVerdict
 from db.texts import is_blank
 
 KIND = "rows"

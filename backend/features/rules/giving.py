@@ -9,7 +9,7 @@ from backend.jobs.reports import JobView
 from backend.review.queue_form import from_text
 from backend.workspace import Workspace
 from db.decisions import DECISIONS
-from db.queries.verdict_queries import AT_ONCE
+from db.queries.undo_queries import AT_ONCE
 
 
 def preview_rule(

@@ -13,7 +13,7 @@ from backend.jobs.reports import count_of
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.decisions import judgement
-from db.queries import verdict_queries
+from db.queries import undo_queries
 
 #: Pairs that are read together, and changes of which each kind is listed at most.
 _AT_ONCE, SHOWN = 5000, 20
@@ -199,7 +199,7 @@ def restore(
     def write() -> int:
         with store.writing() as session:
             number = len(
-                verdict_queries.restore(session, versions, author=author, batch=batch).written
+                undo_queries.restore(session, versions, author=author, batch=batch).written
             )
         versions.clear()
         return number
@@ -215,7 +215,7 @@ def restore(
         versions[old.id] = old.standing_version
         if is_dry_run:
             restored_count += 1
-        elif len(versions) == verdict_queries.AT_ONCE:
+        elif len(versions) == undo_queries.AT_ONCE:
             restored_count += write()
     if versions and not is_dry_run:
         restored_count += write()

@@ -9,7 +9,7 @@ from backend.features.package import opening, packing
 from backend.features.package.merging import MergeReport, merge
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import pair_queries, verdict_queries
+from db.queries import pair_queries, verdict_acts
 from tests.datasets.folders import image_folder, picture
 from tests.db.building import decide, decisions
 
@@ -45,8 +45,8 @@ class Home:
     def merge(self, package: Path, **options: Any) -> MergeReport:
         return merge(self.store, package, **options)
 
-    def acts(self, number: int) -> list[verdict_queries.VerdictRow]:
-        return self.store.read(verdict_queries.history, self.ids[number])
+    def acts(self, number: int) -> list[verdict_acts.VerdictRow]:
+        return self.store.read(verdict_acts.history, self.ids[number])
 
 
 @contextmanager

@@ -16,18 +16,20 @@ from backend.workspace import ExportChoice
 from db.feature_tables import OF_PICTURE, create_missing, new_tables
 from db.models import Pair
 from db.queries import (
+    claim_label_queries,
     dataset_queries,
+    edit_queries,
     opinion_queries,
     pair_queries,
     specificity_queries,
     suggestion_queries,
     tag_queries,
-    verdict_queries,
+    verdict_acts,
 )
+from db.queries.edit_queries import Rewrite
 from db.queries.specificity_queries import RetrievalRow
 from db.queries.statements import set_columns
 from db.queries.suggestion_queries import NewSuggestion
-from db.queries.verdict_queries import Rewrite
 from tests.datasets.folders import picture
 from tests.db.building import rows_of, start_run
 from tests.features.package.home import COUNT, Home, judge, served
@@ -82,7 +84,7 @@ def test_verdicts_come_home_with_author_time_note_and_sampling(home: Home) -> No
         "A black dog 2", "Cleo", "queue",
     )  # fmt: skip
     with served(package) as workspace:
-        in_package = workspace.store.read(verdict_queries.history, home.ids[1])
+        in_package = workspace.store.read(verdict_acts.history, home.ids[1])
     assert first.created_at == in_package[0].created_at
     assert home.store.read(pair_queries.get_pair, home.ids[1]).decided_by == "Ben"
 
@@ -305,12 +307,14 @@ def test_edits_labels_of_claims_and_suggestions_come_home(home: Home) -> None:
         (row,) = review.suggestions(home.ids[1])
         review.decide(home.ids[1], 0, "correction", suggestion_id=row.id)
         with workspace.store.writing() as session:
-            verdict_queries.rewrite(session, [Rewrite(home.ids[2], 0, "A small dog")], author="Ben")
+            edit_queries.rewrite(session, [Rewrite(home.ids[2], 0, "A small dog")], author="Ben")
         with workspace.store.writing() as session:
-            verdict_queries.add_claim_label(session, home.ids[3], 0, (0, 5), False, author="Ben")
+            claim_label_queries.add_claim_label(
+                session, home.ids[3], 0, (0, 5), False, author="Ben"
+            )
         review.decide(home.ids[4], 0, "correct")
         with workspace.store.writing() as session:
-            verdict_queries.rewrite(session, [Rewrite(home.ids[4], 1, "A big dog")], author="Ben")
+            edit_queries.rewrite(session, [Rewrite(home.ids[4], 1, "A big dog")], author="Ben")
         expected = rows_of(workspace.store.opened, home.ids)
         assert workspace.summary(dataset).reviewed == 3
     assert home.merge(package).counts == {"merged": 4}

@@ -23,6 +23,7 @@ from db.queries import (
     opinion_queries,
     pair_queries,
     plot_queries,
+    undo_queries,
     verdict_queries,
 )
 from db.queries.pair_queries import PairRow
@@ -122,7 +123,7 @@ def test_an_interrupted_undo_goes_on(opened: Store, store: db.Store) -> None:
     dataset, ids = add_dataset(store, 12)
     decide_all(opened, dataset, "drop")
     with opened.writing() as session:
-        verdict_queries.undo_last(session, dataset, "Ada", request_id="a")
+        undo_queries.undo_last(session, dataset, "Ada", request_id="a")
     undone = verdicts(opened).undo(dataset, "Ada", request_id="a")
     assert undone is not None
     assert undone.left_alone == 0

@@ -6,10 +6,10 @@ from backend.features.snapshots import queries as snapshots
 from db import Store
 from db.authors import RESTORE
 from db.errors import AlreadyExists, MissingRow
-from db.queries import dataset_queries, verdict_queries
+from db.queries import dataset_queries, edit_queries, undo_queries
 from db.queries import opinion_queries as opinions
+from db.queries.edit_queries import Rewrite
 from db.queries.pair_queries import NewPair
-from db.queries.verdict_queries import Rewrite
 from tests.db.building import add_dataset, add_pairs, decide, decisions, redo, rows_of, undo
 
 
@@ -23,7 +23,7 @@ def take(store: Store, dataset: int, name: str = "first") -> dict[int, int]:
 
 def restore(store: Store, versions: dict[int, int], author: str = "Ada") -> tuple[int, ...]:
     with store.writing() as session:
-        return verdict_queries.restore(session, versions, author=author, batch="b").written
+        return undo_queries.restore(session, versions, author=author, batch="b").written
 
 
 def test_verdicts_of_a_snapshot_are_in_effect_again_and_undone_at_once(store: Store) -> None:
@@ -70,7 +70,7 @@ def test_edits_stay_below_verdicts_as_they_were(store: Store) -> None:
 
     def edit(pair: int, version: int) -> None:
         with store.writing() as session:
-            verdict_queries.rewrite(session, [Rewrite(pair, version, "edited")], author="Ada")
+            edit_queries.rewrite(session, [Rewrite(pair, version, "edited")], author="Ada")
 
     edit(before, 0)
     decide(store, before, "unsure")
@@ -80,7 +80,7 @@ def test_edits_stay_below_verdicts_as_they_were(store: Store) -> None:
     decide(store, before, "correct")
     restore(store, versions)
     with store.reading() as session:
-        texts = verdict_queries.edited_texts(session, [before, after])
+        texts = edit_queries.edited_texts(session, [before, after])
     assert texts == {before: "edited"}
 
 
@@ -89,7 +89,7 @@ def test_a_verdict_on_a_picture_that_was_replaced_does_not_come_back(store: Stor
     decide(store, pair, "drop")
     versions = take(store, dataset)
     with store.writing() as session:
-        verdict_queries.reopen(session, [pair])
+        undo_queries.reopen(session, [pair])
     assert restore(store, versions) == ()
     assert decisions(store, [pair]) == [None]
 
@@ -102,7 +102,7 @@ def test_a_verdict_that_was_undone_does_not_come_back_on_another_picture(store: 
     decide(store, redone, "correct")
     undo(store, dataset)
     with store.writing() as session:
-        verdict_queries.reopen(session, [restored, redone])
+        undo_queries.reopen(session, [restored, redone])
         session.commit()
     assert restore(store, versions) == ()
     assert redo(store, dataset) is None
