@@ -5,7 +5,7 @@ that `--json` can be piped. Exit statuses: `backend.errors.EXIT_STATUSES`, shown
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -223,6 +223,14 @@ app.add_typer(curator_commands.curators)
 app.add_typer(curator_commands.keys)
 app.add_typer(dataset_commands.datasets)
 app.add_typer(model_commands.models)
+
+
+def add(name: str, function: Callable[..., int | None]) -> None:
+    """A command with what features add to it."""
+    variants = [v for v in plugins.load("command_variants", CommandVariant) if v.command == name]
+    app.command(name)(as_command(function, variants))
+
+
 for name, function in (
     ("serve", serve),
     ("demo", demo),
@@ -231,20 +239,18 @@ for name, function in (
     *((each.name, command_of(each)) for each in OPERATIONS.values() if each.is_command),
     ("tag", tag.tag),
     ("train", score.train),
-    ("select", tag.select),
     ("export", dataset_commands.export),
     ("progress", score.progress_),
     ("doctor", maintenance.doctor),
     ("backup", maintenance.backup),
 ):
-    variants = [v for v in plugins.load("command_variants", CommandVariant) if v.command == name]
-    app.command(name)(as_command(function, variants))
+    add(name, function)
 for commands in plugins.load("commands", Mapping):
     for name, command in commands.items():
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            app.command(name)(as_command(command))
+            add(name, command)
 
 
 def run() -> None:

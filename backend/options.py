@@ -33,6 +33,14 @@ FOLDER_OR_NAME = CommandLine(metavar="NAME_OR_DIR")
 NOT_TYPED = CommandLine(is_typed=False)
 
 
+@dataclass(frozen=True)
+class InputFile:
+    """The field names a file that is read: where people log in, it lies where imports may."""
+
+
+INPUT_FILE = InputFile()
+
+
 def switch(name: str) -> CommandLine:
     """A field that is also turned off by name: `--strict`, `--no-strict`."""
     return CommandLine(names=(f"--{name}/--no-{name}",))
@@ -70,6 +78,17 @@ class Options(BaseModel):
                 settings |= value.settings()
             settings |= {m.name: value for m in field.metadata if isinstance(m, Setting)}
         return settings
+
+    def input_files(self) -> list[str]:
+        """The files that are to be read."""
+        files = []
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if isinstance(value, Options):
+                files += value.input_files()
+            elif value and INPUT_FILE in field.metadata:
+                files.append(str(value))
+        return files
 
 
 def parse_share(text: str) -> float:

@@ -124,6 +124,8 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
     assert "CC0-1.0" in answers["file"]
     assert answers["mended"] == [f"{text}." for text in words]
     assert "British English" in answers["part"]
+    assert answers["chosen"] == {"least_words": 4}
+    assert answers["left"] == {"too few words": len(words)}
     assert answers["tags"] == {"slides": 1}, answers["pressed"]
     assert answers["words"] == 3
     assert ">3 words<" in answers["beside"]
@@ -137,7 +139,7 @@ def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_pa
         "brightness": "ok", "antonyms": "ok", "captions": "ok", "licences": "ok",
         "full-stop": "ok", "longer-than": "ok", "house-rules": "ok", "licence-of-export": "ok",
         "slides": "ok", "verdict-counts": "ok", "word-count": "ok", "open-picture": "ok",
-        "word-lengths": "ok", "ids": "ok",
+        "word-lengths": "ok", "ids": "ok", "least-words": "ok", "least-words-field": "ok",
         **dict.fromkeys((name for name, *_ in WRONG_SHAPES), "warning"),
     }  # fmt: skip
     for name, *_ in WRONG_SHAPES:
@@ -198,12 +200,14 @@ workspace = Workspace(load_settings())
 out = Path(sys.argv[2]).parent.parent / "out"
 report = workspace.jobs.export(1, ExportChoice(), str(out), "captions", licence="CC0-1.0")
 workspace.jobs.export(1, ExportChoice(), f"{out}-jsonl", "jsonl")
+left = workspace.jobs.export_counts(1, ExportChoice(least_words=4)).left_out
 best = workspace.review.suggest(2)[0]
 view = workspace.review.open_pair(1)
 everything = workspace.review.filter_of(1, {"review": "all", "order": "position"})
 mended = edit_captions(workspace.store, everything, change_each(find_mend("full-stop")))
 with gr.Blocks() as blocks:
     build_parts("import", workspace, PageDataset("1"), gr.HTML())
+    added = build_parts("export", workspace, PageDataset("1"), gr.HTML())
 
 state = PageState(dataset=1, pair=1)
 act = {"action": next(key.action for key in ALL_KEYS if "0" in key.keys), "pair": 1}
@@ -241,6 +245,7 @@ print(json.dumps({
     "captions": (out / "captions.txt").read_text().splitlines(),
     "mended": [each.after for each in mended.examples],
     "part": " ".join(str(b.value) for b in blocks.blocks.values() if isinstance(b, gr.Markdown)),
+    "left": left, "chosen": added[-1].read(1, 4),
     "words": open_pair(Caller(workspace), 1).word_count.words, "beside": side_panel(view),
     "tags": workspace.review.tags(1), "pressed": pressed, "long": long,
     "card": report.card, "file": (out / "LICENCE.txt").read_text(),

@@ -12,24 +12,19 @@ from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.reading.caption_fields import chosen_names
 from backend.datasets.splits import split_in
 from backend.errors import SettingsError
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.export_dataset import LIKELY_WRONG
 from backend.jobs.export_steps import group_names
-from backend.jobs.reports import (
-    ExportChoice,
-    ExportCounts,
-    JobView,
-    SelectionReport,
-    TwoStage,
-)
-from backend.jobs.two_stage_selection import CRITERIA
+from backend.jobs.reports import ExportCounts, JobView
 from backend.operations.export import ExportOptions
-from backend.review.queue_form import KEYS, START, as_query
+from backend.review.queue_form import KEYS, START
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, begin, job_html, starting, table
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_kwargs, explain_on_page, note
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
+from traced_ui.pages import Choices, build_parts
 from traced_ui.templates import render
 
 #: Which pairs are written: all, those with a verdict, those of the queue that is open in Review, or
@@ -65,12 +60,6 @@ class Fields(NamedTuple):
     split_seed: Any
     together: Any
     captions: Any
-    use_stages: Any
-    align: Any
-    keep: Any
-    by: Any
-    least: Any
-    tag: Any
 
 
 def build(
@@ -118,23 +107,21 @@ def build(
                     "Replace an earlier export of mine in that folder (other files are kept)",
                 )  # fmt: skip
                 fields |= _more_fields()
-            with gr.Accordion("Select for training, in two stages", open=False):
-                fields |= _stage_fields()
-                selection = gr.HTML(elem_id="stage-links")
+            added = build_parts("export", workspace, dataset, total)
         with gr.Column(scale=1, min_width=340):
             counts = gr.HTML(elem_id="export-counts", padding=False)
             first_rows = gr.HTML(elem_id="export-first-rows", padding=False)
             earlier = gr.HTML(elem_id="export-earlier", padding=False)
     card = gr.Markdown(elem_id="export-card")
 
-    page = ExportPage(workspace)
+    page = ExportPage(workspace, added)
     choice = Fields(**fields)
+    entered = [*choice, *(component for each in added for component in each.fields)]
     changes, places = (
-        [component.change for component in choice],
+        [component.change for component in entered],
         [total, counts, first_rows, earlier],
     )
-    gr.on(changes, page.counts, [dataset, *choice], places, **QUIET)
-    gr.on(changes, page.selection, [dataset, *choice], [selection], **QUIET)
+    gr.on(changes, page.counts, [dataset, *entered], places, **QUIET)
     gr.on(
         [dataset.change, choice.pairs.focus], page.choices, [dataset, choice.filter],
         [choice.pairs], **QUIET,
@@ -152,10 +139,10 @@ def build(
         lambda use: [gr.update(visible=use)] * 2, [choice.use_threshold],
         [choice.threshold, choice.by_claim], **QUIET,
     )  # fmt: skip
-    inputs = [dataset, format, out, overwrite, *choice]
+    inputs = [dataset, format, out, overwrite, *entered]
     start.click(starting(page.begin), inputs, [job_id, status, timer], **QUIET)
     timer.tick(**event_kwargs(page.watch, [job_id], [status, timer, card], status))
-    return page.counts, [dataset, *choice], places
+    return page.counts, [dataset, *entered], places
 
 
 def _more_fields() -> dict[str, Any]:
@@ -213,40 +200,13 @@ def _likely_wrong_fields() -> dict[str, Any]:
     return fields
 
 
-def _stage_fields() -> dict[str, Any]:
-    """The fields of a selection for training."""
-    fields: dict[str, Any] = {}
-    fields["use_stages"] = gr.Checkbox(
-        False, label="Keep only a selection of the undecided pairs", elem_id="use-stages"
-    )
-    fields["align"] = field(
-        TwoStage, "align", "Stage one: share of pairs to keep, by highest match",
-        elem_id="stage-align",
-    )  # fmt: skip
-    fields["keep"] = field(
-        TwoStage, "keep", "Stage two: share of all pairs to keep", elem_id="stage-keep"
-    )
-    fields["by"] = field(
-        TwoStage, "by", "Stage two by",
-        [(criterion.title, name) for name, criterion in CRITERIA.items()],
-        info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
-             "counted; empty is not wrong.",
-    )  # fmt: skip
-    fields["least"] = field(
-        TwoStage, "least_phrases", "Captions with fewer tested phrases go last",
-        step=1, maximum=5,
-        info="2 keeps generic captions of a single noun from being preferred.",
-        elem_id="stage-least",
-    )  # fmt: skip
-    fields["tag"] = field(TwoStage, "tag", "Leave nothing out: write selected or left as a tag")
-    return fields
-
-
 class ExportPage:
-    """The handlers of the page; their last arguments are what is entered in the `Fields`."""
+    """The handlers of the page; their last arguments are what is entered in the `Fields`, then in
+    the `added` ones of features and packages."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, added: Sequence[Choices] = ()) -> None:
         self.workspace = workspace
+        self.added = added
 
     def counts(
         self, dataset_id: int | None, request: gr.Request, *values: Any
@@ -256,10 +216,10 @@ class ExportPage:
         if dataset_id is None:
             return "", "", "", ""
         try:
-            fields = Fields(*values)
+            fields, choice = self._read(dataset_id, values)
             visible_workspace = seen_by(self.workspace, request)
             only = visible_workspace.review.select_pairs(dataset_id, **pairs_of(dataset_id, fields))
-            choice = self._choice(dataset_id, fields).model_copy(update={"only": only})
+            choice = choice.model_copy(update={"only": only})
             counts = visible_workspace.jobs.export_counts(dataset_id, choice)
         except Exception as error:
             return note(explain_on_page(error), "error"), "", "", ""
@@ -271,19 +231,6 @@ class ExportPage:
             render("export/first_rows.html", rows=rows),
             earlier_html(visible_workspace.jobs.exports_of(dataset_id)),
         )
-
-    def selection(self, dataset_id: int | None, request: gr.Request, *values: Any) -> str:
-        """Links to the pairs that a selection keeps and to those it leaves out."""
-        fields = Fields(*values)
-        if dataset_id is None or not fields.use_stages:
-            return ""
-        try:
-            two_stage = self._choice(dataset_id, fields).two_stage
-            assert two_stage is not None
-            report = seen_by(self.workspace, request).review.two_stage(dataset_id, two_stage)
-            return selection_html(report, dataset_id)
-        except Exception:
-            return ""  # the counts next to it already show the error
 
     def choices(self, dataset_id: int | None, filter: str | None) -> gr.Dropdown:
         """Which pairs can be chosen: also those of the dataset's saved views, and of a filter that
@@ -314,10 +261,10 @@ class ExportPage:
         """Start the export; returns the job's id, its status and the timer that follows it."""
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
-        fields = Fields(*values)
+        fields, choice = self._read(dataset_id, values)
         return begin(
             seen_by(self.workspace, request), "export", dataset_id, out=folder.strip(),
-            choice=self._choice(dataset_id, fields), format=format, overwrite=bool(overwrite),
+            choice=choice, format=format, overwrite=bool(overwrite),
             **pairs_of(dataset_id, fields),
         )  # fmt: skip
 
@@ -333,22 +280,22 @@ class ExportPage:
         body = str(job.result["card"]).split("---", 2)[-1]
         return render("export/written.html", job=job), gr.Timer(active=False), body
 
-    def _choice(self, dataset_id: int, fields: Fields) -> ExportChoice:
-        two_stage = None
-        if fields.use_stages:
-            two_stage = {
-                "align": fields.align, "keep": fields.keep, "by": fields.by,
-                "least_phrases": fields.least, "tag": fields.tag,
-                "split": self.workspace.review.split_for(dataset_id, None),
-            }  # fmt: skip
+    def _read(self, dataset_id: int, values: Sequence[Any]) -> tuple[Fields, ExportChoice]:
+        """What is entered, and the choice that it makes."""
+        fields, rest = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
+        choices: dict[str, Any] = {}
+        for each in self.added:
+            own, rest = rest[: len(each.fields)], rest[len(each.fields) :]
+            choices |= each.read(dataset_id, *own)
         new_splits = None
         if fields.shares:
             new_splits = {
                 "shares": fields.shares.strip(), "seed": int(fields.split_seed or 0),
                 "together": chosen_names(fields.together),
             }  # fmt: skip
-        return ExportChoice.parse(
+        return fields, ExportChoice.parse(
             {
+                **choices,
                 "new_splits": new_splits,
                 "drop_above": fields.threshold if fields.use_threshold else None,
                 "drop_claims_above": (
@@ -363,7 +310,6 @@ class ExportPage:
                 "unconfirmed": fields.unconfirmed,
                 "keep_pictures_together": fields.keep_pictures_together,
                 "captions": fields.captions,
-                "two_stage": two_stage,
             }
         )
 
@@ -377,19 +323,6 @@ def earlier_html(jobs: Sequence[JobView]) -> Markup:
         for name in [str(job.result.get("format", ""))]
     ]  # fmt: skip
     return render("export/earlier.html", exports=exports)
-
-
-def selection_html(report: SelectionReport, dataset_id: int) -> Markup:
-    """Links to the queues of pairs kept and left out, and what the selection loses."""
-    queues = [("see what stays", report.stays)]
-    queues += [
-        (f"see what would be left out: {words}", fields) for words, fields in report.goes.items()
-    ]
-    lines = [f"{report.kept} of {report.taking_part} undecided pairs are kept."]
-    lines += report.losses_in_words()
-    lines += [f"Note: {line}." for line in report.notes]
-    addresses = [(f"?dataset={dataset_id}&{as_query(fields)}", words) for words, fields in queues]
-    return render("export/selection.html", queues=addresses, lines=lines)
 
 
 def pairs_of(dataset_id: int, fields: Fields) -> dict[str, Any]:

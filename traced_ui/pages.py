@@ -1,7 +1,7 @@
 """What a page of the program is, for its own pages and those that features and packages add."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,8 +63,16 @@ class AddedPage:
 
 
 #: Where parts can be: on Add data, below what an import has found; at the end of Learn from my
-#: verdicts; below the answer of Try one picture.
-PLACES = ("import", "learn", "try")
+#: verdicts; below the answer of Try one picture; below the choices of Export.
+PLACES = ("import", "learn", "try", "export")
+
+
+class Choices(NamedTuple):
+    """Choices of an export. `fields`: the components in which they are entered; `read(dataset_id,
+    *values)`: from what is entered in them, fields of `ExportChoice` by their names."""
+
+    fields: Sequence[Any]
+    read: Callable[..., Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -73,12 +81,12 @@ class PagePart:
 
     `place`: one of `PLACES`; `build(workspace, dataset, above)`: builds its components, and draws
     them; `above`: the component of the page that it belongs to: an import's report, what was
-    learnt, or an answer, which is followed by the components of what was tried: picture, caption
-    and model.
+    learnt, how many pairs are exported, or an answer, which is followed by the components of what
+    was tried: picture, caption and model. On Export, it returns `Choices`.
     """
 
     place: str
-    build: Callable[..., None]
+    build: Callable[..., Choices | None]
 
     def __post_init__(self) -> None:
         if self.place not in PLACES:
@@ -87,12 +95,15 @@ class PagePart:
 
 def build_parts(
     place: str, workspace: Workspace, dataset: PageDataset, above: gr.HTML, *inputs: Component
-) -> None:
-    """Build the parts of a place; one that cannot be built says so there. `inputs`: see
-    `PagePart`."""
-    for part in plugins.load("parts", PagePart):
-        if part.place == place:
-            build_or_say("part", lambda build=part.build: build(workspace, dataset, above, *inputs))
+) -> list[Choices]:
+    """Build the parts of a place; one that cannot be built says so there. `inputs`, and what is
+    returned: see `PagePart`."""
+    built = [
+        build_or_say("part", lambda build=part.build: build(workspace, dataset, above, *inputs))
+        for part in plugins.load("parts", PagePart)
+        if part.place == place
+    ]
+    return [each for each in built if isinstance(each, Choices)]
 
 
 def build_or_say(what: str, build: Callable[[], Any]) -> Any:

@@ -14,6 +14,7 @@ from backend.datasets.read_options import is_address, is_below, without_query
 from backend.datasets.reading.hub_datasets import is_hub_name
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import UnsafePath
+from backend.options import Options
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,8 @@ class Folders:
         or into a relative one, goes among its account's exports (`backend.operations.export`).
         Raises UnsafePath."""
         options: dict[str, Any] = {}
-        stages = arguments.get("stages")
         if kind == "export":
-            out, stages = str(arguments["out"]), arguments["choice"].two_stage
+            out = str(arguments["out"])
             if is_address(out):
                 self._check_address("export", out, self.export_addresses or self.exports)
             elif out:
@@ -89,8 +89,9 @@ class Folders:
                 options["path"] = str(self.check_import(arguments["path"]))
             if arguments.get("image_root"):
                 options["image_root"] = str(self.check_import(arguments["image_root"]))
-        if stages is not None and stages.scores:
-            self.check_import(stages.scores)
+        for value in arguments.values():
+            for file in value.input_files() if isinstance(value, Options) else ():
+                self.check_import(file)
         return options
 
     def _check_address(self, what: str, address: str, places: Sequence[Path | str]) -> None:

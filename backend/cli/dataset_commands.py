@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import Field
 from rich.markup import escape
 
 from backend.cli.commands import as_command
@@ -26,15 +27,9 @@ from backend.cli.output import (
 from backend.datasets.read_options import is_address
 from backend.datasets.reading.caption_fields import chosen_names
 from backend.errors import SettingsError
+from backend.jobs.export_choice import ExportChoice, NewSplits, is_shares
 from backend.jobs.export_steps import options_of
-from backend.jobs.reports import (
-    ExportChoice,
-    ImportReport,
-    NewSplits,
-    TwoStage,
-    count_of,
-    is_shares,
-)
+from backend.jobs.reports import ImportReport, count_of
 from backend.operations.common_options import AsJson, Common, Database, Dataset
 from backend.operations.export import EXPORT, ExportOptions
 from backend.operations.import_ import IMPORT, ImportOptions
@@ -233,8 +228,8 @@ class ExportCommand(ExportOptions):
     be given several times, or with commas between."""
     ids: Annotated[Path | None, CommandLine(metavar="FILE")] = None
     """Only the pairs whose ids are in this file, one id per line."""
-    select: Literal["leave out", "tag"] = "leave out"
-    """Pairs that are not selected: 'leave out' or 'tag'."""
+    seed: int | None = Field(None, ge=0)
+    """Of what is drawn at random, such as new splits. Default: 0."""
     push_to_hub: Annotated[str | None, CommandLine(metavar="OWNER/NAME")] = None
     """Upload it to the Hugging Face hub as well, private unless --public. Asks first."""
     public: bool = False
@@ -278,34 +273,18 @@ def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:
 
 
 def export_choice(workspace: "Workspace", dataset_id: int, options: ExportCommand) -> ExportChoice:
-    """What to keep, with the pairs and the selection that the options name."""
+    """What to keep, with the pairs and the new splits that the options name."""
     from backend.review.pair_selection import read_ids
 
     ids = read_ids(options.ids) if options.ids is not None else None
     shares = [each for each in options.split or () if is_shares(each)]
     old_splits = tuple(each for each in options.split or () if each not in shares)
     only = workspace.review.select_pairs(dataset_id, options.queue, options.view, old_splits, ids)
-    stages, marks = options.choice.two_stage, options.select == "tag"
-    given_fields = stages.model_fields_set if stages is not None else set()
-    new_splits = _new_splits(shares, options, stages)
-    if shares and given_fields <= {"seed"}:
-        stages, given_fields = None, set()
-    if (given_fields or marks) and not given_fields & {"align", "keep"}:
-        raise SettingsError(
-            "--by, --least-phrases, --seed, --scores and --select go with --align or --keep."
-        )
-    if stages is not None:
-        # The given splits contain the training pairs; the default is that of select.
-        splits = old_splits or workspace.review.split_for(dataset_id, None)
-        stages = stages.model_copy(update={"split": splits, "tag": marks})
-    return options.choice.model_copy(
-        update={"only": only, "two_stage": stages, "new_splits": new_splits}
-    )
+    new_splits = _new_splits(shares, options)
+    return options.choice.model_copy(update={"only": only, "new_splits": new_splits})
 
 
-def _new_splits(
-    shares: Sequence[str], options: ExportCommand, stages: TwoStage | None
-) -> NewSplits | None:
+def _new_splits(shares: Sequence[str], options: ExportCommand) -> NewSplits | None:
     if not shares:
         if options.together:
             raise SettingsError("--together goes with shares in --split, such as 80/10/10.")
@@ -318,7 +297,7 @@ def _new_splits(
     return NewSplits.parse(
         {
             "shares": shares[0],
-            "seed": stages.seed if stages is not None else 0,
+            "seed": options.seed or 0,
             "together": chosen_names(",".join(options.together or ())),
         }
     )

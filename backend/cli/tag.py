@@ -1,25 +1,13 @@
-"""`tag`, `select`: people's words on pairs, pairs for training."""
+"""`tag`: people's words on pairs."""
 
 from pathlib import Path
 from typing import Annotated
 
-from rich.markup import escape
-
-from backend.cli.output import console, emit, open_dataset, progress
+from backend.cli.output import emit, open_dataset
 from backend.errors import SettingsError
 from backend.jobs.reports import count_of
-from backend.operations.common_options import Author, Common, Dataset
-from backend.operations.select import SELECT, SelectOptions
+from backend.operations.common_options import Author, Common
 from backend.options import ARGUMENT, CommandLine, Options
-
-
-def select(dataset: Dataset, options: SelectOptions, common: Common) -> None:
-    workspace, dataset_id = open_dataset(dataset, **common.settings())
-    with progress(SELECT.title) as update:
-        report = SELECT.run(workspace.jobs, dataset_id, options, update)
-    for note in report.notes:
-        console.print(f"[yellow]Note:[/] {escape(note)}")
-    emit(report, common.as_json, report.in_words())
 
 
 class TagCommand(Options):

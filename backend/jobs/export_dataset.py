@@ -30,20 +30,15 @@ from backend.engine.statistics.stopping import remaining_errors
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs import export_steps
 from backend.jobs.errors_left import ErrorsLeft, errors_left_by, estimate_left
+from backend.jobs.export_choice import ExportChoice, ExportDecision
+from backend.jobs.export_steps import PairMark
 from backend.jobs.new_splits import NewExportSplits, groups
 from backend.jobs.notices import notices_of, texts_of
 from backend.jobs.provenance import Origins
-from backend.jobs.reports import (
-    ExportChoice,
-    ExportCounts,
-    ExportDecision,
-    ExportReport,
-    TwoStage,
-)
+from backend.jobs.reports import ExportCounts, ExportReport
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.shared_pictures import ExportSplits, export_splits
-from backend.jobs.two_stage_selection import choose
 from backend.learning_texts import level_caveat, trained_on
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
@@ -93,7 +88,7 @@ def decide_export(
     corrected_caption: str | None,
     p_error: float | None,
     specificity: float | None = None,
-    not_selected: str = "",
+    mark: PairMark = PairMark(),  # noqa: B008  (frozen)
     enrichment: Enrichment | None = None,
     edit: str | None = None,
     claims: Sequence[KnownClaim] = (),
@@ -101,10 +96,9 @@ def decide_export(
     """Apply `choice` to one pair: the single rule behind counts, files and card.
 
     A verdict always overrides the threshold: a curator has looked, the detector only estimates.
-    `not_selected`: why a two-stage selection leaves the pair out; a verdict and the threshold take
-    precedence. `enrichment`: the accepted or suggested one. `edit`: the text of a bulk edit in
-    effect, which replaces the caption under every verdict but a correction. `claims`: of a caption
-    that has several.
+    `mark`: what steps say of the pair; a verdict and the threshold take precedence. `enrichment`:
+    the accepted or suggested one. `edit`: the text of a bulk edit in effect, which replaces the
+    caption under every verdict but a correction. `claims`: of a caption that has several.
 
     >>> decide_export(ExportChoice(drop_above=0.9), "A dog", None, None, 0.95).left_out_because
     'chance of error above 0.9'
@@ -118,7 +112,7 @@ def decide_export(
         return ExportDecision(caption, left_out_because=reason)
     if edit is not None and decision != "correction":
         # Without enrichments: they are based on another text.
-        plain = decide_export(choice, edit, decision, None, p_error, specificity, not_selected)
+        plain = decide_export(choice, edit, decision, None, p_error, specificity, mark)
         text = _without_wrong(choice, caption, edit, decision, claims)
         if plain.left_out_because or text == edit:
             return replace(plain, kind="edited")
@@ -160,14 +154,13 @@ def decide_export(
         return ExportDecision(
             caption, left_out_because=f"chance of error above {choice.drop_above:g}"
         )
-    tagged = choice.two_stage is not None and choice.two_stage.tag
-    if decision is None and not_selected and not tagged:
-        return ExportDecision(caption, left_out_because=not_selected)
+    if decision is None and mark.left_out_because:
+        return ExportDecision(caption, left_out_because=mark.left_out_because)
     if decision == "unsure":
         enrichment = None  # never enrich a caption that may be wrong
     outcome = _decide_kept(choice, caption, generic, enrichment)
-    if decision is None and tagged and not outcome.left_out_because:
-        return replace(outcome, tags=(*outcome.tags, "left" if not_selected else "selected"))
+    if decision is None and not outcome.left_out_because:
+        return replace(outcome, tags=(*outcome.tags, *mark.tags))
     return outcome
 
 
@@ -253,7 +246,7 @@ def errors_left_in(
     """Wrong captions among the `undecided_count` pairs without a verdict that an export writes, by
     the verdicts on randomly chosen ones of the pairs that it would write without any; None if it
     chooses among undecided pairs only, which tells nothing about decided ones."""
-    if undecided_count and choice.two_stage is not None and not choice.two_stage.tag:
+    if undecided_count and any(each.leaves_out for _, each in export_steps.screenings(choice)):
         return None
     limits = (choice.drop_above, choice.drop_claims_above, choice.specificity_below)
     with store.reading() as session:
@@ -320,15 +313,13 @@ def decided_pairs(
 ) -> Iterator[tuple[PairRow, ExportDecision, Sequence[KnownClaim]]]:
     """The requested pairs in import order, each with what an export does with it, and its claims,
     none if its caption is one claim."""
-    two_stage = choice.two_stage
-    selection = choose(store, dataset_id, two_stage) if two_stage is not None else None
+    mark_of = export_steps.marks_of(store, dataset_id, choice)
     for pair, enrichment, edited_text, claims in _pairs(store, dataset_id, choice):
-        reason = selection.reason_of(pair.id) if selection is not None else ""
         yield (
             pair,
             decide_export(
                 choice, pair.caption, pair.decision, pair.corrected_caption, pair.p_error,
-                pair.numbers["specificity"], reason, enrichment, edited_text, claims,
+                pair.numbers["specificity"], mark_of(pair.id), enrichment, edited_text, claims,
             ),
             claims,
         )  # fmt: skip
@@ -684,22 +675,6 @@ def _check_images(store: Store, out: Path) -> None:
                 )
 
 
-def _selection_in_words(choice: TwoStage | None) -> dict[str, str]:
-    if choice is None:
-        return {}
-    words = (
-        f"the {choice.align:.0%} with the highest match, then {choice.keep:.0%} by "
-        f"{choice.criterion}"
-    )
-    if choice.splits:
-        split_names = ", ".join(f"'{split}'" for split in choice.splits)
-        words += f", of the split{'s' * (len(choice.splits) > 1)} {split_names}"
-    if choice.least_phrases:
-        words += f", captions with fewer than {choice.least_phrases} phrases last"
-    words += "; marked by tags" if choice.tag else ""
-    return {"Undecided pairs selected in two stages (our reading of CPI)": words}
-
-
 def _claims_in_words(choice: ExportChoice) -> dict[str, str]:
     words = dict[str, str]()
     if choice.wrong_claims != "keep":
@@ -727,9 +702,12 @@ def _splits_in_words(counts: ExportCounts) -> dict[str, str]:
 def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
     threshold = "none" if choice.drop_above is None else f"{choice.drop_above:g}"
     only = {"Only these pairs of the dataset": choice.only.words} if choice.only else {}
+    words_of_steps = dict[str, str]()
+    for _, screening in export_steps.screenings(choice):
+        words_of_steps |= screening.words
     return {
         **only,
-        **_selection_in_words(choice.two_stage),
+        **words_of_steps,
         "Undecided pairs left out above a chance of error of": threshold,
         f"Pairs decided {word_of('abstract')}": choice.abstract,
         f"Pairs decided {word_of('drop')}": choice.dropped,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from backend.store import Store
     from db.queries.dataset_queries import DatasetRow
 
+#: Options that an export has without steps, beside those of its `choice`.
+OF_EXPORT = ("out", "format", "queue", "view", "choice", "overwrite")
 #: What files of scores have without steps, beside the measures.
 OF_SCORES = ("id", "caption", "suspects", "phrases", "claims", "constants")
 #: Endings of the tables that are written of scores.
@@ -64,6 +66,26 @@ class ListColumn:
 
 
 @dataclass(frozen=True)
+class PairMark:
+    """What a step says of a pair without a verdict: why it is left out, "" if it is not, and the
+    tags that it gets if it stays."""
+
+    left_out_because: str = ""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Screening:
+    """How a step chooses among the pairs without a verdict that the thresholds leave. `words`: what
+    was asked for, as lines of the card by their titles; `leaves_out`: whether any are left out, by
+    what no random pair tells about; `marks_of(store, dataset_id)`: the mark of a pair by its id."""
+
+    words: Mapping[str, str]
+    leaves_out: bool
+    marks_of: "Callable[[Store, int], Callable[[int], PairMark]]"
+
+
+@dataclass(frozen=True)
 class ExportStep:
     """`options`: a model whose fields are options of the command `export`, of the API and from
     Python; `begin(store, dataset_id, author, options)`: what is done with them before pairs are
@@ -74,7 +96,9 @@ class ExportStep:
     `together`: what pairs belong to that stays in one new split, by the names that `--together`
     takes; it may raise SettingsError where nothing is known. `describe(export, folder, SHA-256 by
     file name)`: writes files and folders beside the export, of the names `describes`, once all rows
-    are written; returns the SHA-256 of those that hold content, {} for none."""
+    are written; returns the SHA-256 of those that hold content, {} for none.
+    `choice`: a model whose fields `ExportChoice` has as well, and so the command, the API and
+    Python; `screening(choice)`: how it chooses among undecided pairs, None if it is not to."""
 
     name: str
     options: type[Options] = Options
@@ -85,16 +109,19 @@ class ExportStep:
     together: Mapping[str, Grouping] = field(default_factory=dict)
     describe: "Callable[[WrittenExport, Path, Mapping[str, str]], Mapping[str, str]] | None" = None
     describes: Sequence[str] = ()
+    choice: type[Options] = Options
+    screening: "Callable[[Any], Screening | None] | None" = None
 
 
 def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
-    """All of them. `taken`: options that an export has without them; a step with one of these
-    names, or with an option, a column or a file of another step, is left out."""
-    names, own_files, columns = set(taken), set[str](), set[str]()
+    """All of them. `taken`: what a choice has without them; a step with one of these names, or with
+    an option, a column or a file of another step, is left out."""
+    names, own_files, columns = {*OF_EXPORT, *taken}, set[str](), set[str]()
     of_scores = {*OF_SCORES, *export_names()}
 
     def join(step: ExportStep) -> None:
-        if clash := sorted(names.intersection(step.options.model_fields)):
+        own_names = {*step.options.model_fields, *step.choice.model_fields}
+        if clash := sorted(names & own_names):
             raise ValueError(f"There is an option '{clash[0]}' already.")
         for name in step.describes:
             if not _is_plain(name) or name in own_files:
@@ -103,7 +130,7 @@ def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
             columns.intersection((*step.columns, *step.lists)) | of_scores.intersection(step.lists)
         ):
             raise ValueError(f"There is a column '{clash[0]}' already.")
-        names.update(step.options.model_fields)
+        names.update(own_names)
         own_files.update(step.describes)
         columns.update(step.columns, step.lists)
 
@@ -123,6 +150,32 @@ def begin(store: "Store", dataset_id: int, author: str, options: Mapping[str, An
         if step.begin is not None:
             _try(step, step.begin, store, dataset_id, author, step.options.parse(own))
     Options.parse(rest)  # refuses what is left
+
+
+def screenings(choice: Options) -> list[tuple[ExportStep, Screening]]:
+    """What steps say of undecided pairs, as an `ExportChoice` asks for."""
+    asked = [
+        (step, _try(step, step.screening, choice)) for step in steps() if step.screening is not None
+    ]
+    return [(step, screening) for step, screening in asked if screening is not None]
+
+
+def marks_of(store: "Store", dataset_id: int, choice: Options) -> Callable[[int], PairMark]:
+    """The mark of a pair by its id: the first reason, and the tags of all steps. Raises
+    SettingsError."""
+    by_step = [
+        (step, _try(step, screening.marks_of, store, dataset_id))
+        for step, screening in screenings(choice)
+    ]
+
+    def mark_of(pair_id: int) -> PairMark:
+        marks = [_try(step, mark_of_step, pair_id) for step, mark_of_step in by_step]
+        return PairMark(
+            next((mark.left_out_because for mark in marks if mark.left_out_because), ""),
+            tuple(tag for mark in marks for tag in mark.tags),
+        )
+
+    return mark_of
 
 
 def card_lines(store: "Store", dataset_id: int) -> dict[str, str]:

@@ -15,7 +15,7 @@ import numpy as np
 from backend.datasets.cells import picture_key
 from backend.errors import SettingsError
 from backend.jobs import export_steps
-from backend.jobs.reports import PICTURE, NewSplits
+from backend.jobs.export_choice import PICTURE, NewSplits
 from backend.store import Store
 from db.queries import pair_queries
 from db.queries.pair_queries import PairRow

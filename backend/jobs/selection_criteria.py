@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     OverPool = Callable[[Store, int, NDArray[np.int64], NDArray[np.bool_]], NDArray[np.float64]]
 
+#: Share of the pairs that stage one keeps by their match, if no other is chosen.
+ALIGN_SHARE = 0.7
+
 
 @dataclass(frozen=True)
 class Criterion:

@@ -12,8 +12,9 @@ from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import is_address
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import UnsafePath
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.export_steps import options_of, steps
-from backend.jobs.reports import ExportChoice, ExportReport
+from backend.jobs.reports import ExportReport
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options, switch
 from backend.progress import Progress
@@ -51,11 +52,7 @@ class _OwnOptions(Options):
 
 
 #: The options that features and other packages add.
-_ADDED = tuple(
-    step.options
-    for step in steps(taken=tuple(_OwnOptions.model_fields))
-    if step.options.model_fields
-)
+_ADDED = tuple(step.options for step in steps() if step.options.model_fields)
 
 
 class ExportOptions(*_ADDED, _OwnOptions):  # pyrefly: ignore[invalid-inheritance]

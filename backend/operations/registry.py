@@ -12,9 +12,8 @@ from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.operation import Operation
 from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.score import ESTIMATE, SCORE
-from backend.operations.select import SELECT
 
-_OURS = (IMPORT, SCORE, ESTIMATE, MEASURE, TRAIN, ADOPT, SELECT, EXPORT, DOWNLOAD, PROBE)
+_OURS = (IMPORT, SCORE, ESTIMATE, MEASURE, TRAIN, ADOPT, EXPORT, DOWNLOAD, PROBE)
 _by_name: dict[str, Operation[Any]] = {operation.name: operation for operation in _OURS}
 
 

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from backend.datasets.safe_files.regular_files import read_regular
 from backend.errors import SettingsError
+from backend.jobs.export_choice import Selection
 from backend.jobs.queue_pages import pages
-from backend.jobs.reports import Selection
 from backend.review.queue_form import as_query
 from backend.store import Store
 from db.queries import pair_queries, request_queries, tag_queries, verdict_acts

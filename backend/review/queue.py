@@ -9,12 +9,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from backend.errors import SettingsError
-from backend.jobs import two_stage_selection
 from backend.jobs.errors_left import ErrorsLeft
+from backend.jobs.export_choice import Selection
 from backend.jobs.notices import Sentence, details_of, notices_of
-from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
 from backend.review import pair_selection, queue_form
 from backend.review.charts import errors_left, progress_of
 from backend.review.pair_selection import check_values
@@ -167,29 +165,6 @@ class Queue:
             names = ", ".join(views) or "none"
             raise SettingsError(f"There is no view '{name}'; there are: {names}.")
         return queue_form.clean_fields(views[name])
-
-    def split_for(self, dataset_id: int, split: str | None) -> str | None:
-        """The split that a selection thins: the given one, "all" for every split, otherwise train
-        if it exists, so that a benchmark is never thinned by default."""
-        if split is not None:
-            return None if split == "all" else split
-        with self._store.reading() as session:
-            return "train" if pair_queries.has_split(session, dataset_id, "train") else None
-
-    def two_stage(
-        self,
-        dataset_id: int,
-        choice: TwoStage,
-        name: str | None = None,
-        progress: Progress = no_progress,
-    ) -> SelectionReport:
-        """Which pairs a two-stage selection keeps and what it loses; with `name` its thresholds are
-        saved as a view of the queue. See `backend.jobs.two_stage_selection`."""
-        report = two_stage_selection.report_on(self._store, dataset_id, choice, progress)
-        if name is None:
-            return report
-        self.save_view(dataset_id, name, report.stays)
-        return replace(report, view=name)
 
     def first_pair(self, filter: QueueFilter) -> int | None:
         rows = self.queue_page(filter, None, 1).rows

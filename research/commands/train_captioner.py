@@ -35,7 +35,7 @@ def _captioner(
     Use it with --captioner OUT/model. The judge is the model that the dataset was scored with, or
     --model. Stop it at any time: the same command resumes, and ends with the same weights.
     """
-    from backend.jobs.reports import ExportChoice
+    from backend.jobs.export_choice import ExportChoice
     from research.captioning.cleaned_training import markdown, train_captioner
 
     workspace = open_workspace(load_settings(common.settings()))

@@ -18,7 +18,9 @@ from backend.engine.english.articles import article_for
 from backend.engine.phrases.nonce import make_pools
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
-from backend.engine.two_stages import ALIGN_SHARE, pool_of, select
+from backend.engine.statistics.highest import highest_share
+from backend.features.selection.stages import select
+from backend.jobs.selection_criteria import ALIGN_SHARE
 from backend.progress import Progress, no_progress
 from research.evaluation.labelled import DIRECTORIES, SEED
 from research.evaluation.support import attributions, normalisation_of, supports
@@ -136,7 +138,7 @@ def measure(scorer: Scorer, mixture: Mixture) -> PhraseMeasurements:
     parsed_captions = map(Caption.parse, mixture.captions)
     phrases = attributions(scorer, pools, zip(states, parsed_captions, strict=True))
     match = np.array(s_0)
-    pool = pool_of(match, np.ones(len(match), np.bool_), ALIGN_SHARE)
+    pool = highest_share(match, np.ones(len(match), np.bool_), ALIGN_SHARE)
     scale = normalisation_of(phrases[row] for row in np.flatnonzero(pool))
     support = np.array([supports(scale, of_pair) for of_pair in phrases])
     counts = np.array([sum(phrase.covered for phrase in of_pair) for of_pair in phrases])
@@ -195,7 +197,8 @@ def evaluate_selection(
                     phrases=float(measurement.phrases[mask].mean()),
                 )
             )
-        pool = pool_of(measurement.s_0, everything, ALIGN_SHARE) & ~np.isnan(measurement.support)
+        pool = highest_share(measurement.s_0, everything, ALIGN_SHARE)
+        pool &= ~np.isnan(measurement.support)
         correlation.append(
             float(np.corrcoef(measurement.s_0[pool], measurement.support[pool])[0, 1])
         )

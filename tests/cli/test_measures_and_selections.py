@@ -1,24 +1,18 @@
-"""`score --support --specificity`, `bags`, `select` and thinned exports as scripts use them."""
+"""`score --support --specificity` and `bags` as scripts use them."""
 
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from backend.engine.detection.features import NAMES
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import classifier_queries, pair_queries, suggestion_queries
+from db.queries import classifier_queries
 from tests.cli.invoking import as_json, invoked
-from tests.datasets.folders import image_folder
 from tests.fixtures.features import needs
 from tests.jobs.copied_pictures import PAIRS
-from tests.jobs.test_two_stage_selection import COUNT
-from tests.jobs.test_two_stage_selection import score as save_scores
 
 #: Drawn pictures and their copies with a caption each, and one second caption.
 CAPTIONS = PAIRS + 4
@@ -127,113 +121,3 @@ def test_another_detector_ranks_scored_pairs_anew(
     status, _, err = invoked(scored_copies, *plain, "--detector", "cart")
     assert status != 0
     assert "train 'pairs' --detector" in " ".join(err.split())
-
-
-@pytest.fixture
-def sample(tmp_path: Path) -> dict[str, str]:
-    """Variables for the dataset *pairs* with simple scores: s decreases with the number of a pair,
-    support increases. Pair 3 has a suggested enrichment."""
-    workspace = Workspace(load_settings({"data_directory": str(tmp_path / "made")}, {}))
-    rows = [
-        {"id": str(i), "file_name": "a.png", "caption": f"a dog beside word{i:03d}"}
-        for i in range(COUNT)
-    ]
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    dataset = workspace.find_or_import(str(tmp_path / "pairs"))
-    save_scores(workspace)
-    with workspace.store.writing() as session:
-        pair = list(pair_queries.iterate_pairs(session, dataset))[3]
-        richer = suggestion_queries.NewSuggestion(
-            pair.id, "boost", "a brown dog beside word003", 0.5, 0.6, kind="boost",
-            provenance={"boost": "blend"},
-        )  # fmt: skip
-        suggestion_queries.save_suggestions(session, [richer])
-    workspace.store.close()
-    return {"TRACED_DATA_DIRECTORY": str(tmp_path / "made"), "COLUMNS": "200"}
-
-
-def exported(environment: dict[str, str], out: Path, *options: str) -> list[dict[str, Any]]:
-    report = as_json(environment, "export", "pairs", str(out), "--format", "jsonl", *options)
-    lines = (out / "data.jsonl").read_text().splitlines()
-    assert report["written"] == report["counts"]["kept"] == len(lines)
-    return [json.loads(line) for line in lines]
-
-
-def numbers(rows: list[dict[str, Any]]) -> list[int]:
-    return sorted(int(row["id"]) for row in rows)
-
-
-@needs("phrases")
-def test_a_selection_is_a_view_that_can_be_exported(sample: dict[str, str], tmp_path: Path) -> None:
-    status, printed, err = invoked(sample, "select", "pairs", "--dry-run")
-    assert status == 0, err
-    assert f"{COUNT} undecided pairs: 70 by match, 50 of them by support; 0 decided" in printed
-    assert "Thresholds: s ≥ 0.31, support ≥ 2." in printed
-    assert "Saved" not in printed
-    status, _, err = invoked(sample, "export", "pairs", str(tmp_path / "x"), "--view", "selected")
-    assert status != 0, "a dry run has saved no view"
-    status, printed, err = invoked(sample, "--quiet", "select", "pairs")
-    assert (status, err) == (0, "")
-    assert "Saved as the view 'selected'." in printed
-    assert numbers(exported(sample, tmp_path / "1", "--view", "selected")) == list(range(20, 70))
-    options = ("--align", "0.5", "--keep", "0.2", "--by", "alignment", "--name", "best")
-    report = as_json(sample, "select", "pairs", *options)
-    assert (report["pool"], report["kept"], report["view"]) == (50, 20, "best")
-    assert numbers(exported(sample, tmp_path / "2", "--view", "best")) == list(range(20))
-    for wrong in (("--by", "luck"), ("--align", "2"), ("--split", "nothing")):
-        status, printed, err = invoked(sample, "select", "pairs", *wrong)
-        assert (status, printed) == (2, "")
-        assert wrong[1] in err or wrong[0] in err
-
-
-@needs("phrases")
-def test_an_export_is_thinned_in_two_stages(sample: dict[str, str], tmp_path: Path) -> None:
-    assert numbers(exported(sample, tmp_path / "1", "--align", "0.7")) == list(range(20, 70))
-    by_match = ("--align", "0.5", "--keep", "0.3", "--by", "alignment")
-    assert numbers(exported(sample, tmp_path / "2", *by_match)) == list(range(30))
-    tagged = exported(sample, tmp_path / "3", *by_match, "--select", "tag")
-    assert numbers(tagged) == list(range(COUNT))
-    assert numbers([row for row in tagged if "selected" in row["tags"]]) == list(range(30))
-    assert numbers([row for row in tagged if "left" in row["tags"]]) == list(range(30, COUNT))
-    status, printed, err = invoked(sample, "export", "pairs", str(tmp_path / "4"), *by_match)
-    assert status == 0, err
-    assert "30 kept, 70 left out" in printed
-    assert re.search(r"70 left out \(20 match [^;]*; 50 match in the lowest 50%\)\.", printed)
-    assert "the 50% with the highest match, then 30% by alignment" in " ".join(
-        (tmp_path / "4" / "README.md").read_text().split()
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--by", "worst"), "go with --align or --keep"),
-        (("--select", "tag"), "go with --align or --keep"),
-        (("--align", "0.7", "--select", "burn"), "'leave out' or 'tag'"),
-        (("--align", "0.7", "--by", "luck"), "luck"),
-        (("--captions", "longer"), "decided"),
-    ],
-)
-def test_an_impossible_export_is_refused_with_the_reason(
-    sample: dict[str, str], tmp_path: Path, options: tuple[str, ...], message: str
-) -> None:
-    status, printed, err = invoked(sample, "export", "pairs", str(tmp_path / "out"), *options)
-    assert (status, printed) == (2, "")
-    assert message in err
-    assert not (tmp_path / "out").exists()
-
-
-def test_enriched_captions_are_exported_on_request(sample: dict[str, str], tmp_path: Path) -> None:
-    plain = exported(sample, tmp_path / "1")
-    enriched = exported(sample, tmp_path / "2", "--captions", "enriched")
-    assert {row["caption_kind"] for row in plain} == {"human"}
-    changed = [
-        (row["id"], row["caption"], row["caption_kind"]) for row in enriched if row not in plain
-    ]
-    assert changed == [("3", "a brown dog beside word003", "blend")]
-    status, printed, err = invoked(
-        sample, "export", "pairs", str(tmp_path / "3"), "--captions", "enriched", "--dry-run"
-    )
-    assert status == 0, err
-    assert "(1 enriched)" in printed
-    assert not (tmp_path / "3").exists()

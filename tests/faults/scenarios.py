@@ -29,7 +29,7 @@ from backend.datasets.safe_files.fetching import Limits
 from backend.engine import hub_cache
 from backend.engine.detection.features import feature_matrix
 from backend.jobs import model_download
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings

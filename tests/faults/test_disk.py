@@ -13,7 +13,7 @@ from backend.engine.detection.classifier import Calibration, Classifier
 from backend.engine.detection.families import S_0
 from backend.engine.detection.features import NAMES
 from backend.errors import ExportError, StoreError, explain
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.retrain import RENEWED
 from backend.settings import load_settings
 from backend.workspace import Workspace

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from backend.cli.doctor import examine
 from backend.errors import ExportError
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from research.scenes import demo

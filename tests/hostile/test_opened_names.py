@@ -19,8 +19,8 @@ from backend.datasets.safe_files.uploads import place_of
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import TracedError
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.model_download import download, remove
-from backend.jobs.reports import ExportChoice
 from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.store import open_database

@@ -45,7 +45,7 @@ from backend.datasets.reading.dataset_reader import read_dataset
 from backend.datasets.safe_files.containers import ImageFile, locate
 from backend.datasets.safe_files.images import load_image
 from backend.errors import ImageError
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import dataset_queries, pair_queries

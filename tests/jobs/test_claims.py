@@ -11,7 +11,7 @@ import pytest
 
 from backend.engine.detection.features import feature_matrix
 from backend.jobs import export_scores, retrain
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.stored_rows import latest_batches, scored_pairs
 from backend.workspace import Workspace

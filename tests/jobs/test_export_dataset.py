@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import ExportError
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.workspace import Workspace
 from tests.datasets.folders import csv_file, image_folder, picture
 from tests.jobs.opening import OpenWorkspace

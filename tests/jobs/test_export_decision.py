@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.export_dataset import Enrichment, decide_export
-from backend.jobs.reports import ExportChoice
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,18 @@ from backend import plugins
 from backend.datasets.export_row import MARK
 from backend.errors import ExportError, SettingsError, TracedError
 from backend.jobs import export_steps
+from backend.jobs.export_choice import ExportChoice
+from backend.jobs.export_dataset import errors_left_in
 from backend.jobs.export_scores import COLUMNS_OF_SCORES
-from backend.jobs.export_steps import ExportStep, ListColumn, WrittenExport
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_steps import (
+    ExportStep,
+    ListColumn,
+    PairMark,
+    Screening,
+    WrittenExport,
+)
 from backend.measures import export_names
+from backend.operations.export import ExportOptions
 from backend.options import Options
 from backend.plugins import Plugin
 from backend.workspace import Workspace
@@ -69,6 +77,46 @@ def test_a_step_has_an_option_lines_columns_and_files(
     assert [row["caption"] for row in rows] == ["A dog 0", "A dog 1", "A dog 2"], "ours stay"
 
 
+class Picks(Options):
+    picks: str | None = None
+
+
+def screening(choice: Picks) -> Screening | None:
+    """Pair 1 leaves, or all are tagged."""
+    if choice.picks is None:
+        return None
+    mark = PairMark("not picked") if choice.picks == "leave out" else PairMark(tags=("picked",))
+    marks = {1: mark, 2: PairMark(tags=mark.tags)}
+    return Screening(
+        {"Picks": choice.picks}, choice.picks == "leave out",
+        lambda store, dataset_id: lambda pair_id: marks.get(pair_id, PairMark()),
+    )  # fmt: skip
+
+
+def test_a_step_chooses_among_undecided_pairs(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ExportStep("picks", choice=Picks, screening=screening))
+    choices: dict[str, Any] = {}
+    for picks in ("leave out", "tag"):
+        # A choice has the fields of the steps that there are when it is first imported.
+        choices[picks] = type("Chosen", (Picks, ExportChoice), {})(picks=picks)
+    counts = workspace.jobs.export_counts(1, choices["leave out"])
+    assert (counts.kept, counts.left_out) == (2, {"not picked": 1})
+    assert workspace.jobs.export_counts(1, choices["tag"]).tagged == 2
+    card = workspace.jobs.export(1, choices["tag"], tmp_path / "out", "csv").card
+    assert "- Picks: tag\n" in card
+    assert errors_left_in(workspace.store, 1, choices["tag"], 3) is not None
+    assert errors_left_in(workspace.store, 1, choices["leave out"], 2) is None
+    workspace.review.decide(1, 0, "correct")
+    assert workspace.jobs.export_counts(1, choices["leave out"]).kept == 3
+
+
+def test_what_an_export_has_without_steps_is_known() -> None:
+    added = {name for step in export_steps.steps() for name in step.options.model_fields}
+    assert {*export_steps.OF_EXPORT} == ExportOptions.model_fields.keys() - added
+
+
 def test_an_option_of_no_step_is_refused(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,8 +132,9 @@ def test_an_option_of_no_step_is_refused(
         ExportStep("mood", begin=fails), ExportStep("mood", card=fails),
         ExportStep("mood", columns={"mood": fails}),
         ExportStep("mood", describe=fails, describes=("mood.txt",)),
+        ExportStep("mood", screening=fails),
     ],
-    ids=["begin", "card", "columns", "describe"],
+    ids=["begin", "card", "columns", "describe", "screening"],
 )  # fmt: skip
 def test_a_step_that_fails_is_named_and_leaves_nothing(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: ExportStep
@@ -125,7 +174,7 @@ def test_two_steps_with_one_option_and_one_of_ours_are_left_out(
 
     entries |= {
         "first": ExportStep("first", Wish), "format": ExportStep("format", Format),
-        "second": ExportStep("second", Wish),
+        "second": ExportStep("second", Wish), "third": ExportStep("third", choice=Wish),
     }  # fmt: skip
     assert [step.name for step in export_steps.steps(taken=["format"])] == ["first"]
 

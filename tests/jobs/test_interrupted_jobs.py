@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from backend.errors import SettingsError
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.operations.workspace_jobs import MOST_ATTEMPTS
 from backend.workspace import Workspace
 from db.models import Job

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError
-from backend.jobs.reports import ExportChoice, NewSplits
+from backend.jobs.export_choice import ExportChoice, NewSplits
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder, picture

@@ -8,8 +8,8 @@ import pytest
 
 from backend.datasets.caption_writers import Writer, writer_of
 from backend.datasets.read_options import ReadOptions
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.provenance import People
-from backend.jobs.reports import ExportChoice
 from backend.workspace import Workspace
 from db.queries import dataset_queries, pair_queries, queue_queries
 from db.queries.suggestion_queries import NewSuggestion, save_suggestions

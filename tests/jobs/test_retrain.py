@@ -12,7 +12,7 @@ from backend.engine.detection.localisation import WordWeights
 from backend.engine.detection.word_weights import LearntWords, MarkedWords
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import retrain
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.scoring.classifiers import classifier_in_use, stored_classifier
 from db.authors import queue_author
 from db.models import Classifier as ClassifierRecord

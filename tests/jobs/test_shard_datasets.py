@@ -10,7 +10,7 @@ from PIL import Image
 
 from backend.datasets.reading.dataset_reader import read_dataset
 from backend.errors import ExportError, ImageError
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import encoded, make_tar
 

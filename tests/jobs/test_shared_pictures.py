@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.shared_pictures import shared_pictures
 from backend.workspace import Workspace
 from db.queries import split_queries

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import ExportError, SettingsError
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.review.pair_selection import read_ids
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import dogs

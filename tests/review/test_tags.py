@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import SettingsError
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.review.pair_selection import rename_tag, tag_pairs
 from backend.settings import load_settings
 from backend.workspace import Workspace

@@ -17,9 +17,10 @@ from backend.engine.presets import recommend
 from backend.engine.statistics.agreement import Agreement, TwoPeople
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.errors_left import ErrorsLeft
+from backend.jobs.export_choice import ExportDecision
 from backend.jobs.model_manager import ModelView
 from backend.jobs.notices import Sentence
-from backend.jobs.reports import Deletion, ExportCounts, ExportDecision, JobView
+from backend.jobs.reports import Deletion, ExportCounts, JobView
 from backend.measures import Measure
 from backend.progress import Step
 from backend.review.queue_groups import Condition
@@ -378,9 +379,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
             (replace(job(text), result={"out": text, "written": 3}), text, is_there)
             for is_there in (True, False)
         ],
-    ),
-    "export/selection.html": lambda text: render(
-        "export/selection.html", queues=[(f"?text={text}", text)], lines=[text]
     ),
     "review/phrases.html": lambda text: str(
         phrases_section(text, (PhraseView(0, len(text), "object", 0.1, 0.2),), 0.5, text)

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from backend.datasets.safe_files import locations
 from backend.errors import SettingsError, UnsafePath
-from backend.jobs.reports import ExportChoice, TwoStage
+from backend.jobs.export_choice import ExportChoice
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
@@ -119,19 +119,6 @@ def test_an_invalid_path_is_refused_with_the_reason(
         ):
             with pytest.raises(SettingsError, match=r"is not a path|is not text in UTF-8"):
                 start()
-
-
-def test_scores_for_a_selection_are_read_from_the_folders_of_imports(
-    team: Workspace, tmp_path: Path
-) -> None:
-    stages = TwoStage(scores=str(secret(tmp_path / "private")))
-    for start in (
-        partial(team.jobs.start, "select", 1, stages=stages),
-        partial(team.jobs.start, "export", 1, choice=ExportChoice(two_stage=stages)),
-    ):
-        with pytest.raises(UnsafePath) as refused:
-            start()
-        assert "salary" not in str(refused.value)
 
 
 def test_import_and_export_work_inside_their_folders(team: Workspace, tmp_path: Path) -> None:

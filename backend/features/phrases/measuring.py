@@ -19,13 +19,15 @@ from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.phrases import nonce
 from backend.engine.phrases.attribution import PhraseScore, check_scorer
 from backend.engine.phrases.nonce import NoncePools, english_share, other_languages_share
-from backend.engine.two_stages import ALIGN_SHARE, pool_of
+from backend.engine.statistics.highest import highest_share
 from backend.errors import SettingsError
 from backend.features.phrases.normalisation import Normalisation, PoolMoments
+from backend.features.phrases.queries import matches
 from backend.features.phrases.report import SupportReport
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.image_batches import encode_opened, open_ahead
 from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
+from backend.jobs.selection_criteria import ALIGN_SHARE
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -210,9 +212,8 @@ def _attribute(
 def write_support(store: Store, dataset_id: int, run_id: int) -> int:
     """Support and weakest phrase of every pair, normalised over the pool of stage one; returns the
     number of pairs without a testable phrase."""
-    columns = store.read(phrase_queries.selection_columns, dataset_id, None)
-    ids = columns.ids
-    pool = pool_of(columns.s_0, ~np.isnan(columns.s_0), ALIGN_SHARE)
+    ids, s_0 = store.read(matches, dataset_id)
+    pool = highest_share(s_0, ~np.isnan(s_0), ALIGN_SHARE)
     scale = normalisation_over(store, run_id, ids, pool)
     support, weakest = support_of(store, run_id, ids, scale)
     for first in range(0, len(ids), 5000):

@@ -22,7 +22,6 @@ from backend.cli.score import PREVIOUS, ScoreCommand
 from backend.datasets.read_options import ReadOptions, is_address
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import DatasetFormatError, SettingsError
-from backend.operations.select import SELECT as SELECTION
 from backend.options import CommandLine, Options, parse_share
 from backend.settings import load_settings
 
@@ -214,7 +213,7 @@ def _select(command: Command, arguments: Arguments, options: _Select) -> int | N
 
     file = options.decisions
     decisions = read_decisions(file.expanduser()) if file is not None else {}
-    with progress(SELECTION.title) as update:
+    with progress("Selecting") as update:
         report = select_shards(
             arguments["dataset"], options.out, decisions, options.drop_above, update
         )

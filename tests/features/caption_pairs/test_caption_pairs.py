@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from backend.errors import ExportError
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.workspace import Workspace
 from db.authors import RULE
 from db.queries import claim_queries

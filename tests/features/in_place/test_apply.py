@@ -15,7 +15,7 @@ from backend.errors import DatasetError
 from backend.features.in_place import writing
 from backend.features.in_place.report import ApplyReport
 from backend.features.in_place.writing import COPIES
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.workspace import Workspace
 from db.queries import pair_queries
 from db.queries.pair_queries import PairRow

@@ -10,7 +10,7 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.features.label_files.giving import apply_labels, undo_labels
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.review.charts import progress_of
 from backend.workspace import QueueFilter, Workspace
 from tests.cli.invoking import as_json, invoked

@@ -15,7 +15,7 @@ from backend.features.regions import boxes, queries, service
 from backend.features.regions.finding import RegionsReport, look_in
 from backend.features.regions.service import regions
 from backend.jobs import export_scores
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.scoring.dataset_constants import ConstantChoice, remember_constants
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair

@@ -29,9 +29,9 @@ from backend.features.shards.import_drawn import Draw, import_drawn
 from backend.features.shards.reports import ShardsReport
 from backend.features.shards.shard_ranking import rank_shards
 from backend.features.shards.shard_scores import Detector
+from backend.jobs.export_choice import ExportChoice
 from backend.jobs.export_scores import score_rows
 from backend.jobs.import_dataset import import_dataset
-from backend.jobs.reports import ExportChoice
 from backend.jobs.scoring.dataset_constants import ConstantChoice
 from backend.jobs.scoring.workers import Devices
 from backend.loaded_models import Engine

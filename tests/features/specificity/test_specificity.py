@@ -15,7 +15,7 @@ from backend.errors import NotScored, SettingsError
 from backend.features.specificity import measuring as job
 from backend.features.specificity.retrieval import NEIGHBOURS
 from backend.jobs import export_scores
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.review.queue_form import clean_fields, from_fields
 from backend.settings import EMBEDDED_SCORER
 from backend.workspace import QueueFilter, Workspace

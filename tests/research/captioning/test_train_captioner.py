@@ -12,7 +12,7 @@ import torch
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.errors import SettingsError, TrainingError
 from backend.features.captioners.clipcap import load_clipcap
-from backend.jobs.reports import ExportChoice
+from backend.jobs.export_choice import ExportChoice
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from research.captioning import cleaned_training as job

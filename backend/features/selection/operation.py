@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from backend.jobs.reports import SelectionReport, TwoStage
+from backend.features.selection.options import TwoStage
 from backend.operations.operation import Operation
 from backend.options import Options, switch
 from backend.progress import Progress
 
 if TYPE_CHECKING:
+    from backend.features.selection.report import SelectionReport
     from backend.operations.context import Context
 
 
@@ -32,11 +33,20 @@ class SelectOptions(Options):
 
 def run(
     context: "Context", dataset_id: int, options: SelectOptions, progress: Progress
-) -> SelectionReport:
-    split = context.review.split_for(dataset_id, options.split)
+) -> "SelectionReport":
+    """What the selection keeps and loses; its thresholds are saved as a view of the queue."""
+    from dataclasses import replace
+
+    from backend.features.selection import selecting
+
+    split = selecting.split_for(context.store, dataset_id, options.split)
     choice = options.stages.model_copy(update={"split": split})
-    name = None if options.dry_run else options.name or "selected"
-    return context.review.two_stage(dataset_id, choice, name, progress)
+    report = selecting.report_on(context.store, dataset_id, choice, progress)
+    if options.dry_run:
+        return report
+    view = options.name or "selected"
+    context.review.save_view(dataset_id, view, report.stays)
+    return replace(report, view=view)
 
 
 SELECT = Operation("select", "Selecting", SelectOptions, run, uses=("selection of {dataset}",))

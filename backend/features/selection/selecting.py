@@ -20,22 +20,22 @@ from backend import plugins
 from backend.datasets.cells import trim
 from backend.datasets.reading.score_file import read_scores
 from backend.engine.english.word_kinds import kind_of
-from backend.engine.two_stages import (
-    ALIGN_SHARE,
-    FEWEST,
-    Selection,
-    check_shares,
-    pool_of,
-    select,
-)
+from backend.engine.statistics.highest import highest_share
 from backend.errors import SettingsError
-from backend.jobs.reports import SHORT, SelectionLosses, SelectionReport, TwoStage
-from backend.jobs.selection_criteria import Criterion
+from backend.features.selection.options import TwoStage
+from backend.features.selection.queries import (
+    EDITED,
+    SelectionColumns,
+    captions_and_images,
+    selection_columns,
+)
+from backend.features.selection.report import SHORT, SelectionLosses, SelectionReport
+from backend.features.selection.stages import FEWEST, Selection, check_shares, select
+from backend.jobs.selection_criteria import ALIGN_SHARE, Criterion
 from backend.measures import MEASURES
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries, phrase_queries, run_queries
-from db.queries.phrase_queries import EDITED, SelectionColumns
 
 #: By name: those of features and other packages, then ours.
 CRITERIA = {
@@ -86,7 +86,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> TwoStageResult:
     criterion = CRITERIA[choice.by]
     with store.reading() as session:
         name = dataset_queries.get_dataset(session, dataset_id).name
-        columns = phrase_queries.selection_columns(session, dataset_id, criterion.column)
+        columns = selection_columns(session, dataset_id, criterion.column)
         run = run_queries.latest_run(session, dataset_id, phrase_queries.KIND)
     in_splits = np.ones(len(columns.ids), np.bool_)
     for split in choice.splits:
@@ -116,7 +116,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> TwoStageResult:
         values = np.random.default_rng(choice.seed).random(len(columns.ids))
     over_pool = None if choice.scores else criterion.over_pool
     if over_pool is not None and run is not None and choice.align != ALIGN_SHARE:
-        pool = pool_of(columns.s_0, takes_part, choice.align)
+        pool = highest_share(columns.s_0, takes_part, choice.align)
         values = over_pool(store, run.id, columns.ids, pool)
         refitted = True
     if np.isnan(values[takes_part]).all() and choice.scores:
@@ -143,6 +143,14 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> TwoStageResult:
     return TwoStageResult(
         columns, values, takes_part, selection, refitted, reasons, int(is_edited.sum())
     )
+
+
+def split_for(store: Store, dataset_id: int, split: str | None) -> str | None:
+    """The split that a selection thins: the given one, "all" for every split, otherwise train if it
+    exists, so that a benchmark is never thinned by default."""
+    if split is not None:
+        return None if split == "all" else split
+    return "train" if store.read(pair_queries.has_split, dataset_id, "train") else None
 
 
 def _scores_of(
@@ -286,9 +294,7 @@ def measure_losses(
     images = np.zeros(len(ids), np.int64)
     done = 0
     for batch in store.batches(
-        lambda session, after: phrase_queries.captions_and_images(
-            session, dataset_id, after, _BATCH
-        ),
+        lambda session, after: captions_and_images(session, dataset_id, after, _BATCH),
         itemgetter(0),
     ):
         batch_ids, captions, names = zip(*batch, strict=True)

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from backend.jobs.reports import SelectionLosses, SelectionReport, TwoStage
-from traced_ui.export import selection_html
+from backend.features.selection.options import TwoStage
+from backend.features.selection.part import render_in, selection_html
+from backend.features.selection.report import SelectionLosses, SelectionReport
+from tests.hostile.markup import check_escaping
 
 NOTHING = SelectionLosses(kinds={}, short=None, words=0, examples=(), splits={}, images=0)
 REPORT = SelectionReport(
@@ -49,3 +51,10 @@ def test_the_export_page_says_what_is_lost_and_links_to_it() -> None:
     assert html.count('href="?dataset=7&amp;') == 2
     assert "s_0_from=0.3" in html
     assert "s_0_to=0.29" in html
+
+
+def test_texts_are_shown_as_texts() -> None:
+    check_escaping(
+        "selection.html",
+        lambda text: render_in("selection.html", queues=[(f"?text={text}", text)], lines=[text]),
+    )

@@ -8,7 +8,12 @@ import pytest
 from sqlalchemy import update
 
 from backend.errors import SettingsError
-from backend.jobs.reports import ExportChoice, TwoStage
+from backend.features.selection.options import TwoStage
+from backend.features.selection.report import SelectionReport
+from backend.features.selection.selecting import choose, report_on, split_for
+from backend.jobs.export_choice import ExportChoice
+from backend.jobs.reports import ExportCounts
+from backend.progress import no_progress
 from backend.review.caption_edits import change_each, edit_captions
 from backend.review.queue_form import from_fields
 from backend.workspace import QueueFilter, Workspace
@@ -85,14 +90,25 @@ def ids_of(workspace: Workspace) -> list[int]:
 
 def selected(workspace: Workspace, choice: TwoStage) -> set[int]:
     """Numbers of the pairs that stay, by the rule of an export."""
-    from backend.jobs.two_stage_selection import choose
-
     chosen = choose(workspace.store, 1, choice)
     return set(np.flatnonzero(chosen.selection.kept).tolist())
 
 
+def report_of(workspace: Workspace, choice: TwoStage) -> SelectionReport:
+    return report_on(workspace.store, 1, choice)
+
+
+def saved(workspace: Workspace, choice: TwoStage, name: str) -> Any:
+    """The report of a selection whose lines become a view."""
+    return workspace.jobs.run("select", 1, no_progress, stages=choice, split="all", name=name)
+
+
+def exported(workspace: Workspace, choice: TwoStage) -> ExportCounts:
+    return workspace.jobs.export_counts(1, ExportChoice.parse({"two_stage": choice}))
+
+
 def test_counts_are_exact_and_stages_nest(workspace: Workspace) -> None:
-    report = workspace.review.two_stage(1, TwoStage())
+    report = report_of(workspace, TwoStage())
     assert (report.taking_part, report.pool, report.kept) == (100, 70, 50)
     # Stage one keeps numbers 0 to 69; support increases with the number.
     assert selected(workspace, TwoStage()) == set(range(20, 70))
@@ -127,7 +143,7 @@ def test_queues_contain_the_selected_and_the_other_pairs(
         unknown: dict[str, None] = {"icc": None, p_error: None}
         session.execute(update(Pair).where(Pair.id == ids[45]).values(**unknown))
     stays = selected(workspace, TwoStage(by=by))
-    report = workspace.review.two_stage(1, TwoStage(by=by))
+    report = report_of(workspace, TwoStage(by=by))
     assert sorted(shown(workspace, report.stays)) == sorted(stays)
     assert set(report.goes) == leaves
     gone = [number for fields in report.goes.values() for number in shown(workspace, fields)]
@@ -136,11 +152,11 @@ def test_queues_contain_the_selected_and_the_other_pairs(
 
 def test_queues_contain_undecided_pairs_and_say_so(workspace: Workspace) -> None:
     ids = ids_of(workspace)
-    before = workspace.review.two_stage(1, TwoStage())
+    before = report_of(workspace, TwoStage())
     assert not any("verdict" in note for note in before.notes)
     workspace.review.decide(ids[95], 0, "correct")  # below the lines
     workspace.review.decide(ids[60], 0, "drop")  # above them
-    report = workspace.review.two_stage(1, TwoStage(), "for training")
+    report = saved(workspace, TwoStage(), "for training")
     (view,) = workspace.review.saved_views(1)
     assert set(shown(workspace, view.fields)) == selected(workspace, TwoStage())
     assert not {60, 95} & set(shown(workspace, view.fields))
@@ -153,9 +169,9 @@ def test_verdicts_override_the_selection_and_do_not_count_in_quotas(workspace: W
     verdicts = ("correct", "drop", "unsure", "abstract")
     for pair_id, verdict in zip(ids_of(workspace)[90:94], verdicts, strict=True):
         workspace.review.decide(pair_id, 0, verdict)
-    report = workspace.review.two_stage(1, TwoStage())
+    report = report_of(workspace, TwoStage())
     assert (report.taking_part, report.pool, report.kept, report.decided) == (96, 67, 48, 4)
-    counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage()))
+    counts = exported(workspace, TwoStage())
     assert counts.total == COUNT
     assert counts.kept == 48 + 2  # the right one and the unsure one
     assert counts.left_out == {
@@ -167,12 +183,12 @@ def test_verdicts_override_the_selection_and_do_not_count_in_quotas(workspace: W
 
 
 def test_only_the_training_split_is_thinned(workspace: Workspace) -> None:
-    split = workspace.review.split_for(1, None)
-    assert (split, workspace.review.split_for(1, "all")) == ("train", None)
-    report = workspace.review.two_stage(1, TwoStage(split=split))
+    split = split_for(workspace.store, 1, None)
+    assert (split, split_for(workspace.store, 1, "all")) == ("train", None)
+    report = report_of(workspace, TwoStage(split=split))
     assert (report.taking_part, report.pool, report.kept) == (90, 63, 45)
     assert report.lost.splits["test"] == 1.0
-    counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage(split="train")))
+    counts = exported(workspace, TwoStage(split="train"))
     assert counts.kept == 45 + 10
 
 
@@ -193,21 +209,21 @@ def test_edited_captions_stay_because_their_scores_are_those_of_the_old_text(
     workspace: Workspace,
 ) -> None:
     ids = ids_of(workspace)
-    assert not any("edited" in note for note in workspace.review.two_stage(1, TwoStage()).notes)
+    assert not any("edited" in note for note in report_of(workspace, TwoStage()).notes)
     three = QueueFilter(1, among=(ids[3], ids[88], ids[97]))
     edited = edit_captions(workspace.store, three, change_each("{} today".format), "Ada")
     assert edited.changed == 3
-    report = workspace.review.two_stage(1, TwoStage())
+    report = report_of(workspace, TwoStage())
     assert (report.taking_part, report.pool, report.kept) == (97, 67, 48)
     assert (report.edited, report.decided) == (3, 0)
     assert (
         "3 undecided captions were edited: they are kept, because their scores are those of the "
         "original text; the queues still go by these scores"
     ) in report.notes
-    assert workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage())).kept == 48 + 3
-    assert workspace.review.two_stage(1, TwoStage(split="train")).edited == 2
+    assert exported(workspace, TwoStage()).kept == 48 + 3
+    assert report_of(workspace, TwoStage(split="train")).edited == 2
     workspace.review.undo(1, author="Ada")
-    assert workspace.review.two_stage(1, TwoStage()).taking_part == COUNT
+    assert report_of(workspace, TwoStage()).taking_part == COUNT
 
 
 def test_worst_and_specificity_keep_the_highest_values_of_their_column(
@@ -229,7 +245,7 @@ def test_worst_and_specificity_keep_the_highest_values_of_their_column(
 
 
 def test_losses_are_reported(workspace: Workspace) -> None:
-    lost = workspace.review.two_stage(1, TwoStage()).lost
+    lost = report_of(workspace, TwoStage()).lost
     assert lost.words == 2 + 0  # "rare", "zebra": their only caption leaves
     assert lost.examples == ("rare", "zebra")
     assert lost.kinds["relation"] == pytest.approx(50 / 99)
@@ -248,7 +264,7 @@ def test_losses_are_reported(workspace: Workspace) -> None:
 )
 def test_invalid_choices_are_refused(workspace: Workspace, choice: TwoStage, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
-        workspace.jobs.export_counts(1, ExportChoice(two_stage=choice))
+        exported(workspace, choice)
 
 
 @pytest.mark.parametrize("is_measured", [True, False])
@@ -262,29 +278,29 @@ def test_a_dataset_without_support_is_refused(workspace: Workspace, is_measured:
         if not is_measured:
             session.execute(update(Run).where(Run.id == run.id).values(status="running"))
     with pytest.raises(SettingsError, match="phrase" if is_measured else "not been measured"):
-        workspace.review.two_stage(1, TwoStage())
+        report_of(workspace, TwoStage())
 
 
 def test_pairs_without_support_come_last_and_are_counted(workspace: Workspace) -> None:
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
         phrase_queries.save_support(session, dict.fromkeys(ids[60:70], (None, None)))
-    report = workspace.review.two_stage(1, TwoStage())
+    report = report_of(workspace, TwoStage())
     assert "10 pairs of the first stage have no support and go last" in report.notes
     assert selected(workspace, TwoStage()) == set(range(10, 60))
 
 
 def test_either_stage_can_be_off(workspace: Workspace) -> None:
     """A share of 1 turns the first off, equal shares the second."""
-    first_off = workspace.review.two_stage(1, TwoStage(align=1.0, keep=0.5))
+    first_off = report_of(workspace, TwoStage(align=1.0, keep=0.5))
     assert (first_off.pool, first_off.kept, first_off.align_line) == (100, 50, None)
-    second_off = workspace.review.two_stage(1, TwoStage(align=0.6, keep=0.6))
+    second_off = report_of(workspace, TwoStage(align=0.6, keep=0.6))
     assert (second_off.pool, second_off.kept, second_off.keep_line) == (60, 60, None)
     assert selected(workspace, TwoStage(align=0.6, keep=0.6)) == set(range(60))
 
 
 def test_another_first_stage_normalises_support_again(workspace: Workspace) -> None:
-    report = workspace.review.two_stage(1, TwoStage(align=0.8), "other")
+    report = saved(workspace, TwoStage(align=0.8), "other")
     assert report.refitted
     # The pool's phrases: one or two of a pair, whose kinds take turns.
     pool = np.repeat(np.arange(80), 1 + np.arange(80) % 2)
@@ -309,7 +325,7 @@ def test_selection_by_the_user_s_own_scores(
     (tmp_path / name).write_text(text + "\n")
     choice = TwoStage(align=1.0, scores=str(tmp_path / name))
     assert selected(workspace, choice) == set(stays)
-    report = workspace.review.two_stage(1, choice)
+    report = report_of(workspace, choice)
     assert (report.kept, report.choice.criterion) == (50, f"the scores in {name}")
 
 

@@ -8,15 +8,10 @@ pair, so counts are exact; pairs without a value come last.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from backend.engine.statistics.highest import Mask, Values, highest, highest_share, whole_share
 from backend.errors import SettingsError
 
-#: Share kept by stage one, if no other is chosen.
-ALIGN_SHARE = 0.7
-
-Mask = NDArray[np.bool_]
-Values = NDArray[np.float64]
 #: Minimum size of a pool.
 FEWEST = 20
 
@@ -44,26 +39,6 @@ def check_shares(align: float, keep: float) -> None:
         )
 
 
-def highest(values: Values, among: Mask, count: int) -> Mask:
-    """The `count` pairs of `among` with the highest values, shape [pairs].
-
-    >>> highest(np.array([1.0, 3, 3, 3, np.nan]), np.array([True] * 5), 2).tolist()
-    [False, True, True, False, False]
-    """
-    places = np.flatnonzero(among)
-    count = min(count, len(places))
-    selection = np.zeros(len(values), np.bool_)
-    if not count:
-        return selection
-    comparable = np.where(np.isnan(values[places]), -np.inf, values[places])
-    line = np.partition(comparable, len(comparable) - count)[len(comparable) - count]
-    above = comparable > line
-    ties = np.flatnonzero(comparable == line)[: count - int(above.sum())]
-    selection[places[above]] = True
-    selection[places[ties]] = True
-    return selection
-
-
 def select(s_0: Values, values: Values, takes_part: Mask, align: float, keep: float) -> Selection:
     """Select among the participating pairs. `values`: scores of stage two, higher is better.
 
@@ -76,19 +51,9 @@ def select(s_0: Values, values: Values, takes_part: Mask, align: float, keep: fl
         )
     if np.isnan(values[takes_part]).all() or np.isnan(s_0[takes_part]).all():
         raise SettingsError("None of the pairs has a value to select by.")
-    pool = pool_of(s_0, takes_part, align)
+    pool = highest_share(s_0, takes_part, align)
     selection = highest(values, pool, whole_share(keep, total))
     return Selection(pool, selection, _line(s_0, pool, takes_part), _line(values, selection, pool))
-
-
-def pool_of(s_0: Values, takes_part: Mask, align: float) -> Mask:
-    """Stage one: shape [pairs]."""
-    return highest(s_0, takes_part, whole_share(align, int(takes_part.sum())))
-
-
-def whole_share(share: float, total: int) -> int:
-    """⌊share · total⌋, corrected for binary rounding: 0.7 of 10 is 7."""
-    return int(np.floor(round(share * total, 6)))
 
 
 def _line(values: Values, selection: Mask, among: Mask) -> float | None:

@@ -1,0 +1,1 @@
+"""Pairs for training: the best matches, then those whose phrases the picture supports."""
