@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from backend import plugins
 from backend.datasets.caption_writers import writer_of
 from backend.datasets.cells import split_proof
 from backend.datasets.safe_files import images
@@ -226,11 +225,9 @@ def _suggestions(
     enrichments = tuple(
         suggestion_view(pair.caption, row, row.id, row.p_after, row.provenance) for row in richer
     )
-    is_measured = pair.numbers["specificity"] is not None
-    may_enrich = is_measured and plugins.is_there("operations", "enrich")
     return Suggestions(
         suggestions, enrichments, _may_ask(corrector, corrections),
-        may_enrich and bool(_may_ask(corrector, richer)),
+        bool(_may_ask(corrector, richer)),
     )  # fmt: skip
 
 

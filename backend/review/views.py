@@ -246,7 +246,7 @@ class ModelOpinion:
 class Suggestions:
     """What a curator can accept or ask for. `enrichments`: richer captions, where the caption is
     correct but could say more. `may_ask`: the vision-language model available for correcting this
-    pair, "" for none; `may_enrich`: it is for richer captions."""
+    pair, "" for none; `may_enrich`: whether it may be asked for richer captions."""
 
     corrections: tuple[SuggestionView, ...] = ()
     enrichments: tuple[SuggestionView, ...] = ()

@@ -145,6 +145,7 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None
         save_retrievals(session, [RetrievalRow(first, run.id, -1.0, 2, 3, 0.6, ())])
     asking = view_of(workspace.store, first, corrector="folder/longer", settings=workspace.settings)
     assert side_panel(asking).count('data-action="richer"') == 1
+    assert 'data-tab="enrichments"' not in side_panel(asking), "an empty tab"
     assert not view_of(
         workspace.store, first, settings=workspace.settings
     ).suggestions.may_enrich  # no model to ask
