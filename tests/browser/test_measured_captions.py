@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of
+from tests.fixtures.features import needs
 
 pytestmark = pytest.mark.browser
 
@@ -55,11 +56,15 @@ def test_phrases_are_measured_and_captions_with_little_support_come_first(page: 
     expect(page).to_have_url(re.compile("support_to="))
     listed = page.locator("#traced-queue .pairs li")
     assert 1 <= listed.count() < 40
-    # The Export page counts what a selection would keep.
+
+
+@needs("selection")
+def test_what_a_selection_would_keep_is_counted_on_export(page: Page) -> None:
     go_to(page, "export")
     page.get_by_text("Select for training, in two stages").click()
     page.locator("#use-stages input").check()
-    expect(page.locator("#export-counts")).to_contain_text(re.compile(r"\d+"))
+    page.get_by_label("match alone").check()
+    expect(page.locator("#stage-links")).to_contain_text(re.compile(r"\d+ of \d+"))
 
 
 def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page: Page) -> None:

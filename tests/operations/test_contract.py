@@ -18,6 +18,7 @@ from backend.options import CommandLine, Options
 from backend.workspace import ExportChoice, Workspace
 from tests.cli.invoking import COMMANDS, invoked
 from tests.datasets.folders import malformed
+from tests.fixtures.features import has_feature
 from tests.jobs.opening import opened
 from traced_ui import api, rooms
 from traced_ui.export import ExportPage, Fields
@@ -58,10 +59,10 @@ STORED = {
             "drop_above": 0.5, "abstract": "tag", "dropped": "tag", "unsure": "leave out",
             "specificity_below": -2.0, "generic": "leave out", "decided_only": True,
             "only": {"pair_ids": [2, 3], "words": "two"}, "captions": "enriched",
-            "two_stage": {
+            **({"two_stage": {
                 "align": 0.7, "keep": 0.5, "by": "worst", "least_phrases": 2, "split": ["train"],
                 "tag": True, "seed": 1, "scores": "",
-            },
+            }} if has_feature("selection") else {}),
         },
     },
     "rule": {
