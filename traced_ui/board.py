@@ -14,6 +14,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -162,11 +163,13 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
             if post.redraw:
                 page.refresh()
                 parts = page.parts()
-            if not page.state.grid and page.state.pair is not None:
-                decided = {act.pair for act in post.verdicts if is_verdict(act.action)}
-                ahead = prefetch(page, post.have, is_leaving=page.state.pair in decided)
-            if not post.redraw:
-                parts = {"queue": page.draw_queue()[0], "toast": page.toast}
+            # A team's holds are written in between.
+            with nullcontext() if page.is_team else page.workspace.store.snapshot():
+                if not page.state.grid and page.state.pair is not None:
+                    decided = {act.pair for act in post.verdicts if is_verdict(act.action)}
+                    ahead = prefetch(page, post.have, is_leaving=page.state.pair in decided)
+                if not post.redraw:
+                    parts = {"queue": page.draw_queue()[0], "toast": page.toast}
         except Exception as error:  # the verdicts are already saved
             parts = {"toast": note(explain_on_page(error), "error")}
     return {
