@@ -61,6 +61,8 @@ FILES = {
     for file in sorted(SCRIPTS_FOLDER.iterdir())
     if file.suffix in _TYPES
 } | ADDED_SCRIPTS
+#: Scripts that the review page imports when a picture is pasted.
+WHEN_USED = ("pasted.js", "smaller.js")
 #: Part of their addresses, which lets browsers keep them: other contents have another one.
 VERSION = hashlib.blake2b(b"\0".join(FILES.values()), digest_size=8).hexdigest()
 FONT = f"""@font-face {{ font-family: Inter; font-weight: 100 900; font-display: swap;
