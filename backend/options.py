@@ -91,6 +91,13 @@ class Options(BaseModel):
         return files
 
 
+class ComposedOptions(Options):
+    """The base of models that `create_model` makes of fields with descriptions: pydantic would look
+    for their source in vain, through all modules."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
 def parse_share(text: str) -> float:
     """The share of a dataset's pairs, in (0, 1], from text such as "20%". Raises SettingsError."""
     number = text.strip().removesuffix("%").strip()

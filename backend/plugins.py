@@ -59,13 +59,20 @@ def entries_of(group: str) -> tuple[EntryPoint, ...]:
     entries = [entry for entry in _of_features() if entry.group == _PREFIX + group]
     if group == "commands" and IS_CHECKOUT and RESEARCH_FOLDER.is_dir():
         entries.append(_RESEARCH)
-    others = sorted(entry_points(group=_PREFIX + group), key=lambda entry: entry.name)
+    others = sorted(_of_packages()[group], key=lambda entry: entry.name)
     return (*entries, *others)
 
 
 def are_offered() -> bool:
     """Whether any other package offers a plug-in."""
-    return any(entry_points(group=_PREFIX + group) for group in GROUPS)
+    return any(_of_packages().values())
+
+
+@cache
+def _of_packages() -> dict[str, list[EntryPoint]]:
+    """What all installed packages offer, by group: one look at them is enough."""
+    offered = entry_points()
+    return {group: list(offered.select(group=_PREFIX + group)) for group in GROUPS}
 
 
 @cache

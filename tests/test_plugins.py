@@ -7,7 +7,9 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -47,6 +49,21 @@ def test_a_checkout_has_the_commands_of_research(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(plugins, "RESEARCH_FOLDER", ROOT / "nowhere")
     rest = {name for commands in plugins.load("commands", dict) for name in commands}
     assert rest.isdisjoint(names)
+
+
+def test_installed_packages_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def look() -> Any:
+        nonlocal looks
+        looks += 1
+        return entry_points()
+
+    monkeypatch.setattr(plugins, "entry_points", look)
+    plugins._of_packages.cache_clear()
+    for group in plugins.GROUPS:
+        plugins.entries_of(group)
+    assert looks == 1
 
 
 def test_installed_packages_take_part_everywhere_and_faulty_ones_are_named(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,8 @@ FILES = {
     for file in sorted(SCRIPTS_FOLDER.iterdir())
     if file.suffix in _TYPES
 } | ADDED_SCRIPTS
+#: Scripts that the review page imports when a picture is pasted.
+WHEN_USED = ("pasted.js", "smaller.js")
 #: Part of their addresses, which lets browsers keep them: other contents have another one.
 VERSION = hashlib.blake2b(b"\0".join(FILES.values()), digest_size=8).hexdigest()
 FONT = f"""@font-face {{ font-family: Inter; font-weight: 100 900; font-display: swap;
@@ -162,11 +165,13 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
             if post.redraw:
                 page.refresh()
                 parts = page.parts()
-            if not page.state.grid and page.state.pair is not None:
-                decided = {act.pair for act in post.verdicts if is_verdict(act.action)}
-                ahead = prefetch(page, post.have, is_leaving=page.state.pair in decided)
-            if not post.redraw:
-                parts = {"queue": page.draw_queue()[0], "toast": page.toast}
+            # A team's holds are written in between.
+            with nullcontext() if page.is_team else page.workspace.store.snapshot():
+                if not page.state.grid and page.state.pair is not None:
+                    decided = {act.pair for act in post.verdicts if is_verdict(act.action)}
+                    ahead = prefetch(page, post.have, is_leaving=page.state.pair in decided)
+                if not post.redraw:
+                    parts = {"queue": page.draw_queue()[0], "toast": page.toast}
         except Exception as error:  # the verdicts are already saved
             parts = {"toast": note(explain_on_page(error), "error")}
     return {

@@ -437,9 +437,8 @@ def _examples(workspace: Workspace) -> list[Example]:
         for row in example_rows:
             try:
                 image = workspace.review.image_path(row.pair_id)
-                is_scored = workspace.review.open_pair(row.pair_id).opinion.trajectory is not None
                 is_file = not isinstance(image, Member) and file_of(image).is_file()
-                if is_scored and is_file:  # Gradio shows files alone
+                if row.s_0 is not None and is_file:  # Gradio shows files alone
                     examples.append(Example(row.pair_id, str(file_of(image)), row.caption))
             except Exception:
                 continue  # a missing example is skipped

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
@@ -223,26 +224,71 @@ def queue(
     is shown; `can_undo`: whether anything may be. `is_pasted`: the pairs are those with
     pictures like a pasted one. `buttons`: added ones, for the whole queue."""
     order = filter.get("order", "")
-    choices = _choices(values, filter) if values is not None else {}
+    filters = _Filters(
+        tuple(filter.items()), draft, "pictures like the pasted one" if is_pasted else
+        _in_common(filter, like), tuple(views),
+        next((name for name, fields in views.items() if fields == filter), ""),
+        is_mixed, skipped, can_undo, bool(undo_list),
+    )  # fmt: skip
     return render(
         "review/queue.html",
         rows=[
-            (row, by_order(row, order), shown_text(row, leading, LONGEST_IN_QUEUE)) for row in rows
+            _row(
+                row.pair_id, shown_text(row, leading, LONGEST_IN_QUEUE), row.p_error,
+                LISTED[ENRICHED if row.enriches else row.decision] if row.decision else "",
+                by_order(row, order), row.note, is_unfamiliar, row.pair_id == current,
+            )
+            for row in rows
         ],
-        current=current,
         counts=counts,
         share=counts.reviewed / counts.total if counts.total else 0,
         count=count,
         has_more=more,
         is_first_page=first_page,
-        short=LISTED,
         hint=_hint(order.removeprefix(REVERSED)),
         link=as_query(filter),
         filter=filter,
-        draft=draft,
+        filters=_filters(filters, values, constants) if values is not None or constants
+        else _closed_filters(filters),
+        buttons=buttons,
+        limits=limits,
+        left=errors_left,
+        is_mixing=is_mixing,
+        mixed_every=MIXED_EVERY,
+        notices=notices,
+        undo_list=undo_list,
+    )  # fmt: skip
+
+
+class _Filters(NamedTuple):
+    """What the form of a queue's filters shows while its drawer is closed, as for `queue`.
+    `alike`: what all pairs of the queue have in common."""
+
+    fields: tuple[tuple[str, str], ...]
+    draft: str
+    alike: str
+    views: tuple[str, ...]
+    view_name: str
+    is_mixed: bool
+    skipped: Skipped
+    can_undo: bool
+    is_undo_shown: bool
+
+
+def _filters(
+    shown: _Filters, values: QueueValues | None = None, constants: Sequence[ConstantView] = ()
+) -> Markup:
+    """The form of a queue's filters. `values`, `constants`: as for `queue`."""
+    filter = dict(shown.fields)
+    choices = _choices(values, filter) if values is not None else {}
+    order = filter["order"]
+    return render(
+        "review/filters.html",
+        filter=filter,
+        draft=shown.draft,
         shows=SHOWS,
-        orders={filter["order"]: _order_label(filter["order"])} | ORDERS,
-        alike="pictures like the pasted one" if is_pasted else _in_common(filter, like),
+        orders={order: _order_label(order)} | ORDERS,
+        alike=shown.alike,
         groups=_GROUPS,
         labels=_CHIPS,
         plain=_PLAIN,
@@ -257,7 +303,6 @@ def queue(
         choices=choices,
         added=ADDED,
         likeness=LIKENESS,
-        buttons=buttons,
         forms={
             name: draw_added(
                 f"The filter “{added.title}”",
@@ -270,21 +315,32 @@ def queue(
             if added.template is not None
         },
         sample=values.pairs if values is not None and values.is_sample else 0,
-        views=list(views),
-        view_name=next((name for name, fields in views.items() if fields == filter), ""),
-        limits=limits,
-        left=errors_left,
-        is_mixed=is_mixed,
-        is_mixing=is_mixing,
+        views=list(shown.views),
+        view_name=shown.view_name,
+        is_mixed=shown.is_mixed,
         mixed_every=MIXED_EVERY,
         least_mixed=LEAST_MIXED,
-        is_unfamiliar=is_unfamiliar,
-        notices=notices,
         constants=constants,
-        skipped=skipped,
-        undo_list=undo_list,
-        can_undo=can_undo,
+        skipped=shown.skipped,
+        can_undo=shown.can_undo or shown.is_undo_shown,
+        is_undo_shown=shown.is_undo_shown,
     )
+
+
+#: Verdicts leave the form and nearly all rows as they are: what is drawn again is kept.
+_closed_filters = lru_cache(maxsize=64)(_filters)
+
+
+@lru_cache(maxsize=4096)
+def _row(
+    pair_id: int, text: str, p_error: float | None, decision: str, order: str, note: str,
+    is_unfamiliar: bool, is_current: bool,
+) -> Markup:  # fmt: skip
+    """A row of the queue. `decision`: in words; `order`: the number that it is ordered by."""
+    return render(
+        "review/queue_row.html", pair_id=pair_id, text=text, p_error=p_error, decision=decision,
+        order=order, note=note, is_unfamiliar=is_unfamiliar, is_current=is_current,
+    )  # fmt: skip
 
 
 def _hint(order: str) -> str:

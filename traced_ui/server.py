@@ -190,7 +190,8 @@ def _create_api(workspace: Workspace) -> fastapi.FastAPI:
 
 def _preload(path: str) -> str:
     """The header `Link` of a page: all but Review need the scripts of the bar alone."""
-    review = [name for name in board.FILES if name != playground.SCRIPT]
+    late = (playground.SCRIPT, *board.WHEN_USED)
+    review = [name for name in board.FILES if name not in late]
     return board.preload_header(review if path == "/" else ("header.js", "inter.woff2"))
 
 

@@ -5,11 +5,11 @@ Both are rendered on the server together with the pair, so that they appear at t
 need no JavaScript library.
 """
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.differences import difference
@@ -48,24 +48,23 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
     Clicking a point goes to its step, hovering shows the caption there. The first step is
     current."""
     steps = list(range(trajectory.steps + 1))
-    cosines = trajectory.similarities
-    auxiliary = trajectory.auxiliary.scores if trajectory.auxiliary is not None else None
-    curves = cosines if auxiliary is None else np.concatenate([cosines, auxiliary])
+    scores: list[float] = trajectory.scores.tolist()
+    cosines: list[float] = trajectory.similarities.tolist()
+    second = trajectory.auxiliary
+    auxiliary: list[float] = [] if second is None else second.scores.tolist()
     s_values, c_values = _aligned(
-        (float(trajectory.scores.min()), float(trajectory.scores.max())),
-        (min(0.0, float(curves.min())), max(1.0, float(curves.max()))),
+        (min(scores), max(scores)), (min(0.0, *cosines, *auxiliary), max(1.0, *cosines, *auxiliary))
     )
-    (s_low, s_high), (c_low, c_high) = (values[[0, -1]].tolist() for values in (s_values, c_values))
+    s_low, s_high, c_low, c_high = s_values[0], s_values[-1], c_values[0], c_values[-1]
     across = [_scale(t, -0.4, trajectory.steps + 0.4, LEFT, RIGHT) for t in steps]
 
-    def path(values: NDArray[np.float32], low: float, high: float) -> str:
+    def path(values: Sequence[float], low: float, high: float) -> str:
         """Points of a polyline."""
-        heights = [_scale(float(value), low, high, BOTTOM, TOP) for value in values]
+        heights = [_scale(value, low, high, BOTTOM, TOP) for value in values]
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, heights, strict=True))
 
     dots = [
-        Dot(t, across[t], _scale(float(trajectory.scores[t]), s_low, s_high, BOTTOM, TOP),
-            _hint(trajectory, t))
+        Dot(t, across[t], _scale(scores[t], s_low, s_high, BOTTOM, TOP), _hint(trajectory, t))
         for t in steps
     ]  # fmt: skip
     every = max(1, -(-len(steps) // _MOST_LABELS))
@@ -73,9 +72,9 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
         "review/chart.html",
         size=(WIDTH, HEIGHT),
         frame=(LEFT, RIGHT, TOP, BOTTOM),
-        s=path(trajectory.scores, s_low, s_high),
+        s=path(scores, s_low, s_high),
         c=path(cosines, c_low, c_high),
-        auxiliary=None if auxiliary is None else path(auxiliary, c_low, c_high),
+        auxiliary=None if second is None else path(auxiliary, c_low, c_high),
         dots=dots,
         current=dots[0],
         x_ticks=[Tick(across[t], str(t)) for t in steps[::every]],
@@ -100,42 +99,42 @@ def _scale(value: float, low: float, high: float, start: float, end: float) -> f
     return start + (value - low) / (high - low) * (end - start)
 
 
-def _aligned(*ranges: tuple[float, float]) -> list[NDArray[np.float64]]:
+def _aligned(*ranges: tuple[float, float]) -> list[list[float]]:
     """Round values at equal distances that enclose each range, of one number for all, with as
     little room beyond the ranges as can be.
 
     >>> _aligned((0.0, 0.92), (-0.07, 1.0))[1]
-    array([-0.25,  0.  ,  0.25,  0.5 ,  0.75,  1.  ])
+    [-0.25, 0.0, 0.25, 0.5, 0.75, 1.0]
     """
     choices = [[_round_values(*each, count) for each in ranges] for count in TICKS]
 
-    def room(axes: list[NDArray[np.float64]]) -> float:
+    def room(axes: list[list[float]]) -> float:
         spans = zip(axes, ranges, strict=True)
-        return sum(float(axis[-1] - axis[0]) / (high - low or 1.0) for axis, (low, high) in spans)
+        return sum((axis[-1] - axis[0]) / (high - low or 1.0) for axis, (low, high) in spans)
 
     return min(choices, key=room)
 
 
-def _round_values(low: float, high: float, count: int) -> NDArray[np.float64]:
+def _round_values(low: float, high: float, count: int) -> list[float]:
     """`count` round values at equal distances that enclose a range, which may be empty.
 
-    >>> _round_values(0.0, 0.92, 6)
-    array([0. , 0.2, 0.4, 0.6, 0.8, 1. ])
+    >>> _round_values(0.0, 1.9, 6)
+    [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
     """
-    unit = 10.0 ** np.floor(np.log10((high - low or 0.1) / (count - 1)))
+    unit = 10.0 ** math.floor(math.log10((high - low or 0.1) / (count - 1)))
     by = first = 0.0
     for factor in (1, 2, 2.5, 5, 10, 20):
-        by = float(unit * factor)
-        first = float(np.floor(low / by + 1e-6))  # 0.3 / 0.1 is below 3
+        by = unit * factor
+        first = math.floor(low / by + 1e-6)  # 0.3 / 0.1 is below 3
         if (first + count - 1) * by >= high - 1e-6 * by:
             break
-    return first * by + by * np.arange(count, dtype=np.float64) + 0.0
+    return [first * by + by * number + 0.0 for number in range(count)]
 
 
-def _ticks(values: NDArray[np.float64]) -> list[Tick]:
+def _ticks(values: Sequence[float]) -> list[Tick]:
     """Ticks along a vertical axis from the first to the last value."""
     low, high, by = values[0], values[-1], values[1] - values[0]
-    digits = next(n for n in range(9) if np.isclose(round(by, n), by, rtol=1e-4) or n == 8)
+    digits = next(n for n in range(9) if math.isclose(round(by, n), by, rel_tol=1e-4) or n == 8)
     return [Tick(_scale(n, low, high, BOTTOM, TOP), f"{n:.{digits}f}") for n in values]
 
 
@@ -152,14 +151,15 @@ MOST = 60
 
 def steps_list(trajectory: Trajectory) -> Markup:
     """An ordered list; each item is clickable and shows its s, gain and c. The first is current."""
-    scores, highest = trajectory.scores, highest_step(trajectory)
+    scores, highest = trajectory.scores.tolist(), highest_step(trajectory)
+    similarities = trajectory.similarities.tolist()
     steps = [
         {
             "number": t,
             "text": _text(trajectory, t),
-            "score": float(scores[t]),
-            "similarity": float(trajectory.similarities[t]),
-            "gain": float(scores[t] - scores[t - 1]) if t else 0.0,
+            "score": scores[t],
+            "similarity": similarities[t],
+            "gain": scores[t] - scores[t - 1] if t else 0.0,
             "is_current": t == 0,
             "is_peak": t == highest and t > 0,
         }
@@ -175,11 +175,12 @@ def _text(trajectory: Trajectory, t: int) -> Markup:
     if trajectory.captions is not None:
         return difference(trajectory.caption_at(max(0, t - 1)), trajectory.caption_at(t))
     removed_indices = set(trajectory.removed[: max(0, t - 1)])
-    now = trajectory.removed[t - 1] if t else None
-    words = [
-        ("gone" if i == now else "kept", word)
-        for i, word in enumerate(trajectory.caption.words)
-        if i not in removed_indices
-    ]
-    pieces = [piece for word in words for piece in (("kept", " "), word)][1:]
+    words = trajectory.caption.words
+    kept_indices = [i for i in range(len(words)) if i not in removed_indices]
+    if not t:
+        return render("difference.html", changes=[("kept", " ".join(words))])
+    now = trajectory.removed[t - 1]
+    before = [f"{words[i]} " for i in kept_indices if i < now]
+    after = [f" {words[i]}" for i in kept_indices if i > now]
+    pieces = [("kept", "".join(before)), ("gone", words[now]), ("kept", "".join(after))]
     return render("difference.html", changes=pieces)

@@ -13,7 +13,7 @@ from backend.cli.commands import DoctorCheck
 from backend.cli.output import emit, one_line, open_workspace, results
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.operations.common_options import AsJson, Captioner, Database, Kind, Model
-from backend.options import Options, switch
+from backend.options import ComposedOptions, Options, switch
 from backend.settings import load_settings
 
 
@@ -31,7 +31,7 @@ class DoctorOptions(Options):
 
 _CHECKS = plugins.load("checks", DoctorCheck)
 _FIELDS: dict[str, Any] = {check.name: (check.options, check.options()) for check in _CHECKS}
-_FurtherOptions = create_model("_FurtherOptions", __base__=Options, **_FIELDS)
+_FurtherOptions = create_model("_FurtherOptions", __base__=ComposedOptions, **_FIELDS)
 
 
 def doctor(options: DoctorOptions, further: Any) -> int:

@@ -38,7 +38,7 @@ from backend.operations.operation import Operation
 from backend.operations.registry import OPERATIONS
 from backend.operations.retrain import TRAIN, TrainOptions
 from backend.operations.score import ESTIMATE, SCORE, ScoreOptions
-from backend.options import CommandLine, Options, Setting, switch
+from backend.options import CommandLine, ComposedOptions, Options, Setting, switch
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ def _measured_by(operation: Operation[Any]) -> ScoreStep:
     """A measurement right after scoring, by an option of its name."""
     about = " ".join((operation.options.__doc__ or "").split())
     option: Any = (bool, Field(False, description=f"Also {about[:1].lower()}{about[1:]}"))
-    options = create_model(f"_{operation.name}", __base__=Options, **{operation.name: option})
+    options = create_model(
+        f"_{operation.name}", __base__=ComposedOptions, **{operation.name: option}
+    )
 
     def begin(workspace: "Workspace", dataset_id: int, options: Options) -> Continuation | None:
         if not getattr(options, operation.name):
@@ -152,7 +154,7 @@ class ScoreCommand(ScoreOptions):
 #: What is no setting, so that the engine does not say it.
 _CHOICES = ("suggestions", "anyway", "constant", "constants")
 _FIELDS: dict[str, Any] = {step.name: (step.options, step.options()) for step in _STEPS}
-_FurtherOptions = create_model("_FurtherOptions", __base__=Options, **_FIELDS)
+_FurtherOptions = create_model("_FurtherOptions", __base__=ComposedOptions, **_FIELDS)
 
 
 def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) -> int:

@@ -94,9 +94,9 @@ class Queue:
                 session, [row.pair_id for row in page.rows if row.verdict_version]
             )
         rows = (
-            row
-            if row.corrected_caption
-            else replace(row, corrected_caption=edited_texts.get(row.pair_id))
+            replace(row, corrected_caption=edited_texts[row.pair_id])
+            if row.pair_id in edited_texts and not row.corrected_caption
+            else row
             for row in page.rows
         )
         return replace(page, rows=tuple(rows))

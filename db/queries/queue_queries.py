@@ -259,7 +259,7 @@ def page(
 
 
 def _queue_row(row: Row[Any]) -> QueueRow:
-    values = row._asdict()
+    values = dict(zip(row._fields, row, strict=True))
     del values["place"], values["ranking"]
     return record_of(QueueRow, values)
 

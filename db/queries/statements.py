@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -38,9 +39,11 @@ Record = TypeVar("Record")
 
 def insert_for(session: Session, table: type[DeclarativeBase]) -> SqliteInsert | PostgresqlInsert:
     """An INSERT of the session's dialect, which supports ON CONFLICT."""
-    if session.get_bind().dialect.name == "sqlite":
-        return sqlite_insert(table)
-    return postgresql_insert(table)
+    return _insert(session.get_bind().dialect.name, table)
+
+
+def _insert(dialect: str, table: type[DeclarativeBase]) -> SqliteInsert | PostgresqlInsert:
+    return sqlite_insert(table) if dialect == "sqlite" else postgresql_insert(table)
 
 
 def run(
@@ -69,15 +72,30 @@ def save_rows(
     new values as columns. In order of the key, so that two processes cannot deadlock."""
     if not rows:
         return
-    insert = insert_for(session, model)
-    new = insert.excluded
+    names = tuple(name for name in rows[0] if name not in (*key, *except_for))
+    build = _upsert if only_where is None else _upsert.__wrapped__  # a condition may hold values
+    statement = build(session.get_bind().dialect.name, model, tuple(key), names, only_where)
     session.connection().execute(
-        insert.on_conflict_do_update(
-            index_elements=key,
-            set_={name: new[name] for name in rows[0] if name not in (*key, *except_for)},
-            where=only_where(new) if only_where is not None else None,
-        ),
-        sorted(rows, key=lambda row: [row[name] for name in key]),
+        statement, sorted(rows, key=lambda row: [row[name] for name in key])
+    )
+
+
+@lru_cache(maxsize=200)
+def _upsert(
+    dialect: str,
+    model: type[DeclarativeBase],
+    key: tuple[str, ...],
+    names: tuple[str, ...],
+    only_where: Callable[[Any], ColumnElement[bool]] | None,
+) -> SqliteInsert | PostgresqlInsert:
+    """Of `save_rows`: building it takes longer than writing a row. `names`: of the columns that an
+    existing row gets anew."""
+    insert = _insert(dialect, model)
+    new = insert.excluded
+    return insert.on_conflict_do_update(
+        index_elements=key,
+        set_={name: new[name] for name in names},
+        where=only_where(new) if only_where is not None else None,
     )
 
 
@@ -154,7 +172,7 @@ def columns_of(model: type[DeclarativeBase], kind: type[Any]) -> tuple[Any, ...]
 
 def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
     """An instance of `kind` from a row whose columns are named like its fields."""
-    return record_of(kind, row._asdict())
+    return record_of(kind, dict(zip(row._fields, row, strict=True)))
 
 
 def record_of(kind: type[Record], values: dict[str, Any]) -> Record:

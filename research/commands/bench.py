@@ -58,10 +58,12 @@ class BenchOptions(Options):
     acts: Annotated[int | None, Field(ge=1), CommandLine(metavar="VERDICTS")] = None
     """Measure the processor time of this many verdicts on the review page instead."""
     against: Annotated[Path | None, CommandLine(metavar="FOLDER")] = None
-    """With --acts or --start: another checkout of the program to compare with, in turn."""
+    """With --acts, --start or --memory: another checkout of the program, to compare with."""
     start: bool = False
     """Measure processor time and memory until the first answer of `serve` instead, beside an empty
     Gradio app."""
+    memory: Annotated[int | None, Field(ge=1), CommandLine(metavar="PAIRS")] = None
+    """Measure the peak of memory of an import and of scoring of this many pairs instead."""
     launches: bool = False
     """Count what an accelerator would have to launch for each stage of scoring instead; no
     accelerator is needed."""
@@ -86,6 +88,7 @@ def _bench(options: BenchOptions) -> None:
     from research.bench.cluster import bench_cluster
     from research.bench.launches import IN_FLIGHT, bench_launches
     from research.bench.load import bench_load
+    from research.bench.memory_peak import bench_memory
     from research.bench.queue_speed import bench_store
     from research.bench.start_cost import TURNS, bench_start
     from research.bench.suggestion_speed import bench_suggestions
@@ -108,6 +111,9 @@ def _bench(options: BenchOptions) -> None:
     def start(turns: int, update: Progress) -> BenchResult:
         return bench_start(turns, options.against, update)
 
+    def memory(pairs: int, update: Progress) -> BenchResult:
+        return bench_memory(pairs, options.against, update)
+
     to_count = options.pairs or IN_FLIGHT if options.launches else None
     modes: list[tuple[int | None, str, Callable[[int, Progress], BenchResult]]] = [
         (options.store, "Making pairs", store),
@@ -116,6 +122,7 @@ def _bench(options: BenchOptions) -> None:
         (options.suggestions, "Suggestions", bench_suggestions),
         (options.acts, "Verdicts", acts),
         (TURNS if options.start else None, "Starting", start),
+        (options.memory, "Importing, scoring", memory),
         (to_count, "Counting", launches),
     ]
     for number, doing, measure in modes:

@@ -303,3 +303,22 @@ def test_text_is_pasted_into_a_field_also_with_a_picture_of_it(page: Page) -> No
     )
     assert not is_prevented
     assert pair_of(page) == before
+
+
+def test_the_first_picture_that_is_pasted_is_looked_for(page: Page) -> None:
+    """What reads it is loaded only then."""
+    with (
+        page.expect_request(re.compile(r"/pasted\.js$")),
+        page.expect_request(lambda sent: '"find-picture"' in (sent.post_data or "")),
+    ):
+        page.evaluate(
+            """async () => {
+              const canvas = new OffscreenCanvas(8, 8);
+              canvas.getContext("2d").fillRect(0, 0, 8, 8);
+              const picture = await canvas.convertToBlob();
+              const clipboardData = new DataTransfer();
+              clipboardData.items.add(new File([picture], "a.png", { type: "image/png" }));
+              const event = new ClipboardEvent("paste", { clipboardData, bubbles: true });
+              document.body.dispatchEvent(event);
+            }"""
+        )

@@ -80,8 +80,7 @@ def test_help_imports_nothing_heavy(imported_for_help: dict[str, set[str]]) -> N
 #: What a start on the scored demo imports until its first answer beyond an empty Gradio app.
 LIBRARIES = {
     "_argon2_cffi_bindings", "_cffi_backend", "alembic", "argon2", "charset_normalizer", "ijson",
-    "mako", "markdown_it", "mdurl", "numpy", "platformdirs", "pyarrow", "pygments", "regex",
-    "sqlalchemy",
+    "mako", "markdown_it", "mdurl", "platformdirs", "sqlalchemy",
 }  # fmt: skip
 #: Prints the libraries of an empty app, then those that ours imports in addition.
 FIRST_ANSWER = """

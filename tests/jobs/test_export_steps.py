@@ -162,7 +162,9 @@ def entries(monkeypatch: pytest.MonkeyPatch) -> dict[str, ExportStep]:
 
     monkeypatch.setattr(plugins, "_LOADED", {})
     monkeypatch.setattr(plugins, "_of_features", lambda: ())
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [Entry(name) for name in steps])
+    monkeypatch.setattr(
+        plugins, "_of_packages", lambda: {"export_steps": [Entry(name) for name in steps]}
+    )
     return steps
 
 

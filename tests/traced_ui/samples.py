@@ -401,6 +401,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "review/queue.html": queue,
     "review/filters.html": queue,
+    "review/queue_row.html": queue,
     "review/stage.html": lambda text: (
         review_page.stage(pair(text, corrections=(suggestion(text), suggestion(text, s_after=0.1))))
         + review_page.stage(pair(text, decision=None, corrected_caption=None))

@@ -413,8 +413,8 @@ def test_scripts_have_addresses_that_change_with_them(workspace: Workspace) -> N
     assert client.get("/board/0/main.js").status_code == 404
     page = client.get("/", headers={"Accept-Encoding": "gzip"})
     assert page.headers["content-encoding"] == "gzip"
-    # Not the font, nor the script of *Try one picture*.
-    assert page.headers["link"].count("modulepreload") == len(FILES) - 2
+    # Not the font, nor the scripts of *Try one picture* and of pasted pictures.
+    assert page.headers["link"].count("modulepreload") == len(FILES) - 4
     other = client.get("/progress", headers={"Accept-Encoding": "gzip"})
     assert other.headers["content-encoding"] == "gzip"
     assert other.headers["link"].count("modulepreload") == 1  # the bar

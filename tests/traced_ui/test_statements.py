@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 from sqlalchemy.orm import InstrumentedAttribute
 
 from backend.review.queue_form import from_fields
@@ -13,6 +14,7 @@ from backend.workspace import Workspace
 from research.bench.generated_store import generate
 from tests.db.building import Statements, watching
 from tests.traced_ui.pages import Page
+from traced_ui import review_page
 from traced_ui.api import Caller, decide, open_pair
 
 
@@ -79,6 +81,30 @@ def test_a_verdict_in_the_background_is_answered_by_few_queries(scored: Workspac
         with watching(scored.store.opened) as statements:
             each.post()
         assert "GROUP BY floor(" not in " ".join(queries(statements)), "for all of them at once"
+
+
+def test_a_verdict_draws_neither_the_form_of_filters_nor_other_rows_again(
+    scored: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Page(scored)
+    ahead = page.post()["ahead"]
+    drawn: list[str] = []
+    draw = review_page.render
+
+    def watch(name: str, **values: Any) -> Markup:
+        drawn.append(name)
+        return draw(name, **values)
+
+    monkeypatch.setattr(review_page, "render", watch)
+    have = {pair: each["mark"] for pair, each in ahead["drawn"].items()}
+    verdict = page.verdict(page.pair, "correct")
+    with watching(scored.store.opened) as statements:
+        page.post(verdict, shown=ahead["order"][0], have=have)
+    assert drawn.count("review/queue.html") == 1
+    assert "review/filters.html" not in drawn
+    assert drawn.count("review/queue_row.html") <= 3, "the pair that is shown now, and new ones"
+    assert sum(text == "BEGIN" for text, _ in statements) == 1, "all is read from one snapshot"
+    assert len(queries(statements)) <= 29, "\n".join(queries(statements))
 
 
 def test_a_pair_is_read_by_ten_statements_that_are_not_built_again(

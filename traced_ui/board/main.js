@@ -1,12 +1,20 @@
 // The review page. Gradio draws its component once; everything in it is painted from here.
 import * as acts from "./acts.js";
 import "./address.js";
-import "./pasted.js";
 import * as keys from "./keys.js";
 import { restoreReturned } from "./messages.js";
 import { board, listen } from "./page.js";
 import { setStops } from "./roving.js";
 import * as session from "./session.js";
+
+listen("paste", (event) => {
+  const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
+  if (!file || !board() || isForField(event)) return;
+  event.preventDefault();
+  import("./pasted.js").then(({ find }) => find(file)).catch(reportError);
+});
+/** Whether text goes into a field: programs put a picture of it beside it. @param {ClipboardEvent} event */
+const isForField = ({ target, clipboardData }) => target.closest?.("input, textarea") && clipboardData.types.includes("text/plain");
 
 /** @param {HTMLElement} element the component */
 export function start(element) {

@@ -1,20 +1,14 @@
-// A picture that is pasted on the review page finds pairs with pictures like it.
+// A picture that is pasted on the review page finds pairs with pictures like it. Loaded when one is pasted.
 import { send } from "./acts.js";
-import { board, listen } from "./page.js";
 import { smaller } from "./smaller.js";
 
 const SIDE = 384, LONGEST = 95_000;  // pixels; characters, as page_actions.py allows
 
-listen("paste", async (event) => {
-  const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
-  if (!file || !board() || isForField(event)) return;
-  event.preventDefault();
+/** @param {File} file */
+export async function find(file) {
   const text = await encoded(file);
   if (text) send("find-picture", { text });
-});
-
-/** Whether text goes into a field: programs put a picture of it beside it. @param {ClipboardEvent} event */
-const isForField = ({ target, clipboardData }) => target.closest?.("input, textarea") && clipboardData.types.includes("text/plain");
+}
 
 /** The picture, small, as base64; "" if the browser cannot read it. @param {File} file */
 async function encoded(file) {

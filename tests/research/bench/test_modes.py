@@ -51,6 +51,13 @@ MODES: dict[str, tuple[str, Callable[[Any], bool]]] = {
             and all(r[app]["seconds"] > 0 and r[app]["bytes"] > 2**20 for app in ("ours", "empty"))
         ),
     ),
+    "peaks of memory": (
+        "--memory 4",
+        lambda r: (
+            (r["pairs"], r["there"]) == (4, None)
+            and all(r["ours"][command] > 2**26 for command in ("importing", "scoring"))
+        ),
+    ),
     "launches of an accelerator": (
         "--launches --pairs 4 blip-itm",
         lambda r: (
