@@ -61,7 +61,7 @@ from backend.review.queue_form import from_text
 from traced_curator import ExportChoice, Workspace, load_settings
 import gradio as gr
 from tests.docs import reference
-from traced_ui import api_records, datasets, review_page
+from traced_ui import api_records, datasets, overview, review_labels, review_page
 from traced_ui.board import Post, answer
 from traced_ui.page_state import PageState
 from traced_ui.review_actions import OpenPage
@@ -101,9 +101,9 @@ answers = {
     "ascending": ids("order=x_density"), "descending": ids("order=-x_density"),
     "range": ids("x_density_from=20"), "group": ids("where=x_density <= 20"),
     "bars": sum(bar.count for bar in values.numbers["x_density"]),
-    "label": review_page.ORDERS["x_density"],
-    "row": review_page.by_order(first, "x_density"),
-    "table": 'data-cell="x_density"' in review_page.table([first], {}, {}),
+    "label": review_labels.ORDERS["x_density"],
+    "row": review_labels.by_order(first, "x_density"),
+    "table": 'data-cell="x_density"' in overview.table([first], {}, {}),
     "page": ["Word density" in page, "Density" in page],
     "bar": [list(bar)[:3] for bar in review_page.bars(view) if bar.name == "Density"],
     "api": queue_row.model_dump()["x_density"],

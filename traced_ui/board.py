@@ -26,7 +26,7 @@ from pydantic import BaseModel, Field
 from backend.engine.detection.localisation import NAMED
 from backend.measures import MEASURES, filter_names
 from backend.workspace import Workspace
-from traced_ui import review_page
+from traced_ui import review_labels, review_page
 from traced_ui.keyboard import key_table
 from traced_ui.login import curator_of
 from traced_ui.messages import explain_on_page, note
@@ -45,7 +45,7 @@ from traced_ui.page_actions import (
 )
 from traced_ui.page_state import PageState
 from traced_ui.review_actions import ALL_KEYS, OpenPage
-from traced_ui.review_page import verdict_label
+from traced_ui.review_labels import verdict_label
 from traced_ui.templates import render
 
 #: Number of prefetched pairs: at 500 ms per response, enough for twenty verdicts a second;
@@ -244,7 +244,7 @@ def build(dataset_id: int | None) -> None:
     board = render(
         "review/board.html",
         keys=json.dumps(key_table(ALL_KEYS)),
-        decisions=" ".join(review_page.DECISIONS),
+        decisions=" ".join(review_labels.DECISIONS),
         writing=" ".join(WRITING),
         forms=" ".join(FORMS),
         asking=" ".join(ASKING),

@@ -24,11 +24,11 @@ from backend.review.queue_form import START, as_query, clean_fields, from_fields
 from backend.review.views import PairView
 from backend.verdict_texts import DECISIONS
 from backend.workspace import MOST_COUNTED, QueueFilter, QueuePage, ReviewCounts, Workspace
-from traced_ui import review_page
+from traced_ui import overview, queue_panel, review_page
 from traced_ui.keyboard import KEYS, Key
 from traced_ui.messages import explain_on_page, note
+from traced_ui.overview import GridButton
 from traced_ui.page_state import MOST_ROWS, PageState
-from traced_ui.review_page import GridButton
 from traced_ui.templates import count_of, part, render
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
 from traced_ui.undo_list import LISTED, list_undoable
@@ -459,12 +459,12 @@ class PageActions:
                 summary = self.workspace.summary(counts.dataset_id)
                 stage = review_page.finish(summary, self.review.errors_left(counts))
             else:
-                stage = review_page.nothing_fits(state.filter)
+                stage = queue_panel.nothing_fits(state.filter)
             parts["stage"] = stage
         elif state.grid:
             ids = [row.pair_id for row in page.rows]
             if state.is_table:
-                parts["stage"] = review_page.table(
+                parts["stage"] = overview.table(
                     page.rows, self.review.extras_of(ids), self.review.tags_of(ids),
                     state.filter["order"], view=f"{as_query(state.filter)} {state.after}",
                     has_more=page.next_cursor is not None and state.rows < MOST_ROWS,
@@ -474,7 +474,7 @@ class PageActions:
             else:
                 suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
                 leading = self.review.leading_claims(page.rows)
-                parts["stage"] = review_page.grid(
+                parts["stage"] = overview.grid(
                     page.rows, suspects, tags, leading, state.is_unfamiliar, state.filter["order"],
                     ADDED_BUTTONS,
                 )  # fmt: skip
@@ -499,20 +499,34 @@ class PageActions:
             page = self.review.queue_page(filter, None, self._page_size())
         similar_to = id_in(state.filter.get("like", "").partition(":")[2])
         like = "" if similar_to is None else self.review.open_pair(similar_to).name
-        queue = review_page.queue(
-            page.rows[:PAGE], state.pair, counts, state.filter, self._queue_size(filter, counts),
-            page.next_cursor is not None, state.after is None, self._views(), like,
-            state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
-            self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
-            self.review.leading_claims(page.rows[:PAGE]), state.is_unfamiliar,
-            self.review.notices(filter.dataset_id),
-            self.review.constants(filter.dataset_id) if state.is_filtering else (),
-            review_page.Skipped(self._count_skipped(), state.shows_skipped),
-            self._draw_undo_list(filter.dataset_id) if state.shows_history else "",
-            bool(state.done or counts.reviewed), is_pasted=bool(state.found), buttons=QUEUE_BUTTONS,
+        rows = page.rows[:PAGE]
+        panel = queue_panel.QueuePanel(
+            rows=rows,
+            current=state.pair,
+            counts=counts,
+            filter=state.filter,
+            count=self._queue_size(filter, counts),
+            has_more=page.next_cursor is not None,
+            is_first_page=state.after is None,
+            views=self._views(),
+            like=like,
+            limits=state.limits,
+            errors_left=self.review.errors_left(counts, self._is_outdated),
+            is_mixed=state.is_mixed,
             is_mixing=state.is_mixed and self.review.is_mixable(filter),
-        )  # fmt: skip
-        return queue, page, counts
+            values=self.review.queue_values(filter) if state.is_filtering else None,
+            constants=self.review.constants(filter.dataset_id) if state.is_filtering else (),
+            draft=state.groups_draft,
+            leading=self.review.leading_claims(rows),
+            is_unfamiliar=state.is_unfamiliar,
+            notices=self.review.notices(filter.dataset_id),
+            skipped=queue_panel.Skipped(self._count_skipped(), state.shows_skipped),
+            undo_list=self._draw_undo_list(filter.dataset_id) if state.shows_history else "",
+            can_undo=bool(state.done or counts.reviewed),
+            is_pasted=bool(state.found),
+            buttons=QUEUE_BUTTONS,
+        )
+        return panel.draw(), page, counts
 
     def _draw_undo_list(self, dataset_id: int) -> Markup:
         done = self.state.done[-LISTED:]

@@ -12,7 +12,7 @@ from traced_ui.dataset_settings import may_change_datasets, refusal_html
 from traced_ui.login import reader_of
 from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
-from traced_ui.review_page import LISTED
+from traced_ui.review_labels import LISTED
 from traced_ui.templates import number, part, percent, render
 
 

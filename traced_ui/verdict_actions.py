@@ -14,7 +14,7 @@ from backend.errors import SettingsError, TracedError, VerdictConflict
 from backend.review.queue import sampling_of
 from backend.verdict_texts import DECISIONS, saved_text
 from backend.workspace import VerdictRow
-from traced_ui import review_page
+from traced_ui import review_labels, review_page
 from traced_ui.highlighting import explained_abstractness
 from traced_ui.messages import explain_on_page, note
 from traced_ui.page_actions import (
@@ -66,7 +66,7 @@ class VerdictActions(TagActions):
         """Write a verdict, whatever the page shows now; returns what the page reports about it.
         Raises TracedError, with nothing written."""
         self.check_author(act.author)
-        if act.action in review_page.CLAIM_ACTS:
+        if act.action in review_labels.CLAIM_ACTS:
             return self._save_claim(act)
         is_accepted = is_verdict(act.action) and act.action not in DECISIONS
         if act.pair is None or (
@@ -114,7 +114,7 @@ class VerdictActions(TagActions):
             self.review.label_claim(act.pair, act.version, act.claim, is_right, **common)
         self.state.advance()
         name = act.name or self.review.open_pair(act.pair).name
-        return {"verdict": review_page.CLAIM_ACTS[act.action], "name": name}
+        return {"verdict": review_labels.CLAIM_ACTS[act.action], "name": name}
 
     @on("claim")
     def _select_claim(self, act: Target) -> Parts:

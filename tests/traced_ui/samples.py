@@ -58,8 +58,10 @@ from traced_ui import (
     login,
     model_cards,
     models_page,
+    overview,
     playground,
     progress,
+    queue_panel,
     retrain,
     review_page,
     rooms,
@@ -201,7 +203,7 @@ def queue(text: str, notices: Sequence[Sentence] = ()) -> str:
     fields = ("split", "tag", "decided_by", "suspect_kind")
     words: dict[str, tuple[tuple[str, int], ...]] = dict.fromkeys(fields, ((text, 3),))
     values = QueueValues(40, True, {"gain": (Bar(0.0, 0.5, 3),)}, words)
-    return review_page.queue(
+    return queue_panel.QueuePanel(
         rows,
         1,
         counts,
@@ -213,7 +215,7 @@ def queue(text: str, notices: Sequence[Sentence] = ()) -> str:
         text,
         values=values,
         notices=notices,
-    )
+    ).draw()
 
 
 def progress_view(text: str) -> ProgressView:
@@ -415,11 +417,11 @@ DRAWN: dict[str, Callable[[str], str]] = {
         pair(text, decision=None, may_ask="", corrections=(suggestion(text),))
     ),
     "review/grid.html": lambda text: (
-        review_page.grid(
+        overview.grid(
             [row(text, 1, None), row(text, 2, "drop")],
-            buttons=[review_page.GridButton(text, text, text, text)],
+            buttons=[overview.GridButton(text, text, text, text)],
         )
-        + review_page.table([row(text, 1, None)], {1: {text: text}}, {1: [text]}, "s_0")
+        + overview.table([row(text, 1, None)], {1: {text: text}}, {1: [text]}, "s_0")
     ),
     "review/question.html": lambda text: review_page.question(pair(text), "drop"),
     "review/chart.html": lambda text: trajectory_chart(trajectory(text)),

@@ -27,7 +27,8 @@ from tests.traced_ui.samples import with_changes
 from traced_ui.board import DEPTH, FILES, TEAM_DEPTH, VERSION
 from traced_ui.page_actions import WRITING
 from traced_ui.page_state import PageState
-from traced_ui.review_page import LISTED, stage
+from traced_ui.review_labels import LISTED
+from traced_ui.review_page import stage
 from traced_ui.server import create_app
 from traced_ui.templates import percent
 from traced_ui.trajectory_chart import steps_list

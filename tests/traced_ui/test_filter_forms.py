@@ -11,7 +11,7 @@ from backend.review.added_filters import AddedFilter
 from backend.workspace import Workspace
 from db.models import Pair
 from tests.traced_ui.pages import Page
-from traced_ui import review_page
+from traced_ui import queue_panel
 
 _TEMPLATE = (
     '<input type="range" data-filter="{{ filter.name }}" value="{{ value }}">{{ counts|length }}'
@@ -37,8 +37,8 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Any:
     def add(added: AddedFilter) -> None:
         monkeypatch.setitem(queue_form.ADDED, added.name, added)
         monkeypatch.setattr(queue_form, "KEYS", (*queue_form.KEYS, added.name))
-        monkeypatch.setitem(review_page._CHIPS, added.name, added.title)
-        topics = review_page._GROUPS
+        monkeypatch.setitem(queue_panel._CHIPS, added.name, added.title)
+        topics = queue_panel._GROUPS
         monkeypatch.setitem(topics, added.topic, [*topics[added.topic], added.name])
 
     return add

@@ -8,7 +8,7 @@ from backend.workspace import QueueFilter
 from research.bench.generated_store import generate
 from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page
-from traced_ui.review_page import by_order
+from traced_ui.review_labels import by_order
 
 
 @pytest.mark.parametrize("order", ["s_0", "gain", "icc", "-s_0"])

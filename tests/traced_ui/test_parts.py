@@ -23,7 +23,7 @@ from tests.traced_ui.samples import (
     trajectory,
     with_changes,
 )
-from traced_ui import retrain, review_page
+from traced_ui import overview, queue_panel, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import key_table
@@ -250,11 +250,11 @@ def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> N
     counts = ReviewCounts(1, 1, 0, 0)
     for is_unfamiliar in (False, True):
         lists = {
-            "queue": review_page.queue(
+            "queue": queue_panel.QueuePanel(
                 [listed], 1, counts, filter, "1", False, True, {}, is_unfamiliar=is_unfamiliar
-            ),
-            "grid": review_page.grid([listed], is_unfamiliar=is_unfamiliar),
-            "table": review_page.table([listed], {}, {}, is_unfamiliar=is_unfamiliar),
+            ).draw(),
+            "grid": overview.grid([listed], is_unfamiliar=is_unfamiliar),
+            "table": overview.table([listed], {}, {}, is_unfamiliar=is_unfamiliar),
         }
         for name, markup in lists.items():
             assert ("not know" in markup) == is_unfamiliar, name
@@ -304,9 +304,9 @@ def test_what_each_curator_says_is_shown_if_they_disagree() -> None:
 
 
 def test_an_empty_search_names_its_words_and_says_where_others_are() -> None:
-    found = review_page.nothing_fits({"text": "<b> zebra", "review": "unreviewed"})
+    found = queue_panel.nothing_fits({"text": "<b> zebra", "review": "unreviewed"})
     assert "“&lt;b&gt; zebra”" in found
-    assert len(found) > len(review_page.nothing_fits({"text": "<b> zebra", "review": "all"}))
+    assert len(found) > len(queue_panel.nothing_fits({"text": "<b> zebra", "review": "all"}))
 
 
 def test_of_several_notices_one_is_open() -> None:

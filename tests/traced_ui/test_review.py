@@ -13,7 +13,7 @@ from backend.workspace import QueueFilter, Workspace
 from db.queries import job_queries, pair_queries, run_queries, suggestion_queries, verdict_queries
 from db.queries.suggestion_queries import NewSuggestion
 from tests.traced_ui.pages import Page, decisions
-from traced_ui import review_page
+from traced_ui import overview, review_page
 from traced_ui.board import FILES
 from traced_ui.page_actions import ACTIONS, name_of
 from traced_ui.review_actions import ALL_KEYS
@@ -307,7 +307,7 @@ def test_an_accepted_enrichment_is_not_called_a_correction(workspace: Workspace)
     for pair, label, other in ((first, enriched, corrected), (second, corrected, enriched)):
         view = review.open_pair(pair.id)
         for shown in (
-            review_page.grid([rows[pair.id]]),
+            overview.grid([rows[pair.id]]),
             review_page.question(view, "correct"),
             review_page.side_panel(view),
         ):

@@ -14,7 +14,7 @@ from backend.workspace import Workspace
 from research.bench.generated_store import generate
 from tests.db.building import Statements, watching
 from tests.traced_ui.pages import Page
-from traced_ui import review_page
+from traced_ui import queue_panel
 from traced_ui.api import Caller, decide, open_pair
 
 
@@ -89,13 +89,13 @@ def test_a_verdict_draws_neither_the_form_of_filters_nor_other_rows_again(
     page = Page(scored)
     ahead = page.post()["ahead"]
     drawn: list[str] = []
-    draw = review_page.render
+    draw = queue_panel.render
 
     def watch(name: str, **values: Any) -> Markup:
         drawn.append(name)
         return draw(name, **values)
 
-    monkeypatch.setattr(review_page, "render", watch)
+    monkeypatch.setattr(queue_panel, "render", watch)
     have = {pair: each["mark"] for pair, each in ahead["drawn"].items()}
     verdict = page.verdict(page.pair, "correct")
     with watching(scored.store.opened) as statements:

@@ -31,7 +31,7 @@ from tests.cli.invoking import invoked
 from tests.datasets.folders import image_folder
 from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.samples import with_changes
-from traced_ui import review_page
+from traced_ui import queue_panel, review_page
 from traced_ui.dataset_jobs import claims_message
 from traced_ui.playground import Example, stored_answer
 from traced_ui.progress import cards_html, expected_html, left_figure
@@ -205,7 +205,8 @@ def check_places(workspace: Workspace) -> ErrorsLeft:
     view = workspace.review.progress(1)
     assert view.left == left
     filter = {"review": "unreviewed", "order": "p_error"}
-    corner = review_page.queue([], None, counts, filter, "0", False, True, {}, errors_left=left)
+    panel = queue_panel.QueuePanel([], None, counts, filter, "0", False, True, {}, errors_left=left)
+    corner = panel.draw()
     if left.undecided:
         assert left.in_words() in corner
     page = cards_html(view, 1) if view.reviewed else expected_html(view, 1)

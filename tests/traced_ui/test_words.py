@@ -12,8 +12,8 @@ from tests.traced_ui.samples import DRAWN
 from tests.words import other_words
 from traced_ui.keyboard import by_task
 from traced_ui.review_actions import ALL_KEYS
-from traced_ui.review_page import DECISIONS as BUTTONS
-from traced_ui.review_page import LISTED
+from traced_ui.review_labels import DECISIONS as BUTTONS
+from traced_ui.review_labels import LISTED
 
 
 def visible(markup: str) -> str:

@@ -14,6 +14,7 @@ from backend.review.views import EditView
 from db.queries import claim_queries
 from traced_ui.differences import difference
 from traced_ui.keyboard import Key
+from traced_ui.overview import GridButton
 from traced_ui.page_actions import (
     AddedActions,
     FilledForm,
@@ -22,7 +23,6 @@ from traced_ui.page_actions import (
     Selection,
     changed_meanwhile,
 )
-from traced_ui.review_page import GridButton
 from traced_ui.templates import count_of, renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))

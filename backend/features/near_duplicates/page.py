@@ -24,7 +24,7 @@ from traced_ui.messages import QUIET, event_value, explain_on_page, note
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
-from traced_ui.review_page import LISTED
+from traced_ui.review_labels import LISTED
 from traced_ui.templates import count_of, part, renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))

@@ -14,8 +14,9 @@ from backend.review.queue_form import as_query, id_in
 from backend.verdict_texts import saved_text
 from traced_ui.keyboard import Key
 from traced_ui.messages import explain_on_page
+from traced_ui.overview import GridButton
 from traced_ui.page_actions import AddedActions, FilledForm, PageActions, Parts
-from traced_ui.review_page import DECISIONS, GridButton
+from traced_ui.review_labels import DECISIONS
 from traced_ui.templates import count_of, renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))
