@@ -154,10 +154,11 @@ def test_the_core_has_no_words_of_features() -> None:
     core = [path for path in core if not any(map(path.is_relative_to, elsewhere))]
     for pattern in ("*.html", "*.js", "*.css"):
         core += sorted((ROOT / "traced_ui").rglob(pattern))
+    texts = {path: path.read_text(encoding="utf-8").lower() for path in core}
     for feature in packages(ROOT / "backend" / "features"):
         module = import_module(f"backend.features.{feature}.feature")
         for noun in getattr(module, "NOUNS", ()):
-            places = [path for path in core if noun in path.read_text(encoding="utf-8").lower()]
+            places = [path for path, text in texts.items() if noun in text]
             assert places == [], f"'{noun}' is of {feature}"
 
 

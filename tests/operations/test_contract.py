@@ -73,15 +73,21 @@ STORED = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    made = opened(tmp_path / "state")
-    made.jobs.import_dataset(malformed(tmp_path / "pairs"))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("doors")
+
+
+@pytest.fixture(scope="module")
+def workspace(folder: Path) -> Iterator[Workspace]:
+    """For all tests: what is refused leaves nothing, and the others come last."""
+    made = opened(folder / "state")
+    made.jobs.import_dataset(malformed(folder / "pairs"))
     yield made
     made.store.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(workspace: Workspace) -> TestClient:
     app = fastapi.FastAPI()
     app.mount(rooms.API, api.create_api(workspace))
@@ -197,18 +203,18 @@ def test_a_misspelled_option_is_refused(
 
 
 def test_an_export_is_the_same_by_every_door(
-    workspace: Workspace, client: TestClient, tmp_path: Path
+    workspace: Workspace, client: TestClient, folder: Path
 ) -> None:
     pair = workspace.review.first_pair(workspace.review.filter_of(1, {}))
     assert pair is not None
     workspace.review.decide(pair, 0, "drop")
-    outs = [tmp_path / name for name in ("python", "typed", "sent", "page")]
+    outs = [folder / name for name in ("python", "typed", "sent", "page")]
     choice = {"dropped": "tag", "unsure": "leave out"}
     # What is sent or entered is downloaded, with its pictures.
     whole = ExportChoice.parse({**choice, "copy_images": True})
     workspace.jobs.export(1, whole, outs[0], "csv")
     status, _, err = invoked(
-        {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}, "export", "pairs", str(outs[1]),
+        {"TRACED_DATA_DIRECTORY": str(folder / "state")}, "export", "pairs", str(outs[1]),
         "--format", "csv", "--dropped", "tag", "--unsure", "leave out", "--copy-images",
     )  # fmt: skip
     assert status == 0, err
@@ -229,10 +235,10 @@ def test_an_export_is_the_same_by_every_door(
 
 
 def test_an_import_is_the_same_by_every_door(
-    workspace: Workspace, client: TestClient, tmp_path: Path
+    workspace: Workspace, client: TestClient, folder: Path
 ) -> None:
-    source = tmp_path / "pairs"
-    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    source = folder / "pairs"
+    environment = {"TRACED_DATA_DIRECTORY": str(folder / "state")}
     arguments = ("import", str(source), "--name", "typed", "--no-id-column")
     status, _, err = invoked(environment, *arguments)
     assert status == 0, err

@@ -27,6 +27,14 @@ def processes(workspace: Workspace) -> Iterator[BoardProcesses]:
     started.end()
 
 
+@pytest.fixture(scope="module")
+def shared_process(served: Workspace) -> Iterator[BoardProcesses]:
+    """One for all tests that store no verdict."""
+    started = BoardProcesses(served.settings, 1)
+    yield started
+    started.end()
+
+
 def answering() -> list[psutil.Process]:
     """The processes that this test's process has started to answer."""
     name = "spawn_main"
@@ -80,34 +88,34 @@ def test_a_process_that_is_killed_is_replaced_and_each_verdict_is_stored_once(
 
 
 def test_a_language_model_is_asked_by_the_server_alone(
-    workspace: Workspace, processes: BoardProcesses, monkeypatch: pytest.MonkeyPatch
+    served: Workspace, shared_process: BoardProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its limits count what one program asks."""
     asked = []
     monkeypatch.setattr(
-        workspace.review, "suggest", lambda pair, claim: asked.append(pair) or ("a suggestion",)
+        served.review, "suggest", lambda pair, claim: asked.append(pair) or ("a suggestion",)
     )
-    with serving(workspace, processes=processes) as address:
-        page = ServedPage(workspace, address)
+    with serving(served, processes=shared_process) as address:
+        page = ServedPage(served, address)
         page.press("suggest")
         assert asked == [page.pair]
 
 
 def test_a_queue_by_meaning_is_answered_by_the_server_alone(
-    workspace: Workspace, processes: BoardProcesses, monkeypatch: pytest.MonkeyPatch
+    served: Workspace, shared_process: BoardProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its model is loaded once, before the queue is shown."""
     sought = {"meaning": "a dog"}
-    workspace.review.save_view(1, "dogs", sought)
+    served.review.save_view(1, "dogs", sought)
     asked: list[str] = []
 
     def search(dataset_id: int, meaning: str = "", like: str = "") -> tuple[int, ...] | None:
         asked.append(meaning)
         return (1, 2) if meaning else None
 
-    monkeypatch.setattr(workspace.review, "search", search)
-    with serving(workspace, processes=processes) as address:
-        page = ServedPage(workspace, address)
+    monkeypatch.setattr(served.review, "search", search)
+    with serving(served, processes=shared_process) as address:
+        page = ServedPage(served, address)
         for action, more in (
             ("find-meaning", {"text": "a dog"}), ("filter", {"filter": sought}), ("next", {}),
             ("filter", {"filter": {}}), ("view", {"name": "dogs"}), ("visit", {"address": sought}),
@@ -118,9 +126,9 @@ def test_a_queue_by_meaning_is_answered_by_the_server_alone(
 
 
 def test_a_malformed_act_is_refused_as_by_one_process(
-    workspace: Workspace, processes: BoardProcesses
+    served: Workspace, shared_process: BoardProcesses
 ) -> None:
-    with serving(workspace, processes=processes) as address:
+    with serving(served, processes=shared_process) as address:
         answers = [
             httpx.post(f"{address}review/acts", json=body).status_code
             for body in ({}, {"state": {"rows": -1}})

@@ -33,7 +33,10 @@ def test_captions_one_row_off_are_said_and_moved_back(tmp_path: Path) -> None:
         shutil.copy(DEMO / row["file_name"], folder / "images")
         lines.append(json.dumps({**row, "caption": caption}) + "\n")
     (folder / "metadata.jsonl").write_text("".join(lines), encoding="utf-8")
-    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    environment = {
+        "TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "TRACED_TRAJECTORIES": "first-step",
+        "TRACED_CAPTIONER": "none", "TRACED_DETECTOR": "eight signs",
+    }  # fmt: skip
 
     def run(*words: str) -> dict[str, object]:
         status, out, err = invoked(environment, *words, "--json")

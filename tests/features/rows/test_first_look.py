@@ -126,7 +126,9 @@ def test_pictures_that_are_gone_are_no_failure(tmp_path: Path) -> None:
 
 
 def test_once_scored_the_look_of_scoring_counts(tmp_path: Path) -> None:
-    workspace = workspace_of(tmp_path, trajectories="first-step", captioner="none")
+    workspace = workspace_of(
+        tmp_path, trajectories="first-step", captioner="none", detector="eight signs"
+    )
     source = write_source(tmp_path)
     dataset_id = import_in_background(workspace, source)
     workspace.jobs.run("score", dataset_id, suggestions=False)

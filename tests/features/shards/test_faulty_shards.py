@@ -17,12 +17,16 @@ from backend.features.shards.select_shards import select_shards
 from backend.features.shards.shard_ranking import rank_shards
 from backend.loaded_models import Engine
 from tests.datasets.folders import encoded, make_tar
-from tests.features.shards.test_shard_scores import HERE, SHARDS, engine, write_shards
+from tests.features.shards.test_shard_scores import HERE, write_shards
 from tests.jobs.opening import OpenWorkspace
 
-__all__ = ["engine"]  # fixture
-PAIRS = 50  # the fewest rows that are compared
+SHARDS, PAIRS = 2, 50  # the fewest rows that are compared
 FAULTY = "00001.tar"
+
+
+@pytest.fixture
+def engine(open_workspace: OpenWorkspace, tmp_path: Path) -> Engine:
+    return open_workspace(tmp_path / "engine", captioner="none", detector="eight signs").engine
 
 
 def score(engine: Engine, source: Path, out: Path, anyway: bool = False) -> ShardsReport:
@@ -32,7 +36,8 @@ def score(engine: Engine, source: Path, out: Path, anyway: bool = False) -> Shar
 def test_a_shard_whose_captions_are_one_row_off(
     engine: Engine, tmp_path: Path, open_workspace: OpenWorkspace
 ) -> None:
-    source, out = write_shards(tmp_path / "source", PAIRS, shifted=[1]), tmp_path / "out"
+    source = write_shards(tmp_path / "source", PAIRS, shifted=[1], count=SHARDS)
+    out = tmp_path / "out"
     report = score(engine, source, out)
     (fault,) = report.faults
     assert fault.startswith(FAULTY)
@@ -65,11 +70,11 @@ def test_results_of_an_earlier_version_set_nothing_aside(tmp_path: Path) -> None
 def test_no_detector_is_trained_where_most_captions_are_set_aside(
     engine: Engine, tmp_path: Path
 ) -> None:
-    source = write_shards(tmp_path / "source", PAIRS, shifted=[0, 1], count=2)
+    source = write_shards(tmp_path / "source", PAIRS, shifted=[0, 1], count=SHARDS)
     with pytest.raises(DatasetError, match=r"0000\d\.tar"):
         score(engine, source, tmp_path / "out")
     report = score(engine, source, tmp_path / "out", anyway=True)
-    assert (report.pairs, report.set_aside) == (2 * PAIRS, 2 * PAIRS)
+    assert (report.pairs, report.set_aside) == (SHARDS * PAIRS, SHARDS * PAIRS)
 
 
 def test_texts_in_tars_of_their_own_are_named_before_work_begins(

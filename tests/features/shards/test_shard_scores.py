@@ -240,20 +240,17 @@ def test_addresses_serve_as_source_and_destination(
 def test_samples_that_energon_leaves_out_are_not_scored(
     scored: Path, engine: Engine, tmp_path: Path, object_store: ObjectStore, is_address: bool
 ) -> None:
-    folder = write_shards(tmp_path / "in")
-    split = "exclude:\n- 00000.tar/0-0001\nsplit_parts:\n  train: ['{00000..00002}.tar']\n"
+    folder = write_shards(tmp_path / "in", count=1)
+    split = "exclude:\n- 00000.tar/0-0001\nsplit_parts:\n  train: ['{00000..00000}.tar']\n"
     (folder / ".nv-meta").mkdir()
     (folder / ".nv-meta" / "split.yaml").write_text(split)
-    place, out = str(folder), str(tmp_path / "out")
+    place, out = str(folder), tmp_path / "out"
     if is_address:
         object_store.upload(folder, "s3://shop/energon")
         place = "s3://shop/energon"
-    Path(out).mkdir()
-    (Path(out) / "detector").write_bytes((scored / "detector").read_bytes())
-    run = json.loads((scored / "run.json").read_text()) | {"source": place}
-    (Path(out) / "run.json").write_text(json.dumps(run))
+    begun(scored, out, place)
     report = shard_scores.score_shards(engine, place, out, devices=HERE)
-    assert (report.failed, report.pairs) == ((), SHARDS * PAIRS - 1)
+    assert (report.failed, report.pairs) == ((), PAIRS - 1)
 
 
 def test_a_dataset_comes_from_an_address_and_goes_to_one(
@@ -382,18 +379,19 @@ def test_results_without_a_manifest_are_known(
     assert manifest.keys() == stored.keys()
 
 
-def begun(scored: Path, out: Path) -> None:
-    """A destination with its detector, and no result yet."""
+def begun(scored: Path, out: Path, source: Path | str) -> None:
+    """A destination of this source with the detector of `scored`, and no result yet."""
     out.mkdir()
-    for name in ("run.json", "detector"):
-        shutil.copy(scored / name, out / name)
+    shutil.copy(scored / "detector", out)
+    run = json.loads((scored / "run.json").read_text()) | {"source": str(source)}
+    (out / "run.json").write_text(json.dumps(run))
 
 
 def test_commands_share_a_destination(
     scored: Path, source: Path, engine: Engine, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    begun(scored, out)
+    begun(scored, out, source)
     others: list[ShardsReport] = []
 
     def begin_another(done: int, total: int, message: str) -> None:
@@ -413,7 +411,7 @@ def test_a_lease_holds_until_it_expires_or_its_process_has_ended(
 ) -> None:
     sizes(_POLL=0.05)
     out = tmp_path / "out"
-    begun(scored, out)
+    begun(scored, out, source)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     of_dead, of_other = out / "a.lease", out / "b.lease"
@@ -460,11 +458,11 @@ def test_a_long_caption_is_scored_claim_by_claim_imported_and_ranked(
     engine: Engine, tmp_path: Path, open_workspace: OpenWorkspace
 ) -> None:
     members: dict[str, bytes] = {}
-    drawn = list(drawn_pairs(40, seed=5))
+    drawn = list(drawn_pairs(2 * PAIRS, seed=5))
     for row, (picture, caption) in enumerate(drawn):
         content = io.BytesIO()
         picture.save(content, "PNG")
-        long = f"{caption} {drawn[row - 1][1]} {caption}" if row < 20 else caption
+        long = f"{caption} {drawn[row - 1][1]} {caption}" if row < PAIRS else caption
         members[f"{row:04d}.png"], members[f"{row:04d}.txt"] = content.getvalue(), long.encode()
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
@@ -476,7 +474,7 @@ def test_a_long_caption_is_scored_claim_by_claim_imported_and_ranked(
     scored_rows = table.to_pylist()
     for row in scored_rows:
         claims, caption = row["claims"], row["caption"]
-        assert len(claims) == (3 if int(row["id"]) < 20 else 0)
+        assert len(claims) == (3 if int(row["id"]) < PAIRS else 0)
         repeated = [caption[c["start"] : c["end"]] == drawn[int(row["id"])][1] for c in claims]
         assert repeated == [True, False, True][: len(claims)]
         assert [c["p_error"] is None for c in claims] == [False, False, True][: len(claims)]
@@ -500,14 +498,15 @@ def test_a_long_caption_is_scored_claim_by_claim_imported_and_ranked(
             assert claim == pytest.approx(expected, abs=1e-6)
 
 
-def test_no_store_is_needed(source: Path, scored: Path, tmp_path: Path) -> None:
+def test_no_store_is_needed(scored: Path, tmp_path: Path) -> None:
+    source = write_shards(tmp_path / "source", count=1)
     (tmp_path / "file").write_text("")
     for state in (tmp_path / "state", tmp_path / "file" / "state"):
         out = tmp_path / f"out-{state.parent.name}"
-        begun(scored, out)
+        begun(scored, out, source)
         environment = {"TRACED_DATA_DIRECTORY": str(state)}
         command = ("score", str(source), "--out", f"{out}/", "--devices", "cpu")
-        assert as_json(environment, *command)["pairs"] == SHARDS * PAIRS
+        assert as_json(environment, *command)["pairs"] == PAIRS
         assert not (state / "traced.db").exists()
 
 

@@ -13,8 +13,10 @@ import torch
 from backend.engine.captions import Caption
 from backend.engine.scoring.batch_memory import ACCELERATOR, CPU, Pace
 from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
 from backend.features.vision_language.packed_session import PackedSession, PlainSession, is_exact
 from backend.features.vision_language.vqa_checkpoints import VqaScorer
 from research.scenes.vision_language import make_vision_language_model
@@ -60,16 +62,28 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> VqaScorer:
     return scorer_of(families.qwen2_5_vl(tmp_path_factory.mktemp("qwen")))
 
 
-def test_every_explorer_gives_the_same_trajectories(scorer: VqaScorer, pace: Pace) -> None:
+def pairs_of(scorer: VqaScorer) -> list[tuple[ImageState, Caption]]:
     wide, square = [image for image, _ in drawn_pairs(2)]
     states = scorer.encode_images([wide.resize((180, 100)), square, wide, square])
     pairs = [(states[i % 3], Caption.parse(text)) for i, text in enumerate(CAPTIONS)]
-    pairs.append((states[3], Caption.parse("a boat")))  # takes the place of another
+    return [*pairs, (states[3], Caption.parse("a boat"))]  # takes the place of another
+
+
+@pytest.fixture(scope="module")
+def plain(scorer: VqaScorer) -> list[dict[int, Trajectory]]:
+    """What each explorer finds where the whole model reads each caption."""
+    pairs, session = pairs_of(scorer), PlainSession(scorer)
+    return [dict(run_trajectories(scorer, pairs, each, session=session)) for each in EXPLORERS]
+
+
+def test_every_explorer_gives_the_same_trajectories(
+    scorer: VqaScorer, plain: list[dict[int, Trajectory]], pace: Pace
+) -> None:
+    pairs = pairs_of(scorer)
     assert isinstance(scorer.open_session(), PackedSession)
-    for exploring in EXPLORERS:
+    for exploring, trajectories in zip(EXPLORERS, plain, strict=True):
         packed = dict(run_trajectories(scorer, pairs, exploring, live=3))
-        plain = dict(run_trajectories(scorer, pairs, exploring, session=PlainSession(scorer)))
-        for index, expected in plain.items():
+        for index, expected in trajectories.items():
             assert packed[index].removed == expected.removed
             assert packed[index].captions == expected.captions
             np.testing.assert_allclose(packed[index].scores, expected.scores, atol=1e-4)

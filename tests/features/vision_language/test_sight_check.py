@@ -191,7 +191,7 @@ def judged(workspace: Workspace, p_yes: Sequence[float]) -> str:
 def test_answers_that_follow_no_picture_stop_a_run(
     open_workspace: OpenWorkspace, tmp_path: Path
 ) -> None:
-    workspace = open_workspace(detector="nine signs")
+    workspace = open_workspace(detector="eight signs", captioner="none", trajectories="first-step")
     dataset = workspace.find_or_import(str(drawn_folder(tmp_path / "more", 40, 3)))
     workspace.jobs.score(dataset, suggestions=False)
     pairs = workspace.store.read(pair_queries.pairs_after, dataset, 0, 40)
@@ -216,8 +216,9 @@ def test_answers_that_follow_no_picture_stop_a_run(
 
 
 def ranking(picture: str, texts: list[str]) -> list[float]:
-    truth, number = Seeing().truth, Seeing().number_at(picture)
-    return [0.9 if text == truth[number][1] else 0.2 for text in texts]
+    model = Seeing()
+    caption = model.truth[model.number_at(picture)][1]
+    return [0.9 if text == caption else 0.2 for text in texts]
 
 
 def test_texts_that_are_ranked_together_are_checked_together(scored: Path, tmp_path: Path) -> None:

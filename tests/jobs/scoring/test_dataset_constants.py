@@ -15,9 +15,15 @@ from backend.workspace import Workspace
 from db.queries import dataset_queries, detection_queries, pair_queries, suggestion_queries
 from tests.cli.invoking import as_json
 from tests.fixtures.features import needs
+from tests.jobs.opening import OpenWorkspace
 
-COUNT = 40
+COUNT = 30  # the fewest in which a part is constant
 BEFORE = "ohwx style, "
+
+
+@pytest.fixture
+def workspace(open_workspace: OpenWorkspace) -> Workspace:
+    return open_workspace(captioner="none", detector="eight signs", trajectories="first-step")
 
 
 def source(folder: Path, before: str) -> Path:
