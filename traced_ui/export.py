@@ -13,7 +13,7 @@ from backend.datasets.reading.caption_fields import chosen_names
 from backend.datasets.splits import split_in
 from backend.errors import SettingsError
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.export_dataset import LIKELY_WRONG
+from backend.jobs.export_counts import LIKELY_WRONG
 from backend.jobs.export_steps import group_names
 from backend.jobs.reports import ExportCounts, JobView
 from backend.operations.export import ExportOptions

@@ -11,7 +11,10 @@ from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import SettingsError, TracedError
 from backend.jobs import (
+    export_counts,
     export_dataset,
+    export_decisions,
+    export_facts,
     export_steps,
     import_dataset,
     own_captions,
@@ -126,14 +129,14 @@ class Context:
         self.store.write(classifier_queries.amend_report, classifier_id, declined=True)
 
     def export_counts(self, dataset_id: int, choice: ExportChoice) -> ExportCounts:
-        """See `backend.jobs.export_dataset.count`."""
-        return export_dataset.count(self.store, dataset_id, choice)
+        """See `backend.jobs.export_counts.count`."""
+        return export_counts.count(self.store, dataset_id, choice)
 
     def export_preview(
         self, dataset_id: int, choice: ExportChoice, limit: int = 3
     ) -> list[tuple[PairRow, ExportDecision]]:
         """The first pairs that an export would write, in import order, with what it writes."""
-        with closing(export_dataset.remaining(self.store, dataset_id, choice)) as pairs:
+        with closing(export_decisions.remaining(self.store, dataset_id, choice)) as pairs:
             return list(islice(pairs, limit))
 
     def export(
@@ -150,7 +153,7 @@ class Context:
         `options`: those of `export_steps`."""
         author = self.reader or self.settings.author
         export_steps.begin(self.store, dataset_id, author, options)
-        facts = export_dataset.facts(self.store, dataset_id)
+        facts = export_facts.facts(self.store, dataset_id)
         write = partial(
             export_dataset.export, self.store, dataset_id, choice, format=format, facts=facts,
             progress=progress,

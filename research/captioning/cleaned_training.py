@@ -29,7 +29,7 @@ from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, Train
 from backend.features.captioners.clipcap import is_clipcap, load_clipcap
 from backend.features.specificity.picture_bags import candidate_bags, curated_bags
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.export_dataset import remaining
+from backend.jobs.export_decisions import remaining
 from backend.jobs.scoring.image_batches import open_picture
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.export_dataset import Enrichment, decide_export
+from backend.jobs.export_decisions import Enrichment, decide_export
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from backend.datasets.export_row import MARK
 from backend.errors import ExportError, SettingsError, TracedError
 from backend.jobs import export_steps
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.export_dataset import errors_left_in
+from backend.jobs.export_counts import errors_left_in
 from backend.jobs.export_scores import COLUMNS_OF_SCORES
 from backend.jobs.export_steps import (
     ExportStep,

@@ -6,7 +6,7 @@ import pytest
 
 from backend.engine.claims.claim import Claim
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.export_dataset import decide_export
+from backend.jobs.export_decisions import decide_export
 from backend.jobs.scoring.stored_claims import KnownClaim
 
 CAPTION = "A dog runs. It is red. A cat sleeps."

@@ -18,7 +18,8 @@ from backend import plugins
 from backend.datasets.cells import split_proof
 from backend.errors import ExportError, ImageError, SettingsError
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.export_dataset import UNREADABLE, remaining
+from backend.jobs.export_dataset import UNREADABLE
+from backend.jobs.export_decisions import remaining
 from backend.jobs.reports import ImportReport
 from backend.plugins import Plugin
 from backend.store import create_tables_of_features

@@ -19,7 +19,8 @@ from backend.features.caption_pairs import comparisons as caption_pairs
 from backend.jobs import scored_demo
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.export_dataset import ERRORS_LEFT, LIKELY_WRONG
+from backend.jobs.export_counts import LIKELY_WRONG
+from backend.jobs.export_facts import ERRORS_LEFT
 from backend.jobs.reports import ExportCounts
 from backend.operations.registry import OPERATIONS
 from backend.review.views import PairView

@@ -12,7 +12,7 @@ from backend.engine.english.word_kinds import WORD_KINDS, kind_of
 from backend.engine.languages.identification import language_in
 from backend.errors import ExportError
 from backend.jobs.export_choice import ExportChoice, ExportDecision
-from backend.jobs.export_dataset import decided_pairs
+from backend.jobs.export_decisions import decided_pairs
 from backend.jobs.scoring.stored_claims import KnownClaim
 from backend.jobs.scoring.stored_rows import in_order
 from backend.store import Store

@@ -16,7 +16,7 @@ from backend.features.in_place.queries import CaptionRow, captions_of_rows
 from backend.features.in_place.report import ApplyReport, LeftAlone
 from backend.features.in_place.source_files import CaptionGroup, FileChange, SourceFiles
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.export_dataset import decided_pairs
+from backend.jobs.export_decisions import decided_pairs
 from backend.progress import Progress, no_progress
 from backend.settings import Settings
 from backend.store import Store

@@ -10,7 +10,7 @@ from backend.datasets.cells import trim, unescape
 from backend.datasets.reading.tables import rows_of
 from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.export_dataset import decided_pairs
+from backend.jobs.export_decisions import decided_pairs
 from backend.jobs.export_scores import write_rows
 from backend.store import Store
 

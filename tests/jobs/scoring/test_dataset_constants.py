@@ -9,7 +9,7 @@ import pytest
 
 from backend.bundled import DEMO
 from backend.errors import SettingsError
-from backend.jobs import export_dataset, export_scores
+from backend.jobs import export_facts, export_scores
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.workspace import Workspace
 from db.queries import dataset_queries, detection_queries, pair_queries, suggestion_queries
@@ -137,7 +137,7 @@ def test_constant_parts_are_exported_beside_the_scores_and_on_the_card(
     assert {row["caption"][slice(*span)] for row in rows for span in row["constants"]} == {
         "ohwx style"
     }
-    card = export_dataset.facts(workspace.store, dataset)
+    card = export_facts.facts(workspace.store, dataset)
     assert any("ohwx style" in str(line) for line in card.values())
     again = workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=False)
     assert again.former_constants == ("ohwx style",)
