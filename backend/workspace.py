@@ -54,7 +54,7 @@ from db.queries.blind_review import NOBODY
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import ProblemRow
 from db.queries.pair_queries import ReviewCounts
-from db.queries.queue_queries import Cursor, Group, QueueFilter, QueuePage, QueueRow, Range
+from db.queries.queue_filter import Cursor, Group, QueueFilter, QueuePage, QueueRow, Range
 from db.queries.verdict_acts import VerdictRow
 from db.queries.view_queries import ViewRow
 

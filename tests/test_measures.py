@@ -13,7 +13,7 @@ from backend.review.queue_form import KEYS
 from db.decisions import ORDERS
 from db.measures import MEASURES, Measure, add
 from db.queries.pair_queries import PairRow
-from db.queries.queue_queries import QueueRow
+from db.queries.queue_filter import QueueRow
 from tests.datasets.folders import image_folder
 from tests.test_plugins import ROOT, install, run
 from traced_ui import api_records

@@ -31,7 +31,7 @@ from db.queries import (
 from db.queries.curator_queries import ApiKeyRow as ApiKeyRow
 from db.queries.curator_queries import CuratorRow
 from db.queries.opinion_queries import DisputedPair
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from db.texts import has_controls, is_blank
 
 

@@ -24,7 +24,7 @@ from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
 from backend.loaded_models import Engine
 from backend.store import Store
 from db.queries import dataset_queries
-from db.queries.queue_queries import QueueRow
+from db.queries.queue_filter import QueueRow
 from db.queries.run_queries import RunRow
 
 

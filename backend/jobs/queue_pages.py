@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from backend.store import Store
 from db.queries import queue_queries
-from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.queue_filter import QueueFilter, QueueRow
 
 
 def pages(

@@ -13,7 +13,7 @@ from backend.store import Store
 from db.queries import edit_queries, queue_queries, request_queries
 from db.queries.blind_review import hidden_pairs
 from db.queries.edit_queries import Rewrite
-from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.queue_filter import QueueFilter, QueueRow
 from db.texts import is_blank
 
 #: Captions that are changed together.

@@ -38,7 +38,7 @@ from db.queries import (
     suggestion_queries,
     tag_queries,
 )
-from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.queue_filter import QueueFilter, QueueRow
 from db.queries.suggestion_queries import SuggestionRow
 from db.texts import is_blank
 

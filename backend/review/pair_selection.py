@@ -18,7 +18,7 @@ from backend.jobs.queue_pages import pages
 from backend.review.queue_form import as_query
 from backend.store import Store
 from db.queries import pair_queries, request_queries, tag_queries, verdict_acts
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from db.queries.statements import chunks
 from db.queries.tag_queries import LONGEST
 from db.queries.undo_queries import AT_ONCE

@@ -25,7 +25,7 @@ from backend.store import Store
 from db.decisions import AT_RANDOM
 from db.queries import blind_review, edit_queries, pair_queries, queue_queries, view_queries
 from db.queries.pair_queries import ReviewCounts
-from db.queries.queue_queries import QueueFilter, QueuePage, QueueRow
+from db.queries.queue_filter import QueueFilter, QueuePage, QueueRow
 from db.queries.view_queries import ViewRow
 from db.texts import has_controls, is_blank
 

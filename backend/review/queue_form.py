@@ -17,7 +17,7 @@ from backend.review.added_filters import ALIKE, AddedFilter, load_filters
 from backend.review.queue_groups import Condition, parse, text_of
 from backend.store import Store
 from db.decisions import DECISIONS, REVIEWS
-from db.queries.queue_queries import EXTRA, AddedCriterion, Group, QueueFilter, Range
+from db.queries.queue_filter import EXTRA, AddedCriterion, Group, QueueFilter, Range
 
 #: Defaults of a page.
 START = {"review": "unreviewed", "order": "p_error"}

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from backend.errors import SettingsError
 from backend.measures import filter_names
-from db.queries.queue_queries import Group
+from db.queries.queue_filter import Group
 
 RANGES = frozenset(filter_names())
 

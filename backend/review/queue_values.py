@@ -15,7 +15,7 @@ from backend.measures import filter_names
 from backend.review.queue_form import ADDED
 from db.models import PairTag
 from db.queries import queue_values
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from db.queries.queue_values import WORDS
 
 #: And at most so many for the words outside of the groups.

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.models import Hold
 from db.queries import queue_queries
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from db.queries.statements import chunks, insert_for
 
 #: A curator who takes a longer break may lose the pair to others, but none of their verdicts.

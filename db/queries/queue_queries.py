@@ -18,56 +18,52 @@ sides are merged.
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Row,
     Select,
-    String,
     Text,
     and_,
     bindparam,
     case,
     cast,
-    column,
     exists,
     false,
     func,
-    literal_column,
     null,
     or_,
     select,
-    table,
     true,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import URL
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import Session
 
-from db.caption_search import SHORTEST
-from db.column_types import now
-from db.decisions import DECISIONS, ORDERS, REVIEWS
 from db.errors import MissingRow
-from db.measures import MEASURES, MeasuredRecord
-from db.models import CAPTION_START, PICTURE, Hold, Pair
-from db.queries.blind_review import SeenVerdict, built_once, pair_columns, verdict_seen
-from db.queries.number_columns import number_column
-from db.queries.opinion_queries import disputed_ids
-from db.queries.ranking_queries import P_ERROR, RANKING, column_of, ranking_of
-from db.queries.statements import check_text, record_of, run
-from db.queries.tag_queries import first_tag, has_tag
+from db.measures import MEASURES
+from db.models import CAPTION_START, PICTURE, Pair
+from db.queries.blind_review import built_once, pair_columns, verdict_seen
+from db.queries.queue_conditions import (
+    BY_PROBABILITY,
+    conditions_of,
+    held_by_others,
+    is_search,
+    matching_ids,
+    number_of,
+    p_error_of,
+)
+from db.queries.queue_filter import EXTRA, Cursor, Group, QueueFilter, QueuePage, QueueRow
+from db.queries.ranking_queries import P_ERROR, RANKING, ranking_of
+from db.queries.statements import record_of, run
+from db.queries.tag_queries import first_tag
 
-#: What the order by a column of the source begins with. Its values need not all be of one kind.
-EXTRA = "extra:"
-#: Orders by the probability of error, by text, and by text that every pair has. All others are by
-#: numbers: of measures, or the fixed random one.
-_BY_PROBABILITY = ("p_error", "uncertainty")
-_BY_TEXT = ("picture", "external_id", "caption", "split", "decision", "note", "tag")
+#: Orders by text that every pair has.
 _COMPLETE = ("picture", "external_id", "caption")
 #: Orders in which an index has the pairs.
 WITH_INDEX = (
@@ -80,155 +76,6 @@ _SLACK = 1e-9
 _NEAR = 1000
 
 
-@dataclass(frozen=True)
-class Range:
-    """A closed interval of a measure, None: unbounded. Pairs without a value are excluded."""
-
-    column: str
-    minimum: float | None = None
-    maximum: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.column not in MEASURES:
-            raise ValueError(f"a range must be one of {', '.join(MEASURES)}, not '{self.column}'")
-
-
-Leaf = TypeVar("Leaf")
-
-
-@dataclass(frozen=True)
-class Group(Generic[Leaf]):
-    """What "all", "any" or "none" of its parts must say: conditions, and further groups."""
-
-    how: str
-    parts: "tuple[Group[Leaf] | Leaf, ...]"
-
-    def leaves(self) -> Iterator[Leaf]:
-        """The conditions, from left to right."""
-        for part in self.parts:
-            if isinstance(part, Group):
-                yield from part.leaves()
-            else:
-                yield part
-
-    def translate(self, leaf: "Callable[[Leaf], Other]") -> "Group[Other]":
-        """The same group of translated conditions."""
-        return Group(
-            self.how,
-            tuple(p.translate(leaf) if isinstance(p, Group) else leaf(p) for p in self.parts),
-        )
-
-
-Other = TypeVar("Other")
-
-
-@dataclass(frozen=True)
-class AddedCriterion:
-    """What a filter of a feature says of a pair. `condition(value)`: an expression that depends on
-    the value alone."""
-
-    value: str
-    condition: Callable[[str], ColumnElement[bool]]
-
-
-@dataclass(frozen=True)
-class QueueFilter:
-    """Which pairs are in the queue, and in which order.
-
-    `decided_by`: author of the verdict in effect. `text`: substring of the caption, ignoring case.
-    `external_id`: part of the dataset's own id. `extra`: a column of the source and its value.
-    `suspect_word`, `suspect_kind`: of the most suspect word. `note`: substring of the note of the
-    verdict in effect; `noted`: whether there is one. `added`: what filters of features and packages
-    say (`backend.review.queue_form.from_fields` reads them). `captioned`: whether the source has a
-    caption, or a new one is accepted. `tag`: one of people's own words. `where`: a group of
-    filters, whose own dataset, order, reader and `among` do not count. `among`: only these pairs,
-    in exactly this order, regardless of `order` (results of a search by meaning or by image);
-    `without`: not these. `descending`: see `Measure.worst`. `random` is a random order, the same
-    every time; `uncertainty` has the probabilities nearest to 0.5 first, whatever the direction;
-    "extra:" and a name is the order by that column of the source. Orders by verdict, note, tag,
-    columns of the source and measures of plug-ins have no index.
-
-    `reader`: the curator who gets the pairs of the queue; those that others hold are left out.
-    Verdicts are selected by as far as the session's reader sees them (`blind_review`).
-    """
-
-    dataset_id: int
-    review: str = "all"
-    decision: str | None = None
-    split: str | None = None
-    ranges: tuple[Range, ...] = ()
-    decided_by: str | None = None
-    text: str | None = None
-    truncated: bool | None = None
-    vague: bool | None = None
-    external_id: str | None = None
-    extra: tuple[str, str] | None = None
-    suspect_word: str | None = None
-    suspect_kind: str | None = None
-    note: str | None = None
-    noted: bool | None = None
-    added: tuple[AddedCriterion, ...] = ()
-    captioned: bool | None = None
-    tag: str | None = None
-    where: "Group[QueueFilter] | None" = None
-    among: tuple[int, ...] | None = None
-    without: tuple[int, ...] = ()
-    order: str = "p_error"
-    descending: bool = True
-    reader: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.review not in REVIEWS:
-            raise ValueError(f"review must be one of {', '.join(REVIEWS)}, not '{self.review}'")
-        if self.order not in (*MEASURES, *ORDERS) and not self.order.startswith(EXTRA):
-            orders = ", ".join((*MEASURES, *ORDERS))
-            raise ValueError(f"order must be one of {orders}, not '{self.order}'")
-        if self.decision is not None and self.decision not in DECISIONS:
-            raise ValueError(
-                f"'{self.decision}' is not a decision; there are {', '.join(DECISIONS)}"
-            )
-
-
-@dataclass(frozen=True)
-class Cursor:
-    """A position in an order: after this pair. Only meaningful with the filter it came from."""
-
-    value: float | str | None
-    pair_id: int
-
-    def is_in(self, order: str) -> bool:
-        """Whether such a value occurs in the order."""
-        if self.value is None or order.startswith(EXTRA):
-            return True
-        return isinstance(self.value, str if order in _BY_TEXT else float)
-
-
-@dataclass(frozen=True)
-class QueueRow(MeasuredRecord):
-    """What the queue shows of a pair. `numbers`: by the names of `db.measures.MEASURES`."""
-
-    pair_id: int
-    external_id: str
-    image_path: str
-    caption: str
-    decision: str | None
-    corrected_caption: str | None
-    split: str | None
-    truncated: bool
-    verdict_version: int
-    random_key: float
-    enriches: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class QueuePage:
-    """`next_cursor` is None on the last page."""
-
-    rows: tuple[QueueRow, ...]
-    next_cursor: Cursor | None
-
-
 def _columns(session: Session, filter: QueueFilter) -> tuple[ColumnElement[Any], ...]:
     columns = pair_columns(session, QueueRow.__dataclass_fields__, filter.dataset_id)
     return *columns, *_place_columns(session, filter)
@@ -236,7 +83,7 @@ def _columns(session: Session, filter: QueueFilter) -> tuple[ColumnElement[Any],
 
 def _place_columns(session: Session, filter: QueueFilter) -> tuple[ColumnElement[Any], ...]:
     """The value by which the queue is ordered, and the ranking in use."""
-    is_by_probability = filter.order in _BY_PROBABILITY
+    is_by_probability = filter.order in BY_PROBABILITY
     value: Any = P_ERROR if is_by_probability else _column(session, filter)
     return (null() if value is None else value).label("place"), RANKING.label("ranking")
 
@@ -268,7 +115,7 @@ def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> 
     """Number of pairs that match the filter; counting stops at `at_most`."""
     pairs = select(Pair.id).where(*conditions_of(session, filter))
     others = replace(filter, text=None)
-    matches = _matches(session, filter.text or "") if _is_search(filter) else None
+    matches = matching_ids(session, filter.text or "") if is_search(filter) else None
     if matches is not None:
         # From match to match: as a condition, SQLite would list them all before the first.
         is_in_queue = Pair.id == matches.selected_columns.rowid, *conditions_of(session, others)
@@ -283,7 +130,7 @@ def count_held_by_others(session: Session, filter: QueueFilter) -> int:
     if filter.reader is None:
         return 0
     everybodys = conditions_of(session, replace(filter, reader=None))
-    is_held = Pair.id.in_(_held_by_others(filter.reader))
+    is_held = Pair.id.in_(held_by_others(filter.reader))
     return session.execute(select(func.count(Pair.id)).where(is_held, *everybodys)).scalar_one()
 
 
@@ -322,8 +169,8 @@ class _Segment:
 
 def _column(session: Session, filter: QueueFilter) -> ColumnElement[Any] | None:
     """The column of the filter's order; None for the order of import."""
-    if filter.order in MEASURES or filter.order in _BY_PROBABILITY:
-        return _number(session, filter.dataset_id, filter.order)
+    if filter.order in MEASURES or filter.order in BY_PROBABILITY:
+        return number_of(session, filter.dataset_id, filter.order)
     if filter.order.startswith(EXTRA):
         return _extra(session, filter.order.removeprefix(EXTRA))
     match filter.order:
@@ -364,21 +211,6 @@ def column_counts(session: Session, dataset_id: int, name: str, at_most: int) ->
     rows = session.execute(query.group_by(value).order_by(number.desc()).limit(at_most))
     # PostgreSQL gives the JSON of a text.
     return {str(text).strip('"'): int(count) for text, count in rows.tuples()}
-
-
-def _number(session: Session, dataset_id: int, name: str) -> ColumnElement[float | None]:
-    """The numbers of a measure; the column itself where they have one, for its index."""
-    if name in _BY_PROBABILITY:
-        return _p_error(session, dataset_id).expression
-    return number_column(name)
-
-
-def _p_error(session: Session, dataset_id: int) -> InstrumentedAttribute[float | None]:
-    """The column of the probability of error, queried once per session."""
-    key = ("ranking", dataset_id)
-    if key not in session.info:
-        session.info[key] = ranking_of(session, dataset_id)
-    return column_of(session.info[key])
 
 
 def _segments(
@@ -454,129 +286,6 @@ def _by_id(
     return _Segment(conditions, (Pair.id.asc() if ascending else Pair.id.desc(),))
 
 
-def _held_by_others(reader: str) -> Select[int]:
-    """The pairs on other screens: few, so that they are read once for the whole queue."""
-    moment = bindparam(None, callable_=now, type_=Hold.expires_at.type)
-    return select(Hold.pair_id).where(Hold.curator != reader, Hold.expires_at > moment)
-
-
-def conditions_of(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
-    """That a pair is in the queue."""
-    conditions = [Pair.dataset_id == filter.dataset_id, Pair.hidden.is_(False)]
-    if filter.reader is not None:
-        conditions.append(Pair.id.not_in(_held_by_others(filter.reader)))
-    if filter.among is not None:
-        conditions.append(Pair.id.in_(filter.among))
-    if filter.without:
-        conditions.append(Pair.id.not_in(filter.without))
-    return [*conditions, *_criteria(session, filter)]
-
-
-def _group(session: Session, group: Group[QueueFilter]) -> ColumnElement[bool]:
-    parts = [
-        _group(session, part)
-        if isinstance(part, Group)
-        else and_(true(), *_criteria(session, part))
-        for part in group.parts
-    ]
-    if group.how == "all":
-        return and_(true(), *parts)
-    # Not `NOT`: a pair without a value does not meet a condition about it.
-    return or_(*parts) if group.how == "any" else or_(*parts).is_not(true())
-
-
-def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
-    """What the filter says of a pair, wherever it stands."""
-    verdict = verdict_seen(session, filter.dataset_id)
-    conditions: list[ColumnElement[bool]] = []
-    if filter.where is not None:
-        conditions.append(_group(session, filter.where))
-    if filter.review == "unreviewed":
-        conditions.append(verdict.is_undecided)
-    elif filter.review == "decided":
-        conditions.append(~verdict.is_undecided)
-    elif filter.review == "disputed":
-        conditions.append(Pair.id.in_(disputed_ids(session, filter.dataset_id)))
-    conditions += [
-        column == value
-        for column, value in (
-            (Pair.suspect_word, filter.suspect_word),
-            (Pair.suspect_kind, filter.suspect_kind),
-            (verdict.decision, filter.decision),
-            (Pair.split, filter.split),
-            (verdict.decided_by, filter.decided_by),
-            (Pair.truncated, filter.truncated),
-        )
-        if value is not None
-    ]
-    if filter.vague is not None:
-        has_vague = func.coalesce(Pair.vague_claims, 0) > 0
-        conditions.append(has_vague if filter.vague else ~has_vague)
-    for range in filter.ranges:
-        number = _number(session, filter.dataset_id, range.column)
-        if range.minimum is not None:
-            conditions.append(number >= range.minimum)
-        if range.maximum is not None:
-            conditions.append(number <= range.maximum)
-    if filter.external_id is not None:
-        check_text(filter.external_id, "The id to search for")
-        conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))
-    if filter.extra is not None:
-        column, value = filter.extra
-        conditions.append(cast(Pair.extra[column].as_string(), String) == value)
-    conditions += [each.condition(each.value) for each in filter.added]
-    if filter.captioned is not None:
-        # So written that the index of captions serves it.
-        lacks = and_(CAPTION_START == "", verdict.decision.is_distinct_from("correction"))
-        conditions.append(has_caption(verdict) if filter.captioned else lacks)
-    if filter.tag is not None:
-        conditions.append(has_tag(filter.tag))
-    if filter.note or filter.noted:
-        conditions.append(verdict.note != "")
-    elif filter.noted is False:
-        conditions.append(verdict.note == "")
-    if filter.note and filter.note.strip():
-        check_text(filter.note, "The text to search for")
-        conditions.append(verdict.note.icontains(filter.note.strip(), autoescape=True))
-    if filter.text and filter.text.strip():
-        conditions.append(_holds(session, filter.text))
-    return conditions
-
-
-def has_caption(verdict: SeenVerdict) -> ColumnElement[bool]:
-    """Condition: the source has a caption, or somebody has accepted one."""
-    return or_(Pair.caption != "", verdict.decision.is_not_distinct_from("correction"))
-
-
-def _is_search(filter: QueueFilter) -> bool:
-    """Whether nothing but its text and the state of the review tells what is in the queue."""
-    return filter == QueueFilter(
-        filter.dataset_id, filter.review, text=filter.text, order=filter.order,
-        descending=filter.descending, reader=filter.reader,
-    )  # fmt: skip
-
-
-def _holds(session: Session, text: str) -> ColumnElement[bool]:
-    """Condition: the caption contains the text, ignoring case, by the trigram index."""
-    matches = _matches(session, text)
-    if matches is not None:
-        return Pair.id.in_(matches)
-    return Pair.caption.icontains(text.strip(), autoescape=True)
-
-
-def _matches(session: Session, text: str) -> Select[int] | None:
-    """The rowids of the captions that contain the text, as SQLite's index of trigrams lists them;
-    None: it cannot."""
-    text = text.strip()
-    check_text(text, "The text to search for")
-    if session.get_bind().dialect.name == "postgresql" or len(text) < SHORTEST:
-        return None
-    captions = table("pair_captions", column("rowid"))
-    phrase = '"' + text.replace('"', '""') + '"'  # a quoted phrase has no operators
-    matching = literal_column("pair_captions").match(phrase)
-    return select(captions.c.rowid).where(matching)
-
-
 def _first_id(
     session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
 ) -> int | None:
@@ -594,7 +303,7 @@ def _rows(
     """At most `limit` rows after (or, backwards, before) a position, nearest first."""
     dataset_id = filter.dataset_id
     key, last = ("ranking", dataset_id), (session.get_bind().engine.url, dataset_id)
-    if filter.order not in _BY_PROBABILITY and not _is_bounded(filter, "p_error"):
+    if filter.order not in BY_PROBABILITY and not _is_bounded(filter, "p_error"):
         return _rows_by(session, filter, place, limit, backwards)
     # A key press should not cost a statement that queries the ranking: the last one seen is
     # assumed, and the rows contain the actual one.
@@ -685,7 +394,7 @@ def _rows_near(
     """What a search on SQLite finds among the first `_NEAR` pairs of a segment; None if it has to
     look further. A frequent text is found there at once; all of its matches are a long list."""
     text = (filter.text or "").strip()
-    matches = _matches(session, text) if _is_search(filter) else None
+    matches = matching_ids(session, text) if is_search(filter) else None
     if matches is None or not text.isascii() or filter.order not in WITH_INDEX:
         return None
     # Beyond ASCII the index takes other letters for equal. It is read only if there are such: of a
@@ -734,7 +443,7 @@ def _streams(
     """The streams to merge: one, or for uncertainty the two sides of 0.5 and the unknown values."""
     if filter.order != "uncertainty":
         return [_segments(session, filter, place, backwards)]
-    p_error = _p_error(session, filter.dataset_id)
+    p_error = p_error_of(session, filter.dataset_id)
     distance = func.abs(p_error - 0.5)
     value = None if place is None else place.value
     start = abs(value - 0.5) if isinstance(value, float) else math.inf

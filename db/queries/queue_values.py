@@ -12,7 +12,9 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from db.measures import filter_names
 from db.models import Pair
 from db.queries.blind_review import pair_columns, verdict_seen
-from db.queries.queue_queries import QueueFilter, conditions_of, count, has_caption
+from db.queries.queue_conditions import conditions_of, has_caption
+from db.queries.queue_filter import QueueFilter
+from db.queries.queue_queries import count
 
 #: What `draw` reads: numbers, and words or flags (a note: whether there is one).
 WORDS = (

@@ -28,7 +28,7 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.authors import is_rule
 from db.queries import pair_queries, queue_queries
-from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.queue_filter import QueueFilter, QueueRow
 from research.distillation.fine_tuning import (
     Example,
     Recipe,

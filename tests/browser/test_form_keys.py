@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from backend.engine.correction.suggestion_chance import is_worth_an_offer
 from backend.review.views import PairView
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from tests.browser.conftest import Site, held
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import EDITOR, decisions, wait_until_ready, wait_until_saved

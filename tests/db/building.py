@@ -23,7 +23,7 @@ from db.queries import (
 )
 from db.queries.detection_queries import DetectionRow
 from db.queries.pair_queries import NewPair, PairRow
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from db.queries.verdict_acts import VerdictRow
 from db.session import make_engine
 

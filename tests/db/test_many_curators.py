@@ -7,7 +7,7 @@ import pytest
 
 from db import Store
 from db.queries import hold_queries, queue_queries
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from research.bench.load import bench_load
 from tests.db.building import add_dataset, decide
 

@@ -17,6 +17,7 @@ from db.queries import (
     measure_queries,
     pair_queries,
     phrase_queries,
+    queue_filter,
     queue_queries,
     ranking_queries,
     signal_queries,
@@ -25,7 +26,7 @@ from db.queries import (
     trajectory_queries,
 )
 from db.queries.pair_queries import NewPair, PairRow
-from db.queries.queue_queries import Cursor, Group, QueueFilter, QueueRow, Range
+from db.queries.queue_filter import Cursor, Group, QueueFilter, QueueRow, Range
 from db.queries.specificity_queries import RetrievalRow
 from db.queries.trajectory_queries import TrajectoryRow
 from tests.db.building import (
@@ -303,7 +304,7 @@ def test_an_empty_queue_has_an_empty_page(store: Store) -> None:
     (dataset_id, _), (_, (elsewhere,)) = add_dataset(store, 0), add_dataset(store, 1, "elsewhere")
     filter = QueueFilter(dataset_id)
     with store.reading() as session:
-        assert queue_queries.page(session, filter) == queue_queries.QueuePage((), None)
+        assert queue_queries.page(session, filter) == queue_filter.QueuePage((), None)
         assert queue_queries.first_pair(session, filter) is None
         assert queue_queries.count(session, filter) == 0
         with pytest.raises(MissingRow):

@@ -12,7 +12,7 @@ from db.queries import (
     ranking_queries,
     signal_queries,
 )
-from db.queries.queue_queries import QueueFilter, Range
+from db.queries.queue_filter import QueueFilter, Range
 from tests.db.building import add_dataset, decide, set_probabilities
 
 VALUES = [0.9, 0.2, None, 0.55, 0.45, 0.9, 0.1, None]

@@ -3,7 +3,7 @@
 from db import Store
 from db.queries import blind_review, dataset_queries, queue_queries
 from db.queries.pair_queries import NewPair, captions_of_picture
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from tests.db.building import add_pairs, decide, plans, watching
 
 #: Longer than what the index holds of an address.

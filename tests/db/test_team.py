@@ -19,7 +19,7 @@ from db.queries import (
     verdict_queries,
 )
 from db.queries.pair_queries import review_counts
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from tests.db.building import add_dataset, decide, in_queue, redo, undo, watching
 
 

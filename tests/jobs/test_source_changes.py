@@ -35,7 +35,7 @@ from db.queries import (
     verdict_queries,
 )
 from db.queries.pair_queries import PairRow
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from tests.datasets.folders import image_folder, picture
 from tests.db.building import decided_pairs
 from tests.jobs.opening import OpenWorkspace, opened

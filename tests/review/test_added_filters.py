@@ -17,7 +17,8 @@ from backend.settings import load_settings
 from backend.store import Store as OpenStore
 from db import Store
 from db.models import Pair
-from db.queries.queue_queries import QueueFilter, page
+from db.queries.queue_filter import QueueFilter
+from db.queries.queue_queries import page
 from tests.db.building import add_dataset
 
 

@@ -15,7 +15,7 @@ from backend.review.queue_groups import Condition, Node, add, parse, text_of
 from db import Store
 from db.queries import queue_queries, tag_queries
 from db.queries.pair_queries import PairRow, iterate_pairs
-from db.queries.queue_queries import Group
+from db.queries.queue_filter import Group
 from tests.db.test_queue import reviewed_pairs
 
 CONDITIONS = st.builds(

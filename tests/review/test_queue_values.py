@@ -11,7 +11,7 @@ from db import Store
 from db.measures import filter_names
 from db.queries import tag_queries
 from db.queries.pair_queries import iterate_pairs
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from tests.db.building import watching
 from tests.db.test_queue import reviewed_pairs
 from tests.fixtures.sizes import Sizes

@@ -16,7 +16,7 @@ from backend.review.caption_edits import Change, edit_captions, find_mend
 from backend.review.views import EditView
 from backend.store import Store
 from db.queries import claim_queries, queue_queries
-from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.queue_filter import QueueFilter, QueueRow
 
 #: Time limit for all captions of an edit, without the database's time. A typical expression takes
 #: a few seconds for 100,000 captions.

@@ -41,7 +41,7 @@ from db.queries import (
     suggestion_queries,
     verdict_queries,
 )
-from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.queue_filter import QueueFilter, QueueRow
 from db.queries.run_queries import RunRow
 from db.queries.suggestion_queries import Attempt
 

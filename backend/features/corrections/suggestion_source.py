@@ -4,7 +4,7 @@ from backend.features.corrections import correct_queue
 from backend.loaded_models import Engine
 from backend.review.ask_models import SuggestionSource
 from backend.store import Store
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 
 
 def _suggest(store: Store, engine: Engine, dataset_id: int, pair_id: int) -> None:

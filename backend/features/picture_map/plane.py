@@ -11,7 +11,7 @@ from backend.review.queue_form import from_fields
 from backend.store import Store
 from db.decisions import ENRICHED, RIGHT_OR_WRONG, is_wrong
 from db.queries import plot_queries, queue_queries
-from db.queries.queue_queries import QueueFilter, Range
+from db.queries.queue_filter import QueueFilter, Range
 
 
 @dataclass(frozen=True)

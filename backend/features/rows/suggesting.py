@@ -19,7 +19,7 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import suggestion_queries
-from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.queue_filter import QueueFilter, QueueRow
 from db.queries.suggestion_queries import ELSEWHERE, NewSuggestion
 from db.texts import is_blank
 

@@ -18,7 +18,7 @@ from backend.store import Store
 from db.authors import queue_author
 from db.queries import hold_queries, pair_queries, queue_queries, verdict_queries
 from db.queries.blind_review import hidden_pairs
-from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.queue_filter import QueueFilter, QueueRow
 from db.queries.undo_queries import AT_ONCE
 from db.queries.verdict_queries import NewVerdict
 

@@ -30,7 +30,7 @@ from backend.store import Store
 from db.decisions import RIGHT_NOW
 from db.queries import pair_queries, queue_queries, specificity_queries, suggestion_queries
 from db.queries.pair_queries import PairRow
-from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.queue_filter import QueueFilter, QueueRow
 from db.queries.suggestion_queries import Attempt
 
 #: Verdicts after which nothing is added to a caption.

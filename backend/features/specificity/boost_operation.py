@@ -126,7 +126,7 @@ def enrich(
     context: "Context", dataset_id: int, options: EnrichOptions, progress: Progress
 ) -> BoostReport:
     from backend.features.specificity import boost_captions, boosting
-    from db.queries.queue_queries import QueueFilter
+    from db.queries.queue_filter import QueueFilter
 
     engine = context.engines.of_dataset(dataset_id)
     queue = QueueFilter(dataset_id, among=(options.pair_id,))

@@ -41,7 +41,7 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.decisions import is_wrong, judgement
 from db.queries import classifier_queries, queue_queries, run_queries
-from db.queries.queue_queries import QueueFilter, QueueRow, Range
+from db.queries.queue_filter import QueueFilter, QueueRow, Range
 
 #: Captions to add phrases to; those more likely wrong than WRONG_FROM are left out.
 CAPTIONS, WRONG_FROM = 80, 0.5

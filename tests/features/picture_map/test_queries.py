@@ -10,7 +10,7 @@ from backend.features.picture_map.queries import Corners, PlaceRow
 from backend.features.picture_map.regions import Region, region_text
 from db import Store
 from db.queries import queue_queries
-from db.queries.queue_queries import AddedCriterion, QueueFilter
+from db.queries.queue_filter import AddedCriterion, QueueFilter
 from tests.db.building import add_dataset, set_probabilities
 
 #: A star with dents, a triangle, a bow tie and a box whose sides run along the axes.

@@ -27,7 +27,7 @@ from db.queries import (
     verdict_queries,
 )
 from db.queries.pair_queries import PairRow
-from db.queries.queue_queries import QueueFilter
+from db.queries.queue_filter import QueueFilter
 from tests.db.building import add_dataset, watching
 from tests.db.test_verdict_concurrency import check_consistent
 from tests.fixtures.interrupting import stop_at

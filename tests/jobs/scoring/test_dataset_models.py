@@ -16,7 +16,7 @@ from backend.loaded_models import Engine, ModelCache
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries import dataset_queries, run_queries
-from db.queries.queue_queries import QueueRow
+from db.queries.queue_filter import QueueRow
 from research.scenes import demo
 from tests.checkpoints import random_clip
 from tests.datasets.folders import image_folder
