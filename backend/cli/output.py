@@ -181,7 +181,8 @@ def print_left_out(problems: "Sequence[ProblemRow]", count: int = 0) -> None:
         place = problem.external_id or problem.file
         if problem.row is not None:
             place = f"{problem.file}, row {problem.row}"
-        console.print(f"[yellow]left out[/] {escape(place)}: {escape(problem.message)}")
+        line = f"[yellow]left out[/] {escape(place)}: {escape(problem.message)}"
+        console.print(line, soft_wrap=True)  # lines of a log are searched
     if count > len(problems):
         console.print(f"… and {count - len(problems)} more; *Add data* in the app lists all.")
 

@@ -132,8 +132,10 @@ def find_issues(signals: Sequence[tuple[SignalsRow, str]], root: Path) -> dict[s
     for name in same.index:
         once.loc[name, "pixels"] += _beyond_pixels(root, name)
     same = once.groupby("pixels").filter(lambda group: len(group) > 1)
-    detailed = once[~once["phash"].isin(_HASHES_OF_PLAIN)]
-    alike = detailed.groupby("phash").filter(lambda group: group["pixels"].nunique() > 1)
+    # The hash of a plain picture does not say which colour it has; ramps have such hashes too.
+    is_plain = once["phash"].isin(_HASHES_OF_PLAIN)
+    is_plain &= once["brightness_perc_5"] == once["brightness_perc_99"]
+    alike = once[~is_plain].groupby("phash").filter(lambda group: group["pixels"].nunique() > 1)
     for ours, duplicates in (("exact_duplicate", same), ("near_duplicate", alike)):
         issues[ours] = sorted(pair for name in duplicates.index for pair in pairs[name])
     return issues

@@ -96,9 +96,13 @@ def test_one_first_frame_or_one_ramp_makes_no_exact_duplicate(
     Image.fromarray(ramp).save(folder / "low.png")
     Image.fromarray(ramp * 4).save(folder / "high.png")
     Image.new("RGB", (96, 64), "green").save(folder / "wide.png")
-    Image.new("RGB", (64, 96), "red").save(folder / "tall.png")
-    plain = ["wide.png", "tall.png"]
-    names = ["one.webp", "other.webp", "same.webp", "low.png", "high.png"]
+    Image.new("RGB", (64, 96), "green").save(folder / "tall.png")
+    Image.new("RGB", (96, 64), "red").save(folder / "red.png")
+    plain = ["wide.png", "tall.png", "red.png"]
+    brightness = Image.fromarray(np.tile(np.linspace(128, 255, 96, dtype=np.uint8), (96, 1)))
+    brightness.save(folder / "ramp.png")
+    brightness.save(folder / "ramp.jpg")
+    names = ["one.webp", "other.webp", "same.webp", "low.png", "high.png", "ramp.png", "ramp.jpg"]
     rows = [{"id": name, "file_name": name, "caption": f"Of {name}."} for name in names + plain]
     (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     workspace = open_workspace()
