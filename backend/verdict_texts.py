@@ -6,6 +6,7 @@ announce verdicts with `saved_text`, which tells an enrichment from a correction
 
 from dataclasses import dataclass
 
+from db.decisions import ABOUT_CAPTION as ABOUT_CAPTION
 from db.decisions import DECISIONS as DECISIONS
 from db.decisions import ENRICHED as ENRICHED
 from db.decisions import NOT_ABOUT_CAPTION, Decision

@@ -34,6 +34,8 @@ AT_RANDOM = SAMPLINGS[0]
 WRONG: tuple[Decision, ...] = ("correction", "drop", "wrong")
 #: Verdicts whose pairs an export leaves out, unless its options say otherwise.
 NOT_EXPORTED: tuple[Decision, ...] = ("drop", "abstract")
+#: Verdicts that need a caption.
+ABOUT_CAPTION: tuple[Decision, ...] = ("correct", "wrong", "abstract")
 #: Verdicts after which the caption is right: it was correct, or it has been corrected.
 RIGHT_NOW: tuple[Decision, ...] = ("correct", "correction")
 #: Judgement of an accepted enrichment: the caption was right, and is more specific now.

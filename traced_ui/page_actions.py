@@ -148,7 +148,8 @@ class AddedActions:
     `handlers`: by action, `(PageActions, PageAction) -> Parts | None`, or with one of its
     subclasses, as ours; `writing`, `forms`, `asking`: which are in `WRITING`, `FORMS`, `ASKING`. A
     form is the part "edit"; its fields have `data-edit`, and its button `data-bulk="NAME"` sends
-    the action `FORM-NAME`, where `FORM` is its `data-form`. `keys`, `buttons` of the grid and
+    the action `FORM-NAME`, where `FORM` is its `data-form`; one with a hidden field `of`, the pairs
+    that it is about, is closed when the page shows others. `keys`, `buttons` of the grid and
     `queue_buttons` below the queue: what the actions are called by. `scripts`: modules that the
     review page loads, served beside its own (`board/`), which they may import: what happens in the
     browser alone, such as an action by `addLocal` of `keys.js`.

@@ -15,7 +15,7 @@ from backend.review.pair_selection import LONGEST
 from backend.review.queue import MIXED_EVERY
 from backend.review.search import similarity_kinds
 from backend.review.views import CaptionCheck, DatasetSummary, PairView, ProgressView
-from backend.verdict_texts import TEXTS, is_wrong, judgement, word_of
+from backend.verdict_texts import ABOUT_CAPTION, TEXTS, is_wrong, judgement, word_of
 from traced_ui.differences import difference, parts_that_differ, readable, replacements
 from traced_ui.highlighting import highlighted_caption, words_of
 from traced_ui.markdown import from_markdown
@@ -98,6 +98,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
             constants=view.constants,
         ),
         decisions=DECISIONS,
+        about_caption=ABOUT_CAPTION,
         correction=None if correction is None else _correction(view, correction),
         cards=cards,
         is_best=is_best,

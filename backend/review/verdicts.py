@@ -16,7 +16,7 @@ from backend.settings import Settings
 from backend.store import Store
 from db.authors import EDIT
 from db.authors import RESTORE as RESTORE
-from db.decisions import DECISIONS, SAMPLINGS
+from db.decisions import ABOUT_CAPTION, DECISIONS, SAMPLINGS
 from db.queries import (
     blind_review,
     claim_label_queries,
@@ -42,8 +42,6 @@ from db.texts import is_blank
 #: Seconds between two parts of a large batch, in which others write: SQLite's writers have no fair
 #: queue.
 PAUSE = 0.02
-#: Verdicts that need a caption.
-ABOUT_CAPTION = ("correct", "wrong", "abstract")
 #: Maximum length of a curator's correction.
 LONGEST_EDIT = 20_000
 #: Maximum length of a note: about a paragraph.

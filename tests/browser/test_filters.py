@@ -56,6 +56,15 @@ def test_groups_are_made_by_clicks_and_typed(page: Page) -> None:
     expect(size).to_have_text(f"{counts[0]} pairs in this queue")
 
 
+def test_a_form_about_the_pair_that_is_shown_goes_with_it(page: Page) -> None:
+    page.evaluate(
+        """document.querySelector("#traced-edit").innerHTML =
+        '<form data-form="question"><input data-edit="of" type="hidden" value="1"></form>'"""
+    )
+    page.locator("#traced-queue .pairs button").nth(1).click()
+    expect(page.locator("#traced-edit form")).to_have_count(0)
+
+
 def test_tags_are_given_by_key_shown_filtered_and_undone(page: Page) -> None:
     queue, stage = page.locator("#traced-queue"), page.locator("#traced-stage")
     name, toast = page.locator("#traced-edit [data-edit=name]"), page.locator("#traced-toast")

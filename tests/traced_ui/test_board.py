@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ from backend.errors import SettingsError
 from backend.jobs.scoring.dataset_constants import ConstantChoice, remember_constants
 from backend.jobs.scoring.stored_rows import ORIGIN
 from backend.review.operations import Review
-from backend.review.queue_form import as_query
 from backend.review.views import SuggestionView
+from backend.verdict_texts import ABOUT_CAPTION
 from backend.workspace import QueueFilter, Workspace
 from db.column_types import now
 from db.models import Hold, Pair
@@ -23,7 +24,10 @@ from db.queries.ranking_queries import p_error_of
 from db.queries.suggestion_queries import NewSuggestion
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
+from tests.traced_ui.samples import pair as sample_pair
 from tests.traced_ui.samples import with_changes
+from tests.tree import ROOT
+from traced_ui import review_page
 from traced_ui.board import DEPTH, FILES, TEAM_DEPTH, VERSION
 from traced_ui.page_actions import WRITING
 from traced_ui.page_state import PageState
@@ -106,7 +110,8 @@ def written(page: Page) -> tuple[Any, ...]:
     views = [page.view(pair) for pair in pairs]
     return (
         [replace(view.verdict, history=()) for view in views],
-        [view.wrong_words for view in views], review.tags_of(pairs), review.saved_views(1),
+        [(view.wrong_words, view.parts) for view in views], review.tags_of(pairs),
+        review.saved_views(1),
         [(part.text, part.is_left_out) for part in review.constants(1)],
     )  # fmt: skip
 
@@ -126,12 +131,12 @@ def accept_own_caption_of(page: Page, other: int) -> None:
 
 
 def acts_that_write(page: Page, tagged: int) -> dict[str, dict[str, Any]]:
-    """What acts need besides the pair on the page. `tagged`: the pair with the tag "odd"."""
+    """What acts need besides the pair on the page; those of a feature, by `acts.py` of its tests.
+    `tagged`: the pair with the tag "odd"."""
     pair = page.pair
     selected = [(pair, page.view(pair).verdict.version, page.view(pair).fingerprint)]
-    queue, text = {"review": "all"}, "A typed caption."
-    rule = {"decision": "drop", "seen": f"1000 drop False {as_query(queue)}"}
-    return {
+    text = "A typed caption."
+    acts: dict[str, dict[str, Any]] = {
         "delete-view": {"name": "mine"}, "save-view": {"name": "new"},
         "correction": {"text": text}, "edit-caption": {"text": text}, "save-note": {"note": "why"},
         "mark-word": {"word": 0}, "many": {"pairs": selected, "decision": "drop"},
@@ -139,9 +144,11 @@ def acts_that_write(page: Page, tagged: int) -> dict[str, dict[str, Any]]:
         "tag-add": {"edit": {"of": f"{pair},{tagged}", "name": "odd"}},
         "tag-remove": {"edit": {"of": str(tagged), "name": "odd"}},
         "tag-rename": {"edit": {"of": str(tagged), "name": "odd", "new": "other"}},
-        "edit-apply": {"edit": {"scope": "queue", "prefix": "Photo: "}, "filter": queue},
-        "rule-apply": {"edit": rule, "filter": queue},
     }  # fmt: skip
+    for path in sorted((ROOT / "tests" / "features").glob("*/acts.py")):
+        of_feature = import_module(f"tests.features.{path.parent.name}.acts")
+        acts |= of_feature.acts_that_write(page)
+    return acts
 
 
 #: Accepting a suggestion is a verdict like the others.
@@ -165,7 +172,7 @@ def test_an_act_that_a_left_page_sends_twice_is_done_once(page: Page, action: st
     nothing, before = written(page), page.state.model_copy(deep=True)
     page.request(acts=[act])
     once, history = written(page), page.state.done
-    assert once != nothing
+    assert once != nothing, "of a feature: see acts_that_write"
     page.state = before.model_copy(update={"pair": elsewhere})
     page.request(acts=[act])
     assert written(page) == once
@@ -173,8 +180,8 @@ def test_an_act_that_a_left_page_sends_twice_is_done_once(page: Page, action: st
 
 
 def test_what_was_done_to_another_dataset_is_not_done_to_this_one(page: Page) -> None:
-    nothing = written(page)
     every_act = acts_that_write(page, following(page)[0])
+    nothing = written(page)
     for action, more in ((name, every_act.get(name, {})) for name in NAMED):
         act = {**page.seen(page.pair), "action": action, "request": "b" * 32, **more}
         message = page.request(acts=[{**act, "dataset": 2}])["parts"]["toast"]
@@ -468,6 +475,12 @@ def test_a_picture_without_a_caption_waits_for_one(page: Page) -> None:
     page.press("drop")
     assert page.view(view.pair_id).verdict.decision == "drop"
     assert page.workspace.review.counts(1).errors_found == 0
+
+
+def test_any_verdict_about_captions_waits_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = stage(sample_pair("")).count(" disabled")
+    monkeypatch.setattr(review_page, "ABOUT_CAPTION", (*ABOUT_CAPTION, "unsure"))
+    assert stage(sample_pair("")).count(" disabled") == before + 1
 
 
 def test_all_captions_of_a_picture_are_one_key_apart(page: Page) -> None:

@@ -50,9 +50,8 @@ export function paint(parts) {
   const fresh = parts.stage === undefined ? before : subjectIn(parts.stage);
   const isSame = before !== undefined && before === fresh;
   if (!isSame && parts.stage !== undefined) {
-    // The form names the pairs that were shown.
-    const isTagging = one("#traced-edit [data-form=tag]");
-    parts = { abstract: "", ...(isTagging ? { edit: "" } : {}), ...parts };
+    const isOfPairs = one("#traced-edit [data-edit=of]");  // the form names the pairs that were shown
+    parts = { abstract: "", ...(isOfPairs ? { edit: "" } : {}), ...parts };
   }
   /** @type {HTMLElement | null | undefined} */
   const button = document.activeElement?.closest("#traced-stage [data-action]"), column = button?.closest("th")?.dataset.cell;

@@ -13,9 +13,10 @@ from sqlalchemy.orm import Session
 
 from backend.progress import Progress, no_progress
 from backend.review.queue_form import as_query
-from backend.review.verdicts import ABOUT_CAPTION, PAUSE
+from backend.review.verdicts import PAUSE
 from backend.store import Store
 from db.authors import queue_author
+from db.decisions import ABOUT_CAPTION
 from db.queries import hold_queries, pair_queries, queue_queries, verdict_queries
 from db.queries.blind_review import hidden_pairs
 from db.queries.queue_filter import QueueFilter, QueueRow

@@ -2,7 +2,6 @@
 
 from sqlalchemy import ColumnElement, select
 
-from backend.errors import SettingsError
 from backend.review.added_filters import AddedFilter
 from db.models import Pair
 
@@ -10,8 +9,6 @@ from .tables import Favourite
 
 
 def is_liked(value: str) -> ColumnElement[bool]:
-    if value not in ("yes", "no"):
-        raise SettingsError("liked takes yes or no.")
     liked = Pair.id.in_(select(Favourite.pair_id))
     return liked if value == "yes" else ~liked
 
