@@ -194,6 +194,23 @@ def test_on_a_small_screen_the_three_strongest_signs_are_in_view(page: Page) -> 
     assert all(count == in_view for count, in_view in shown), shown
 
 
+def test_what_is_said_of_a_suggestion_stays_in_its_box(page: Page) -> None:
+    card = page.locator("#traced-stage .suggestions button").first
+    beside = card.locator("small")
+    beside.evaluate(
+        """(small) => { small.innerHTML = `98 % → <b>34 %</b>
+        <span class="doubts">doubts <u dir="auto">asleep</u></span>
+        <span dir="auto">the caption of scene-0410</span>`; }"""
+    )
+    for width, height in EVERY_SIZE:
+        page.set_viewport_size({"width": width, "height": height})
+        inner, outer = beside.bounding_box(), card.bounding_box()
+        assert inner is not None
+        assert outer is not None
+        assert inner["y"] + inner["height"] <= outer["y"] + outer["height"], (width, height)
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+
+
 def test_on_a_phone_the_grid_keeps_its_verdicts_in_view_and_its_place(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     button, cards = (
