@@ -112,6 +112,15 @@ def test_an_export_is_limited_to_selected_pairs(run: Run, tmp_path: Path) -> Non
     assert "Traceback" not in message
 
 
+@pytest.mark.parametrize("options", [("--seed", "5"), ("--together", "picture")])
+def test_what_goes_with_new_splits_is_refused_without_them(
+    run: Run, tmp_path: Path, options: tuple[str, str]
+) -> None:
+    status, _, message = run("export", "pairs", str(tmp_path / "out"), *options)
+    assert (status, options[0] in message) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_push_needs_consent_and_is_private(run: Run, tmp_path: Path, hub: Hub) -> None:
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs")
     status, _, message = run(*arguments)
