@@ -7,9 +7,10 @@ descriptions, bounds and defaults here; none of them declares an option again.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeGuard, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from backend.errors import SettingsError
@@ -96,6 +97,35 @@ class ComposedOptions(Options):
     for their source in vain, through all modules."""
 
     model_config = ConfigDict(use_attribute_docstrings=False)
+
+
+def command_line(field: FieldInfo) -> CommandLine:
+    """How the field is typed."""
+    return next((m for m in field.metadata if isinstance(m, CommandLine)), CommandLine())
+
+
+def model_in(field: FieldInfo) -> type[Options] | None:
+    """The model that is the field's type, or its type if it is not None; None for a field that is
+    not typed."""
+    if not command_line(field).is_typed:
+        return None
+    return next(filter(is_model, (field.annotation, *get_args(field.annotation))), None)
+
+
+def is_model(kind: Any) -> TypeGuard[type[Options]]:
+    return isinstance(kind, type) and issubclass(kind, Options)
+
+
+def typed_names(model: type[Options]) -> set[str]:
+    """The names of the parameters that a command has by this model: its typed fields, and those of
+    a model within it in its place."""
+    names: set[str] = set()
+    for name, field in model.model_fields.items():
+        if (inner := model_in(field)) is not None:
+            names |= typed_names(inner)
+        elif command_line(field).is_typed:
+            names.add(name)
+    return names
 
 
 def parse_share(text: str) -> float:
