@@ -164,7 +164,7 @@ def screenings(choice: Options) -> list[tuple[ExportStep, Screening]]:
         if model not in known and (chosen := _chosen(model, choice)):
             raise SettingsError(
                 f"'{chosen}' is an option of a package that cannot be used; its step is left out.",
-                terminal="doctor says why.",
+                terminal="Run: app.py doctor.",
             )
     asked = [
         (step, _try(step, step.screening, choice)) for step in steps() if step.screening is not None
