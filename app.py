@@ -4,9 +4,11 @@ Results go to standard output, everything else (progress, warnings, errors) to s
 that `--json` can be piped. Exit statuses: `backend.errors.EXIT_STATUSES`, shown by `--help`.
 """
 
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +33,7 @@ from backend.cli import (
     score,
     tag,
 )
-from backend.cli.commands import CommandVariant, as_command, command_of
+from backend.cli.commands import CommandVariant, as_command, command_of, join_variant
 from backend.cli.ending import exit_with_timeout
 from backend.cli.output import (
     console,
@@ -225,32 +227,32 @@ app.add_typer(dataset_commands.datasets)
 app.add_typer(model_commands.models)
 
 
-def add(name: str, function: Callable[..., int | None]) -> None:
-    """A command with what features add to it."""
-    variants = [v for v in plugins.load("command_variants", CommandVariant) if v.command == name]
-    app.command(name)(as_command(function, variants))
-
-
-for name, function in (
-    ("serve", serve),
-    ("demo", demo),
-    ("import", dataset_commands.import_),
-    ("score", score.score),
-    *((each.name, command_of(each)) for each in OPERATIONS.values() if each.is_command),
-    ("tag", tag.tag),
-    ("train", score.train),
-    ("export", dataset_commands.export),
-    ("progress", score.progress_),
-    ("doctor", maintenance.doctor),
-    ("backup", maintenance.backup),
-):
-    add(name, function)
+functions: dict[str, Callable[..., int | None]] = {
+    "serve": serve,
+    "demo": demo,
+    "import": dataset_commands.import_,
+    "score": score.score,
+    **{each.name: command_of(each) for each in OPERATIONS.values() if each.is_command},
+    "tag": tag.tag,
+    "train": score.train,
+    "export": dataset_commands.export,
+    "progress": score.progress_,
+    "doctor": maintenance.doctor,
+    "backup": maintenance.backup,
+}
 for commands in plugins.load("commands", Mapping):
     for name, command in commands.items():
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            add(name, command)
+            functions[name] = command
+parameters = {
+    name: {*inspect.signature(as_command(function)).parameters}
+    for name, function in functions.items()
+}
+variants = plugins.load("command_variants", CommandVariant, partial(join_variant, parameters))
+for name, function in functions.items():
+    app.command(name)(as_command(function, [each for each in variants if each.command == name]))
 
 
 def run() -> None:

@@ -5,11 +5,14 @@ descriptions, bounds and defaults here; none of them declares an option again.
 """
 
 import math
+import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeGuard, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from backend.errors import SettingsError
@@ -35,7 +38,8 @@ NOT_TYPED = CommandLine(is_typed=False)
 
 @dataclass(frozen=True)
 class InputFile:
-    """The field names a file that is read: where people log in, it lies where imports may."""
+    """The field names a file that is read, or several: where people log in, they lie where imports
+    may. It is text or a path, a tuple or list of them, or None."""
 
 
 INPUT_FILE = InputFile()
@@ -62,6 +66,17 @@ class Options(BaseModel):
     )
 
     @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Raises TypeError for a field of files whose values `input_files` could not tell."""
+        super().__pydantic_init_subclass__(**kwargs)
+        for name, field in cls.model_fields.items():
+            if _names_files(field) and not _is_of_paths(field.annotation):
+                raise TypeError(
+                    f"{cls.__name__}.{name} names files, so it is str, Path, None, or a tuple or "
+                    f"list of them, not {field.annotation}."
+                )
+
+    @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Self:
         """Raises SettingsError, which names each wrong field."""
         try:
@@ -81,13 +96,14 @@ class Options(BaseModel):
 
     def input_files(self) -> list[str]:
         """The files that are to be read."""
-        files = []
+        files: list[str] = []
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
-            if isinstance(value, Options):
-                files += value.input_files()
-            elif value and INPUT_FILE in field.metadata:
-                files.append(str(value))
+            for each in value if isinstance(value, tuple | list) else (value,):
+                if isinstance(each, Options):
+                    files += each.input_files()
+                elif each and _names_files(field):
+                    files.append(str(each))
         return files
 
 
@@ -96,6 +112,54 @@ class ComposedOptions(Options):
     for their source in vain, through all modules."""
 
     model_config = ConfigDict(use_attribute_docstrings=False)
+
+
+def command_line(field: FieldInfo) -> CommandLine:
+    """How the field is typed."""
+    return next((m for m in field.metadata if isinstance(m, CommandLine)), CommandLine())
+
+
+def model_in(field: FieldInfo) -> type[Options] | None:
+    """The model that is the field's type, or its type if it is not None; None for a field that is
+    not typed."""
+    if not command_line(field).is_typed:
+        return None
+    return next(filter(is_model, (field.annotation, *get_args(field.annotation))), None)
+
+
+def is_model(kind: Any) -> TypeGuard[type[Options]]:
+    return isinstance(kind, type) and issubclass(kind, Options)
+
+
+def typed_names(model: type[Options]) -> set[str]:
+    """The names of the parameters that a command has by this model: its typed fields, and those of
+    a model within it in its place."""
+    names: set[str] = set()
+    for name, field in model.model_fields.items():
+        if (inner := model_in(field)) is not None:
+            names |= typed_names(inner)
+        elif command_line(field).is_typed:
+            names.add(name)
+    return names
+
+
+def _names_files(field: FieldInfo) -> bool:
+    return INPUT_FILE in field.metadata or _is_marked(field.annotation)
+
+
+def _is_marked(kind: Any) -> bool:
+    """Whether a type within this one, such as `Annotated[str, INPUT_FILE] | None`, names files:
+    pydantic keeps only what is said of the whole."""
+    is_annotated = get_origin(kind) is Annotated and INPUT_FILE in get_args(kind)[1:]
+    return is_annotated or any(map(_is_marked, get_args(kind)))
+
+
+def _is_of_paths(kind: Any) -> bool:
+    if get_origin(kind) is Annotated:
+        return _is_of_paths(get_args(kind)[0])
+    if get_origin(kind) in (tuple, list, Union, types.UnionType):
+        return all(map(_is_of_paths, get_args(kind)))
+    return kind in (str, Path, type(None), ...)
 
 
 def parse_share(text: str) -> float:

@@ -19,8 +19,8 @@ from backend.bundled import IS_CHECKOUT
 GROUPS = (
     "scorers", "embedding_scores", "captioners", "chat_models", "measures", "readers", "proposers",
     "formats", "operations", "pages", "criteria", "commands", "command_variants", "score_steps",
-    "score_files", "notices", "tables", "export_steps", "mends", "parts", "actions",
-    "filters", "pair_parts", "names", "endpoints", "similarity_kinds", "checks",
+    "score_files", "notices", "tables", "export_choices", "export_steps", "mends", "parts",
+    "actions", "filters", "pair_parts", "names", "endpoints", "similarity_kinds", "checks",
     "suggestion_sources",
 )  # fmt: skip
 _PREFIX = "traced_curator."
@@ -104,6 +104,17 @@ def faulty_features() -> list[Plugin]:
 def _of_features() -> tuple[EntryPoint, ...]:
     """What the features that are there add."""
     return _features()[0]
+
+
+def own_options(*groups: str) -> set[str]:
+    """The options of `export` that our features add by these groups, which are not imported for it:
+    as their `feature.py` say, in `OPTIONS_OF_EXPORT`."""
+    packages = {".".join(entry.module.split(".")[:3]) for entry in _of_features()}
+    by_group = [
+        getattr(import_module(f"{package}.feature"), "OPTIONS_OF_EXPORT", {})
+        for package in packages
+    ]
+    return {name for each in by_group for group in groups for name in each.get(group, ())}
 
 
 @cache

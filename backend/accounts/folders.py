@@ -64,11 +64,11 @@ class Folders:
                 )
         return absolute_path
 
-    def check_options(self, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def check_options(self, kind: str, chosen: Options | Mapping[str, Any]) -> dict[str, Any]:
         """The paths among an operation's options, checked and absolute. An export without a folder,
         or into a relative one, goes among its account's exports (`backend.operations.export`).
         Raises UnsafePath."""
-        options: dict[str, Any] = {}
+        arguments, options = dict(chosen), dict[str, Any]()
         if kind == "export":
             out = str(arguments["out"])
             if is_address(out):
@@ -89,9 +89,8 @@ class Folders:
                 options["path"] = str(self.check_import(arguments["path"]))
             if arguments.get("image_root"):
                 options["image_root"] = str(self.check_import(arguments["image_root"]))
-        for value in arguments.values():
-            for file in value.input_files() if isinstance(value, Options) else ():
-                self.check_import(file)
+        for file in chosen.input_files() if isinstance(chosen, Options) else ():
+            self.check_import(file)
         return options
 
     def _check_address(self, what: str, address: str, places: Sequence[Path | str]) -> None:

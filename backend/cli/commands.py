@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from backend.cli.output import emit, open_workspace, progress, report_errors
 from backend.operations.common_options import Common, Dataset, Source
 from backend.operations.operation import Operation
-from backend.options import CommandLine, Options
+from backend.options import CommandLine, Options, command_line, is_model, model_in, typed_names
 from backend.progress import Progress
 from backend.settings import load_settings
 
@@ -109,7 +109,7 @@ def as_command(
     is printed and ends the program with its own. The help is the function's docstring, or that of
     the first model."""
     own_parameters = inspect.signature(function, eval_str=True).parameters
-    models = {name: p.annotation for name, p in own_parameters.items() if _is_model(p.annotation)}
+    models = {name: p.annotation for name, p in own_parameters.items() if is_model(p.annotation)}
     parameters: list[inspect.Parameter] = []
     for parameter in own_parameters.values():
         if parameter.name in models:
@@ -118,7 +118,7 @@ def as_command(
             field = FieldInfo.from_annotation(parameter.annotation)
             if parameter.default is not parameter.empty:
                 field = FieldInfo.from_annotated_attribute(parameter.annotation, parameter.default)
-            parameters.append(_parameter(parameter.name, field, _how(field)))
+            parameters.append(_parameter(parameter.name, field, command_line(field)))
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
@@ -140,6 +140,15 @@ def as_command(
     command.__name__ = function.__name__
     command.__doc__ = function.__doc__ or inspect.getdoc(next(iter(models.values()), function))
     return command
+
+
+def join_variant(parameters: Mapping[str, set[str]], variant: CommandVariant) -> None:
+    """For `plugins.load`: a variant takes no name that its command has. `parameters`: the names by
+    command; those of the variant are added."""
+    taken, own = parameters.get(variant.command, set()), typed_names(variant.options)
+    if clash := sorted(taken & own):
+        raise ValueError(f"The command '{variant.command}' has an option '{clash[0]}' already.")
+    taken |= own
 
 
 def command_of(operation: Operation[Any], imports: bool = False) -> Callable[..., None]:
@@ -164,8 +173,8 @@ def _parameters(model: type[Options], is_optional: bool = False) -> list[inspect
     model itself is, so nothing is a default until one of its fields is typed."""
     parameters: list[inspect.Parameter] = []
     for name, field in model.model_fields.items():
-        how = _how(field)
-        if (inner := _model_in(field)) is not None:
+        how = command_line(field)
+        if (inner := model_in(field)) is not None:
             parameters += _parameters(inner, field.default is None)
         elif how.is_typed:
             parameters.append(_parameter(name, field, how, is_optional))
@@ -198,9 +207,9 @@ def _values(model: type[Options], inputs: Mapping[str, Any]) -> dict[str, Any]:
     fields was typed."""
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        inner = _model_in(field)
+        inner = model_in(field)
         if inner is None:
-            if name in inputs and _how(field).is_typed:
+            if name in inputs and command_line(field).is_typed:
                 values[name] = inputs[name]
             continue
         of_inner = _values(inner, inputs)
@@ -212,29 +221,10 @@ def _values(model: type[Options], inputs: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _how(field: FieldInfo) -> CommandLine:
-    return next((m for m in field.metadata if isinstance(m, CommandLine)), CommandLine())
-
-
 def _first_bound(field: FieldInfo, *names: str) -> float | None:
     """The first bound of these names; Typer has only inclusive ones, and the model checks again."""
     bounds = (getattr(m, name, None) for m in field.metadata for name in names)
     return next((bound for bound in bounds if bound is not None), None)
-
-
-def _model_in(field: FieldInfo) -> type[Options] | None:
-    """The model that is the field's type, or its type if it is not None; None for a field that is
-    not typed."""
-    if not _how(field).is_typed:
-        return None
-    for kind in (field.annotation, *get_args(field.annotation)):
-        if _is_model(kind):
-            return kind
-    return None
-
-
-def _is_model(kind: Any) -> TypeGuard[type[Options]]:
-    return isinstance(kind, type) and issubclass(kind, Options)
 
 
 def _plain(kind: Any) -> Any:

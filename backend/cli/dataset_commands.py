@@ -288,6 +288,8 @@ def _new_splits(shares: Sequence[str], options: ExportCommand) -> NewSplits | No
     if not shares:
         if options.together:
             raise SettingsError("--together goes with shares in --split, such as 80/10/10.")
+        if options.seed is not None:
+            raise SettingsError("--seed goes with shares in --split, such as 80/10/10.")
         return None
     if len(shares) > 1 or options.choice.keep_pictures_together:
         raise SettingsError(

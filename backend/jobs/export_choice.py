@@ -1,13 +1,14 @@
 """What an export keeps, and what it does with one pair."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from backend.jobs.export_steps import steps
-from backend.options import NOT_TYPED, Options, switch
+from backend import plugins
+from backend.options import NOT_TYPED, Options, switch, typed_names
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,13 @@ class Selection:
     words: str
 
 
+#: Options that an export has beside those of its choice and of steps.
+OF_EXPORT = ("out", "format", "queue", "view", "choice", "overwrite")
+#: What its command has besides.
+OF_COMMAND = (
+    "dataset", "db", "as_json", "split", "together", "ids", "seed", "push_to_hub", "public", "yes",
+    "dry_run",
+)  # fmt: skip
 #: What is together in a new split always: pairs of one picture.
 PICTURE = "picture"
 
@@ -113,13 +121,31 @@ class _OwnChoice(Options):
     accepted by a rule."""
 
 
-#: What features and other packages add.
-_ADDED = tuple(
-    step.choice for step in steps(taken=tuple(_OwnChoice.model_fields)) if step.choice.model_fields
-)
+def names_taken(choice: type[Options]) -> set[str]:
+    """What no step's option is called, if this is the choice of an export."""
+    own = {*OF_EXPORT, *OF_COMMAND, *choice.model_fields, *typed_names(choice)}
+    return own | plugins.own_options("command_variants")
 
 
-class ExportChoice(*_ADDED, _OwnChoice):  # pyrefly: ignore[invalid-inheritance]
+def added_choices() -> Iterator[type[Options]]:
+    """What features and other packages add. (Steps are imported later, so they may import this.)"""
+    taken = names_taken(_OwnChoice) | plugins.own_options("export_steps")
+
+    def join(choice: type) -> None:
+        if not issubclass(choice, Options) or not choice.model_fields:
+            raise TypeError(f"{choice.__name__} is no model of options.")
+        own = {*choice.model_fields, *typed_names(choice)}
+        if clash := sorted(taken & own):
+            raise ValueError(f"There is an option '{clash[0]}' already.")
+        taken.update(own)
+
+    yield from plugins.load("export_choices", type, join)
+
+
+ADDED = tuple(added_choices())
+
+
+class ExportChoice(*ADDED, _OwnChoice):  # pyrefly: ignore[invalid-inheritance]
     """What an export keeps. Every field is one choice of the curator; a verdict overrides all that
     is about undecided pairs."""
 

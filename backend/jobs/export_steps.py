@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from backend import plugins
 from backend.errors import SettingsError, TracedError
+from backend.jobs.export_choice import ADDED, ExportChoice, names_taken
 from backend.measures import export_names
-from backend.options import Options
+from backend.options import Options, typed_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from backend.store import Store
     from db.queries.dataset_queries import DatasetRow
 
-#: Options that an export has without steps, beside those of its `choice`.
-OF_EXPORT = ("out", "format", "queue", "view", "choice", "overwrite")
 #: What files of scores have without steps, beside the measures.
 OF_SCORES = ("id", "caption", "suspects", "phrases", "claims", "constants")
 #: Endings of the tables that are written of scores.
@@ -97,8 +96,9 @@ class ExportStep:
     takes; it may raise SettingsError where nothing is known. `describe(export, folder, SHA-256 by
     file name)`: writes files and folders beside the export, of the names `describes`, once all rows
     are written; returns the SHA-256 of those that hold content, {} for none.
-    `choice`: a model whose fields `ExportChoice` has as well, and so the command, the API and
-    Python; `screening(choice)`: how it chooses among undecided pairs, None if it is not to."""
+    `choice`: a model whose fields `ExportChoice` has, and so the command, the API and Python, as
+    the group `export_choices` names it; `screening(choice)`: how it chooses among undecided pairs,
+    None if it is not to."""
 
     name: str
     options: type[Options] = Options
@@ -113,14 +113,18 @@ class ExportStep:
     screening: "Callable[[Any], Screening | None] | None" = None
 
 
-def steps(taken: Sequence[str] = ()) -> tuple[ExportStep, ...]:
-    """All of them. `taken`: what a choice has without them; a step with one of these names, or with
-    an option, a column or a file of another step, is left out."""
-    names, own_files, columns = {*OF_EXPORT, *taken}, set[str](), set[str]()
+def steps() -> tuple[ExportStep, ...]:
+    """All of them. A step with an option, a column or a file that an export has without it is left
+    out."""
+    names, own_files, columns = names_taken(ExportChoice), set[str](), set[str]()
     of_scores = {*OF_SCORES, *export_names()}
 
     def join(step: ExportStep) -> None:
-        own_names = {*step.options.model_fields, *step.choice.model_fields}
+        if not issubclass(ExportChoice, step.choice):
+            raise ValueError(
+                f"{step.choice.__name__} is not named in the group export_choices, or is left out."
+            )
+        own_names = {*step.options.model_fields, *typed_names(step.options)}
         if clash := sorted(names & own_names):
             raise ValueError(f"There is an option '{clash[0]}' already.")
         for name in step.describes:
@@ -153,11 +157,26 @@ def begin(store: "Store", dataset_id: int, author: str, options: Mapping[str, An
 
 
 def screenings(choice: Options) -> list[tuple[ExportStep, Screening]]:
-    """What steps say of undecided pairs, as an `ExportChoice` asks for."""
+    """What steps say of undecided pairs, as an `ExportChoice` asks for. Raises SettingsError for
+    what no step knows of."""
+    known = {step.choice for step in steps()}
+    for model in ADDED:
+        if model not in known and (chosen := _chosen(model, choice)):
+            raise SettingsError(
+                f"'{chosen}' is an option of a package that cannot be used; its step is left out.",
+                terminal="Run: app.py doctor.",
+            )
     asked = [
         (step, _try(step, step.screening, choice)) for step in steps() if step.screening is not None
     ]
     return [(step, screening) for step, screening in asked if screening is not None]
+
+
+def _chosen(model: type[Options], choice: Options) -> str:
+    """A field of the model that was chosen, "" if all are as by default."""
+    fields = model.model_fields.items()
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in fields}
+    return next((n for n, value in defaults.items() if getattr(choice, n, value) != value), "")
 
 
 def marks_of(store: "Store", dataset_id: int, choice: Options) -> Callable[[int], PairMark]:

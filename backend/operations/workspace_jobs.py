@@ -22,6 +22,7 @@ from backend.operations.import_ import IMPORT
 from backend.operations.operation import Operation
 from backend.operations.registry import OPERATIONS
 from backend.operations.score import EstimateOptions, ScoreOptions, estimate, score
+from backend.options import Options
 from backend.progress import Progress, Step, no_progress
 from backend.review.operations import Review
 from backend.settings import Settings
@@ -33,7 +34,7 @@ from db.queries.job_queries import JobRow
 #: How often an interrupted job is restarted: it may be what crashes the program.
 MOST_ATTEMPTS = 3
 #: Validates the options of a background job and returns replacements for them. May raise.
-Guard = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+Guard = Callable[[str, Options | Mapping[str, Any]], dict[str, Any]]
 
 
 class Jobs(Context):
@@ -194,7 +195,7 @@ class Jobs(Context):
         options = operation.options.parse(arguments)
         as_starter = self if reader is None else self.seen_by(reader)
         if self.guard is not None:
-            options = options.model_copy(update=self.guard(kind, dict(options)))
+            options = options.model_copy(update=self.guard(kind, options))
         options = operation.prepare(as_starter, dataset_id or 0, options)
         for name, value in options.model_dump(mode="json").items():
             if problem := next(filter(None, map(text_problem, _texts(value))), ""):

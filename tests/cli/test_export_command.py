@@ -9,11 +9,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import app as program
+from backend.cli import dataset_commands
+from backend.cli.dataset_commands import ExportCommand
+from backend.errors import SettingsError
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
@@ -110,6 +114,12 @@ def test_an_export_is_limited_to_selected_pairs(run: Run, tmp_path: Path) -> Non
     assert status == 2
     assert "p_eror_from" in message
     assert "Traceback" not in message
+
+
+@pytest.mark.parametrize("option", [{"seed": 5}, {"together": ["scene"]}])
+def test_what_goes_with_new_splits_is_refused_without_them(option: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=f"--{next(iter(option))}"):
+        dataset_commands._new_splits((), ExportCommand.parse(option))
 
 
 def test_a_push_needs_consent_and_is_private(run: Run, tmp_path: Path, hub: Hub) -> None:

@@ -1,17 +1,22 @@
 """What features and packages add to exports, and steps that cannot be used."""
 
 import csv
+import inspect
 import json
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import create_model
 
 from backend import plugins
+from backend.cli.commands import CommandVariant, as_command
+from backend.cli.dataset_commands import export as export_command
 from backend.datasets.export_row import MARK
 from backend.errors import ExportError, SettingsError, TracedError
-from backend.jobs import export_steps
+from backend.jobs import export_choice, export_steps
 from backend.jobs.export_choice import ExportChoice
 from backend.jobs.export_counts import errors_left_in
 from backend.jobs.export_scores import COLUMNS_OF_SCORES
@@ -24,9 +29,10 @@ from backend.jobs.export_steps import (
 )
 from backend.measures import export_names
 from backend.operations.export import ExportOptions
-from backend.options import Options
+from backend.options import ComposedOptions, Options, typed_names
 from backend.plugins import Plugin
 from backend.workspace import Workspace
+from tests.fixtures.features import needs
 from tests.jobs.test_export_dataset import workspace
 
 __all__ = ["workspace"]
@@ -114,7 +120,20 @@ def test_a_step_chooses_among_undecided_pairs(
 
 def test_what_an_export_has_without_steps_is_known() -> None:
     added = {name for step in export_steps.steps() for name in step.options.model_fields}
-    assert {*export_steps.OF_EXPORT} == ExportOptions.model_fields.keys() - added
+    assert {*export_choice.OF_EXPORT} == ExportOptions.model_fields.keys() - added
+    parameters = inspect.signature(as_command(export_command)).parameters.keys()
+    added |= typed_names(ExportChoice)
+    assert {*export_choice.OF_COMMAND} == parameters - {*export_choice.OF_EXPORT} - added
+
+
+def test_what_our_features_add_to_an_export_is_known() -> None:
+    of_variants = {
+        name for variant in plugins.load("command_variants", CommandVariant)
+        if variant.command == "export" for name in typed_names(variant.options)
+    }  # fmt: skip
+    of_steps = {name for step in export_steps.steps() for name in step.options.model_fields}
+    assert plugins.own_options("command_variants") == of_variants
+    assert plugins.own_options("export_steps") == of_steps
 
 
 def test_an_option_of_no_step_is_refused(
@@ -147,9 +166,9 @@ def test_a_step_that_fails_is_named_and_leaves_nothing(
 
 
 @pytest.fixture
-def entries(monkeypatch: pytest.MonkeyPatch) -> dict[str, ExportStep]:
-    """Steps that packages add, by the names of their entry points."""
-    steps: dict[str, ExportStep] = {}
+def entries(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Steps (or choices) that packages add, by the names of their entry points."""
+    steps: dict[str, Any] = {}
 
     class Entry:
         dist = None
@@ -157,14 +176,11 @@ def entries(monkeypatch: pytest.MonkeyPatch) -> dict[str, ExportStep]:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def load(self) -> ExportStep:
+        def load(self) -> Any:
             return steps[self.name]
 
     monkeypatch.setattr(plugins, "_LOADED", {})
-    monkeypatch.setattr(plugins, "_of_features", lambda: ())
-    monkeypatch.setattr(
-        plugins, "_of_packages", lambda: {"export_steps": [Entry(name) for name in steps]}
-    )
+    monkeypatch.setattr(plugins, "entries_of", lambda group: [Entry(name) for name in steps])
     return steps
 
 
@@ -178,7 +194,39 @@ def test_two_steps_with_one_option_and_one_of_ours_are_left_out(
         "first": ExportStep("first", Wish), "format": ExportStep("format", Format),
         "second": ExportStep("second", Wish), "third": ExportStep("third", choice=Wish),
     }  # fmt: skip
-    assert [step.name for step in export_steps.steps(taken=["format"])] == ["first"]
+    assert [step.name for step in export_steps.steps()] == ["first"]
+
+
+#: What there is already of an export: of its choice, its command, a variant, a step of ours.
+TAKEN = (
+    "drop_above", "seed", "db", pytest.param("select", marks=needs("selection")),
+    pytest.param("snapshot", marks=needs("snapshots")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_choice_or_an_option_of_a_taken_name_is_left_out(
+    entries: dict[str, Any], name: str
+) -> None:
+    fields: Any = {name: (int, 0)}
+    taken = create_model("Taken", __base__=ComposedOptions, **fields)
+    entries |= {"first": Wish, "taken": taken, "second": Wish}
+    assert list(export_choice.added_choices()) == [Wish]
+    entries.clear()
+    if name != "snapshot":  # ours comes first, and is not among these
+        entries["taken"] = ExportStep("taken", taken)
+        assert export_steps.steps() == ()
+
+
+def test_a_choice_without_its_step_is_not_passed_over(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch)
+    monkeypatch.setattr(export_steps, "ADDED", (Picks,))
+    for picks, is_refused in (("tag", True), (None, False)):
+        choice: Any = type("Chosen", (Picks, ExportChoice), {})(picks=picks)
+        with pytest.raises(SettingsError, match="picks") if is_refused else nullcontext():
+            workspace.jobs.export_counts(1, choice)
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "a/b"])

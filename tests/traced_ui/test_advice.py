@@ -16,10 +16,10 @@ from traced_ui.messages import explain_on_page
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]|app\.py")
 #: Modules whose messages no page shows: commands and their checks, what overrides a setting there,
-#: how options are typed, and what a server says before it serves.
+#: how options are typed, what a server says before it serves, and the words of a feature.
 _OF_THE_TERMINAL = (
     "cli", "command.py", "doctor_check.py", "common_options.py", "options.py", "settings.py",
-    "listening.py", "hosts.py",
+    "listening.py", "hosts.py", "feature.py",
 )  # fmt: skip
 #: Commands to run on another machine, or that this program runs itself.
 _ELSEWHERE = re.compile(r"--revision|--format=|--file=|--no-password|--dbname|--sort=name")

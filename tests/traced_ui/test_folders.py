@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import create_model
 
 from backend.datasets.safe_files import locations
 from backend.errors import SettingsError, UnsafePath
 from backend.jobs.export_choice import ExportChoice
+from backend.options import INPUT_FILE, ComposedOptions, Options
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
@@ -71,6 +74,32 @@ def test_an_import_stays_in_its_folders_and_reveals_nothing_of_others(
         assert "--import-root" in refused.value.remedies["terminal"]
         assert str(tmp_path / "in") in str(refused.value)
     assert [dataset.name for dataset in team.datasets()] == ["pairs"]
+
+
+class FileOptions(Options):
+    one: Annotated[str, INPUT_FILE] = ""
+    optional: Annotated[Path, INPUT_FILE] | None = None
+    several: Annotated[tuple[str, ...], INPUT_FILE] = ()
+
+
+@pytest.mark.parametrize("name", FileOptions.model_fields)
+def test_files_that_options_name_lie_where_imports_may(
+    team: Workspace, tmp_path: Path, name: str
+) -> None:
+    def options(file: str) -> FileOptions:
+        return FileOptions.parse({name: (file,) if name == "several" else file})
+
+    guard = team.jobs.guard
+    assert guard is not None
+    assert guard("words", options(str(tmp_path / "in" / "words.txt"))) == {}
+    with pytest.raises(UnsafePath):
+        guard("words", options(str(secret(tmp_path / "private"))))
+
+
+@pytest.mark.parametrize("kind", [dict[str, str], set[Path] | None])
+def test_options_that_name_files_have_a_type_that_is_checked(kind: Any) -> None:
+    with pytest.raises(TypeError, match="words"):
+        create_model("Odd", __base__=ComposedOptions, words=(Annotated[kind, INPUT_FILE], None))
 
 
 def test_exports_are_not_imported_from_a_page(tmp_path: Path) -> None:

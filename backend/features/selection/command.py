@@ -55,11 +55,16 @@ def _export(
             "--by, --least-phrases, --seed, --scores and --select go with --align or --keep."
         )
     if stages is not None:
-        workspace, dataset_id = open_dataset(arguments["dataset"], **arguments["common"].settings())
-        splits = old_splits or split_for(workspace.store, dataset_id, None)
+        splits: str | tuple[str, ...] | None = old_splits
+        if not old_splits:
+            workspace, dataset_id = open_dataset(
+                arguments["dataset"], **arguments["common"].settings()
+            )
+            splits = split_for(workspace.store, dataset_id, None)
         changes = {"split": splits, "tag": is_tagged, "seed": export.seed or 0}
         choice = export.choice.model_copy(update={"two_stage": stages.model_copy(update=changes)})
-        arguments["options"] = export.model_copy(update={"choice": choice})
+        seed = export.seed if makes_splits else None  # else it is of the selection alone
+        arguments["options"] = export.model_copy(update={"choice": choice, "seed": seed})
     return command()
 
 

@@ -7,3 +7,5 @@ ENTRY_POINTS = {
         for command in ("score", "train", "import", "export", "select")
     },
 }
+#: Further options of `export`, by their group: no package takes these names.
+OPTIONS_OF_EXPORT = {"command_variants": ("decisions",)}

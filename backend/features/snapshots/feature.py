@@ -12,6 +12,8 @@ ENTRY_POINTS = {
     "export_steps": {"snapshot": f"{_FEATURE}.exporting:STEP"},
     "pages": {"snapshots": f"{_FEATURE}.page:PAGE"},
 }
+#: Further options of `export`, by their group: no package takes these names.
+OPTIONS_OF_EXPORT = {"export_steps": ("snapshot",)}
 #: Words for it, which stand nowhere in the core. (The word alone is the hub's, of its cache, and
 #: the database's, of what a transaction sees.)
 NOUNS = (
