@@ -208,7 +208,9 @@ def test_the_highest_match_is_called_so_and_only_if_every_step_is_known() -> Non
     assert highest_step(replace(whole, whole=False)) == 0
 
 
-@pytest.mark.parametrize("scores", [[0.0, 0.92, 0.5], [-4.2, 11.0, 3.0], [0.3, 0.3, 0.3]])
+@pytest.mark.parametrize(
+    "scores", [[0.0, 0.92, 0.5], [-4.2, 11.0, 3.0], [0.3, 0.3, 0.3], [2.0**50, 2.0**50, 2.0**50]]
+)
 @pytest.mark.parametrize("lowest", [0.3, -0.07])
 def test_both_axes_have_their_ticks_at_the_same_heights_around_all_values(
     scores: list[float], lowest: float
@@ -238,6 +240,14 @@ def test_both_axes_have_their_ticks_at_the_same_heights_around_all_values(
             assert height == pytest.approx(bottom + share * (top - bottom), abs=0.2)
     rows = re.findall(r'<span class="c"[^>]*>([-\d.]+)<', steps_list(trajectory))
     assert rows == ["1.00", "0.60", f"{lowest:.2f}"]
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_a_chart_of_numbers_that_are_none_is_drawn(broken: float) -> None:
+    steps = trajectory("A red dog")
+    scores = np.full_like(steps.scores, broken)
+    for each in (replace(steps, scores=scores), replace(steps, similarities=scores)):
+        assert trajectory_chart(each).count('data-action="step"') == steps.steps + 1
 
 
 def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> None:
