@@ -271,6 +271,15 @@ def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> N
             assert bool(re.search(r"70 %|0\.700|% likely", markup)) != is_unfamiliar, name
 
 
+def test_what_a_row_of_the_queue_does_not_show_is_not_kept() -> None:
+    queue_panel.forget_drawn()
+    filter, counts = {"review": "all", "order": "p_error"}, ReviewCounts(1, 1, 0, 0)
+    for end in "ab":
+        rows = [row("A dog. " * 100 + end, 1, None)]
+        queue_panel.QueuePanel(rows, 1, counts, filter, "1", False, True, {}).draw()
+    assert queue_panel._draw_row.cache_info().currsize == 1
+
+
 def test_what_does_not_help_is_not_offered() -> None:
     strong = replace(suggestion("A brown dog."), p_before=0.9, p_after=0.2)
     second = replace(strong, id=2, p_after=0.3, doubts=("brown",))
