@@ -75,12 +75,6 @@ def _of_packages() -> dict[str, list[EntryPoint]]:
     return {group: list(offered.select(group=_PREFIX + group)) for group in GROUPS}
 
 
-@cache
-def is_there(group: str, name: str) -> bool:
-    """Whether a feature or a package adds this; asked for every pair."""
-    return any(entry.name == name for entry in entries_of(group))
-
-
 def load_plugins() -> list[Plugin]:
     """The plug-ins of other packages, faulty ones included, as far as they were asked for."""
     return [plugin for group in _LOADED.values() for plugin in group if plugin.package]

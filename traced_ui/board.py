@@ -165,6 +165,7 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
             if post.redraw:
                 page.refresh()
                 parts = page.parts()
+            page.filter()  # may wait for a model, and is kept: no transaction stays open for that
             # A team's holds are written in between.
             with nullcontext() if page.is_team else page.workspace.store.snapshot():
                 if not page.state.grid and page.state.pair is not None:

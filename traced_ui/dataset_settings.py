@@ -13,6 +13,7 @@ from traced_ui.jobs import table
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
+from traced_ui.queue_panel import forget_drawn
 from traced_ui.templates import part, render
 
 
@@ -98,6 +99,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 f"Nothing was deleted. Type the dataset's name, '{what.name}', to delete it."
             )
         deletion = workspace.delete_dataset(chosen_id)
+        forget_drawn()
         where_kept = (
             f" Its verdicts are in {deletion.verdict_file}." if deletion.verdict_file else ""
         )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -140,7 +141,9 @@ class QueuePanel:
         counts, filter = self.counts, self.filter
         order = filter.get("order", "")
         is_open = self.values is not None or bool(self.constants)
-        filters = self._filters()
+        choices = _choices(self.values, filter) if self.values is not None else {}
+        sample = self.values.pairs if self.values is not None and self.values.is_sample else 0
+        filters = self._filters(choices)
         return render(
             "review/queue.html",
             rows=[self._row(row, order) for row in self.rows],
@@ -152,7 +155,7 @@ class QueuePanel:
             hint=_hint(order.removeprefix(REVERSED)),
             link=as_query(filter),
             filter=filter,
-            filters=_draw_filters(filters, self.values, self.constants)
+            filters=_draw_filters(filters, choices, sample, self.constants)
             if is_open
             else _draw_closed_filters(filters),
             buttons=self.buttons,
@@ -164,12 +167,31 @@ class QueuePanel:
             undo_list=self.undo_list,
         )
 
-    def _filters(self) -> "_Filters":
+    def _filters(self, choices: Mapping[str, list[Choice]]) -> "_Filters":
         alike = "pictures like the pasted one" if self.is_pasted else _in_common(
             self.filter, self.like
         )  # fmt: skip
         return _Filters(
             fields=tuple(self.filter.items()),
+            chips=tuple(
+                (key, f"{name}: {_in_words(key, self.filter[key])}")
+                for key, name in _CHIPS.items()
+                if self.filter.get(key)
+            ),
+            forms=tuple(
+                (
+                    name,
+                    draw_added(
+                        f"The filter “{added.title}”",
+                        added.template,
+                        filter=added,
+                        value=self.filter.get(name, ""),
+                        counts=choices.get(name, ()),
+                    ),
+                )
+                for name, added in ADDED.items()
+                if added.template is not None
+            ),
             draft=self.draft,
             alike=alike,
             views=tuple(self.views),
@@ -184,15 +206,19 @@ class QueuePanel:
         decision = LISTED[ENRICHED if row.enriches else row.decision] if row.decision else ""
         return _draw_row(
             row.pair_id, shown_text(row, self.leading, LONGEST_IN_QUEUE), row.p_error, decision,
-            by_order(row, order), row.note, self.is_unfamiliar, row.pair_id == self.current,
+            by_order(row, order), row.note[:LONGEST_NOTE], self.is_unfamiliar,
+            row.pair_id == self.current,
         )  # fmt: skip
 
 
 class _Filters(NamedTuple):
     """What the form of a queue's filters shows while its panel is closed, as in `QueuePanel`.
-    `alike`: what all pairs of the queue have in common."""
+    `chips`, `forms`: by name, of active filters and of those that packages add, whose code may
+    answer otherwise the next time; `alike`: what all pairs of the queue have in common."""
 
     fields: tuple[tuple[str, str], ...]
+    chips: tuple[tuple[str, str], ...]
+    forms: tuple[tuple[str, Markup], ...]
     draft: str
     alike: str
     views: tuple[str, ...]
@@ -204,11 +230,14 @@ class _Filters(NamedTuple):
 
 
 def _draw_filters(
-    shown: _Filters, values: QueueValues | None = None, constants: Sequence[ConstantView] = ()
+    shown: _Filters,
+    choices: Mapping[str, Sequence[Choice]] = MappingProxyType({}),
+    sample: int = 0,
+    constants: Sequence[ConstantView] = (),
 ) -> Markup:
-    """The form of a queue's filters. `values`, `constants`: as in `QueuePanel`."""
+    """The form of a queue's filters. `choices`: bars and values of each field, as shares of a
+    random `sample` of so many pairs, or counted (0); `constants`: as in `QueuePanel`."""
     filter = dict(shown.fields)
-    choices = _choices(values, filter) if values is not None else {}
     order = filter["order"]
     return render(
         "review/filters.html",
@@ -221,28 +250,14 @@ def _draw_filters(
         labels=_CHIPS,
         plain=MEASURE_TITLES,
         chips=[
-            *(
-                (key, f"{name}: {_in_words(key, filter[key])}")
-                for key, name in _CHIPS.items()
-                if filter.get(key)
-            ),
+            *shown.chips,
             *((f"where {i}", text_of(part)) for i, part in enumerate(groups_of(filter).parts)),
         ],
         choices=choices,
         added=ADDED,
         likeness=LIKENESS,
-        forms={
-            name: draw_added(
-                f"The filter “{added.title}”",
-                added.template,
-                filter=added,
-                value=filter.get(name, ""),
-                counts=choices.get(name, ()),
-            )
-            for name, added in ADDED.items()
-            if added.template is not None
-        },
-        sample=values.pairs if values is not None and values.is_sample else 0,
+        forms=dict(shown.forms),
+        sample=sample,
         views=list(shown.views),
         view_name=shown.view_name,
         is_mixed=shown.is_mixed,
@@ -264,11 +279,18 @@ def _draw_row(
     pair_id: int, text: str, p_error: float | None, decision: str, order: str, note: str,
     is_unfamiliar: bool, is_current: bool,
 ) -> Markup:  # fmt: skip
-    """A row of the queue. `decision`: in words; `order`: the number that it is ordered by."""
+    """A row of the queue. `decision`: in words; `order`: the number that it is ordered by; `text`,
+    `note`: as far as they are shown, because they are kept as well."""
     return render(
         "review/queue_row.html", pair_id=pair_id, text=text, p_error=p_error, decision=decision,
         order=order, note=note, is_unfamiliar=is_unfamiliar, is_current=is_current,
     )  # fmt: skip
+
+
+def forget_drawn() -> None:
+    """Keep nothing of what was drawn: a dataset is deleted."""
+    _draw_closed_filters.cache_clear()
+    _draw_row.cache_clear()
 
 
 def _hint(order: str) -> str:
@@ -288,8 +310,8 @@ def _hint(order: str) -> str:
     return " ".join(filter(None, (measure.explanation, measure.hint, where)))
 
 
-#: Characters of a caption in the queue.
-LONGEST_IN_QUEUE = 160
+#: Characters of a caption and of a note in the queue.
+LONGEST_IN_QUEUE, LONGEST_NOTE = 160, 400
 
 
 def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Choice]]:

@@ -116,12 +116,17 @@ def _aligned(*ranges: tuple[float, float]) -> list[list[float]]:
 
 
 def _round_values(low: float, high: float, count: int) -> list[float]:
-    """`count` round values at equal distances that enclose a range, which may be empty.
+    """`count` round values at equal distances that enclose a range, which may be empty; [0, 1] in
+    place of one that is not finite.
 
     >>> _round_values(0.0, 1.9, 6)
     [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
     """
-    unit = 10.0 ** math.floor(math.log10((high - low or 0.1) / (count - 1)))
+    if not math.isfinite(high - low):
+        low, high = 0.0, 1.0
+    # Beside large numbers, values at smaller distances would be the same.
+    span = max(high - low or 0.1, 1e-9 * max(abs(low), abs(high)))
+    unit = 10.0 ** math.floor(math.log10(span / (count - 1)))
     by = first = 0.0
     for factor in (1, 2, 2.5, 5, 10, 20):
         by = unit * factor

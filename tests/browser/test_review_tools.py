@@ -3,13 +3,21 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, go_to
+from tests.browser.conftest import Site, go_to, opened_page
 from tests.browser.test_main_job import pair_of, press
 from tests.fixtures.features import needs
 
 pytestmark = pytest.mark.browser
+PASTE_PICTURE = """async () => {
+  const canvas = new OffscreenCanvas(8, 8);
+  canvas.getContext("2d").fillRect(0, 0, 8, 8);
+  const picture = await canvas.convertToBlob();
+  const clipboardData = new DataTransfer();
+  clipboardData.items.add(new File([picture], "a.png", { type: "image/png" }));
+  document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+}"""
 
 
 @pytest.fixture
@@ -311,14 +319,14 @@ def test_the_first_picture_that_is_pasted_is_looked_for(page: Page) -> None:
         page.expect_request(re.compile(r"/pasted\.js$")),
         page.expect_request(lambda sent: '"find-picture"' in (sent.post_data or "")),
     ):
-        page.evaluate(
-            """async () => {
-              const canvas = new OffscreenCanvas(8, 8);
-              canvas.getContext("2d").fillRect(0, 0, 8, 8);
-              const picture = await canvas.convertToBlob();
-              const clipboardData = new DataTransfer();
-              clipboardData.items.add(new File([picture], "a.png", { type: "image/png" }));
-              const event = new ClipboardEvent("paste", { clipboardData, bubbles: true });
-              document.body.dispatchEvent(event);
-            }"""
-        )
+        page.evaluate(PASTE_PICTURE)
+
+
+def test_a_picture_is_pasted_and_its_script_does_not_come(
+    profile: BrowserContext, site: Site
+) -> None:
+    """The program was replaced since, or does not answer."""
+    with opened_page(profile, site) as page:
+        page.route("**/pasted.js", lambda route: route.fulfill(status=404))
+        page.evaluate(PASTE_PICTURE)
+        expect(page.locator("#traced-toast .traced-note.warning")).to_be_visible()

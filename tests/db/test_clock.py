@@ -7,7 +7,13 @@ from sqlalchemy import update
 
 from db import Store
 from db.models import Hold
-from db.queries import hold_queries, verdict_acts, verdict_queries
+from db.queries import (
+    hold_queries,
+    undo_queries,
+    verdict_acts,
+    verdict_queries,
+    verdict_writing,
+)
 from tests.db.building import add_dataset, decide, decisions, undo
 
 
@@ -15,14 +21,17 @@ def test_verdicts_keep_their_order(store: Store, monkeypatch: pytest.MonkeyPatch
     dataset, (pair_id,) = add_dataset(store, 1)
     for days, decision in enumerate(("drop", "correct", "unsure")):
         moment = datetime.now(UTC) - timedelta(days=days)
-        monkeypatch.setattr(verdict_queries, "now", lambda moment=moment: moment)
+        for module in (verdict_queries, verdict_writing, undo_queries):
+            monkeypatch.setattr(module, "now", lambda moment=moment: moment)
         decide(store, pair_id, decision)
     with store.reading() as session:
         acts = verdict_acts.history(session, pair_id)
     assert [act.decision for act in acts] == ["drop", "correct", "unsure"]
     assert acts[0].created_at > acts[2].created_at
     assert decisions(store, [pair_id]) == ["unsure"]
-    undo(store, dataset)
+    undone = undo(store, dataset)
+    assert undone is not None
+    assert undone.created_at == acts[2].created_at
     assert decisions(store, [pair_id]) == ["correct"]
 
 

@@ -83,3 +83,16 @@ def test_one_that_fails_is_named_and_the_page_stays(page: Page, added: Any, tmp_
     assert "Torn &lt;b&gt;" in page.shown["queue"]
     assert 'data-filter="split"' in page.shown["queue"]
     assert page.state.pair == before
+
+
+def test_one_that_failed_once_is_shown_as_soon_as_it_works(
+    page: Page, added: Any, tmp_path: Path
+) -> None:
+    form = tmp_path / "mended.html"  # not there yet
+    added(AddedFilter("mended", "Mended", up_to, template=form))
+    page.state.is_filtering = False
+    page.request(redraw=True)
+    assert 'data-filter="mended"' not in page.shown["queue"]
+    form.write_text(_TEMPLATE)
+    page.request(redraw=True)
+    assert 'data-filter="mended"' in page.shown["queue"]

@@ -13,7 +13,8 @@ from PIL import Image
 
 from backend.jobs.reports import JobView
 from backend.workspace import Workspace
-from traced_ui import dataset_settings, datasets, transfers
+from tests.traced_ui.pages import Page
+from traced_ui import dataset_settings, datasets, queue_panel, transfers
 from traced_ui.dataset_jobs import DatasetJobs, imported_note
 from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, UNCAPTIONED, element, import_options
 from traced_ui.jobs import job_html
@@ -189,7 +190,11 @@ def test_a_dataset_is_deleted_only_by_its_name(workspace: Workspace, tmp_path: P
         _, message = click(dataset, typed, gr.Request())
         assert "error" in message
         assert len(workspace.datasets()) == before
+    Page(workspace, dataset)
+    assert queue_panel._draw_row.cache_info().currsize
     opened, message = click(dataset, f" {name} ", gr.Request())
+    assert not queue_panel._draw_row.cache_info().currsize, "none of its captions"
+    assert not queue_panel._draw_closed_filters.cache_info().currsize
     rest = [each.id for each in workspace.datasets()]
     assert "good" in message
     assert dataset not in rest

@@ -208,7 +208,9 @@ def test_the_highest_match_is_called_so_and_only_if_every_step_is_known() -> Non
     assert highest_step(replace(whole, whole=False)) == 0
 
 
-@pytest.mark.parametrize("scores", [[0.0, 0.92, 0.5], [-4.2, 11.0, 3.0], [0.3, 0.3, 0.3]])
+@pytest.mark.parametrize(
+    "scores", [[0.0, 0.92, 0.5], [-4.2, 11.0, 3.0], [0.3, 0.3, 0.3], [2.0**50, 2.0**50, 2.0**50]]
+)
 @pytest.mark.parametrize("lowest", [0.3, -0.07])
 def test_both_axes_have_their_ticks_at_the_same_heights_around_all_values(
     scores: list[float], lowest: float
@@ -240,6 +242,14 @@ def test_both_axes_have_their_ticks_at_the_same_heights_around_all_values(
     assert rows == ["1.00", "0.60", f"{lowest:.2f}"]
 
 
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_a_chart_of_numbers_that_are_none_is_drawn(broken: float) -> None:
+    steps = trajectory("A red dog")
+    scores = np.full_like(steps.scores, broken)
+    for each in (replace(steps, scores=scores), replace(steps, similarities=scores)):
+        assert trajectory_chart(each).count('data-action="step"') == steps.steps + 1
+
+
 def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> None:
     assert "likely wrong" in review_page.stage(pair("A dog"))
     shown = review_page.stage(pair("A dog", is_unfamiliar=True))
@@ -259,6 +269,15 @@ def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> N
         for name, markup in lists.items():
             assert ("not know" in markup) == is_unfamiliar, name
             assert bool(re.search(r"70 %|0\.700|% likely", markup)) != is_unfamiliar, name
+
+
+def test_what_a_row_of_the_queue_does_not_show_is_not_kept() -> None:
+    queue_panel.forget_drawn()
+    filter, counts = {"review": "all", "order": "p_error"}, ReviewCounts(1, 1, 0, 0)
+    for end in "ab":
+        rows = [row("A dog. " * 100 + end, 1, None)]
+        queue_panel.QueuePanel(rows, 1, counts, filter, "1", False, True, {}).draw()
+    assert queue_panel._draw_row.cache_info().currsize == 1
 
 
 def test_what_does_not_help_is_not_offered() -> None:

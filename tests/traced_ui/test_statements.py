@@ -8,9 +8,10 @@ import pytest
 from markupsafe import Markup
 from sqlalchemy.orm import InstrumentedAttribute
 
+from backend.review.operations import Review
 from backend.review.queue_form import from_fields
 from backend.settings import load_settings
-from backend.workspace import Workspace
+from backend.workspace import QueueFilter, Workspace
 from research.bench.generated_store import generate
 from tests.db.building import Statements, watching
 from tests.traced_ui.pages import Page
@@ -95,7 +96,15 @@ def test_a_verdict_draws_neither_the_form_of_filters_nor_other_rows_again(
         drawn.append(name)
         return draw(name, **values)
 
+    transactions_before: list[int] = []
+    filter_of = Review.filter_of
+
+    def watch_filter(*arguments: Any) -> QueueFilter:
+        transactions_before.append(sum(text == "BEGIN" for text, _ in statements))
+        return filter_of(*arguments)
+
     monkeypatch.setattr(queue_panel, "render", watch)
+    monkeypatch.setattr(Review, "filter_of", watch_filter)
     have = {pair: each["mark"] for pair, each in ahead["drawn"].items()}
     verdict = page.verdict(page.pair, "correct")
     with watching(scored.store.opened) as statements:
@@ -104,6 +113,7 @@ def test_a_verdict_draws_neither_the_form_of_filters_nor_other_rows_again(
     assert "review/filters.html" not in drawn
     assert drawn.count("review/queue_row.html") <= 3, "the pair that is shown now, and new ones"
     assert sum(text == "BEGIN" for text, _ in statements) == 1, "all is read from one snapshot"
+    assert transactions_before == [0], "which waits for no model that looks for the queue's pairs"
     assert len(queries(statements)) <= 29, "\n".join(queries(statements))
 
 

@@ -2,7 +2,7 @@
 import * as acts from "./acts.js";
 import "./address.js";
 import * as keys from "./keys.js";
-import { restoreReturned } from "./messages.js";
+import { restoreReturned, say } from "./messages.js";
 import { board, listen } from "./page.js";
 import { setStops } from "./roving.js";
 import * as session from "./session.js";
@@ -11,7 +11,7 @@ listen("paste", (event) => {
   const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
   if (!file || !board() || isForField(event)) return;
   event.preventDefault();
-  import("./pasted.js").then(({ find }) => find(file)).catch(reportError);
+  import("./pasted.js").then(({ find }) => find(file), () => say("not-loaded")).catch(reportError);
 });
 /** Whether text goes into a field: programs put a picture of it beside it. @param {ClipboardEvent} event */
 const isForField = ({ target, clipboardData }) => target.closest?.("input, textarea") && clipboardData.types.includes("text/plain");

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import Result, update
 
 from backend.engine.english.phrases import is_spaced
 from backend.engine.phrases.nonce import NoncePools
 from backend.errors import SettingsError
+from backend.features.phrases.queries import matches
 from backend.features.phrases.report import SupportReport
 from backend.jobs import export_scores
 from backend.workspace import QueueFilter, Workspace
+from db import Store
+from db.models import Pair
 from db.queries import (
     detection_queries,
     pair_queries,
@@ -27,6 +31,7 @@ from db.queries.pair_queries import PairRow
 from db.queries.trajectory_queries import TrajectoryRow
 from tests.checkpoints import drawn_folder
 from tests.datasets.folders import image_folder
+from tests.db.building import add_dataset
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import QUICK_CLIP, OpenWorkspace, opened
@@ -329,3 +334,18 @@ def test_phrases_round_trip_and_long_captions_are_refused() -> None:
     assert phrase_queries.unpack(b"") == []
     with pytest.raises(ValueError, match="beyond character"):
         phrase_queries.pack([phrase_queries.PhraseRow(0, 65_536, 0, 1, 0, math.pi, 0.0, 0.0)])
+
+
+@pytest.mark.parametrize("size", [0, 5])
+def test_the_matches_of_all_pairs_are_read_in_batches(
+    sqlite_store: Store, sizes: Sizes, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    dataset, pairs = add_dataset(sqlite_store, size)
+    with sqlite_store.writing() as session:
+        session.execute(update(Pair).where(Pair.id.in_(pairs[1:])).values(s_0=Pair.id / 8))
+    sizes(_TOGETHER=2)
+    monkeypatch.delattr(Result, "all")
+    with sqlite_store.reading() as session:
+        ids, s_0 = matches(session, dataset)
+    assert ids.tolist() == pairs
+    assert np.array_equal(s_0, [np.nan, *(each / 8 for each in pairs[1:])][:size], equal_nan=True)
