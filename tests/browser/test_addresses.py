@@ -14,17 +14,15 @@ pytestmark = pytest.mark.browser
 SEARCH = "#traced-queue [data-filter=text]"
 STAGE = "#traced-stage [data-pair]"
 #: Reloads the page in the moment in which its queue is another one.
-RELOAD_AT_ONCE = """() => new Promise((painted) => {
+RELOAD_AT_ONCE = """() => {
   const queue = document.querySelector("#traced-queue");
   const shown = () => queue.querySelector("[data-link]").dataset.link;
   const before = shown();
   new MutationObserver(() => {
-    if (shown() === before) return;
-    painted();
-    location.reload();
+    if (shown() !== before) location.reload();
   }).observe(queue, { subtree: true, childList: true, attributes: true });
   document.querySelector("[data-action=drop-filter]").click();
-})"""
+}"""
 
 
 def test_escape_leaves_a_search_and_keeps_the_queue(page: Page) -> None:

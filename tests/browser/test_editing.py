@@ -133,6 +133,32 @@ def test_typing_goes_on_after_a_reload(page: Page, site: Site, key: str) -> None
     page.evaluate("sessionStorage.clear()")
 
 
+def test_a_note_stays_open_when_another_tab_appears_before_it(page: Page) -> None:
+    page.wait_for_url(re.compile(rf"pair={pair_of(page)}\b"))
+    page.keyboard.press("n")
+    box = page.locator(BOXES["n"])
+    expect(box).to_be_focused()
+    page.keyboard.type("a du")
+    page.evaluate(
+        """async () => {
+          const loaded = performance.getEntriesByType("resource").map((each) => each.name);
+          const { paint } = await import(loaded.find((name) => name.endsWith("/page.js")));
+          const steps = document.querySelector("#traced-steps").cloneNode(true);
+          steps.querySelector("details.note").open = false;
+          const before = steps.querySelector(".why-tabs");
+          before.innerHTML = `<details name="why" data-tab="new"><summary>New</summary></details>`
+            + before.innerHTML;
+          paint({ steps: steps.innerHTML });
+        }"""
+    )
+    expect(page.locator("#traced-steps [data-tab=new]")).to_have_count(1)
+    expect(box).to_be_focused()
+    page.keyboard.type("b")
+    expect(box).to_have_value("a dub")
+    page.keyboard.press("Escape")
+    page.evaluate("sessionStorage.clear()")
+
+
 @pytest.mark.parametrize("field", ["#traced-queue [data-filter=text]", BOXES["t"]])
 def test_what_was_meant_for_a_field_before_a_reload_is_no_verdict(
     page: Page, site: Site, field: str
