@@ -225,8 +225,6 @@ app.add_typer(curator_commands.curators)
 app.add_typer(curator_commands.keys)
 app.add_typer(dataset_commands.datasets)
 app.add_typer(model_commands.models)
-
-
 functions: dict[str, Callable[..., int | None]] = {
     "serve": serve,
     "demo": demo,
@@ -246,13 +244,12 @@ for commands in plugins.load("commands", Mapping):
             app.add_typer(command, name=name)
         else:
             functions[name] = command
-parameters = {
-    name: {*inspect.signature(as_command(function)).parameters}
-    for name, function in functions.items()
-}
+own_commands = {name: as_command(function) for name, function in functions.items()}
+parameters = {name: {*inspect.signature(each).parameters} for name, each in own_commands.items()}
 variants = plugins.load("command_variants", CommandVariant, partial(join_variant, parameters))
-for name, function in functions.items():
-    app.command(name)(as_command(function, [each for each in variants if each.command == name]))
+for name, command in own_commands.items():
+    of_command = [each for each in variants if each.command == name]
+    app.command(name)(as_command(functions[name], of_command) if of_command else command)
 
 
 def run() -> None:

@@ -100,15 +100,15 @@ def _of_features() -> tuple[EntryPoint, ...]:
     return _features()[0]
 
 
-def own_options(*groups: str) -> set[str]:
-    """The options of `export` that our features add by these groups, which are not imported for it:
-    as their `feature.py` say, in `OPTIONS_OF_EXPORT`."""
+def own_options(group: str) -> set[str]:
+    """The options of `export` that our features add by this group, which is not imported for it: as
+    their `feature.py` say, in `OPTIONS_OF_EXPORT`."""
     packages = {".".join(entry.module.split(".")[:3]) for entry in _of_features()}
-    by_group = [
+    by_group = (
         getattr(import_module(f"{package}.feature"), "OPTIONS_OF_EXPORT", {})
         for package in packages
-    ]
-    return {name for each in by_group for group in groups for name in each.get(group, ())}
+    )
+    return {name for options in by_group for name in options.get(group, ())}
 
 
 @cache

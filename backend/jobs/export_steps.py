@@ -159,17 +159,18 @@ def begin(store: "Store", dataset_id: int, author: str, options: Mapping[str, An
 def screenings(choice: Options) -> list[tuple[ExportStep, Screening]]:
     """What steps say of undecided pairs, as an `ExportChoice` asks for. Raises SettingsError for
     what no step knows of."""
-    known = {step.choice for step in steps()}
+    every = steps()
+    usable = {step.choice for step in every}
     for model in ADDED:
-        if model not in known and (chosen := _chosen(model, choice)):
+        if model not in usable and (chosen := _chosen(model, choice)):
             raise SettingsError(
                 f"'{chosen}' is an option of a package that cannot be used; its step is left out.",
                 terminal="Run: app.py doctor.",
             )
-    asked = [
-        (step, _try(step, step.screening, choice)) for step in steps() if step.screening is not None
+    answers = [
+        (step, _try(step, step.screening, choice)) for step in every if step.screening is not None
     ]
-    return [(step, screening) for step, screening in asked if screening is not None]
+    return [(step, screening) for step, screening in answers if screening is not None]
 
 
 def _chosen(model: type[Options], choice: Options) -> str:

@@ -145,7 +145,7 @@ def redo_last(
 def list_undoable(session: Session, dataset_id: int, author: str, most: int) -> list[VerdictRow]:
     """What repeated calls of `undo_last` would undo, in that order: the newest act of each batch,
     with how many it has (`together`)."""
-    found: list[VerdictRow] = []
+    undoable: list[VerdictRow] = []
     batches: list[str] = []
     conditions = _is_in_effect(dataset_id, authors_of(author))
     newest_first = (
@@ -155,25 +155,25 @@ def list_undoable(session: Session, dataset_id: int, author: str, most: int) -> 
         .order_by(Verdict.id.desc())
         .limit(most)
     )
-    while len(found) < most:
+    while len(undoable) < most:
         others = newest_first.where(
             Verdict.batch.is_(None) | Verdict.batch.not_in(batches),
-            Verdict.id < found[-1].id if found else true(),
+            Verdict.id < undoable[-1].id if undoable else true(),
         )
         rows = list(read_records(session, VerdictRow, others))
         for row in rows:
             if row.batch is None:
-                found.append(row)
+                undoable.append(row)
             elif row.batch not in batches:
                 batches.append(row.batch)
                 of_batch = select(func.count()).select_from(Verdict).join(
                     Pair, Pair.id == Verdict.pair_id
                 ).where(*conditions, Verdict.batch == row.batch)  # fmt: skip
                 count = session.execute(of_batch).scalar_one()
-                found.append(replace(row, together=count))
+                undoable.append(replace(row, together=count))
         if len(rows) < most:
             break
-    return found[:most]
+    return undoable[:most]
 
 
 def has_edit(session: Session, dataset_id: int, author: str, only: str = EDIT) -> bool:
@@ -227,18 +227,12 @@ def restore(
         act = VerdictEvent(
             pair_id=pair.id,
             version=pair.verdict_version + 1,
-            decision=state.decision if state else None,
-            corrected_caption=state.corrected_caption if state else None,
-            suggestion_id=state.suggestion_id if state else None,
             author=who,
             created_at=when,
             replaces=pair.standing_version,
             standing_version=pair.verdict_version + 1,
             batch=batch,
-            enriches=state.enriches if state else False,
-            note=state.note if state else "",
-            sampling=state.sampling if state else "",
-            claim_labels=state.claim_labels if state else None,
+            **_state_left_by(state),
             restores=versions[pair.id],
         )
         is_same = all(getattr(pair, name) == getattr(act, name) for name in _OF_STATE)
@@ -359,17 +353,11 @@ def _revert(
     reverting = VerdictEvent(
         pair_id=act.pair_id,
         version=act.current_version + 1,
-        decision=state.decision if state else None,
-        corrected_caption=state.corrected_caption if state else None,
-        suggestion_id=state.suggestion_id if state else None,
         author=act.author,
         created_at=when,
         standing_version=act.replaces if act.undoes is None else act.undoes,
         batch=act.batch,
-        enriches=state.enriches if state else False,
-        note=state.note if state else "",
-        sampling=state.sampling if state else "",
-        claim_labels=state.claim_labels if state else None,
+        **_state_left_by(state),
         claim=act.claim,
         request_id=request_id,
         **versions,
@@ -390,3 +378,10 @@ def _find_request(session: Session, author: str, request_id: str | None) -> Verd
     row = find_record(session, VerdictRow, query)
     # Its batch may have a rest: the request may have been interrupted.
     return row and replace(row, rest_before=None if row.batch is None else row.id)
+
+
+def _state_left_by(act: VerdictRow | None) -> dict[str, Any]:
+    """What an act left in effect, for one that brings it back; None: the pair was undecided."""
+    if act is None:
+        return {"decision": None, "corrected_caption": None, "suggestion_id": None}
+    return {name: getattr(act, name) for name in (*_OF_STATE, "suggestion_id")}

@@ -46,11 +46,11 @@ def _export(
 
     export: ExportCommand = arguments["options"]
     stages, is_tagged = export.choice.two_stage, options.select == "tag"
-    given = stages.model_fields_set if stages is not None else set()
+    chosen_fields = stages.model_fields_set if stages is not None else set()
     old_splits = tuple(each for each in export.split or () if not is_shares(each))
     makes_splits = len(old_splits) < len(export.split or ())
     has_seed = export.seed is not None and not makes_splits
-    if (given or is_tagged or has_seed) and not given & {"align", "keep"}:
+    if (chosen_fields or is_tagged or has_seed) and not chosen_fields & {"align", "keep"}:
         raise SettingsError(
             "--by, --least-phrases, --seed, --scores and --select go with --align or --keep."
         )

@@ -6,8 +6,6 @@ from backend.features.selection.options import TwoStage
 
 #: Captions of at most this many words are short.
 SHORT = 4
-
-
 #: A split is reported if it loses this much more than the whole.
 _THINNED = 0.1
 
