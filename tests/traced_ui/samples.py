@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from traced_ui.shared_result import SharedResult
 
 from backend.accounts.team_accounts import TeamView
 from backend.engine.captions import Caption
@@ -72,7 +73,6 @@ from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.messages import note
 from traced_ui.model_cards import ModelCard
 from traced_ui.reasons import reasons_section
-from traced_ui.shared_result import SharedResult
 from traced_ui.support import enrichments, phrases_section
 from traced_ui.templates import render, render_page
 from traced_ui.trajectory_chart import steps_list, trajectory_chart

@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from gradio.data_classes import ImageData
 from PIL import Image
+from traced_ui.playground import Picture
 
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -19,7 +20,6 @@ from tests.checkpoints import drawn_folder
 from tests.docs.pages import ROOT
 from traced_ui import page_dataset, playground
 from traced_ui.file_guard import COOKIE
-from traced_ui.playground import Picture
 from traced_ui.server import create_app
 from traced_ui.sessions import mounted_in
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from traced_ui.playground import Example, stored_answer
 
 from backend.bundled import DEMO
 from backend.datasets.safe_files.images import load_image
@@ -34,7 +35,6 @@ from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.samples import with_changes
 from traced_ui import queue_panel, review_page
 from traced_ui.dataset_jobs import claims_message
-from traced_ui.playground import Example, stored_answer
 from traced_ui.progress import cards_html, expected_html, left_figure
 from traced_ui.trajectory_chart import steps_list
 
