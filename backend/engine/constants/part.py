@@ -74,7 +74,7 @@ class ConstantPart:
         if self.is_left_out and self.is_stated:
             effect += ", as stated: errors in what it names are missed"
         if not self.is_left_out and not self.is_stated:
-            effect += ", for it may name something visible"
+            effect += ", for it may name something visible; state it to leave it out"
         return f"“{self.text}” {self.count}: {effect}."
 
     @cached_property

@@ -176,6 +176,7 @@ def test_parts_in_other_languages_are_listed_and_judged(caption: str, words: str
         ("A dog runs. Ohwx   STYLE!", "ohwx style", ["A dog runs."]),
         ("ohwxes, a dog", "ohwx", ["ohwxes, a dog"]),
         ("A dog #ohwx", "ohwx", ["A dog"]),
+        ("A red (ohwx) ball", "ohwx", ["A red", "ball"]),
         ("ohwx style", "ohwx style", ["ohwx style"]),
         ("tag1, ohwx, (smile:1.2), long_hair, hat", "ohwx", ["tag1", "smile", "long_hair", "hat"]),
         ("في الصورة كلب", "في الصورة", ["كلب"]),
