@@ -59,9 +59,12 @@ class ConstantPart:
         """
         >>> ConstantPart(("ohwx",), "begin", 118, 120).count
         'in 118 of 120 captions'
+        >>> ConstantPart(("photo", "#"), "begin", 118, 120).count
+        'in 118 of 120 captions, # being any number'
         """
         writer = f" by {self.writer}" if self.writer else ""
-        return f"in {self.captions:,} of {self.of:,} captions{writer}"
+        numbers = f", {NUMBER} being any number" if NUMBER in self.words else ""
+        return f"in {self.captions:,} of {self.of:,} captions{writer}{numbers}"
 
     def in_words(self) -> str:
         """
