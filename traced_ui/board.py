@@ -70,9 +70,11 @@ FONT = f"""@font-face {{ font-family: Inter; font-weight: 100 900; font-display:
 
 
 def preload_header(names: Iterable[str]) -> str:
-    """The header `Link` of a page: the browser loads these files while it starts Gradio."""
+    """The header `Link` of a page: the browser loads these files while it starts Gradio, whose own
+    scripts, which it needs first, do not wait for ours."""
     kinds = {
-        ".js": "modulepreload", ".woff2": 'preload; as=font; type="font/woff2"; crossorigin',
+        ".js": "modulepreload; fetchpriority=low",
+        ".woff2": 'preload; as=font; type="font/woff2"; crossorigin',
     }  # fmt: skip
     return ", ".join(
         "<" + f"board/{VERSION}/{name}>; rel={kinds[Path(name).suffix]}" for name in names

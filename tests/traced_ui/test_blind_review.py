@@ -68,7 +68,7 @@ def world(folder: Path, acts: Sequence[tuple[str, str | None, str]]) -> Workspac
     workspace = Workspace(load_settings({"data_directory": str(folder)}, {}))
     generate(workspace.store, 12)
     with workspace.store.writing() as session:
-        for kind, parameters in (("duplicates", {"threshold": 0.9}), ("map", {})):
+        for kind, parameters in (("duplicates", {"threshold": 0.9, "pictures": 12}), ("map", {})):
             run = run_queries.start_run(
                 session, kind=kind, dataset_id=1, scorer_kind="", model="", revision="",
                 explorer="", parameters=parameters, code_version="0",

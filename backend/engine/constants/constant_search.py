@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from backend.engine.constants.judging import opening_of, says_nothing
-from backend.engine.constants.part import WORD, ConstantPart, Place, words_in
+from backend.engine.constants.part import NUMBER, WORD, ConstantPart, Place, words_in, words_stated
 from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
 from backend.errors import SettingsError
 
@@ -33,7 +33,8 @@ def find_constants(captions: Callable[[], Captions], total: int) -> tuple[Consta
     for number, (caption, writer) in enumerate(captions()):
         if number % step:
             continue
-        words, language = words_in(caption)[:_READ], language_of(caption)
+        words = tuple(NUMBER if w.isdecimal() else w for w in words_in(caption)[:_READ])
+        language = language_of(caption)
         for group in {"", writer}:
             words_by.setdefault(group, []).append(words)
             languages.setdefault(group, Counter())[language] += 1
@@ -42,7 +43,7 @@ def find_constants(captions: Callable[[], Captions], total: int) -> tuple[Consta
         part
         for group in sizes
         if len(words_by[group]) >= FEWEST
-        for part in _candidates(words_by[group], group, _is_english(languages[group]))
+        for part in _candidates(words_by[group], group, _main_language(languages[group]))
     ]
     return _in_order(_count(parts, captions())) if parts else ()
 
@@ -55,7 +56,7 @@ def stated_constants(
     `may_lack` it: then it is left out."""
     parts = []
     for text in dict.fromkeys(texts):
-        if not (words := words_in(text)):
+        if not (words := words_stated(text)):
             raise SettingsError(f"'{text}' has neither letters nor digits, so it is no constant.")
         parts.append(ConstantPart(words, "anywhere", is_stated=True))
     counted_parts = _count(list(dict.fromkeys(parts)), captions()) if parts else []
@@ -68,13 +69,13 @@ def stated_constants(
     return tuple(part for part in counted_parts if part.captions)
 
 
-def _is_english(languages: Counter[str]) -> bool:
+def _main_language(languages: Counter[str]) -> str:
     clear = {name: n for name, n in languages.items() if name not in ("", UNKNOWN, MIXED)}
-    return not clear or max(clear, key=clear.__getitem__) == "en"
+    return max(clear, key=clear.__getitem__, default="en")
 
 
 def _candidates(
-    captions: Sequence[tuple[str, ...]], writer: str, is_english: bool
+    captions: Sequence[tuple[str, ...]], writer: str, language: str
 ) -> Iterator[ConstantPart]:
     """What may be constant, by a sample."""
     every = len(captions)
@@ -89,15 +90,13 @@ def _candidates(
             numbers.update(set(_runs(words, place, frequent)))
         common = _common(numbers, share, every)
         for words in _longest(common, place):
-            first, last = says_nothing(words, place, is_english)
+            first, last = says_nothing(words, place, language)
             if first < last:
                 begins |= {words[first:last]} if place == "begin" else set()
                 yield ConstantPart(words[first:last], place, writer=writer)
             elif place != "anywhere" and (len(words) > 1 or len(words[0]) > 5):
                 yield ConstantPart(words, place, is_left_out=False, writer=writer)
-    if not is_english:
-        return
-    wordings = Counter(opening_of(words[:_LONGEST]) for words in captions)
+    wordings = Counter(opening_of(words[:_LONGEST], language) for words in captions)
     del wordings[()]
     if wordings.total() >= AT_THE_ENDS * every:
         common = begins | _common(wordings, _WORDING, every)
@@ -146,7 +145,9 @@ def _count(parts: Sequence[ConstantPart], captions: Captions) -> list[ConstantPa
         if writer:
             totals[writer] += 1
         for index, part in enumerate(parts):
-            if part.words[0] not in lower or part.writer not in ("", writer):
+            if part.words[0] != NUMBER and part.words[0] not in lower:
+                continue
+            if part.writer not in ("", writer):
                 continue
             match = part.expression.search(caption)
             if match and (

@@ -1,6 +1,6 @@
 # ruff: noqa: SIM905  (a list of words reads better as a line of text)
 """Which words of a constant part say nothing about a picture: words that are none, the openings of
-language models, words of quality and of cameras.
+language models, words of quality and of cameras, a picture's number, date and website.
 
 What names something visible stays, however constant: a dataset of dogs has captions that are wrong
 about the dog. A word in doubt stays as well; a person can state what is to be left out.
@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from backend.engine.constants.part import Place
+from backend.engine.constants.part import NUMBER, Place, joined
+from backend.engine.languages.language import language_by_name
 from backend.engine.phrases.nonce import words as english_words
 
 #: What the picture itself is called; the verbs by which a language model says what it shows, which
@@ -26,20 +27,27 @@ _OF_OPENINGS = frozenset(
     "seen see visible provided given a an the this that these in of we can may there is are "
     "be which where it us you i to as from and by for at".split()
 )
-#: Praise, resolution, cameras and renderers; and words that are praise beside these alone, or that
-#: stand behind a trigger.
+#: Praise, resolution, cameras, renderers and websites; and words that are praise beside these
+#: alone, or that stand behind a trigger.
 _QUALITY = frozenset(
     "8k 4k 2k 16k uhd hd hdr hq 1080p dslr masterpiece masterpieces quality highres absurdres "
     "lowres detailed photorealistic hyperrealistic ultrarealistic ultradetailed hyperdetailed "
-    "photorealism hyperrealism cinematic artstation score_9 score_8_up score_7_up score_6_up 35mm "
-    "50mm 85mm bokeh".split()
+    "photorealism hyperrealism cinematic artstation 35mm 50mm 85mm bokeh unsplash pexels "
+    "pixabay shutterstock istock istockphoto gettyimages alamy dreamstime depositphotos 123rf "
+    "freepik instagram pinterest flickr deviantart pixiv photooftheday picoftheday "
+    "instagood".split()
 )
 _WITH_QUALITY = frozenset(
     "best good high highest low worst normal resolution res detail details highly ultra extremely "
     "intricate hyper realistic realism professional award winning stunning amazing beautiful "
     "gorgeous sharp focus trending on unreal engine octane render rendered wallpaper aesthetic raw "
-    "lens shot taken nikon canon fujifilm leica style art in the of by a an".split()
+    "lens shot taken nikon canon fujifilm leica style art in the of by a an very newest stock "
+    "royalty free via credit courtesy getty adobe".split()
 )
+#: Before a number, what a picture is called or how good it is: "score_9", "img_0123".
+_NUMBERED = frozenset("score img fig figure frame".split())
+#: Written without blanks, so that they are told from English words beside them.
+_UNSPACED_LANGUAGES = ("zh", "ja")
 #: What goes to the noun behind it, but "of" in "a photo of".
 _ARTICLES = frozenset(("a", "an", "the"))
 _LOOSE = _ARTICLES | frozenset("in on at by from for and to as".split())
@@ -48,10 +56,10 @@ _DETERMINERS = _ARTICLES | frozenset("one two three some this that his her their
 _PIECE = re.compile(r"[^\W\d_]+")
 
 
-def says_nothing(words: Sequence[str], place: Place, is_english: bool = True) -> tuple[int, int]:
+def says_nothing(words: Sequence[str], place: Place, language: str = "en") -> tuple[int, int]:
     """Which of a part's words say nothing about a picture, from the edge of the caption inwards:
-    the first and the one behind the last; (0, 0): none. `words`: in lower case; `is_english`:
-    whether the captions may be: words of other languages are not judged.
+    the first and the one behind the last; (0, 0): none. `words`: in lower case; `language`: of the
+    captions: of others than English, openings alone are known.
 
     >>> says_nothing(("a", "photo", "of", "sks", "dog"), "begin")
     (0, 4)
@@ -62,9 +70,10 @@ def says_nothing(words: Sequence[str], place: Place, is_english: bool = True) ->
     >>> says_nothing(("grass", "8k", "masterpiece"), "end")
     (1, 3)
     """
-    if not is_english:
-        return 0, 0
-    runs = _runs(words, place)
+    opening = opening_of(words, language) if place == "begin" else ()
+    if language != "en":
+        return 0, len(opening)
+    runs = [*_runs(words, place), (0, len(opening))]
     if place == "begin":
         runs = [run for run in runs if run[0] == 0]
     elif place == "end":
@@ -78,7 +87,11 @@ def _runs(words: Sequence[str], place: Place) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     first = 0
     for index in range(len(words) + 1):
-        if index < len(words) and (_is_companion(words[index]) or _is_label(words, index, place)):
+        if index < len(words) and (
+            _is_companion(words[index])
+            or _is_number_of_a_picture(words, index)
+            or _is_label(words, index, place)
+        ):
             continue
         while place == "anywhere" and first < index and words[first] in _OF_OPENINGS:
             first += 1
@@ -97,20 +110,52 @@ def _is_label(words: Sequence[str], index: int, place: Place) -> bool:
     """Whether a word names the picture as such, praises, or is a trigger. Amid a caption a picture
     is a thing that hangs on a wall."""
     word = words[index]
+    if tuple(words[max(0, index - 1) : index + 2]) == (NUMBER,) * 3:  # a date
+        return True
+    if word in _NUMBERED and index + 1 < len(words) and words[index + 1] == NUMBER:
+        return True
     if word in _QUALITY or (word in _PICTURES and place != "anywhere"):
         return True
     is_noun = index > 0 and words[index - 1] in _DETERMINERS and index + 1 == len(words)
     return not is_noun and is_invented(word)
 
 
-def opening_of(words: Sequence[str]) -> tuple[str, ...]:
+def _is_number_of_a_picture(words: Sequence[str], index: int) -> bool:
+    """Whether it is a number behind the word for a picture or beside another number, or the "up" of
+    "score_8_up"."""
+    before = words[index - 1] if index else ""
+    behind = words[index + 1] if index + 1 < len(words) else ""
+    if words[index] == NUMBER:
+        return before in _PICTURES | _NUMBERED or NUMBER in (before, behind)
+    return words[index] == "up" and before == NUMBER
+
+
+def opening_of(words: Sequence[str], language: str = "en") -> tuple[str, ...]:
     """The words with which a language model opens a description; () if the first say something.
 
     >>> opening_of(("in", "this", "picture", "we", "can", "see", "a", "dog"))
     ('in', 'this', 'picture', 'we', 'can', 'see')
+    >>> opening_of(("das", "bild", "zeigt", "einen", "hund"), "de")
+    ('das', 'bild', 'zeigt')
     """
+    if language == "en" and (opening := _english_opening(words)):
+        return opening
+    for name in (language, *_UNSPACED_LANGUAGES):
+        expression = language_by_name(name).opening
+        if expression and expression.match(joined(words)):
+            for last in range(len(words), 0, -1):
+                if expression.fullmatch(joined(words[:last])):
+                    return tuple(words[:last])
+    return ()
+
+
+def _english_opening(words: Sequence[str]) -> tuple[str, ...]:
     last = 0
-    while last < len(words) and (words[last] in _PICTURES or words[last] in _OF_OPENINGS):
+    while last < len(words) and (
+        words[last] in _PICTURES
+        or words[last] in _OF_OPENINGS
+        or (last and words[last] == NUMBER and words[last - 1] in _PICTURES)
+    ):
         last += 1
     if last == len(words):
         return ()

@@ -8,20 +8,24 @@ from typing import Any, Literal, get_args
 
 #: Han and kana have no blanks between words: each character is looked at alone.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+#: Stands for any number: a picture's, or one of a date.
+NUMBER = "#"
 WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+(?:['’](?![{_UNSPACED}])[^\W_]+)*")
+_NUMBERS = r"\d+"
+_STATED = re.compile(rf"(?<!\w){NUMBER}(?!\w)|{WORD.pattern}")
 #: Where a part stands: at the beginning of captions, at their end, or at any place.
 Place = Literal["begin", "end", "anywhere"]
 PLACES: tuple[Place, ...] = get_args(Place)
 #: What separates a part from the rest and goes with it; a full stop belongs to the sentence before.
-_SEPARATORS_BEFORE = re.compile(r"[\s,;:|，、；：–—-]*\Z")
-_SEPARATORS_AFTER = re.compile(r"[\s,;:|.!?，、；：。–—-]*")
+_SEPARATORS_BEFORE = re.compile(r"[\s,;:|，、；：–—\[(#-]*\Z")
+_SEPARATORS_AFTER = re.compile(r"[\s,;:|.!?，、；：。–—\])-]*")
 
 
 @dataclass(frozen=True)
 class ConstantPart:
-    """`words`: in lower case. `captions`: how many of `of` captions have the part; `of`: all of the
-    dataset or, with a `writer`, those by this one. `is_left_out`: whether models do not read it;
-    `is_stated`: whether a person says so."""
+    """`words`: in lower case, `NUMBER` for numbers that may differ. `captions`: how many of `of`
+    captions have the part; `of`: all of the dataset or, with a `writer`, those by this one.
+    `is_left_out`: whether models do not read it; `is_stated`: whether a person says so."""
 
     words: tuple[str, ...]
     place: Place
@@ -48,19 +52,19 @@ class ConstantPart:
         >>> ConstantPart(("the", "image", "shows"), "begin").text
         'the image shows'
         """
-        return "".join(
-            word if index == 0 or _is_unspaced(word) else f" {word}"
-            for index, word in enumerate(self.words)
-        )
+        return joined(self.words)
 
     @property
     def count(self) -> str:
         """
         >>> ConstantPart(("ohwx",), "begin", 118, 120).count
         'in 118 of 120 captions'
+        >>> ConstantPart(("photo", "#"), "begin", 118, 120).count
+        'in 118 of 120 captions, # being any number'
         """
         writer = f" by {self.writer}" if self.writer else ""
-        return f"in {self.captions:,} of {self.of:,} captions{writer}"
+        numbers = f", {NUMBER} being any number" if NUMBER in self.words else ""
+        return f"in {self.captions:,} of {self.of:,} captions{writer}{numbers}"
 
     def in_words(self) -> str:
         """
@@ -73,7 +77,7 @@ class ConstantPart:
         if self.is_left_out and self.is_stated:
             effect += ", as stated: errors in what it names are missed"
         if not self.is_left_out and not self.is_stated:
-            effect += ", for it may name something visible"
+            effect += ", for it may name something visible; state it to leave it out"
         return f"“{self.text}” {self.count}: {effect}."
 
     @cached_property
@@ -82,7 +86,7 @@ class ConstantPart:
         words = r"[\W_]*".join(
             re.escape(word)
             if _is_unspaced(word)
-            else rf"(?<![^\W_{_UNSPACED}]){re.escape(word)}"
+            else rf"(?<![^\W_{_UNSPACED}]){_NUMBERS if word == NUMBER else re.escape(word)}"
             rf"(?![^\W_{_UNSPACED}])"
             for word in self.words
         )
@@ -92,6 +96,17 @@ class ConstantPart:
         return re.compile(f"{before}(?P<part>{words}){after}", re.IGNORECASE)
 
 
+def joined(words: Sequence[str]) -> str:
+    """The words as a text.
+
+    >>> joined(("这", "张", "ohwx", "style"))
+    '这张 ohwx style'
+    """
+    return "".join(
+        word if index == 0 or _is_unspaced(word) else f" {word}" for index, word in enumerate(words)
+    )
+
+
 def words_in(text: str) -> tuple[str, ...]:
     """The words of a text in lower case.
 
@@ -99,6 +114,15 @@ def words_in(text: str) -> tuple[str, ...]:
     ('ohwx', 'style', '这', '张', 'a', "dog's")
     """
     return tuple(WORD.findall(text.lower()))
+
+
+def words_stated(text: str) -> tuple[str, ...]:
+    """The words of a part that a person states, with "#" for any number.
+
+    >>> words_stated("Photo #: #nature")
+    ('photo', '#', 'nature')
+    """
+    return tuple(_STATED.findall(text.lower()))
 
 
 def spans_in(caption: str, parts: Iterable[ConstantPart]) -> list[tuple[int, int, ConstantPart]]:

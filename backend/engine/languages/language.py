@@ -2,8 +2,9 @@
 
 `name`; `sentence`: words that a tokenizer of the language knows; `scripts`: those that are the
 language's alone, as `identification` names them; `identifies`: words that nearly every caption has,
-without those that are English words as well; `function_words`. With those and with groups, captions
-get kinds of words, and errors for cold start:
+without those that are English words as well; `opening`: an expression for the words with which
+descriptions open and say nothing ("the image shows"), in lower case; `function_words`. With those
+and with groups, captions get kinds of words, and errors for cold start:
 
 Groups by kind (`KINDS`), each a line of words that may stand for each other in a caption, so of one
 gender, class of counting or case. A word's inflected forms are joined by "/", in one order for a
@@ -11,6 +12,7 @@ group; or are made by `endings`. A form is exchanged for the same form of anothe
 `may_both_be_true`: words that may be true of the same picture, which are never exchanged.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +25,16 @@ KINDS = (
     "action", "relation", "negation",
 )  # fmt: skip
 _FOLDER = Path(__file__).with_name("data")
-_TEXTS = ("name", "sentence", "scripts", "licence", "identifies", "function_words", "endings")
+_TEXTS = (
+    "name",
+    "sentence",
+    "scripts",
+    "licence",
+    "identifies",
+    "opening",
+    "function_words",
+    "endings",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +62,7 @@ class Language:
     function_words: frozenset[str] = frozenset()
     groups: tuple[Group, ...] = ()
     may_both_be_true: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    opening: re.Pattern[str] | None = None
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
@@ -78,7 +90,7 @@ def _read(path: Path) -> Language:
     )
     return Language(
         path.stem, data["name"], data.get("sentence", ""), scripts, identifies, function_words,
-        groups, alike,
+        groups, alike, re.compile(data["opening"]) if "opening" in data else None,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.datasets.caption_writers import COLUMNS
 from backend.engine.constants.constant_search import find_constants, stated_constants
-from backend.engine.constants.part import ConstantPart, words_in
+from backend.engine.constants.part import ConstantPart, words_stated
 from backend.errors import NotFound
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries
@@ -47,7 +47,7 @@ class ConstantChoice:
         """Whether models will not read a part that was found or stated before."""
         if part.text in self.judged:
             return False
-        is_stated = any(words_in(text) == part.words for text in self.stated)
+        is_stated = any(words_stated(text) == part.words for text in self.stated)
         return is_stated or part.is_left_out or part.is_stated
 
     def switch(self, part: ConstantPart, is_left_out: bool) -> "ConstantChoice":

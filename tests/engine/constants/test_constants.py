@@ -8,8 +8,9 @@ import pytest
 from backend.engine.claims.division import DIVISIONS
 from backend.engine.claims.finding import find_claims
 from backend.engine.constants.constant_search import find_constants, stated_constants
-from backend.engine.constants.part import ConstantPart
+from backend.engine.constants.part import ConstantPart, blank_out
 from backend.errors import SettingsError
+from backend.jobs.scoring.dataset_constants import ConstantChoice
 
 #: Captions without a constant part.
 PLAIN = [
@@ -42,6 +43,10 @@ def left_out_of(captions: Sequence[str]) -> set[str]:
         ("", ", shot on Canon, 35mm, bokeh", "shot on canon 35mm bokeh"),
         ("A photo of ", "", "a photo of"),
         ("a photo of sks person ", "", "a photo of sks"),
+        ("score_9, score_8_up, ", "", "score # score # up"),
+        ("", " - stock photo, Getty Images", "stock photo getty images"),
+        ("", " #photooftheday", "photooftheday"),
+        ("一张图片：", "", "一张图片"),
     ],
 )  # fmt: skip
 def test_what_says_nothing_is_left_out(before: str, behind: str, part: str) -> None:
@@ -64,6 +69,37 @@ def test_what_may_be_seen_is_judged(before: str) -> None:
         assert nouns & set(before.lower().replace(",", "").split()) <= set(
             read.lower().replace(",", "").split()
         )
+
+
+@pytest.mark.parametrize(
+    ("before", "part"),
+    [("Photo {}: ", "photo #"), ("[2021-03-{}] ", "# # #"), ("IMG_{}.jpg ", "img # jpg"),
+     ("Image {} shows ", "image # shows"), ("{} dogs and ", None), ("On table {} ", None)],
+)  # fmt: skip
+def test_numbers_that_differ(before: str, part: str | None) -> None:
+    captions = [before.format(10 + number) + caption for number, caption in enumerate(PLAIN)]
+    assert left_out_of(captions) == ({part} if part else set())
+
+
+def test_brackets_go_with_what_they_hold() -> None:
+    (part,) = found_in([f"[2021-03-{day}] {c}" for day, c in enumerate(PLAIN, 10)]).values()
+    assert blank_out("[2021-03-14] One dog (left)", [part]).strip() == "One dog (left)"
+    judged = ConstantChoice(judged=(part.text,))
+    assert not judged.leaves_out(part)
+    assert judged.switch(part, True).leaves_out(part)
+    dogs = ConstantPart(("#", "dogs"), "begin", is_left_out=False)
+    assert ConstantChoice().switch(dogs, True).leaves_out(dogs)
+
+
+@pytest.mark.parametrize(
+    ("caption", "opening"),
+    [("Das Bild zeigt einen Hund und {}", "das bild zeigt"),
+     ("Sur la photo on voit un chien et {}", "sur la photo on voit"),
+     ("La imagen muestra un perro y {}", "la imagen muestra"),
+     ("这张图片展示了一只狗{}", "这张图片展示了"), ("この画像には犬が{}", "この画像には")],
+)  # fmt: skip
+def test_openings_in_other_languages(caption: str, opening: str) -> None:
+    assert left_out_of([caption.format(f"w{number}") for number in range(60)]) == {opening}
 
 
 def test_a_visible_constant_part_is_listed() -> None:
@@ -123,12 +159,12 @@ def test_a_writer_has_parts_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("caption", "words"),
-    [("في الصورة كلب {}", "في الصورة كلب"), ("这张图片展示了一只狗{}", "这张图片展示了一只狗"),
+    [("في الصورة كلب {}", "في الصورة كلب"), ("图书馆里{}", "图书馆里"),
      ("Ein Hund läuft durch den Garten und {}", "ein hund läuft durch den garten und"),
      ("На фото собака {}", "на фото собака")],
 )  # fmt: skip
 def test_parts_in_other_languages_are_listed_and_judged(caption: str, words: str) -> None:
-    (part,) = found_in([caption.format(number) for number in range(60)]).values()
+    (part,) = found_in([caption.format(f"w{number}") for number in range(60)]).values()
     assert (part.text, part.is_left_out, part.captions) == (words, False, 60)
 
 
@@ -139,6 +175,8 @@ def test_parts_in_other_languages_are_listed_and_judged(caption: str, words: str
         ("A dog, ohwx style, on grass", "ohwx style", ["A dog", "on grass"]),
         ("A dog runs. Ohwx   STYLE!", "ohwx style", ["A dog runs."]),
         ("ohwxes, a dog", "ohwx", ["ohwxes, a dog"]),
+        ("A dog #ohwx", "ohwx", ["A dog"]),
+        ("A red (ohwx) ball", "ohwx", ["A red", "ball"]),
         ("ohwx style", "ohwx style", ["ohwx style"]),
         ("tag1, ohwx, (smile:1.2), long_hair, hat", "ohwx", ["tag1", "smile", "long_hair", "hat"]),
         ("في الصورة كلب", "في الصورة", ["كلب"]),

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,15 +20,9 @@ from db.queries import pair_queries
 from db.queries.pair_queries import PairRow
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import picture, write
+from tests.features.in_place.conftest import captioned
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import opened
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    made = opened(tmp_path / "state")
-    yield made
-    made.store.close()
 
 
 def correct(workspace: Workspace, changes: dict[str, str], **options: Any) -> None:
@@ -185,11 +178,7 @@ def test_a_line_that_is_not_text_is_kept(workspace: Workspace, tmp_path: Path) -
 
 
 def test_a_dry_run_is_a_diff_that_patch_applies(workspace: Workspace, tmp_path: Path) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    picture(folder / "b.png")
-    write(folder / "a.txt", "a dog\n")
-    write(folder / "b.txt", "a cow")
+    folder = captioned(tmp_path / "pairs", a="a dog\n", b="a cow")
     workspace.jobs.import_dataset(folder)
     correct(workspace, {"a dog": "a cat", "a cow": "a goat"})
     diff = apply(workspace, dry_run=True).diff
@@ -207,10 +196,7 @@ def test_a_dry_run_is_a_diff_that_patch_applies(workspace: Workspace, tmp_path: 
 def test_files_that_have_changed_are_left_alone_and_named(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "pairs"
-    for stem in "abcd":
-        picture(folder / f"{stem}.png")
-        write(folder / f"{stem}.txt", f"a dog {stem}")
+    folder = captioned(tmp_path / "pairs", **{stem: f"a dog {stem}" for stem in "abcd"})
     workspace.jobs.import_dataset(folder)
     correct(workspace, {f"a dog {stem}": f"a cat {stem}" for stem in "abcd"})
     write(folder / "b.txt", "written by somebody else")
@@ -285,9 +271,7 @@ def test_killed_at_any_moment_each_file_is_old_or_new(
 ) -> None:
     sizes(_AT_ONCE=2)
     folder = tmp_path / "pairs"
-    for number in range(4):
-        picture(folder / f"{number}.png")
-        write(folder / f"{number}.txt", f"old {number}\n")
+    captioned(folder, **{f"{number}": f"old {number}\n" for number in range(4)})
     workspace.jobs.import_dataset(folder)
     correct(workspace, {f"old {n}": f"new {n}" for n in range(4)})
     before = contents(folder)
@@ -324,10 +308,7 @@ def test_killed_at_any_moment_each_file_is_old_or_new(
 def test_a_file_that_another_program_writes_meanwhile(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "pairs"
-    for stem in "ab":
-        picture(folder / f"{stem}.png")
-        write(folder / f"{stem}.txt", f"a dog {stem}")
+    folder = captioned(tmp_path / "pairs", **{stem: f"a dog {stem}" for stem in "ab"})
     workspace.jobs.import_dataset(folder)
     correct(workspace, {"a dog a": "a cat a", "a dog b": "a cat b"})
     note = writing._note
@@ -346,9 +327,7 @@ def test_a_file_that_another_program_writes_meanwhile(
 def test_a_folder_that_cannot_be_written(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+    folder = captioned(tmp_path / "pairs", a="a dog")
     workspace.jobs.import_dataset(folder)
     correct(workspace, {"a dog": "a cat"})
 
@@ -370,9 +349,7 @@ def test_names_in_another_normal_form(workspace: Workspace, tmp_path: Path) -> N
 
 
 def test_hidden_files_are_not_taken_for_captions(workspace: Workspace, tmp_path: Path) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+    folder = captioned(tmp_path / "pairs", a="a dog")
     write(folder / "._a.png", "attributes")
     write(folder / "._a.txt", "attributes")
     workspace.jobs.import_dataset(folder)
@@ -382,9 +359,7 @@ def test_hidden_files_are_not_taken_for_captions(workspace: Workspace, tmp_path:
 def test_exports_and_copies_of_the_program_are_refused(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+    folder = captioned(tmp_path / "pairs", a="a dog")
     workspace.jobs.import_dataset(folder)
     correct(workspace, {"a dog": "a cat"})
     workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
@@ -436,9 +411,7 @@ def test_one_list_that_is_called_like_json_lines_is_left_alone(
 
 def test_an_import_afterwards_sees_the_same_pairs(workspace: Workspace, tmp_path: Path) -> None:
     """Two captions of one picture, both corrected: neither is gone, new, nor to be scored again."""
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog\na cow\na hen\n")
+    folder = captioned(tmp_path / "pairs", a="a dog\na cow\na hen\n")
     options = ReadOptions(captions_per_line=True)
     workspace.jobs.import_dataset(folder, options=options)
     correct(workspace, {"a dog": "a cat", "a cow": "a goat"})
@@ -506,11 +479,8 @@ def test_rows_that_are_numbered_anew_after_apply(workspace: Workspace, tmp_path:
 
 
 def test_a_corrected_pair_that_was_hidden_comes_back(workspace: Workspace, tmp_path: Path) -> None:
-    folder, away = tmp_path / "pairs", tmp_path / "away"
+    folder, away = captioned(tmp_path / "pairs", a="a dog", b="a cow"), tmp_path / "away"
     away.mkdir()
-    for stem, caption in {"a": "a dog", "b": "a cow"}.items():
-        picture(folder / f"{stem}.png")
-        write(folder / f"{stem}.txt", caption)
     workspace.jobs.import_dataset(folder)
     correct(workspace, {"a dog": "a cat"})
     assert apply(workspace).captions == 1
@@ -530,9 +500,7 @@ def rows_of(workspace: Workspace) -> list[PairRow]:
 
 def test_the_command(tmp_path: Path) -> None:
     environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+    folder = captioned(tmp_path / "pairs", a="a dog")
     assert invoked(environment, "import", str(folder))[0] == 0
     workspace = opened(tmp_path / "state")
     correct(workspace, {"a dog": "a cat"})

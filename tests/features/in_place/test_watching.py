@@ -24,18 +24,12 @@ from backend.workspace import Workspace
 from db.queries import dataset_queries, pair_queries
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import picture, write
+from tests.features.in_place.conftest import captioned
 from tests.features.in_place.test_apply import apply, correct, rows_of
 from tests.fixtures import programs
 from tests.jobs.opening import opened
 from tests.traced_ui.pages import Page
 from traced_ui.page_actions import drawn_pair
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    made = opened(tmp_path / "state")
-    yield made
-    made.store.close()
 
 
 class Source:
@@ -144,15 +138,11 @@ def test_it_is_read_as_at_the_import(workspace: Workspace, tmp_path: Path) -> No
 
 
 def test_what_nobody_else_writes_is_refused(workspace: Workspace, tmp_path: Path) -> None:
-    folder = workspace.settings.data_directory / "uploads" / "1"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+    folder = captioned(workspace.settings.data_directory / "uploads" / "1", a="a dog")
     workspace.jobs.import_dataset(folder)
     with pytest.raises(DatasetError):
         take(workspace, 1)
-    folder = tmp_path / "old"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+    folder = captioned(tmp_path / "old", a="a dog")
     workspace.jobs.import_dataset(folder)
     with workspace.store.writing() as session:
         session.get_one(dataset_queries.Dataset, 2).imported_at = None
@@ -162,9 +152,7 @@ def test_what_nobody_else_writes_is_refused(workspace: Workspace, tmp_path: Path
 
 def test_the_command(tmp_path: Path) -> None:
     environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+    folder = captioned(tmp_path / "pairs", a="a dog")
     assert invoked(environment, "import", str(folder), "--no-first-look")[0] == 0
     write(folder / "a.txt", "a red dog")
     assert as_json(environment, "watch", "pairs", "--once")["changes"]["changed"] == 1
@@ -177,10 +165,7 @@ def test_a_caption_written_while_the_source_is_read_makes_no_second_pair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import reads all rows twice: compared, then written."""
-    folder = tmp_path / "pairs"
-    for name, caption in (("a", "a dog"), ("b", "a cow")):
-        picture(folder / f"{name}.png")
-        write(folder / f"{name}.txt", caption)
+    folder = captioned(tmp_path / "pairs", a="a dog", b="a cow")
     workspace = opened(tmp_path / "state")
     workspace.jobs.import_dataset(folder)
     before = rows_of(workspace)
@@ -387,9 +372,7 @@ def test_who_may_not_import_the_source_is_not_asked_to(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     """With login, a source outside the folders that pages may read."""
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+    folder = captioned(tmp_path / "pairs", a="a dog")
     workspace.jobs.import_dataset(folder)
     write(folder / "a.txt", "a red dog")
     assert changed_files(workspace) == ["a.txt"]
