@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from fastapi.testclient import TestClient
-from traced_ui.playground import checking
 
 from backend.cli.output import open_workspace
 from backend.errors import MODEL_PACKAGES
+from backend.features.playground.page import checking
 from backend.jobs import retrain, scored_demo
 from backend.settings import load_settings
 from traced_ui import rooms

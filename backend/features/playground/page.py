@@ -19,7 +19,7 @@ from backend.progress import duration
 from backend.review.queue_form import id_in
 from backend.review.views import Abstractness
 from backend.workspace import QueueFilter, Workspace
-from traced_ui import board, models_page
+from traced_ui import models_page
 from traced_ui.differences import parts_that_differ, readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
@@ -40,7 +40,7 @@ _SCROLLS = (
 #: Polling interval of a download, in seconds.
 LOOK_EVERY = 0.5
 _FOLDER = Path(__file__).parent
-_render = renderer_of(_FOLDER / "templates")
+render = renderer_of(_FOLDER / "templates")
 
 #: Entry of the model dropdown: (label, value).
 DATASETS_OWN = ("the dataset's own model", "")
@@ -49,6 +49,8 @@ DATASETS_OWN = ("the dataset's own model", "")
 def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page, which opens with the result of its address, or with an example and its
     answer."""
+    from traced_ui import board  # which loads actions of features, perhaps while this is loaded
+
     script = (_FOLDER / "playground.js").read_text(encoding="utf-8")
     with gr.Row():
         with gr.Column(scale=2, min_width=320, elem_id="playground-pair"):
@@ -59,7 +61,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                 sources=["upload", "clipboard", "webcam"],
                 elem_id="playground-picture",
             )
-            gr.HTML(_render("clipboard.html"), elem_id="playground-clipboard", padding=False)
+            gr.HTML(render("clipboard.html"), elem_id="playground-clipboard", padding=False)
             unread = gr.HTML(elem_id="playground-unread", padding=False)
             caption = gr.Textbox(
                 label="Caption", lines=2, max_lines=6, elem_id="playground-caption"
@@ -85,15 +87,15 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                     each._replace(picture=copies[Path(each.picture).name]) for each in examples
                 ]
             gallery = gr.HTML(
-                _render("examples.html", examples=examples) if examples else "",
+                render("examples.html", examples=examples) if examples else "",
                 elem_id="playground-examples", js_on_load=selecting("pair"),
             )  # fmt: skip
         # In the document, though hidden: the query of the page's address.
         link = gr.Textbox("", visible="hidden", elem_id="playground-link")
         with gr.Column(scale=3, min_width=380, elem_id="playground-results"):
             shared = gr.HTML(elem_id="playground-shared", padding=False)
-            gr.HTML(_render("stale.html"), elem_id="playground-stale")
-            gr.HTML(_render("busy.html"), elem_id="playground-busy")
+            gr.HTML(render("stale.html"), elem_id="playground-stale")
+            gr.HTML(render("busy.html"), elem_id="playground-busy")
             result = gr.HTML(
                 part(
                     "empty",
@@ -178,12 +180,12 @@ def open_shared(
     example of this server, and still the one of the link."""
     example = next((each for each in examples if each.pair_id == wanted.example), None)
     if example is not None and digest_of(Path(example.picture)) == wanted.digest:
-        message = _render("shared.html", shared=wanted, state="example", digest="")
+        message = render("shared.html", shared=wanted, state="example", digest="")
         answers: tuple[Any, ...] = ("", "", "", "")
         if example.caption == wanted.caption:
             answers = stored_answer(workspace, example)
         return message, (example.picture, wanted.caption, *answers)
-    message = _render("shared.html", shared=wanted, state="missing", digest="")
+    message = render("shared.html", shared=wanted, state="missing", digest="")
     return message, (None, wanted.caption, "", "", "", "")
 
 
@@ -196,7 +198,7 @@ def compare_with_link(query: str | None, picture: str | None, caption: str | Non
     digest = digest_of(Path(picture))
     is_same_caption = (caption or "").strip() == wanted.caption.strip()
     state = "another" if digest != wanted.digest else "same" if is_same_caption else "reworded"
-    return _render("shared.html", shared=wanted, state=state, digest=digest)
+    return render("shared.html", shared=wanted, state=state, digest=digest)
 
 
 def _in_browser(does: str) -> str:
@@ -259,12 +261,12 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
             result = analyse(workspace, image, text or "", dataset_id, anyway, model or None)
         except UnknownPictures as refusal:
             models = alternatives(workspace.models.list_models())
-            html = _render("refused.html", why=str(refusal), alternatives=models)
+            html = render("refused.html", why=str(refusal), alternatives=models)
             return html, "", "", ""
         except Exception as problem:  # said where the answer would be
             return note(explain_on_page(problem), "error"), "", "", ""
         chart = trajectory_chart(result.trajectory)
-        why = _render("why.html", abstractness=explained_abstractness(result.abstractness))
+        why = render("why.html", abstractness=explained_abstractness(result.abstractness))
         link = share(result, digest_of(path))
         return result_html(result, path.name, link), chart, steps_list(result.trajectory), why
 
@@ -345,7 +347,7 @@ def result_html(result: Analysis, picture: str, link: SharedResult | None = None
     words_read = len(result.trajectory.first_step_scores)
     phrases = phrase_chips(result.caption, result.phrases or (), result.suspects)
     gains = result.trajectory.deletion_gains.tolist()
-    return _render(
+    return render(
         "result.html",
         result=result,
         picture=picture,
