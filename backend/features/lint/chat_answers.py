@@ -128,7 +128,7 @@ _ANSWERS = re.compile(
     rf"|^\s*there (?:is|are) (?:only )?{_COUNT}\s*\.?\s*$"
     rf"|^\s*(?:score|rating|grade|count|total)\s*:\s*{_COUNT}(?:\s*/\s*{_COUNT})?\s*$"
     r"|^\s*(?:true|false|correct|incorrect|wahr|falsch|vrai|faux|verdadero|falso|正确|错误|unknown|"
-    r"unclear|maybe|perhaps|unsure|unanswerable|不知道|无法确定|わかりません|모르겠습니다|"
+    r"unclear|maybe|perhaps|unanswerable|不知道|无法确定|わかりません|모르겠습니다|"
     r"keine ahnung|not (?:sure|visible|applicable|available|specified)|i (?:don'?t|do not) know|"
     r"je ne sais pas|no (?:lo )?sé|non (?:lo )?so|não sei|не знаю|nie wiem|ich weiß (?:es )?nicht)"
     r"\s*[.!。]?\s*$",

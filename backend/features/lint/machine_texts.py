@@ -64,13 +64,13 @@ _TIME = r"(?:\d{1,2}:)?\d{1,2}:\d\d(?:[.,]\d{1,3})?"
 _SUBTITLES = re.compile(
     rf"{_TIME}\s*--?>\s*{_TIME}|^\s*WEBVTT\b|<v(?:\.\w{{1,20}})? [^<>]{{1,60}}>|\{{\\an?\d\}}"
     rf"|^\s*[\[(<]{_TIME}[\])>]|<{_TIME}>|(?:<\d{{1,5}}\.\d{{1,3}}>\s*){{2}}|^\s*SPEAKER_\d"
-    r"|^\s*\d{1,5}(?:\.\d{1,3})?\s*(?:-|–|to)\s*\d{1,5}(?:\.\d{1,3})?\s?(?:s|sec|seconds)\b"
+    r"|^\s*\d{1,5}(?:\.\d{1,3})?\s*(?:-|–|to)\s*\d{1,5}(?:\.\d{1,3})?\s?(?:sec|seconds)\b"
     r"|^\s*[\[(](?:music|applause|laughter|laughs|inaudible|blank_audio|silence|noise|speaking)"
     r"(?: [\w ]{1,30})?[\])]\s*$"
     r"|^\W*(?:thanks for watching|please (?:like and )?subscribe)\b|\bamara\.org\b",
     re.IGNORECASE,
 )
-_SUBTITLES_WORDS = (":", "<", "{\\", "speaker_", "[", "(", "webvtt", "sec", "s ", "s,",
+_SUBTITLES_WORDS = (":", "<", "{\\", "speaker_", "[", "(", "webvtt", "sec",
                     "watching", "subscribe", "amara")  # fmt: skip
 
 
