@@ -122,7 +122,8 @@ class Terminal(Console):
     each string that is printed."""
 
     def __init__(self, clean: Callable[[str], str] = visible, **options: Any) -> None:
-        super().__init__(highlight=False, **options)
+        # Colons of captions and names are no emoji: `<lora:x:1>`.
+        super().__init__(highlight=False, emoji=False, **options)
         self._shown = clean
 
     def print(self, *objects: Any, **options: Any) -> None:

@@ -27,6 +27,11 @@ def run(*arguments: str, typed: str = "") -> Any:
     return runner.invoke(program.app, list(arguments), input=typed, env={"COLUMNS": "200"})
 
 
+def test_names_between_colons_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    output.results.print("a dog <lora:x:1>")
+    assert capsys.readouterr().out == "a dog <lora:x:1>\n"
+
+
 def test_results_and_messages_go_to_different_streams(tmp_path: Path) -> None:
     folder = str(malformed(tmp_path / "pairs"))
     done = run("import", folder)

@@ -61,7 +61,7 @@ _DESCRIBE = re.compile(
     r"beschreibung|bildbeschreibung|bildunterschrift|légende|descripción|pie de foto|"
     r"descrizione|didascalia|descrição|legenda|beschrijving|bijschrift|"
     r"описание|подпись|opis|podpis)\b|"
-    r"描述|描写|描繪|说明|說明|説明|標題|标题|概述|キャプション|묘사|설명|캡션"
+    r"描述|描写|描繪|说明|說明|説明|標題|标题|概述|キャプション|説明|描写|묘사|설명|캡션"
 )
 _PICTURE = (
     r"(?:image|picture|photo(?:graph)?|pic|scene|snapshot|illustration|drawing|painting|figure|"
@@ -102,7 +102,9 @@ _REQUEST = re.compile(
     r"(?:beschreib(?:e|en|t)?|schreib(?:e|en)?)\b.*\b(?:bild|foto)|(?:décris|décrivez)\b.*\bimage|"
     r"(?:describ[ea]|descrivi|descriva|descreva)\b.*\b(?:imagen|immagine|imagem|foto)|"
     r"beschrijf\b.*\b(?:afbeelding|foto)|опиши(?:те)?\b.*(?:картинк|изображени|фото)|"
-    r"opisz\b.*(?:obraz|zdjęci)|[请請].*(?:描述|描写|描繪|说明|說明).*(?:图|圖|画|照片)"
+    r"opisz\b.*(?:obraz|zdjęci)|[请請].*(?:描述|描写|描繪|说明|說明).*(?:图|圖|画|照片)|"
+    r".{0,10}(?:画像|写真).*(?:説明|描写)して(?:ください|下さい)|"
+    r".{0,10}(?:이미지|사진|그림).*(?:설명|묘사)해 ?(?:주세요|줘)"
 )
 #: Who speaks in a text, in front of it.
 _ASKING = re.compile(r"(?:user|human|question|q)\s?[:：]")

@@ -13,11 +13,21 @@ from itertools import pairwise
 
 from backend.datasets.cells import without_surrogates
 from backend.datasets.reading.json_captions import has_json
+from backend.datasets.reading.questions import is_request
 from backend.features.lint.chat_answers import (
     is_no_description,
     is_reasoning,
     without_reasoning,
 )
+from backend.features.lint.machine_texts import (
+    has_coordinates,
+    has_generator_settings,
+    is_nothing,
+    is_of_page_or_file,
+    is_python,
+    is_subtitle,
+)
+from backend.features.lint.refusals import is_refusal
 from backend.features.lint.token_marks import has_token_marks
 
 
@@ -47,9 +57,10 @@ def _searches(*patterns: str, only_with: tuple[str, ...] = ()) -> Callable[[str]
     expression = re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
 
     def finds(text: str) -> bool:
-        lower = text.lower()
+        plain = text.replace("\u2019", "'")
+        lower = plain.lower()
         may_match = not only_with or any(part in lower for part in only_with)
-        return may_match and expression.search(text) is not None
+        return may_match and expression.search(plain) is not None
 
     return finds
 
@@ -63,6 +74,12 @@ _WORDS_AGAIN = re.compile(rf"\b(\w{_W}|\w)(?:\s+\1\b){{2,}}", re.IGNORECASE)
 _PHRASE_AGAIN = re.compile(
     rf"\b((?:{_W}[\s,]+){{3,5}}{_W})(?:[\s,]+\1\b)+|\b((?:{_W}[\s,]+){{1,2}}{_W})(?:[\s,]+\2\b){{2,}}",
     re.IGNORECASE,
+)
+_LISTED_AGAIN = re.compile(rf"\b(\w{_W}|\w)(?:,\s*\1\b){{4,}}", re.IGNORECASE)
+#: Two signs or more three times, or one seven times, in scripts without blanks.
+_SIGNS_AGAIN = re.compile(
+    r"(?=([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])(?!\1))([\u3040-\u9fff\uac00-\ud7a3]{2,20}?)\2{2,}"
+    r"|([\u3400-\u9fff])\3{6,}"
 )
 _TOKEN = re.compile(r"[\w'’-]+")
 _EXCLAMATIONS = frozenset(
@@ -94,11 +111,17 @@ def _words_again(text: str) -> list[re.Match[str]]:
 
 
 def _loops(text: str) -> bool:
+    if not text.isascii() and _SIGNS_AGAIN.search(text) is not None:
+        return True
     # Nearly all captions are told by their words alone, which is much faster than the expressions.
     words = _TOKEN.findall(text.casefold())
     if len(set(pairwise(words))) >= len(words) - 1:  # no two words come again
         return False
-    if _come_again(words) and (_words_again(text) or _PHRASE_AGAIN.search(text) is not None):
+    if _come_again(words) and (
+        _words_again(text)
+        or _PHRASE_AGAIN.search(text) is not None
+        or _LISTED_AGAIN.search(text) is not None
+    ):
         return True
     threes = set(zip(words, words[1:], words[2:], strict=False))
     return len(threes) < len(words) - 2 and bool(_sentences_again(text))
@@ -116,6 +139,8 @@ def _come_again(words: list[str]) -> bool:
 def _without_loops(text: str) -> str:
     for start, end in reversed(_sentences_again(text)):
         text = text[:start] + text[end:]
+    text = _SIGNS_AGAIN.sub(lambda match: match.group(2) or match.group(3), text)
+    text = _LISTED_AGAIN.sub(r"\1", text)
     text = _PHRASE_AGAIN.sub(lambda match: match.group(1) or match.group(2), text)
     for match in reversed(_words_again(text)):
         text = text[: match.start()] + match.group(1) + text[match.end() :]
@@ -127,10 +152,14 @@ def _without_loops(text: str) -> str:
 #: Words after which an English caption goes on; prepositions that also end one ("the lights are
 #: on", "a cup to put change into") are left out.
 _GOES_ON = re.compile(
-    r"\b(?:a|an|the|of|with|and|or|from|near|between|their|which|while)\s*$", re.IGNORECASE
+    r"\b(?:a|an|the|of|with|and|or|from|near|between|their|which|while|"
+    r"und|oder|einem|eines|une)\s*$",
+    re.IGNORECASE,
 )
 #: Not after a blank: there a comma is somebody's full stop, and dots are a pause. ":(" is a face.
-_ENDS_OPEN = re.compile(r"(?:\S(?:[,:;]|\.\.\.|…)|(?<![:;'-])[(\[]|[–—]|\w-)\s*$")
+_ENDS_OPEN = re.compile(
+    r"(?:\S(?:[,:;]|\.\.\.|…)|(?<![:;'-])[(\[]|[–—]|\w-|\[(?:\.{3}|…|truncated)\])\s*$"
+)
 #: More characters than the words and marks above have.
 _LONGEST_ENDING = 20
 _TAG_SEPARATOR = re.compile(r"[,;|]")
@@ -201,8 +230,11 @@ _TAG = re.compile(
     r"(?:\s[^<>]{0,300})?/?>",
     re.IGNORECASE,
 )
-_ENTITY = re.compile(
-    r"&(?:amp|lt|gt|quot|apos|nbsp|ndash|mdash|hellip|#\d{1,6}|#x[\da-f]{1,5});", re.I
+_ENTITY = re.compile(r"&(?:[a-z][a-z\d]{1,30}|#\d{1,6}|#x[\da-f]{1,5});", re.I)
+#: A heading and links of Markdown.
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?=[^\W\d_])", re.MULTILINE)
+_LINK = re.compile(
+    r"!?\[([^\[\]\n]{1,200})\]\((?:https?:|[\w./%-]{1,200}\.\w{2,4}\b)[^()\s]{0,300}\)"
 )
 
 
@@ -215,8 +247,14 @@ _BREAK = re.compile(r"(?<!\\)(?:\\r)?\\n(?![a-z])|(?<=[.!?])(?:\\r)?\\n")
 _ESCAPED = re.compile(r"(?:\\u[\da-fA-F]{4})+")
 
 
+def _has_entity(text: str) -> bool:
+    return any(html.unescape(match[0]) != match[0] for match in _ENTITY.finditer(text))
+
+
 def _has_markup(text: str) -> bool:
-    if ("<" in text and _TAG.search(text)) or ("&" in text and _ENTITY.search(text)):
+    if ("<" in text and _TAG.search(text)) or ("&" in text and _has_entity(text)):
+        return True
+    if ("# " in text and _HEADING.search(text)) or ("](" in text and _LINK.search(text)):
         return True
     if "**" in text and _BOLD.search(text):
         return True
@@ -226,7 +264,8 @@ def _has_markup(text: str) -> bool:
 
 
 def _without_markup(text: str) -> str:
-    plain = _BOLD.sub(r"\1", _BREAK.sub(" ", _TAG.sub(" ", text)))
+    plain = _LINK.sub(r"\1", _HEADING.sub("", _TAG.sub(" ", text)))
+    plain = _BOLD.sub(r"\1", _BREAK.sub(" ", plain))
     plain = _ESCAPED.sub(lambda match: without_surrogates(json.loads(f'"{match[0]}"')), plain)
     return " ".join(html.unescape(plain).replace("\u00a0", " ").split())
 
@@ -236,7 +275,20 @@ _FENCED = re.compile(r"^\s*(?:~~~|\'\'\'|\"\"\")|(?:~~~|\'\'\'|\"\"\")\s*$|^\s*`
 
 
 def _is_answer_in_code(text: str) -> bool:
-    return has_json(text) or _FENCED.search(text) is not None
+    return (
+        has_json(text)
+        or _FENCED.search(text) is not None
+        or _LISTED.search(text) is not None
+        or is_python(text)
+    )
+
+
+#: Two lines of a list of Markdown, or the line under the head of a table.
+_LISTED = re.compile(
+    r"^\s*(?:[-*+•]|\d{1,2}[.)])[ \t]+\S[^\n]*\n\s*(?:[-*+•]|\d{1,2}[.)])[ \t]+\S"
+    r"|^\s*\|?[ \t]*:?-{3,}:?[ \t]*\|",
+    re.MULTILINE,
+)
 
 
 # ---------------------------------------------------------------- words of a prompt
@@ -267,6 +319,10 @@ _LEAD_IN = re.compile(
     r"(?:sure|certainly|of course|absolutely)[!.]\s+|"
     r"here(?:'s| is| are)\s+(?:a|an|the|my|your|one)\b"
     r"[^:\n]{0,80}\b(?:caption|description)\b[^:\n]{0,60}:|"
+    r"(?:hier ist|voici|aquí (?:está|tienes)|ecco|aqui está|вот)\b[^:\n]{0,80}"
+    r"\b(?:beschreibung|bildunterschrift|description|légende|descripción|descrizione|didascalia|"
+    r"descrição|legenda|описание|подпись)\b[^:\n]{0,60}:|"
+    r"(?:好的|当然)?[，,。！!]?\s*(?:以下|这)是[^:：\n]{0,40}(?:描述|说明|标题)\s*[:：]|"
     rf"#{{1,6}}\s*{_PART}\b\s*(?::|\n)|<{_PART}>|\\boxed\{{)\s*",
     re.IGNORECASE,
 )
@@ -306,7 +362,95 @@ _has_placeholder = _searches(
     r"\{\{?\s*(?:caption|name|object|description|prompt|text)\s*\}?\}",
     r"^\s*(?:user|assistant|system|human|gpt)\s*[:\n]",
     r"\n\s*(?:user|assistant|human|gpt)\s*:",
-    only_with=("<", "[", "{", "lorem ipsum", "placeholder", "todo:", "tbd", ":", "\n"),
+    r"(?<!\S)(?-i:USER|ASSISTANT|HUMAN)\s?:|#{2,3}\s?(?:human|assistant|instruction|user|response)\b",
+    only_with=("<", "[", "{", "lorem ipsum", "placeholder", "todo:", "tbd", ":", "\n", "##"),
+)
+
+
+_has_words_of_chat = _searches(
+    _LEAD_IN.pattern,
+    r"\b(?:write|generate|provide|create) (?:a|an|one) (?:\w+ ){0,3}"
+    r"(?:caption|description|prompt) (?:for|of|that)\b",
+    r"\b(?:the|your) caption should\b",
+    r"^\s*describe (?:the|this) (?:image|picture|photo)",
+    r"^\s*(?:sure|certainly|of course|absolutely)[!.]\s+\S",
+    rf"</{_PART}>\s*$",
+    r"^\s*you are (?:a|an) (?:\w+ ){0,3}(?:assistant|captioner|annotator|expert|ai)\b",
+    r"^\s*your (?:task|job) is to\b",
+    r"^\s*(?:system prompt|instruction)\s*:|^\s*v?qa>|^\s*(?:caption|describe|detect|ocr) en\s*$",
+    r"^\s*(?:q|question)\s*:.{1,400}\b(?:a|answer)\s*:",
+    r"\bi hope this helps\b",
+    r"\blet me know if you\b",
+    r"\bfeel free to ask\b",
+    r"\bwould you like me to\b",
+    r"\bis there anything (?:else|specific|in particular) (?:that )?you(?:'d| would)\b",
+    only_with=(
+        ":",
+        "#",
+        "<",
+        ">",
+        "\\boxed",
+        "caption",
+        "description",
+        "alt text",
+        "alt-text",
+        "(image",
+        "[image",
+        "(photo",
+        "[photo",
+        "(picture",
+        "[picture",
+        "you are",
+        "your ",
+        "describe",
+        "detect",
+        "ocr",
+        "i hope",
+        "let me know",
+        "sure",
+        "certainly",
+        "prompt",
+        "of course",
+        "absolutely",
+        "feel free",
+        "would you",
+        "is there any",
+        "\uff1a",
+    ),
+)
+
+
+_is_of_camera = _searches(
+    r"^\W*(?:olympus|konica minolta|minolta|samsung|kodak|pentax|sanyo|exif|casio)?\s*"
+    r"digital (?:still )?camera\W*$",
+    r"^\W*(?:sony dsc|exif[_ ]jpeg[_ ]picture|processed with \w+(?: with .{1,40})?)\W*$",
+    r"^\W*(?:dsc|dscn|dscf|img|imgp|pict|p|mvc|screenshot|untitled|image|photo|picture)"
+    r"[-_ ]?\d{2,}(?:[-_ ]\d+)*(?:\.\w{3,4})?\W*$",
+    r"^\S+\.(?:jpe?g|png|gif|webp|bmp|tiff?|heic)$",
+)
+
+
+_is_error = _searches(
+    r"^\s*[{\[]\s*\"?(?:error|detail|message|status|code)\"?\s*:",
+    r"<think>\s*</think>",
+    r"^\s*<?(?:error|http error|exception|traceback)\b\s*(?:[:>]|\d{3}\b|\()",
+    r"\b(?:rate limit (?:exceeded|reached)|internal server error|bad gateway|"
+    r"service unavailable|cuda out of memory|connection (?:timed out|refused))\b",
+    only_with=(
+        "error",
+        "detail",
+        "message",
+        "status",
+        "code",
+        "think>",
+        "exception",
+        "traceback",
+        "rate limit",
+        "bad gateway",
+        "unavailable",
+        "out of memory",
+        "connection",
+    ),
 )
 
 
@@ -315,34 +459,9 @@ RULES: dict[str, Rule] = {
     for rule in (
         Rule("loop", "words or sentences are repeated, as by a captioner in a loop",
              _loops, _without_loops),
-        Rule("refusal", "a language model's refusal instead of a caption", _searches(
-            r"^\W*(?:i'?m|i am|we'?re) (?:very |really )?(?:sorry|afraid|unable)\b",
-            r"^\W*(?:sorry|apologies|unfortunately),? (?:but )?i\b",
-            r"\bi (?:can'?t|cannot|can not|am unable to|'?m unable to|am not able to) "
-            r"(?:assist|help|see|view|describe|identify|provide|process|analy[sz]e|access|fulfil)",
-            r"\b(?:no|isn'?t an?|don'?t see (?:an?|any)) (?:image|picture|photo)s? "
-            r"(?:(?:was|were|is|are|has been|have been) )?"
-            r"(?:provided|attached|uploaded|given|shared)\b",
-            r"\bplease (?:upload|attach|provide|share) (?:the|an|your|a)\b[^.\n]{0,30}"
-            r"\b(?:image|picture|photo)",
-            r"\bi (?:don'?t|do not) see (?:an?|any) (?:image|picture|photo)",
-            r"\bas an? (?:ai|artificial intelligence|language model|large language model)\b",
-            only_with=("sorry", "afraid", "unable", "apologies", "unfortunately", "i can",
-                       "not able", "as a ai", "as an ai", "artificial intelligence",
-                       "language model", "provided", "attached", "uploaded", "given", "shared",
-                       "please ", "not see", "n't see", "nt see"),
-        )),
-        Rule("failed answer", "an error message, or an answer without a text", _searches(
-            r"^\s*(?:none|null|nan|n/a|undefined|\[object object\]|\{\}|\[\])\s*$",
-            r"^\s*[{\[]\s*\"?(?:error|detail|message|status|code)\"?\s*:",
-            r"<think>\s*</think>",
-            r"^\s*(?:error|http error|exception|traceback)\b\s*(?::|\d{3}\b|\()",
-            r"\b(?:rate limit (?:exceeded|reached)|internal server error|bad gateway|"
-            r"service unavailable|cuda out of memory|connection (?:timed out|refused))\b",
-            only_with=("none", "null", "nan", "n/a", "undefined", "[object", "{}", "[]", "error",
-                       "detail", "message", "status", "code", "think>", "exception", "traceback",
-                       "rate limit", "bad gateway", "unavailable", "out of memory", "connection"),
-        )),
+        Rule("refusal", "a language model's refusal instead of a caption", is_refusal),
+        Rule("failed answer", "an error message, or an answer without a text",
+             lambda text: is_nothing(text) or _is_error(text)),
         Rule("reasoning", "what a language model thinks, instead of a caption or before it",
              is_reasoning, without_reasoning),
         Rule("answer", "a question, or the answer to one, instead of a description",
@@ -354,36 +473,19 @@ RULES: dict[str, Rule] = {
              _is_mojibake, _decoded_again),
         Rule("invisible", "characters that show nothing",
              lambda text: bool(_invisible_in(text)), _without_invisible),
-        Rule("markup", "tags or entities of HTML, bold words of Markdown, or \\n written as text",
+        Rule("markup", "tags or entities of HTML, marks of Markdown, or \\n written as text",
              _has_markup, _without_markup),
-        Rule("json", "JSON, or the fence of a language model's answer, instead of a caption",
+        Rule("json", "JSON, a value of Python, a list or a fence of Markdown instead of a caption",
              _is_answer_in_code),
-        Rule("camera", "words of a camera or of a file instead of a caption", _searches(
-            r"^\W*(?:olympus|konica minolta|minolta|samsung|kodak|pentax|sanyo|exif|casio)?\s*"
-            r"digital (?:still )?camera\W*$",
-            r"^\W*(?:sony dsc|exif[_ ]jpeg[_ ]picture|processed with \w+(?: with .{1,40})?)\W*$",
-            r"^\W*(?:dsc|dscn|dscf|img|imgp|pict|p|mvc|screenshot|untitled|image|photo|picture)"
-            r"[-_ ]?\d{2,}(?:[-_ ]\d+)*(?:\.\w{3,4})?\W*$",
-            r"^\S+\.(?:jpe?g|png|gif|webp|bmp|tiff?|heic)$",
-        )),
+        Rule("camera", "words of a camera, a file or a web page, or a link, instead of a caption",
+             lambda text: is_of_page_or_file(text) or _is_of_camera(text)),
+        Rule("coordinates", "places of boxes or points, or numbers of a detector", has_coordinates),
+        Rule("generator", "settings of an image generator", has_generator_settings),
+        Rule("subtitles", "times or marks of subtitles", is_subtitle),
         Rule("glued", "words without the blank between them", _is_glued,
              lambda text: _GLUED.sub(" ", text)),
-        Rule("prompt", "words of a prompt or of a chat around the caption", _searches(
-            _LEAD_IN.pattern,
-            r"\b(?:write|generate|provide|create) (?:a|an|one) (?:\w+ ){0,3}"
-            r"(?:caption|description) (?:for|of|that)\b",
-            r"\b(?:the|your) caption should\b",
-            r"^\s*describe (?:the|this) (?:image|picture|photo)",
-            r"^\s*(?:sure|certainly|of course|absolutely)[!.]\s+\S",
-            rf"</{_PART}>\s*$",
-            r"\bi hope this helps\b", r"\blet me know if you\b", r"\bfeel free to ask\b",
-            r"\bwould you like me to\b",
-            r"\bis there anything (?:else|specific|in particular) (?:that )?you(?:'d| would)\b",
-            only_with=(":", "#", "<", "\\boxed", "caption", "description", "alt text", "alt-text",
-                       "(image", "[image", "(photo", "[photo", "(picture", "[picture",
-                       "describe", "i hope", "let me know", "sure", "certainly", "of course",
-                       "absolutely", "feel free", "would you", "is there any"),
-        ), _without_lead_in),
+        Rule("prompt", "words of a prompt or of a chat around the caption",
+             lambda text: is_request(text) or _has_words_of_chat(text), _without_lead_in),
     )
 }  # fmt: skip
 

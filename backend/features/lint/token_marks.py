@@ -14,7 +14,8 @@ _WORDS = (
     "extra_id_\\d+|loc_?\\d+|seg\\d+|unused\\d+|ref|box|quad|eoc|boi|eoi|soi|end_of_chunk|"
     "start_header_id|end_header_id|0x[0-9A-F]{2}|bot|sop|gMASK|fim_[a-z]+|image_\\d+|seg_\\d+|"
     # Florence's tasks.
-    "(?:[A-Z]+_)*(?:CAPTION|OD|OCR)(?:_[A-Z]+)*"
+    "(?:[A-Z]+_)*(?:CAPTION|OD|OCR)(?:_[A-Z]+)*|[A-Z]+(?:_TO)?_(?:PROPOSAL|SEGMENTATION|CATEGORY|"
+    "DESCRIPTION|OCR|VOCABULARY_DETECTION)|REFERRING_EXPRESSION_SEGMENTATION|poly|coor|delim|bbox"
 )
 _MARKS = re.compile(
     rf"</?(?:{_WORDS})>"

@@ -26,7 +26,7 @@ stand (`CLEARLY`): neighbouring pictures may show one scene.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 
 import numpy as np
@@ -47,6 +47,11 @@ FEWEST_ROWS, FEWEST_FOUND = 50, 5
 #: A finding's captions are nearer to the pictures of their new rows than to those of their own by
 #: at least this share of a match.
 CLEARLY = 0.15
+#: Within a run captions are taken to be wrong at most this often: a file whose blocks stand in
+#: another order fits no offset well, and each would do for all rows if most may be wrong.
+_WRONG_WITHIN = 0.3
+#: What it costs to leave a run where its rows do not fit, and to go on with it.
+_GAP_PENALTY = 10.0
 #: Rows read at once.
 _BLOCK = 8192
 #: The share of captions that belong to no picture is taken to be at least and at most this.
@@ -201,20 +206,34 @@ def runs_of(band: Values, likenesses: Likenesses) -> list[Run]:
     if rows < FEWEST_ROWS or not likenesses.can_tell:
         return []
     tried = log(rows * len(OFFSETS))
-    evidence = np.concatenate([likenesses.log_likelihoods(band), np.zeros((rows, 1))], axis=1)
+    within = replace(likenesses, wrong=min(likenesses.wrong, _WRONG_WITHIN))
+    evidence = np.concatenate([within.log_likelihoods(band), np.zeros((rows, 1))], axis=1)
     path = best_path(evidence, PENALTY + tried)
     stay = OFFSETS.index(0)
-    ends = [*(np.flatnonzero(np.diff(path)) + 1).tolist(), rows]
     runs = []
-    for first, end in zip([0, *ends], ends, strict=False):
+    for first, end in _constant_parts(path):
         state = int(path[first])
-        if state != stay and end - first >= FEWEST_FOUND:
-            staying = evidence[first:end, stay]
-            gain = float((evidence[first:end, state] - staying).sum())
-            run = _run(band, first, end, state, tried - gain)
+        if state == stay:
+            continue
+        # Rows amid the run that belong to no picture nearby.
+        fits = best_path(evidence[first:end, [state, NOWHERE]], _GAP_PENALTY) == 0
+        for start, stop in _constant_parts(fits):
+            part = slice(first + start, first + stop)
+            state_of_part = state if fits[start] else NOWHERE
+            gain = float((evidence[part, state_of_part] - evidence[part, stay]).sum())
+            if stop - start < FEWEST_FOUND or gain < PENALTY + tried:
+                continue
+            run = _run(band, part.start, part.stop, state_of_part, tried - gain)
             if run.offset is None or run.likeness - run.own_likeness >= CLEARLY * likenesses.match:
                 runs.append(run)
     return runs
+
+
+def _constant_parts(values: NDArray[np.generic]) -> list[tuple[int, int]]:
+    """The parts of equal values one after another, each with its first place and the one behind
+    its last."""
+    ends = [*(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist(), len(values)]
+    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _run(band: Values, first: int, end: int, state: int, log_chance: float) -> Run:
