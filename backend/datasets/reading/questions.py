@@ -61,7 +61,7 @@ _DESCRIBE = re.compile(
     r"beschreibung|bildbeschreibung|bildunterschrift|légende|descripción|pie de foto|"
     r"descrizione|didascalia|descrição|legenda|beschrijving|bijschrift|"
     r"описание|подпись|opis|podpis)\b|"
-    r"描述|描写|描繪|说明|說明|説明|標題|标题|概述|キャプション|説明|描写|묘사|설명|캡션"
+    r"描述|描写|描繪|说明|說明|説明|標題|标题|概述|キャプション|묘사|설명|캡션"
 )
 _PICTURE = (
     r"(?:image|picture|photo(?:graph)?|pic|scene|snapshot|illustration|drawing|painting|figure|"

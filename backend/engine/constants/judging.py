@@ -46,6 +46,7 @@ _WITH_QUALITY = frozenset(
 )
 #: Before a number, what a picture is called or how good it is: "score_9", "img_0123".
 _NUMBERED = frozenset("score img fig figure frame".split())
+_BEFORE_A_NUMBER = _PICTURES | _NUMBERED
 #: Written without blanks, so that they are told from English words beside them.
 _UNSPACED_LANGUAGES = ("zh", "ja")
 #: What goes to the noun behind it, but "of" in "a photo of".
@@ -126,7 +127,7 @@ def _is_number_of_a_picture(words: Sequence[str], index: int) -> bool:
     before = words[index - 1] if index else ""
     behind = words[index + 1] if index + 1 < len(words) else ""
     if words[index] == NUMBER:
-        return before in _PICTURES | _NUMBERED or NUMBER in (before, behind)
+        return before in _BEFORE_A_NUMBER or NUMBER in (before, behind)
     return words[index] == "up" and before == NUMBER
 
 

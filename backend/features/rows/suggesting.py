@@ -74,19 +74,18 @@ def _point_elsewhere(store: Store, run_id: int, rows: Sequence[Sequence[float]])
     """Store which pictures these captions fit better, in place of what was said before."""
     places = [Elsewhere(int(row[0]), int(row[1]), row[2], row[3]) for row in rows]
     states = store.read(states_of, sorted({pair for place in places for pair in place[:2]}))
-    store.write(suggestion_queries.forget_kind, run_id, ELSEWHERE)
-    store.write(
-        suggestion_queries.save_suggestions,
-        [
-            NewSuggestion(
-                place.pair, PROPOSER, states[place.pair].caption, place.own_likeness,
-                place.likeness, run_id=run_id, kind=ELSEWHERE,
-                provenance={ORIGIN: place.picture, NAME: states[place.picture].external_id},
-            )
-            for place in places
-            if states[place.pair].corrected_caption is None
-        ],
-    )  # fmt: skip
+    suggestions = [
+        NewSuggestion(
+            place.pair, PROPOSER, states[place.pair].caption, place.own_likeness,
+            place.likeness, run_id=run_id, kind=ELSEWHERE,
+            provenance={ORIGIN: place.picture, NAME: states[place.picture].external_id},
+        )
+        for place in places
+        if states[place.pair].corrected_caption is None
+    ]  # fmt: skip
+    with store.writing() as session:  # at once: a page never sees that there are none
+        suggestion_queries.forget_kind(session, run_id, ELSEWHERE)
+        suggestion_queries.save_suggestions(session, suggestions)
 
 
 def _suggest(

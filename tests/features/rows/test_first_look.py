@@ -88,7 +88,7 @@ def test_it_is_a_job_of_its_own_after_an_import_from_a_page(tmp_path: Path) -> N
 
 def test_right_rows_are_no_finding_and_no_notice(tmp_path: Path) -> None:
     workspace = workspace_of(tmp_path)
-    dataset_id = workspace.prepare(write_source(tmp_path, by=0))
+    dataset_id = workspace.find_or_import(write_source(tmp_path, by=0))
     report = workspace.jobs.run("first-look", dataset_id)
     assert (report.findings, report.reasons, report.compared) == ((), (), PAIRS)
     assert workspace.review.notices(dataset_id) == ()
@@ -96,7 +96,7 @@ def test_right_rows_are_no_finding_and_no_notice(tmp_path: Path) -> None:
 
 def test_no_more_rows_are_looked_at_than_it_may(tmp_path: Path) -> None:
     workspace = workspace_of(tmp_path)
-    dataset_id = workspace.prepare(write_source(tmp_path))
+    dataset_id = workspace.find_or_import(write_source(tmp_path))
     report = workspace.jobs.run("first-look", dataset_id, rows=50)
     assert (report.pairs, report.compared) == (PAIRS, 50)
     assert [finding.kind for finding in report.findings] == ["shifted"]
@@ -108,7 +108,7 @@ def test_pictures_that_no_model_here_knows_are_not_compared(tmp_path: Path) -> N
     for path in Path(source, "images").iterdir():
         Image.fromarray(rng.integers(0, 255, (64, 64, 3), np.uint8)).save(path)
     workspace = workspace_of(tmp_path)
-    dataset_id = workspace.prepare(source)
+    dataset_id = workspace.find_or_import(source)
     report = workspace.jobs.run("first-look", dataset_id)
     assert (report.findings, report.compared) == ((), 0)
     assert report.reasons
@@ -118,7 +118,7 @@ def test_pictures_that_no_model_here_knows_are_not_compared(tmp_path: Path) -> N
 def test_pictures_that_are_gone_are_no_failure(tmp_path: Path) -> None:
     source = write_source(tmp_path)
     workspace = workspace_of(tmp_path)
-    dataset_id = workspace.prepare(source)
+    dataset_id = workspace.find_or_import(source)
     shutil.rmtree(Path(source, "images"))
     report = workspace.jobs.run("first-look", dataset_id)
     assert (report.findings, report.compared) == ((), 0)

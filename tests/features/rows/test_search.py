@@ -70,16 +70,16 @@ def test_a_shifted_file_is_one_finding(store: Store, tmp_path: Path, by: int, sh
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_blocks_in_another_order_are_no_long_shift(store: Store, tmp_path: Path, seed: int) -> None:
-    drawn = DrawnPairs(2 * ROWS, seed)
-    blocks = drawn.rng.permutation(2 * ROWS // 20)
-    drawn.move([20 * int(block) + row for block in blocks for row in range(20)])
-    engine, dataset_id, ids = store_pairs(store, tmp_path, drawn)
+    dataset = DrawnPairs(2 * ROWS, seed)
+    blocks = dataset.rng.permutation(2 * ROWS // 20)
+    dataset.move([20 * int(block) + row for block in blocks for row in range(20)])
+    engine, dataset_id, ids = store_pairs(store, tmp_path, dataset)
     search = find_moved(store, engine, dataset_id)
     row_of = {pair: row for row, pair in enumerate(ids)}
     wrong = [
         (target, row)
         for target, row in search.moves.tolist()
-        if drawn.captions[row_of[row]] != f"caption {row_of[target]}"
+        if dataset.captions[row_of[row]] != f"caption {row_of[target]}"
     ]
     assert len(wrong) <= 5
     assert search.findings

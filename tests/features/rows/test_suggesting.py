@@ -39,7 +39,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     (folder / "pairs" / "metadata.jsonl").write_text("".join(lines), encoding="utf-8")
     settings = {**VECTORS, "captioner": "none"}
     workspace = Workspace(load_settings({"data_directory": str(folder / "state"), **settings}))
-    workspace.jobs.run("score", workspace.prepare(str(folder / "pairs")))
+    workspace.jobs.score(workspace.find_or_import(str(folder / "pairs")))
     return workspace
 
 
