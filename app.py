@@ -106,7 +106,7 @@ def main(
 
 
 class ServeOptions(Options):
-    """Open the app: review, playground, datasets, retraining, export."""
+    """Open the app: review, datasets, retraining, export."""
 
     data: str | None = None
     """Dataset to review: a folder, a metadata file, or a name in the database. It is imported and

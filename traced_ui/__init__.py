@@ -9,7 +9,7 @@ board         … the page itself and the answers to its requests;  page_state: 
 queue_actions, verdict_actions, tag_actions   … what each key and click does;
               page_actions: what they share;  review_actions: all of them
 review_page   … and its HTML
-playground, datasets, retrain, export, progress, team   the other pages
+datasets, retrain, export, progress, team   the other pages
 jobs          running jobs and their progress
 keyboard      our key bindings
 templates     templates/ contains all HTML, with autoescaping; numbers as text

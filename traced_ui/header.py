@@ -38,7 +38,7 @@ def bar_html(page: rooms.Page) -> Markup:
     """The bar of this page."""
     return render(
         "header.html", page=page, room=rooms.room_of(page), rooms=rooms.ROOMS,
-        corner=rooms.DATASET, attempt=rooms.TRY, is_review=page == rooms.REVIEW,
+        corner=rooms.DATASET, alone=rooms.ALONE, is_review=page == rooms.REVIEW,
     )  # fmt: skip
 
 

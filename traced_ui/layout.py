@@ -16,7 +16,6 @@ from traced_ui import (
     header,
     models_page,
     page_dataset,
-    playground,
     progress,
     retrain,
     rooms,
@@ -46,7 +45,6 @@ _PAGES: dict[str, Build] = {
     "models": lambda workspace, _: models_page.build(workspace),
     "team": team.build,
     "settings": dataset_settings.build,
-    "try": playground.build,
     **{name: page.build for name, page in rooms.ADDED.items()},
 }
 

@@ -31,8 +31,8 @@ class Page(NamedTuple):
     def path(self) -> str:
         """Its address below the program's own; "" for Review.
 
-        >>> Page("review", "Review").path, Page("try", "Try one picture").path
-        ('', 'try')
+        >>> Page("review", "Review").path, Page("export", "Export").path
+        ('', 'export')
         """
         return "" if self.name == "review" else self.name
 
@@ -48,10 +48,10 @@ class Room(NamedTuple):
 class AddedPage:
     """A page of a feature or a package, at the address of its name.
 
-    `room`: the title of the room that it is listed in, after the room's own pages; `build`: as for
-    our own pages; `styles`: a style sheet, which all pages load; `is_first`: it stands before the
-    room's own pages, and the room opens with it; `earlier`: addresses that it had, and what they
-    are now.
+    `room`: the title of the room that it is listed in, after the room's own pages, or "" for the
+    corner; `build`: as for our own pages; `styles`: a style sheet, which all pages load;
+    `is_first`: it stands before the room's own pages, and the room opens with it; `earlier`:
+    addresses that it had, and what they are now.
     """
 
     page: Page

@@ -6,7 +6,7 @@ import re
 from backend import plugins
 from traced_ui.pages import AddedPage, Page, Room
 
-REVIEW, TRY = Page("review", "Review"), Page("try", "Try one picture")
+REVIEW = Page("review", "Review")
 _OURS = (
     Room("Review", (REVIEW,)),
     Room("Explore", ()),
@@ -24,14 +24,14 @@ _DATASET = Room(
 #: Where programs call: no page either.
 API = "/api/v1"
 #: Addresses that are no pages.
-_RESERVED = ("api", "config", "gradio_api", "header", "healthy", "login", "pictures", "playground")
+_RESERVED = ("api", "config", "gradio_api", "header", "healthy", "login", "pictures")
 
 
 def _load_added() -> tuple[AddedPage, ...]:
     """The added pages; one whose room or address cannot be is left out, and `doctor` says why."""
     addresses = {page.name for room in (*_OURS, _DATASET) for page in room.pages}
-    addresses |= {TRY.name, *_RESERVED}
-    titles = {room.title for room in (*_OURS, _DATASET)}
+    addresses |= set(_RESERVED)
+    titles = {"", *(room.title for room in (*_OURS, _DATASET))}
 
     def join(extra: AddedPage) -> None:
         name = extra.page.name
@@ -40,7 +40,9 @@ def _load_added() -> tuple[AddedPage, ...]:
         if name in addresses:
             raise ValueError(f"The address '{name}' is another page's.")
         if extra.room not in titles:
-            raise ValueError(f"There is no room '{extra.room}': {', '.join(sorted(titles))}.")
+            raise ValueError(
+                f"There is no room '{extra.room}': {', '.join(sorted(titles - {''}))}."
+            )
         addresses.add(name)
 
     return plugins.load("pages", AddedPage, join)
@@ -57,16 +59,18 @@ def _with_added(room: Room) -> Room:
 
 ROOMS = tuple(room for room in map(_with_added, _OURS) if room.pages)
 DATASET = _with_added(_DATASET)
-PAGES = (*(page for room in (*ROOMS, DATASET) for page in room.pages), TRY)
+#: In the corner, in no room.
+ALONE = tuple(extra.page for extra in ADDED.values() if not extra.room)
+PAGES = (*(page for room in (*ROOMS, DATASET) for page in room.pages), *ALONE)
 #: Addresses of pages, as in requests.
 PATHS = frozenset(f"/{page.path}" for page in PAGES)
 #: Where the pages of earlier versions are now, by their names (`/?tab=NAME`, `/NAME`).
 EARLIER = {
-    **{page.name: page.path for page in PAGES}, "playground": TRY.path,
+    **{page.name: page.path for page in PAGES},
     **{name: address for each in ADDED.values() for name, address in each.earlier.items()},
 }  # fmt: skip
 
 
 def room_of(page: Page) -> Room | None:
-    """The room of the page; None for *Try one picture*."""
+    """The room of the page; None for one of `ALONE`."""
     return next((room for room in (*ROOMS, DATASET) if page in room.pages), None)

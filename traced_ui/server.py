@@ -24,7 +24,7 @@ from backend.bundled import exit_immediately
 from backend.engine import memory
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
 from backend.workspace import Workspace
-from traced_ui import board, header, layout, playground, rooms, transfers
+from traced_ui import board, header, layout, rooms, transfers
 from traced_ui.board_processes import BoardProcesses
 from traced_ui.file_guard import FileGuard
 from traced_ui.headers import CompressionMiddleware, SafeHeaders
@@ -190,8 +190,7 @@ def _create_api(workspace: Workspace) -> fastapi.FastAPI:
 
 def _preload(path: str) -> str:
     """The header `Link` of a page: all but Review need the scripts of the bar alone."""
-    late = (playground.SCRIPT, *board.WHEN_USED)
-    review = [name for name in board.FILES if name not in late]
+    review = [name for name in board.FILES if name not in board.WHEN_USED]
     return board.preload_header(review if path == "/" else ("header.js", "inter.woff2"))
 
 

@@ -88,8 +88,9 @@ def renderer_of(folder: Path) -> Callable[..., Markup]:
 def render(name: str, /, **values: Any) -> Markup:
     """The template `name`, for a component; jinja2.UndefinedError if one of its values is missing.
 
-    >>> render("playground_why.html", abstractness="<b> ${7*6}")
-    Markup('<h3>What makes it concrete</h3>&lt;b&gt; &#36;&#123;7*6&#125;')
+    >>> safe = "&lt;b&gt; &#36;&#123;7*6&#125;"
+    >>> safe in render("store.html", kind="SQLite", place="<b> ${7*6}")
+    True
     """
     return for_gradio(render_page(name, **values))
 

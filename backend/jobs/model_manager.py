@@ -295,6 +295,10 @@ class Models:
         self._store, self._engines = store, engines
         self._settings = engines.of_session.settings
 
+    def names_here(self) -> list[str]:
+        """Names of the models on this machine."""
+        return [view.name for view in self.list_models() if view.is_here]
+
     def list_models(self) -> list[ModelView]:
         """Presets first, then other models: those that datasets use, that have been probed, are the
         default or have been downloaded. Read from files; no model is loaded."""

@@ -23,7 +23,6 @@ from backend.review.views import (
     ClaimsFound,
     ConstantView,
     PairView,
-    PlaygroundResult,
     SuggestionView,
 )
 from backend.settings import Settings
@@ -84,19 +83,6 @@ class Review(Queue, Verdicts):
     def why_abstract(self, pair_id: int) -> Abstractness | None:
         """See `ask_models.why_abstract`."""
         return ask_models.why_abstract(self._store, self._engines.of_pair(pair_id), pair_id)
-
-    def playground(
-        self,
-        image: Image.Image,
-        caption: str,
-        dataset_id: int | None = None,
-        anyway: bool = False,
-        model: str | None = None,
-    ) -> PlaygroundResult:
-        """See `backend.review.ask_models.play`. `model`: as in `--model`; by default the dataset's
-        or the session's models."""
-        engine = self._engines.of_dataset_or_session(dataset_id, model)
-        return ask_models.play(self._store, engine, image, caption, anyway, dataset_id)
 
     def tags(self, dataset_id: int) -> dict[str, int]:
         """The tags of a dataset with their numbers of pairs."""

@@ -440,39 +440,6 @@ class CaptionCheck:
     suspects: tuple[SuspectWord, ...] = ()
 
 
-@dataclass(frozen=True)
-class PlaygroundResult:
-    """The analysis of one image and one caption."""
-
-    caption: str
-    s_0: float
-    p_error: float | None
-    #: What the probability is based on, or why there is none.
-    p_note: str
-    icc: float
-    looks_abstract: bool
-    truncated: bool
-    suspects: tuple[SuspectWord, ...]
-    trajectory: Trajectory
-    suggestions: tuple[SuggestionView, ...]
-    scored_by: str
-    limits: str
-    abstractness: Abstractness
-    #: None with a scorer that compares pairs.
-    phrases: tuple[PhraseView, ...] | None = None
-    #: The claims of a caption that has several; `trajectory`, `s_0` and `suggestions` belong to the
-    #: `selected` one, the most suspicious.
-    claims: tuple[ClaimView, ...] = ()
-    selected: int = 0
-    #: The model does not know such pictures; it was asked to score this one anyway.
-    is_unfamiliar: bool = False
-
-    @property
-    def claim(self) -> ClaimView | None:
-        """The selected claim; None: the caption is one claim."""
-        return self.claims[self.selected] if self.claims else None
-
-
 def _worth_naming(caption: str, doubts: Sequence[str]) -> tuple[str, ...]:
     """Without the words with which the caption opens and says nothing: “a picture of”."""
     opening = opening_of([word.lower() for word in Caption.parse(caption).words])

@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, Page, Request, expect
 from tests.browser.conftest import Site, go_to, held, opened_page
 from tests.fixtures.features import needs
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, needs("playground")]
 EVENTS = "**/queue/join*"
 
 

@@ -14,10 +14,10 @@ from fastapi.testclient import TestClient
 
 from backend.cli.output import open_workspace
 from backend.errors import MODEL_PACKAGES
+from backend.features.playground.page import checking
 from backend.jobs import retrain, scored_demo
 from backend.settings import load_settings
 from traced_ui import rooms
-from traced_ui.playground import checking
 from traced_ui.server import create_app
 
 VERDICTS = 12

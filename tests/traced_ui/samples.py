@@ -37,7 +37,6 @@ from backend.review.views import (
     PairView,
     PhraseView,
     PictureOfPair,
-    PlaygroundResult,
     ProgressView,
     Retraining,
     Suggestions,
@@ -59,7 +58,6 @@ from traced_ui import (
     model_cards,
     models_page,
     overview,
-    playground,
     progress,
     queue_panel,
     retrain,
@@ -72,7 +70,6 @@ from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.messages import note
 from traced_ui.model_cards import ModelCard
 from traced_ui.reasons import reasons_section
-from traced_ui.shared_result import SharedResult
 from traced_ui.support import enrichments, phrases_section
 from traced_ui.templates import render, render_page
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
@@ -240,17 +237,6 @@ def concreteness(text: str) -> Abstractness:
     return Abstractness(text, 0.5, words)
 
 
-def played(text: str) -> PlaygroundResult:
-    return PlaygroundResult(
-        text, 0.3, 0.8, text, 0.4, True, True, suspects(text), trajectory(text),
-        (suggestion(text),), text, text, concreteness(text),
-    )  # fmt: skip
-
-
-def checked_in_playground(text: str) -> str:
-    return playground.result_html(played(text), text)
-
-
 def classifiers(text: str) -> list[ClassifierRow]:
     report = {"auc": 0.8, "detector": text}
     return [
@@ -291,27 +277,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
         keys=[SimpleNamespace(id=7, label=text, may_review=True, created_at=NOW)],
     ),
     "login.html": lambda text: login.login_page(f"/{text}", text),
-    "playground.html": checked_in_playground,
-    "playground_refused.html": lambda text: render(
-        "playground_refused.html",
-        why=text,
-        alternatives=playground.alternatives(
-            [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
-        ),
-    ),
-    "playground_busy.html": lambda text: render("playground_busy.html"),
-    "playground_examples.html": lambda text: render(
-        "playground_examples.html", examples=[playground.Example(7, text, text)]
-    ),
-    "playground_clipboard.html": lambda text: render("playground_clipboard.html"),
-    "playground_shared.html": lambda text: render(
-        "playground_shared.html",
-        shared=SharedResult(text, text, 0.5, 0.5, text),
-        state="another",
-        digest=text,
-    ),
-    "playground_stale.html": lambda text: render("playground_stale.html"),
-    "playground_why.html": lambda text: render("playground_why.html", abstractness=text),
     "problems.html": lambda text: render(
         "problems.html", count=1, page=1, pages=1, rows=[[text, "3", text, text]], dataset_id=3
     ),

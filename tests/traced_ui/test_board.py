@@ -421,8 +421,8 @@ def test_scripts_have_addresses_that_change_with_them(workspace: Workspace) -> N
     assert client.get("/board/0/main.js").status_code == 404
     page = client.get("/", headers={"Accept-Encoding": "gzip"})
     assert page.headers["content-encoding"] == "gzip"
-    # Not the font, nor the scripts of *Try one picture* and of pasted pictures.
-    assert page.headers["link"].count("rel=modulepreload; fetchpriority=low") == len(FILES) - 4
+    # Not the font, nor the scripts of pasted pictures.
+    assert page.headers["link"].count("rel=modulepreload; fetchpriority=low") == len(FILES) - 3
     other = client.get("/progress", headers={"Accept-Encoding": "gzip"})
     assert other.headers["content-encoding"] == "gzip"
     assert other.headers["link"].count("modulepreload") == 1  # the bar

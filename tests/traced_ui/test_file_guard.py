@@ -17,12 +17,14 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.checkpoints import drawn_folder
 from tests.docs.pages import ROOT
-from traced_ui import page_dataset, playground
+from tests.fixtures.features import needs
+from traced_ui import page_dataset
 from traced_ui.file_guard import COOKIE
-from traced_ui.playground import Picture
 from traced_ui.server import create_app
 from traced_ui.sessions import mounted_in
 
+#: Its page is where pictures are uploaded.
+pytestmark = needs("playground")
 FILE = {"_type": "gradio.FileData"}
 _JSON = {"Content-Type": "application/json"}
 #: Values that name a file: as Gradio sends them, bare, and hidden in others.
@@ -267,9 +269,11 @@ def test_a_login_in_the_same_browser_does_not_see_what_another_uploaded(
 
 
 def test_pictures_that_are_gone_are_no_examples(served: Workspace, folder: Path) -> None:
+    from backend.features.playground.page import build
+
     def has_examples() -> bool:
         with gr.Blocks() as blocks:
-            playground.build(served, page_dataset.build(blocks)[0])
+            build(served, page_dataset.build(blocks)[0])
         return any(function.name == "load_example" for function in blocks.fns.values())
 
     assert has_examples()
@@ -303,10 +307,12 @@ def test_no_file_or_folder_can_be_told_from_a_missing_one(
 def test_the_picture_field_takes_only_uploads(
     folder: Path, foreign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from backend.features.playground.page import Picture as Upload
+
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(folder / "cache"))
     link = folder / "cache" / "link.png"
     link.unlink(missing_ok=True)
     link.parent.mkdir(exist_ok=True)
     os.symlink(foreign, link)
     for path in (foreign, link, folder, folder / "cache" / ".." / foreign.name):
-        assert Picture().preprocess(ImageData(path=str(path))) is None
+        assert Upload().preprocess(ImageData(path=str(path))) is None

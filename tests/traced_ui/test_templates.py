@@ -21,7 +21,6 @@ from traced_ui.templates import environment, part, render
 PYTHON = sorted(templates.FOLDER.parent.glob("*.py"))
 #: Templates without text of other people; steps show words without their surroundings.
 NOT_WHOLE = {"steps.html", "help.html", "header.html", "models_busy.html",
-    "playground_stale.html", "playground_busy.html", "playground_clipboard.html",
                  "review/reasons.html", "to_go.html",
                  "progress/cards.html", "review/finish.html", "review/toolbar.html", "icons.html",
                  "review/returned.html", "datasets/upload.html",
@@ -50,12 +49,12 @@ def test_the_check_detects_an_unescaped_template() -> None:
 
 def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(UndefinedError):
-        render("playground_why.html")
+        render("store.html")
 
 
 def test_the_output_of_a_template_is_not_escaped_again() -> None:
     note = part("note", "a & b")
-    assert render("playground_why.html", abstractness=note).endswith(note)
+    assert note in render("store.html", kind="SQLite", place=note)
     assert html.unescape(part("plain", "a & {b}")) == "a & {b}"
 
 

@@ -30,11 +30,11 @@ from backend.workspace import QueueFilter, Workspace
 from db.queries import dataset_queries
 from tests.cli.invoking import invoked
 from tests.datasets.folders import image_folder
+from tests.fixtures.features import needs
 from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.samples import with_changes
 from traced_ui import queue_panel, review_page
 from traced_ui.dataset_jobs import claims_message
-from traced_ui.playground import Example, stored_answer
 from traced_ui.progress import cards_html, expected_html, left_figure
 from traced_ui.trajectory_chart import steps_list
 
@@ -352,9 +352,12 @@ def test_only_where_few_words_change_is_both_said_what_goes_and_what_comes(
             assert not gone or len(gone) <= 1 or sum(gone) + sum(added) <= 6, card
 
 
+@needs("playground")
 def test_try_offers_what_review_offers_first(
     scored_demo: Workspace, demo_views: list[PairView]
 ) -> None:
+    from backend.features.playground.page import Example, stored_answer
+
     for view in demo_views[::10]:
         example = Example(view.pair_id, "a.png", view.caption)
         page = stored_answer(scored_demo, example)[0]
@@ -367,11 +370,14 @@ def test_try_offers_what_review_offers_first(
         assert ("<summary>Phrases" in page) is ('<li class="phrase' in page)
 
 
+@needs("playground")
 def test_a_live_check_offers_what_helps(scored_demo: Workspace, demo_views: list[PairView]) -> None:
+    from backend.features.playground.checking import analyse
+
     offered = 0
     for view in (*demo_views[:2], *demo_views[-2:]):
         picture = load_image(scored_demo.review.image_path(view.pair_id))
-        result = scored_demo.review.playground(picture, view.caption, 1)
+        result = analyse(scored_demo, picture, view.caption, 1)
         offered += len(result.suggestions)
         for each in result.suggestions:
             assert each.p_before is not None

@@ -48,7 +48,6 @@ def build(
 def looking(workspace: Workspace) -> Callable[..., str]:
     """The handler of the wish to see where suspect words are: their regions, or the problem, and
     the number of the question, as JSON. `spans` of the event: characters of the caption."""
-    from traced_ui.playground import models_here
 
     def look(
         picture: str | None,
@@ -61,7 +60,7 @@ def looking(workspace: Workspace) -> Callable[..., str]:
         try:
             if picture is None:
                 raise SettingsError("Choose a picture first.")
-            if model and model not in models_here(workspace):
+            if model and model not in workspace.models.names_here():
                 raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
             caption, image = text or "", load_image(Path(picture))
             spans = _spans(event_value(event, "spans", []), len(caption))

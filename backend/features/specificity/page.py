@@ -4,10 +4,10 @@ from pathlib import Path
 
 from backend.errors import NoLanguageModel
 from backend.loaded_models import chat_model_page
+from traced_ui import rooms
 from traced_ui.keyboard import Key
 from traced_ui.messages import note
 from traced_ui.page_actions import AddedActions, PageAction, PageActions, Parts, message_part
-from traced_ui.rooms import ADDED
 from traced_ui.templates import renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))
@@ -20,7 +20,7 @@ def ask(page: PageActions, act: PageAction) -> Parts:
     try:
         report = page.workspace.jobs.run("enrich", dataset_id, pair_id=pair_id)
     except NoLanguageModel as problem:
-        if (address := chat_model_page()) not in ADDED:
+        if (address := chat_model_page()) not in rooms.ADDED:
             raise
         return message_part(render_in("no_model.html", reason=str(problem), page=address))
     outcome = report.stopped or next(iter(report.outcomes), "nothing to enrich")

@@ -132,7 +132,7 @@ def check_pictures(store: Store, engine: Engine, dataset_id: int, run_id: int = 
 
 
 def check_picture(engine: Engine, image: Image.Image, name: str = "") -> None:
-    """Check one picture: the playground's, or a dataset's called `name`. Raises UnknownPictures."""
+    """Check one picture, which a dataset calls `name`. Raises UnknownPictures."""
     familiarity = Familiarity.of_model(engine.settings.model)
     if familiarity is None:
         return

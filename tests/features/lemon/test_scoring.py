@@ -8,6 +8,7 @@ import pytest
 
 from backend.errors import SettingsError, TrainingError
 from tests.checkpoints import drawn_folder, drawn_pairs, random_clip
+from tests.fixtures.features import needs
 from tests.jobs.opening import OpenWorkspace
 
 #: Enough for a first detector.
@@ -28,13 +29,19 @@ def open_scored_by(
     return partial(open_workspace, model=str(model), captioner="none", detector="nine signs")
 
 
+@needs("playground")
+def test_lemon_analyses_no_picture_alone(open_scored_by: OpenWorkspace) -> None:
+    from backend.features.playground.checking import analyse
+
+    with pytest.raises(SettingsError, match="compares") as raised:
+        analyse(open_scored_by(kind="lemon"), drawn_pairs(1)[0][0], "A dog")
+    assert "score DATASET" in raised.value.remedies["terminal"]
+
+
 def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
     open_scored_by: OpenWorkspace, folder: Path, tmp_path: Path
 ) -> None:
     workspace = open_scored_by(kind="lemon")
-    with pytest.raises(SettingsError, match="compares") as raised:
-        workspace.review.playground(drawn_pairs(1)[0][0], "A dog")
-    assert "score DATASET" in raised.value.remedies["terminal"]
     dataset = workspace.find_or_import(str(folder))
     assert workspace.jobs.score(dataset, suggestions=False).scored == COUNT
     first = workspace.review.open_pair(1)

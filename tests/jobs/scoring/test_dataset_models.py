@@ -21,6 +21,7 @@ from research.scenes import demo
 from tests.checkpoints import random_clip
 from tests.datasets.folders import image_folder
 from tests.engine.concreteness.test_concreteness import classifier
+from tests.fixtures.features import needs
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import OpenWorkspace
 from tests.research.scenes.other_pictures import generated
@@ -203,12 +204,20 @@ def test_pictures_unknown_to_the_model_are_not_scored(
     with pytest.raises(UnknownPictures):
         workspace.jobs.estimate(unknown)
     assert workspace.jobs.estimate(unknown, anyway=True).pairs == PHOTOGRAPHS
+
+
+@needs("playground")
+def test_a_picture_unknown_to_the_model_is_not_analysed(
+    workspace: Workspace, unknown: int, clip: Path
+) -> None:
+    from backend.features.playground.checking import analyse
+
     workspace.jobs.score(unknown, suggestions=False, model=str(clip))
     picture = generated(4, 1)[0][1]
-    assert workspace.review.playground(picture, "A dog", unknown).scored_by.startswith("clip")
+    assert analyse(workspace, picture, "A dog", unknown).scored_by.startswith("clip")
     with pytest.raises(UnknownPictures):
-        workspace.review.playground(picture, "A dog")
-    assert workspace.review.playground(picture, "A dog", anyway=True).s_0 <= 1
+        analyse(workspace, picture, "A dog")
+    assert analyse(workspace, picture, "A dog", anyway=True).s_0 <= 1
 
 
 def test_a_decision_to_score_anyway_is_remembered(

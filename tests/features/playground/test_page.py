@@ -13,12 +13,17 @@ from gradio.data_classes import ImageData
 from PIL import Image, ImageFilter
 
 from backend.datasets.safe_files.images import load_image
+from backend.features.playground import page
+from backend.features.playground.checking import Analysis, analyse
+from backend.features.playground.shared_result import SharedResult
+from backend.jobs.model_manager import ModelView
 from backend.workspace import Workspace
 from tests.checkpoints import random_clip
 from tests.datasets.folders import picture
 from tests.fixtures.hub_server import Hub
+from tests.hostile.markup import check_escaping
 from tests.jobs.test_models import NAME, checkpoint, hub
-from traced_ui import playground
+from tests.traced_ui.samples import concreteness, suggestion, suspects, trajectory
 
 __all__ = ["checkpoint", "hub"]  # fixtures
 #: In the answer for a pair.
@@ -66,10 +71,8 @@ def test_a_bad_upload_is_reported_with_a_message(
 ) -> None:
     path = tmp_path / name
     make(path)
-    given = playground.Picture(label="Picture").preprocess(
-        ImageData(path=str(path), orig_name=name)
-    )
-    refusal, *rest = playground.checking(workspace)(given, "A dog")
+    given = page.Picture(label="Picture").preprocess(ImageData(path=str(path), orig_name=name))
+    refusal, *rest = page.checking(workspace)(given, "A dog")
     assert re.search(message, refusal)
     assert rest == ["", "", ""], "nothing of an earlier answer stays"
 
@@ -79,14 +82,14 @@ def test_a_file_that_is_no_picture_is_refused_as_soon_as_it_is_there(tmp_path: P
     text, picture = tmp_path / "text.jpg", tmp_path / "a.tiff"
     text.write_text("no picture")
     Image.new("RGB", (40, 30)).save(picture)
-    shown, message = playground.check_picture(str(text))
+    shown, message = page.check_picture(str(text))
     assert shown is None
     assert "text.jpg" in message
-    assert playground.check_picture(str(picture))[1] == ""
+    assert page.check_picture(str(picture))[1] == ""
 
 
 def test_a_picture_given_by_url_is_not_opened(workspace: Workspace) -> None:
-    picture = playground.Picture(label="Picture")
+    picture = page.Picture(label="Picture")
     assert picture.preprocess(None) is None
     assert picture.preprocess(ImageData(url="data:image/png;base64,AAAA")) is None
 
@@ -103,7 +106,7 @@ def unfamiliar(tmp_path: Path) -> str:
 def clicked(model: str, workspace: Workspace, path: str, user: str | None = None) -> list[Any]:
     """The successive states of the page after an offered model is clicked."""
     event, request = gr.EventData(None, {"model": model}), gr.Request(username=user)
-    return list(playground.using(workspace)(path, "A dog", None, event, request))
+    return list(page.using(workspace)(path, "A dog", None, event, request))
 
 
 def test_other_models_are_offered_for_an_unrecognised_picture_and_can_be_chosen(
@@ -112,11 +115,11 @@ def test_other_models_are_offered_for_an_unrecognised_picture_and_can_be_chosen(
     """By name; the playground downloads nothing for a picture."""
     local = str(random_clip(tmp_path / "o<wn"))
     workspace.models.set_default(local)
-    check = playground.checking(workspace)
+    check = page.checking(workspace)
     refused, *others = check(unfamiliar, "A dog", None, False, "embedded")
     assert others == ["", "", ""]
     assert refused.startswith('<div class="refused">')
-    offered = playground.alternatives(workspace.models.list_models())
+    offered = page.alternatives(workspace.models.list_models())
     assert [offer.model for offer in offered] == [
         local, "fast", "balanced", "large", "thorough", "multilingual", "vlm"
     ]  # fmt: skip
@@ -140,9 +143,7 @@ def test_other_models_are_offered_for_an_unrecognised_picture_and_can_be_chosen(
 def test_nothing_is_suggested_by_a_model_that_does_not_know_the_picture(
     workspace: Workspace, unfamiliar: str
 ) -> None:
-    result = workspace.review.playground(
-        load_image(Path(unfamiliar)), "Three red dogs.", None, True
-    )
+    result = analyse(workspace, load_image(Path(unfamiliar)), "Three red dogs.", None, True)
     assert result.is_unfamiliar
     assert result.suggestions == ()
 
@@ -169,3 +170,33 @@ def test_a_failed_download_says_what_to_copy(
     workspace.accounts.add("bob", "a long password", "curator")
     assert "Only an adjudicator" in clicked(NAME, workspace, unfamiliar, "bob")[-1][0]
     assert len(workspace.jobs.recent()) == 1
+
+
+def analysis(text: str) -> Analysis:
+    return Analysis(
+        text, 0.3, 0.8, text, 0.4, True, True, suspects(text), trajectory(text),
+        (suggestion(text),), text, text, concreteness(text),
+    )  # fmt: skip
+
+
+def offered(text: str) -> list[page.Alternative]:
+    model = ModelView(text, text, None, text, None, None, None, "", "", True, False, None)
+    return page.alternatives([model])
+
+
+@pytest.mark.parametrize(
+    ("name", "draw"),
+    [
+        ("result.html", lambda text: page.result_html(analysis(text), text)),
+        ("refused.html", lambda text: page.render(
+            "refused.html", why=text, alternatives=offered(text))),
+        ("examples.html", lambda text: page.render(
+            "examples.html", examples=[page.Example(7, text, text)])),
+        ("shared.html", lambda text: page.render(
+            "shared.html", shared=SharedResult(text, text, 0.5, 0.5, text), state="another",
+            digest=text)),
+        ("why.html", lambda text: page.render("why.html", abstractness=text)),
+    ],
+)  # fmt: skip
+def test_hostile_text_is_escaped(name: str, draw: Callable[[str], str]) -> None:
+    check_escaping(name, draw)

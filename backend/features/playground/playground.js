@@ -1,24 +1,19 @@
 // Try one picture: models offered for a picture that the model does not know, pasted and large pictures.
-import { smaller } from "./smaller.js";
-
 const TICK = 250;  // ms between updates of the seconds
 const one = (selector) => document.querySelector(selector);
 
-/** @param {HTMLElement} element @param {(event: string, data: any) => void} trigger */
-export function start(element, trigger) {
-  const result = element.closest("#playground-result");
-  result.addEventListener("click", ({ target }) => {
-    const button = target.closest("[data-model]");
-    if (!button) return;
-    for (const other of result.querySelectorAll("[data-model]")) other.disabled = true;
-    trigger("select", { model: button.dataset.model });
-  });
-  const results = one("#playground-results"), elapsed = results.querySelector("[data-elapsed]");
-  setInterval(() => {
-    const seconds = results.matches(".running") ? (Date.now() - Number(results.dataset.began)) / 1000 : 0;
-    elapsed.textContent = seconds >= 1 ? `${Math.floor(seconds)} s` : "";
-  }, TICK);
-}
+const result = element.closest("#playground-result");
+result.addEventListener("click", ({ target }) => {
+  const button = target.closest("[data-model]");
+  if (!button) return;
+  for (const other of result.querySelectorAll("[data-model]")) other.disabled = true;
+  trigger("select", { model: button.dataset.model });
+});
+const results = one("#playground-results"), elapsed = results.querySelector("[data-elapsed]");
+setInterval(() => {
+  const seconds = results.matches(".running") ? (Date.now() - Number(results.dataset.began)) / 1000 : 0;
+  elapsed.textContent = seconds >= 1 ? `${Math.floor(seconds)} s` : "";
+}, TICK);
 
 // A press copies the link; where the browser does not allow that, it opens it.
 document.addEventListener("click", async (event) => {
@@ -98,6 +93,7 @@ document.addEventListener("click", ({ target }) => {  // another picture, or non
 async function reduced(file) {
   const whole = { picture: file, facts: {} };
   try {
+    const { smaller } = await smallerPictures;
     const { canvas, size } = await smaller(file, SIDE);
     const blob = await new Promise((done) => canvas.toBlob(done, "image/jpeg", QUALITY));
     if (!blob || blob.size >= file.size) return whole;

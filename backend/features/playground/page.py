@@ -12,22 +12,23 @@ from backend.datasets.safe_files.containers import Member, file_of
 from backend.datasets.safe_files.images import load_image
 from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError, UnknownPictures
+from backend.features.playground.checking import Analysis, analyse
+from backend.features.playground.shared_result import SharedResult, digest_of, share, shared_in
 from backend.jobs.model_manager import ModelView
 from backend.progress import duration
 from backend.review.queue_form import id_in
-from backend.review.views import Abstractness, PlaygroundResult
+from backend.review.views import Abstractness
 from backend.workspace import QueueFilter, Workspace
-from traced_ui import board, models_page
+from traced_ui import models_page
 from traced_ui.differences import parts_that_differ, readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
 from traced_ui.messages import QUIET, event_value, explain_on_page, note, selecting
 from traced_ui.models_page import about, size
 from traced_ui.page_dataset import PageDataset
-from traced_ui.pages import build_parts
-from traced_ui.shared_result import SharedResult, digest_of, share, shared_in
+from traced_ui.pages import AddedPage, Page, build_parts
 from traced_ui.support import phrase_chips
-from traced_ui.templates import part, render
+from traced_ui.templates import part, renderer_of
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
 
 EXAMPLES = 6
@@ -38,7 +39,8 @@ _SCROLLS = (
 )
 #: Polling interval of a download, in seconds.
 LOOK_EVERY = 0.5
-SCRIPT = "try.js"
+_FOLDER = Path(__file__).parent
+render = renderer_of(_FOLDER / "templates")
 
 #: Entry of the model dropdown: (label, value).
 DATASETS_OWN = ("the dataset's own model", "")
@@ -47,6 +49,9 @@ DATASETS_OWN = ("the dataset's own model", "")
 def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page, which opens with the result of its address, or with an example and its
     answer."""
+    from traced_ui import board  # which loads actions of features, perhaps while this is loaded
+
+    script = (_FOLDER / "playground.js").read_text(encoding="utf-8")
     with gr.Row():
         with gr.Column(scale=2, min_width=320, elem_id="playground-pair"):
             image = Picture(
@@ -56,9 +61,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                 sources=["upload", "clipboard", "webcam"],
                 elem_id="playground-picture",
             )
-            gr.HTML(
-                render("playground_clipboard.html"), elem_id="playground-clipboard", padding=False
-            )
+            gr.HTML(render("clipboard.html"), elem_id="playground-clipboard", padding=False)
             unread = gr.HTML(elem_id="playground-unread", padding=False)
             caption = gr.Textbox(
                 label="Caption", lines=2, max_lines=6, elem_id="playground-caption"
@@ -84,15 +87,15 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                     each._replace(picture=copies[Path(each.picture).name]) for each in examples
                 ]
             gallery = gr.HTML(
-                render("playground_examples.html", examples=examples) if examples else "",
+                render("examples.html", examples=examples) if examples else "",
                 elem_id="playground-examples", js_on_load=selecting("pair"),
             )  # fmt: skip
         # In the document, though hidden: the query of the page's address.
         link = gr.Textbox("", visible="hidden", elem_id="playground-link")
         with gr.Column(scale=3, min_width=380, elem_id="playground-results"):
             shared = gr.HTML(elem_id="playground-shared", padding=False)
-            gr.HTML(render("playground_stale.html"), elem_id="playground-stale")
-            gr.HTML(render("playground_busy.html"), elem_id="playground-busy")
+            gr.HTML(render("stale.html"), elem_id="playground-stale")
+            gr.HTML(render("busy.html"), elem_id="playground-busy")
             result = gr.HTML(
                 part(
                     "empty",
@@ -100,7 +103,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
                     f"Choose {'an example, or ' if examples else ''}your own picture and caption.",
                 ),
                 elem_id="playground-result",
-                js_on_load=board.starting(SCRIPT),
+                js_on_load=f"const smallerPictures = {board.importing('smaller.js')};\n{script}",
             )
             build_parts("try", workspace, dataset, result, image, caption, model)
             chart = gr.HTML(elem_id="playground-chart")
@@ -149,7 +152,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **QUIET)
 
     def list_models(model_name: str) -> gr.Dropdown:
-        entries = [DATASETS_OWN, *((name, name) for name in models_here(workspace))]
+        entries = [DATASETS_OWN, *((name, name) for name in workspace.models.names_here())]
         still = model_name if (model_name, model_name) in entries else DATASETS_OWN[1]
         return gr.Dropdown(choices=entries, value=still)
 
@@ -177,12 +180,12 @@ def open_shared(
     example of this server, and still the one of the link."""
     example = next((each for each in examples if each.pair_id == wanted.example), None)
     if example is not None and digest_of(Path(example.picture)) == wanted.digest:
-        message = render("playground_shared.html", shared=wanted, state="example", digest="")
+        message = render("shared.html", shared=wanted, state="example", digest="")
         answers: tuple[Any, ...] = ("", "", "", "")
         if example.caption == wanted.caption:
             answers = stored_answer(workspace, example)
         return message, (example.picture, wanted.caption, *answers)
-    message = render("playground_shared.html", shared=wanted, state="missing", digest="")
+    message = render("shared.html", shared=wanted, state="missing", digest="")
     return message, (None, wanted.caption, "", "", "", "")
 
 
@@ -195,12 +198,7 @@ def compare_with_link(query: str | None, picture: str | None, caption: str | Non
     digest = digest_of(Path(picture))
     is_same_caption = (caption or "").strip() == wanted.caption.strip()
     state = "another" if digest != wanted.digest else "same" if is_same_caption else "reworded"
-    return render("playground_shared.html", shared=wanted, state=state, digest=digest)
-
-
-def models_here(workspace: Workspace) -> list[str]:
-    """Names of the models on this machine."""
-    return [view.name for view in workspace.models.list_models() if view.is_here]
+    return render("shared.html", shared=wanted, state=state, digest=digest)
 
 
 def _in_browser(does: str) -> str:
@@ -256,21 +254,19 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         try:
             if picture is None:
                 raise SettingsError("Choose a picture first.")
-            if model and model not in models_here(workspace):
+            if model and model not in workspace.models.names_here():
                 raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
-            path, play = Path(picture), workspace.review.playground
+            path = Path(picture)
             image = load_image(path)
-            result = play(image, text or "", dataset_id, anyway, model or None)
+            result = analyse(workspace, image, text or "", dataset_id, anyway, model or None)
         except UnknownPictures as refusal:
             models = alternatives(workspace.models.list_models())
-            html = render("playground_refused.html", why=str(refusal), alternatives=models)
+            html = render("refused.html", why=str(refusal), alternatives=models)
             return html, "", "", ""
         except Exception as problem:  # said where the answer would be
             return note(explain_on_page(problem), "error"), "", "", ""
         chart = trajectory_chart(result.trajectory)
-        why = render(
-            "playground_why.html", abstractness=explained_abstractness(result.abstractness)
-        )
+        why = render("why.html", abstractness=explained_abstractness(result.abstractness))
         link = share(result, digest_of(path))
         return result_html(result, path.name, link), chart, steps_list(result.trajectory), why
 
@@ -298,11 +294,11 @@ def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
     ) -> Iterator[tuple[Any, ...]]:  # fmt: skip
         model = str(event_value(event, "model", ""))
         try:
-            if model not in models_here(workspace):
+            if model not in workspace.models.names_here():
                 yield from fetch_model(model, request)
         except Exception as error:
             yield note(explain_on_page(error), "error"), "", "", "", gr.skip()
-        names = models_here(workspace)
+        names = workspace.models.names_here()
         if model in names:
             entries = [DATASETS_OWN, *((name, name) for name in names)]
             outputs = check(picture, text, dataset_id, False, model)
@@ -345,14 +341,14 @@ def short_time(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 9.95 else duration(seconds)
 
 
-def result_html(result: PlaygroundResult, picture: str, link: SharedResult | None = None) -> str:
+def result_html(result: Analysis, picture: str, link: SharedResult | None = None) -> str:
     """The result for a pair, without its trajectory and concreteness. `picture`: the file's
     name; `link`: to the result."""
     words_read = len(result.trajectory.first_step_scores)
     phrases = phrase_chips(result.caption, result.phrases or (), result.suspects)
     gains = result.trajectory.deletion_gains.tolist()
     return render(
-        "playground.html",
+        "result.html",
         result=result,
         picture=picture,
         link=link.address if link is not None else "",
@@ -393,7 +389,7 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
     s_0 = view.claim.s_0 if view.claim is not None else view.s_0
     assert s_0 is not None
     assert view.icc is not None
-    result = PlaygroundResult(
+    result = Analysis(
         caption=view.caption, s_0=s_0, p_error=view.p_error, p_note=opinion.basis, icc=view.icc,
         looks_abstract=opinion.looks_abstract, truncated=opinion.truncated,
         suspects=opinion.suspects, trajectory=trajectory, suggestions=view.helpful_suggestions,
@@ -445,3 +441,12 @@ def _examples(workspace: Workspace) -> list[Example]:
         if examples:
             return examples
     return []
+
+
+PAGE = AddedPage(
+    Page("try", "Try one picture"),
+    "",
+    build,
+    _FOLDER / "playground.css",
+    earlier={"playground": "try"},
+)

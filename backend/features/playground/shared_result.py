@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+from backend.features.playground.checking import Analysis
 from backend.review.queue_form import id_in
-from backend.review.views import PlaygroundResult
 
 #: Characters of a caption in a link: servers and browsers refuse much longer addresses.
 LONGEST_CAPTION = 4000
@@ -64,7 +64,7 @@ def shared_in(query: str | None) -> SharedResult | None:
     )  # fmt: skip
 
 
-def share(result: PlaygroundResult, digest: str, example: int | None = None) -> SharedResult | None:
+def share(result: Analysis, digest: str, example: int | None = None) -> SharedResult | None:
     """The link to a result; None without a picture's digest, and for a caption that is too long
     for one."""
     if not digest or len(result.caption) > LONGEST_CAPTION:

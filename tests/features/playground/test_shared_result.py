@@ -9,10 +9,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from markupsafe import Markup
 
+from backend.features.playground.page import Example, compare_with_link, open_shared
+from backend.features.playground.shared_result import (
+    LONGEST_CAPTION,
+    SharedResult,
+    digest_of,
+    shared_in,
+)
 from backend.workspace import Workspace
 from tests.datasets.folders import picture
-from traced_ui.playground import Example, compare_with_link, open_shared
-from traced_ui.shared_result import LONGEST_CAPTION, SharedResult, digest_of, shared_in
 
 DIGEST = "0123456789abcdef" * 4
 SHARED = SharedResult("a dog & <cat>", DIGEST, 0.25, 0.5, "clip · small", 7)

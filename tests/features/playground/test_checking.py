@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from backend.engine.constants.part import ConstantPart
+from backend.features.playground.checking import analyse
 from backend.jobs.scoring.dataset_constants import ConstantChoice, remember_constants
 from backend.workspace import Workspace
 from research.scenes.long_captions import paragraphs
@@ -14,7 +15,7 @@ def test_a_paragraph_is_tried_claim_by_claim(workspace: Workspace) -> None:
     (drawn,) = paragraphs(1, 41, sentences=(3,), errors=(1,), pronouns=0.0, vague=0.0)
     first = drawn.text[: drawn.claims[0].end]
     text = f"{drawn.text}\n\n{first}"
-    result = workspace.review.playground(render(drawn.scene, 96), text)
+    result = analyse(workspace, render(drawn.scene, 96), text)
     assert [(claim.start, claim.end) for claim in result.claims[:3]] == [
         (claim.start, claim.end) for claim in drawn.claims
     ]
@@ -33,7 +34,7 @@ def test_a_paragraph_is_tried_claim_by_claim(workspace: Workspace) -> None:
 
 def test_a_sentence_is_tried_as_it_stands(workspace: Workspace) -> None:
     (drawn,) = paragraphs(1, 42, sentences=(1,), errors=(1,), pronouns=0.0, vague=0.0)
-    result = workspace.review.playground(render(drawn.scene, 96), drawn.text)
+    result = analyse(workspace, render(drawn.scene, 96), drawn.text)
     assert (result.claims, result.claim) == ((), None)
     assert result.trajectory.caption.text == drawn.text
 
@@ -46,8 +47,8 @@ def test_a_text_is_tried_without_the_constant_parts_of_its_dataset(
     workspace.store.write(remember_constants, dataset, ConstantChoice(), (part,))
     (drawn,) = paragraphs(1, 42, sentences=(1,), errors=(1,), pronouns=0.0, vague=0.0)
     picture, before = render(drawn.scene, 96), "Ohwx style, "
-    plain = workspace.review.playground(picture, drawn.text, dataset)
-    result = workspace.review.playground(picture, before + drawn.text, dataset)
+    plain = analyse(workspace, picture, drawn.text, dataset)
+    result = analyse(workspace, picture, before + drawn.text, dataset)
     assert (result.s_0, result.icc) == (plain.s_0, plain.icc)
     assert [word.start - len(before) for word in result.suspects] == [
         word.start for word in plain.suspects
@@ -58,4 +59,4 @@ def test_a_text_is_tried_without_the_constant_parts_of_its_dataset(
         (each.start, each.pas) for each in plain.phrases
     ]
     assert all(each.caption.startswith(before) for each in result.suggestions)
-    assert "ohwx" in workspace.review.playground(picture, before + drawn.text).caption.lower()
+    assert "ohwx" in analyse(workspace, picture, before + drawn.text).caption.lower()
