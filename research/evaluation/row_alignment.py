@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.unit_vectors import unit
-from backend.features.rows.alignment import Run, Vectors, band_of, centre, measure, runs_of
+from backend.features.rows.alignment import Run, Vectors, align, centre
 from backend.features.rows.search import STRETCH
 from backend.features.rows.swaps import Swap, exchanges_of
 from backend.settings import MODELS
@@ -173,9 +173,7 @@ def look(drawing: Drawing, order: Order, wrong: float, rng: np.random.Generator)
     begin = time.process_time()
     for places in np.array_split(np.arange(rows), -(-rows // STRETCH)):
         texts, pictures = centre(captions[places]), centre(drawing.pictures[places])
-        band = band_of(texts, pictures)
-        likenesses = measure(band)
-        runs = runs_of(band, likenesses)
+        runs, likenesses = align(texts, pictures)
         in_runs = {row for run in runs for row in range(run.first, run.last + 1)}
         rest = [row for row in range(len(places)) if row not in in_runs]
         swaps = exchanges_of(texts, pictures, likenesses, rest).swaps

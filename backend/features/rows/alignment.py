@@ -13,7 +13,8 @@ for each offset how likely its likeness is that of a caption and its own picture
 
 with the share `wrong` of captions that belong to no picture, and 0 for *nowhere*. Changing the
 state costs `PENALTY` and the logarithm of the number of offsets and rows tried, so that chance
-makes no finding. Worked example, three offsets, costs of 3 for a change:
+makes no finding. The offsets are those up to 50 rows and, where captions fit no picture nearby, all
+others at which some of them do. Worked example, three offsets, costs of 3 for a change:
 
     row                0     1     2     3     4     5
     as it stands      +5    +5    -1    -1    -1    +5
@@ -63,7 +64,10 @@ _LEAST_SPREAD = 0.5
 _FEWEST_MEANT = 20
 #: A match is at least so many spreads above chance, or the vectors tell nothing.
 FEWEST_SPREADS = 1.0
-NOWHERE = len(OFFSETS)
+#: For offsets beyond `FARTHEST`, so many rows together are compared with all pictures; they belong
+#: to one at which their mean likeness is so many standard errors above 0. Of all that are found, so
+#: many are tried.
+_WINDOW, _FAR_ERRORS, _MOST_FAR = 32, 7.0, 50
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,24 @@ def centre(vectors: Vectors) -> Vectors:
     return unit(vectors - vectors.mean(0, keepdims=True))
 
 
+def align(captions: Vectors, pictures: Vectors) -> tuple[list[Run], Likenesses]:
+    """The runs of a file, and what its likenesses say; where captions fit no picture nearby, those
+    farther off are compared, too. Both: centred vectors [rows, d]."""
+    band = band_of(captions, pictures)
+    likenesses = measure(band)
+    runs = runs_of(band, likenesses)
+    misfits = [run for run in runs if run.offset is None]
+    rows = [row for run in misfits for row in range(run.first, run.last + 1)]
+    if not likenesses.can_tell:
+        rows = list(range(len(band)))
+    far = far_offsets(captions, pictures, likenesses.chance, rows)
+    if not far:
+        return runs, likenesses
+    band = np.concatenate([band, band_of(captions, pictures, far)], axis=1)
+    likenesses = measure(band)
+    return runs_of(band, likenesses, (*OFFSETS, *far)), likenesses
+
+
 def band_of(captions: Vectors, pictures: Vectors, offsets: Sequence[int] = OFFSETS) -> Values:
     """Likeness of each row's caption to the picture at each offset, shape [rows, offsets]; NaN
     where there is no such row. Both: centred vectors [rows, d]."""
@@ -148,6 +170,25 @@ def band_of(captions: Vectors, pictures: Vectors, offsets: Sequence[int] = OFFSE
                 "rd,rd->r", captions[start:end], pictures[start + offset : end + offset]
             )
     return values
+
+
+def far_offsets(
+    captions: Vectors, pictures: Vectors, chance: float, rows: Sequence[int]
+) -> list[int]:
+    """Offsets beyond `FARTHEST` where captions of these rows belong, best first: what was left out
+    or put in moves all that follow. Vectors as in `band_of`; `chance`: spread of likenesses between
+    captions and pictures of other rows."""
+    count = len(captions)
+    best = np.zeros(2 * count - 1)  # by offset + count - 1
+    for start in range(0, len(rows), _WINDOW):
+        window = rows[start : start + _WINDOW]
+        sums = np.zeros(len(best))
+        for row, likeness in zip(window, captions[list(window)] @ pictures.T, strict=True):
+            sums[count - 1 - row : 2 * count - 1 - row] += likeness
+        best = np.maximum(best, sums / np.sqrt(len(window)) / chance)
+    best[count - 1 - FARTHEST : count + FARTHEST] = 0
+    order = np.argsort(-best)[:_MOST_FAR]
+    return (order[best[order] >= _FAR_ERRORS] - count + 1).tolist()
 
 
 def measure(band: Values) -> Likenesses:
@@ -199,31 +240,37 @@ def best_path(evidence: Values, penalty: float) -> NDArray[np.int16]:
     return path
 
 
-def runs_of(band: Values, likenesses: Likenesses) -> list[Run]:
+def runs_of(band: Values, likenesses: Likenesses, offsets: Sequence[int] = OFFSETS) -> list[Run]:
     """The runs of a file whose captions do not stand in their own rows, in order. `band`: as by
-    `band_of` with all `OFFSETS`; `likenesses`: what they say of this dataset."""
+    `band_of` with these offsets, of which 0 is one; `likenesses`: what they say of this dataset."""
     rows = len(band)
     if rows < FEWEST_ROWS or not likenesses.can_tell:
         return []
-    tried = log(rows * len(OFFSETS))
+    # Far offsets were chosen from all that there are.
+    tried = log(rows * (len(OFFSETS) if len(offsets) == len(OFFSETS) else 2 * rows))
     within = replace(likenesses, wrong=min(likenesses.wrong, _WRONG_WITHIN))
     evidence = np.concatenate([within.log_likelihoods(band), np.zeros((rows, 1))], axis=1)
     path = best_path(evidence, PENALTY + tried)
-    stay = OFFSETS.index(0)
+    stay, nowhere = offsets.index(0), len(offsets)
     runs = []
     for first, end in _constant_parts(path):
         state = int(path[first])
         if state == stay:
             continue
         # Rows amid the run that belong to no picture nearby.
-        fits = best_path(evidence[first:end, [state, NOWHERE]], _GAP_PENALTY) == 0
+        fits = best_path(evidence[first:end, [state, nowhere]], _GAP_PENALTY) == 0
         for start, stop in _constant_parts(fits):
             part = slice(first + start, first + stop)
-            state_of_part = state if fits[start] else NOWHERE
+            state_of_part = state if fits[start] else nowhere
             gain = float((evidence[part, state_of_part] - evidence[part, stay]).sum())
             if stop - start < FEWEST_FOUND or gain < PENALTY + tried:
                 continue
-            run = _run(band, part.start, part.stop, state_of_part, tried - gain)
+            own_likeness = float(np.nanmean(band[part, stay]))
+            offset, likeness = None, own_likeness
+            if state_of_part != nowhere:
+                offset = offsets[state_of_part]
+                likeness = float(np.nanmean(band[part, state_of_part]))
+            run = Run(part.start, part.stop - 1, offset, likeness, own_likeness, tried - gain)
             if run.offset is None or run.likeness - run.own_likeness >= CLEARLY * likenesses.match:
                 runs.append(run)
     return runs
@@ -234,11 +281,3 @@ def _constant_parts(values: NDArray[np.generic]) -> list[tuple[int, int]]:
     its last."""
     ends = [*(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist(), len(values)]
     return list(zip([0, *ends[:-1]], ends, strict=True))
-
-
-def _run(band: Values, first: int, end: int, state: int, log_chance: float) -> Run:
-    own_likeness = float(np.nanmean(band[first:end, OFFSETS.index(0)]))
-    if state == NOWHERE:
-        return Run(first, end - 1, None, own_likeness, own_likeness, log_chance)
-    likeness = float(np.nanmean(band[first:end, state]))
-    return Run(first, end - 1, OFFSETS[state], likeness, own_likeness, log_chance)

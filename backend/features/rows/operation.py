@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 class RowsOptions(Options):
     """Find captions that stand beside the picture of another row: files whose captions are shifted,
-    reversed or mixed up, and captions that have changed places. Opens no image; scoring runs it
-    too.
+    sorted in another way or mixed up, and captions that have changed places. Opens no image;
+    scoring runs it too.
 
     With --mend each picture gets its own caption back, as a correction by a rule, in one step that
     can be undone; pictures with a verdict keep theirs, and the source is never modified.

@@ -51,6 +51,18 @@ def captions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
     }
 
 
+def picture_names(session: Session, pair_ids: Sequence[int]) -> list[str]:
+    """Where the source has the pictures of these pairs, in their order."""
+    path_of = {
+        pair_id: path
+        for part in chunks(pair_ids, _AT_ONCE)
+        for pair_id, path in session.execute(
+            select(Pair.id, Pair.image_path).where(Pair.id.in_(part))
+        ).tuples()
+    }
+    return [path_of[pair_id] for pair_id in pair_ids]
+
+
 class CaptionState(NamedTuple):
     """A pair's `caption` in its source, what it was edited to, and its verdict."""
 

@@ -3,11 +3,17 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.features.rows.orders import Order
 from backend.jobs.reports import count_of
 
-#: A caption belongs to the picture so many rows further; the file has them in reversed order; they
-#: are mixed up within some rows; they fit no picture nearby; two have changed places.
-Kind = Literal["shifted", "reversed", "permuted", "unordered", "swapped"]
+#: A caption belongs to the picture so many rows further; the whole file has them in another order;
+#: they are mixed up within some rows; they fit no picture nearby; two have changed places.
+Kind = Literal["shifted", Order, "permuted", "unordered", "swapped"]
+_ORDERS: dict[str, str] = {
+    "reversed": "in reversed order",
+    "alphabetical": "in the order of the pictures sorted as text (1, 10, 11, 2)",
+    "numerical": "in the order of the pictures sorted as numbers (1, 2, 10, 11)",
+}
 #: Findings, and captions of a change, that the words list.
 _LISTED = 20
 
@@ -42,8 +48,8 @@ class Finding:
         where = f"Rows {self.first:,} to {self.last:,}{of}"
         if self.kind == "shifted":
             return f"{where} carry the caption of the row {_name_row(self.offset or 0)}."
-        if self.kind == "reversed":
-            return f"{where} carry their captions in reversed order."
+        if self.kind in _ORDERS:
+            return f"{where} carry their captions {_ORDERS[self.kind]}."
         if self.kind == "permuted":
             return f"{where} carry each other's captions, in another order."
         return (

@@ -17,7 +17,6 @@ from backend.engine.languages.identification import usual_language
 from backend.engine.languages.language import ENGLISH, Language
 from backend.engine.unit_vectors import unit
 from backend.errors import NotScored, SettingsError
-from backend.features.rows import alignment
 from backend.features.rows.alignment import (
     FARTHEST,
     FEWEST_ROWS,
@@ -25,12 +24,12 @@ from backend.features.rows.alignment import (
     Run,
     Values,
     Vectors,
-    band_of,
+    align,
     centre,
-    measure,
 )
+from backend.features.rows.orders import orders_of
 from backend.features.rows.permutations import order_of
-from backend.features.rows.queries import captions_of, rows_of
+from backend.features.rows.queries import captions_of, picture_names, rows_of
 from backend.features.rows.report import Finding, Kind
 from backend.features.rows.row_sequences import NONE, Indices, RowSequence, sequences_of
 from backend.features.rows.swaps import Swap, exchanges_of
@@ -51,9 +50,9 @@ _LEAST_VARIATION = 0.02
 #: Captions fit no picture nearby if their mean likeness to their own is so many standard errors
 #: above 0, or fewer.
 _NO_FIT = 3.0
-#: The order is reversed if captions fit the mirrored rows by so many standard errors, and by this
-#: share of the spread of chance.
-_REVERSED_ERRORS, _REVERSED_SHARE = 8.0, 0.5
+#: Captions of a file are in another order if they fit in that one by so many standard errors better
+#: than where they stand, and by this share of the spread of chance.
+_ORDER_ERRORS, _ORDER_SHARE = 8.0, 0.5
 #: Rows that are compared for it.
 _SAMPLE = 2000
 #: The ends of a stretch without order are uncertain by so many rows.
@@ -168,6 +167,8 @@ class _SequenceSearch:
         self._fits = np.zeros(len(sequence.pairs), np.bool_)
         self._target = np.full(len(sequence.pairs), NONE)
         self._in_finding = np.zeros(len(sequence.pairs), np.bool_)
+        #: Whether other orders of the whole sequence were tried, and one was found.
+        self._is_order_known = self._is_in_another_order = False
 
     def run(self, report: "partial[None]") -> NDArray[np.int64]:
         """Returns the moves, as `Search` has them."""
@@ -222,13 +223,18 @@ class _SequenceSearch:
             return unit(self.engine.scorer.text_embeddings(captions))
 
     def _look_at(self, stretch: _Stretch, problems: dict[str, None]) -> Iterator[Finding]:
-        band = band_of(stretch.captions, stretch.pictures)
-        likenesses = measure(band)
+        if self._is_in_another_order:
+            return
+        runs, likenesses = align(stretch.captions, stretch.pictures)
+        if (runs or not likenesses.can_tell) and not self._is_order_known:
+            self._is_order_known = True
+            if (finding := self._find_order(stretch, likenesses)) is not None:
+                self._is_in_another_order = True
+                yield finding
+                return
         own_likeness = stretch.own_likeness
         if not likenesses.can_tell:
-            if (finding := self._find_reversed(stretch, likenesses)) is not None:
-                yield finding
-            elif stretch.language != ENGLISH:
+            if stretch.language != ENGLISH:
                 name = stretch.language.name or stretch.language.code
                 problems[f"its captions in {name} fit no picture; the model may not know it"] = None
             elif (
@@ -248,7 +254,6 @@ class _SequenceSearch:
                 problems["captions fit their pictures too little to compare rows"] = None
             return
         self._fits[stretch.positions] = likenesses.log_likelihoods(own_likeness) >= 0
-        runs = alignment.runs_of(band, likenesses)
         for run in runs:
             yield self._of_run(stretch, run, likenesses)
         moved = {row for run in runs for row in range(run.first, run.last + 1)}
@@ -311,35 +316,41 @@ class _SequenceSearch:
         for part in np.split(ids, np.flatnonzero(np.diff(ids) > 1) + 1):
             self.search.set_aside.append((int(part[0]), int(part[-1])))
 
-    def _find_reversed(self, stretch: _Stretch, likenesses: Likenesses) -> Finding | None:
-        """Whether the whole sequence has its captions from the last row to the first."""
+    def _find_order(self, stretch: _Stretch, likenesses: Likenesses) -> Finding | None:
+        """Whether the whole sequence has its captions in another order; the one that fits best."""
         pairs = self.sequence.pairs
         count = len(pairs)
         sample = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
-        sample = sample[
-            self.vectors.has(pairs[sample]) & self.vectors.has(pairs[count - 1 - sample])
-        ]
         captions = self.store.read(captions_of, pairs[sample].tolist())
         sample = sample[[not is_blank(captions.get(pair, "")) for pair in pairs[sample].tolist()]]
         if len(sample) < FEWEST_ROWS:
             return None
         parts = [captions[pair] for pair in pairs[sample].tolist()]
-        texts = [self._encode(parts[start : start + _BATCH])
-                 for start in range(0, len(parts), _BATCH)]  # fmt: skip
-        mirrored = centre(unit(self.vectors.of(pairs[count - 1 - sample])))
-        new_likeness = np.einsum("rd,rd->r", centre(np.concatenate(texts)), mirrored)
-        mean, own_likeness = float(new_likeness.mean()), float(stretch.own_likeness.mean())
-        errors = (mean - max(own_likeness, 0.0)) / (likenesses.chance / np.sqrt(len(sample)))
-        if errors < _REVERSED_ERRORS or mean < _REVERSED_SHARE * likenesses.chance:
-            return None
-        self._target[:] = np.arange(count)[::-1]
-        self._set_aside(0, count - 1)
-        self._in_finding[:] = True
+        texts = centre(np.concatenate(
+            [self._encode(parts[start : start + _BATCH]) for start in range(0, len(parts), _BATCH)]
+        ))  # fmt: skip
+        own_likeness = float(stretch.own_likeness.mean())
         first, last = self.sequence.number(0), self.sequence.number(count - 1)
-        return Finding(
-            "reversed", self.sequence.file, first, last, count, None, mean, own_likeness,
-            float(np.exp(-0.5 * errors**2)),
-        )  # fmt: skip
+        best: Finding | None = None
+        for order, targets in orders_of(self.store.read(picture_names, pairs.tolist())):
+            has_vector = self.vectors.has(pairs[targets[sample]])
+            if has_vector.sum() < FEWEST_ROWS:
+                continue
+            pictures = centre(unit(self.vectors.of(pairs[targets[sample[has_vector]]])))
+            mean = float(np.einsum("rd,rd->r", texts[has_vector], pictures).mean())
+            errors = (mean - max(own_likeness, 0.0)) * np.sqrt(len(pictures)) / likenesses.chance
+            if errors < _ORDER_ERRORS or mean < _ORDER_SHARE * likenesses.chance:
+                continue
+            if best is None or mean > best.likeness:
+                self._target = targets
+                best = Finding(
+                    order, self.sequence.file, first, last, count, None, mean, own_likeness,
+                    float(np.exp(-0.5 * errors**2)),
+                )  # fmt: skip
+        if best is not None:
+            self._set_aside(0, count - 1)
+            self._in_finding[:] = True
+        return best
 
     def _moves(self) -> NDArray[np.int64]:
         """Each caption of a finding with the picture it belongs to. A picture outside of it whose

@@ -61,28 +61,51 @@ def test_a_shifted_file_is_one_finding(store: Store, tmp_path: Path, by: int, sh
     drawn.make_wrong(drawn.rng.choice(ROWS, int(share * ROWS), replace=False).tolist())
     drawn.move(shifted(0, ROWS, by))
     search = found_in(store, tmp_path, drawn)
-    (finding,) = [each for each in search.findings if each.kind == "shifted"]
+    assert set(kinds(search)) <= {"shifted", "unordered"}
+    finding = max(search.findings, key=lambda finding: finding.rows)
     assert (finding.offset, finding.file) == (-by, "a.csv")
     assert finding.rows >= ROWS - abs(by) - 2
     assert finding.likeness > finding.own_likeness
     assert finding.chance < 1e-6
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_blocks_in_another_order_are_no_long_shift(store: Store, tmp_path: Path, seed: int) -> None:
-    dataset = DrawnPairs(2 * ROWS, seed)
-    blocks = dataset.rng.permutation(2 * ROWS // 20)
-    dataset.move([20 * int(block) + row for block in blocks for row in range(20)])
+def right_moves(search: Search, dataset: DrawnPairs, ids: list[int]) -> int:
+    """How many captions would come to their own pictures."""
+    row_of = {pair: row for row, pair in enumerate(ids)}
+    return sum(
+        dataset.captions[row_of[origin]] == f"caption {row_of[target]}"
+        for target, origin in search.moves.tolist()
+    )
+
+
+def blocks(count: int, rows: int, seed: int = 0) -> list[int]:
+    """So many rows, in blocks of another order."""
+    order = np.random.default_rng(seed).permutation(count // rows)
+    return [rows * int(block) + row for block in order for row in range(rows)]
+
+
+@pytest.mark.parametrize(
+    ("order", "found"),
+    [
+        pytest.param([*range(150, 300), *range(150)], 300, id="halves exchanged"),
+        pytest.param([*range(100), *range(200, 400)], 100, id="a hundred captions left out"),
+        pytest.param(blocks(600, 100), 500, id="blocks of 100"),
+        pytest.param(blocks(600, 20), 480, id="blocks of 20"),
+        pytest.param(blocks(600, 20, 1), 480, id="other blocks of 20"),
+    ],
+)
+def test_blocks_far_from_their_pictures_are_moved_back(
+    store: Store, tmp_path: Path, order: list[int], found: int
+) -> None:
+    dataset = DrawnPairs(max(order) + 1)
+    dataset.pictures = dataset.pictures[: len(order)]
+    dataset.move(order)
     engine, dataset_id, ids = store_pairs(store, tmp_path, dataset)
     search = find_moved(store, engine, dataset_id)
-    row_of = {pair: row for row, pair in enumerate(ids)}
-    wrong = [
-        (target, row)
-        for target, row in search.moves.tolist()
-        if dataset.captions[row_of[row]] != f"caption {row_of[target]}"
-    ]
-    assert len(wrong) <= 5
-    assert search.findings
+    right = right_moves(search, dataset, ids)
+    assert right >= 0.97 * len(search.moves)
+    assert right >= 0.97 * found
+    assert set(kinds(search)) <= {"shifted", "unordered"}
 
 
 def test_a_shifted_block_is_found_to_the_row(store: Store, tmp_path: Path) -> None:
@@ -107,12 +130,26 @@ def test_swaps_are_found_and_each_moved(store: Store, tmp_path: Path) -> None:
     assert len(search.moves) == 2
 
 
-def test_a_reversed_file_is_one_finding(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "order"),
+    [
+        ("reversed", ALL[::-1]),
+        ("alphabetical", sorted(ALL, key=str)),
+        ("numerical", np.argsort(sorted(ALL, key=lambda row: str(row + 1))).tolist()),
+    ],
+)
+def test_another_order_of_a_whole_file_is_one_finding(
+    store: Store, tmp_path: Path, kind: str, order: list[int]
+) -> None:
     drawn = DrawnPairs(ROWS)
-    drawn.move(ALL[::-1])
-    search = found_in(store, tmp_path, drawn)
-    assert kinds(search) == ["reversed"]
-    assert len(search.moves) == ROWS
+    drawn.make_wrong(ALL[::3])
+    drawn.move(order)
+    engine, dataset_id, ids = store_pairs(store, tmp_path, drawn)
+    search = find_moved(store, engine, dataset_id)
+    assert kinds(search) == [kind]
+    assert dict(search.moves.tolist()) == {
+        ids[target]: ids[row] for row, target in enumerate(order) if target != row
+    }
 
 
 def test_a_shuffled_file_is_in_no_order_and_nothing_moves(store: Store, tmp_path: Path) -> None:
@@ -227,15 +264,6 @@ def test_several_captions_a_picture_are_no_finding(store: Store, tmp_path: Path)
     drawn.make_wrong(drawn.rng.choice(ROWS, ROWS // 5, replace=False).tolist())
     search = found_in(store, tmp_path, drawn)
     assert (search.findings, len(search.moves)) == ([], 0)
-
-
-def test_rows_sorted_apart_from_their_keys_are_in_no_order(store: Store, tmp_path: Path) -> None:
-    drawn = DrawnPairs(ROWS)
-    drawn.move(sorted(ALL, key=str))
-    search = found_in(store, tmp_path, drawn)
-    assert search.findings
-    by_id = {row: target for target, row in search.moves.tolist()}
-    assert len(set(by_id.values())) == len(by_id)
 
 
 def test_captions_dealt_to_neighbours_are_mostly_dealt_back(store: Store, tmp_path: Path) -> None:
