@@ -362,6 +362,7 @@ class _SequenceSearch:
         rows = rows[first_places]
         has_own = np.zeros(len(self._fits), np.bool_)
         has_own[targets] = True
+        has_own |= self._target == np.arange(len(has_own))  # in another order, some stay
         self.search.open_rows += int((self._in_finding & ~has_own).sum())
         return np.stack([self.sequence.pairs[targets], self.sequence.pairs[rows]], axis=1)
 

@@ -146,7 +146,7 @@ def test_another_order_of_a_whole_file_is_one_finding(
     drawn.move(order)
     engine, dataset_id, ids = store_pairs(store, tmp_path, drawn)
     search = find_moved(store, engine, dataset_id)
-    assert kinds(search) == [kind]
+    assert (kinds(search), search.open_rows) == ([kind], 0)
     assert dict(search.moves.tolist()) == {
         ids[target]: ids[row] for row, target in enumerate(order) if target != row
     }
