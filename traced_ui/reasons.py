@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from backend.engine.detection.explanations import Reason, Reasons
+from backend.engine.detection.explanations import RISE, Reason, Reasons
 from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.templates import count_of, render
-from traced_ui.trajectory_chart import RISE
 
 #: Features that contribute less than this are not shown.
 _LEAST = 0.05

@@ -7,6 +7,7 @@ from urllib.parse import unquote_plus
 from markupsafe import Markup
 
 from backend.engine.captions import Caption
+from backend.engine.detection.explanations import rise_without
 from backend.engine.detection.localisation import most_suspect
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.reports import JobView
@@ -24,7 +25,6 @@ from traced_ui.reasons import expectations_by_word, reasons_section
 from traced_ui.review_labels import DECISIONS, LISTED, state_after
 from traced_ui.support import enrichments, phrases_section
 from traced_ui.templates import part, render
-from traced_ui.trajectory_chart import RISE
 
 
 class Tool(NamedTuple):
@@ -131,45 +131,29 @@ class Why(NamedTuple):
 
 
 def why(view: PairView) -> Why | None:
-    """Why the caption, or its selected claim, looks wrong, in one sentence; None if nothing does.
-
-    The words are those that the page tints: the first that the trajectory removes, as long as they
-    are among them, or else the single one without which the match rises most.
-    """
+    """Why the caption, or its selected claim, looks wrong, in one sentence about the words that the
+    page tints; None if nothing does."""
     trajectory, claim = view.opinion.trajectory, view.claim
     start, end = (claim.start, claim.end) if claim is not None else (0, len(view.caption))
     inside = [word for word in view.opinion.suspects if start <= word.start < end]
     suspects = most_suspect(view.caption, inside)
     if trajectory is None or not suspects:
         return None
-    texts = [view.caption[word.start : word.end] for word in suspects]
+    texts = tuple(view.caption[word.start : word.end] for word in suspects)
     if not is_accused(view):
-        return Why("Least sure of", tuple(texts), "")
-    if trajectory.captions is None:  # it removes words
-        spans = {(word.start, word.end) for word in suspects}
-        every = (
-            words_of(view.caption, claim)
-            if claim is not None
-            else [(*span, [i]) for i, span in enumerate(Caption.parse(view.caption).spans)]
-        )
-        text_of = {
-            i: view.caption[a:b] for a, b, indices in every if (a, b) in spans for i in indices
-        }
-        step = 0
-        while step < len(trajectory.removed) and trajectory.removed[step] in text_of:
-            step += 1
-        gains = trajectory.deletion_gains
-        alone = max((i for i in text_of if i < len(gains)), key=lambda i: gains[i], default=None)
-        before = float(trajectory.scores[0])
-        if float(trajectory.scores[step]) - before >= RISE:
-            word_indices, after = sorted(trajectory.removed[:step]), float(trajectory.scores[step])
-        elif alone is not None and gains[alone] >= RISE:
-            word_indices, after = [alone], before + float(gains[alone])
-        else:
-            return Why("Least expected in this caption:", tuple(texts), "")
-        words = tuple(dict.fromkeys(text_of[i] for i in word_indices))
-        return Why("Without", words, f"the match rises from {before:.2f} to {after:.2f}")
-    return Why("Least expected in this caption:", tuple(texts), "")
+        return Why("Least sure of", texts, "")
+    spans = {(word.start, word.end) for word in suspects}
+    every = (
+        words_of(view.caption, claim)
+        if claim is not None
+        else [(*span, [i]) for i, span in enumerate(Caption.parse(view.caption).spans)]
+    )
+    text_of = {i: view.caption[a:b] for a, b, indices in every if (a, b) in spans for i in indices}
+    rise = rise_without(trajectory, text_of)
+    if rise is None:
+        return Why("Least expected in this caption:", texts, "")
+    words = tuple(dict.fromkeys(text_of[i] for i in rise.words))
+    return Why("Without", words, f"the match rises from {rise.before:.2f} to {rise.after:.2f}")
 
 
 def is_accused(view: PairView) -> bool:

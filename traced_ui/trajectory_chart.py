@@ -15,8 +15,6 @@ from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.differences import difference
 from traced_ui.templates import render
 
-#: A rise of the match that is worth a word.
-RISE = 0.05
 #: Size and plot area in SVG units; the page scales the chart to the column.
 WIDTH, HEIGHT = 400, 200
 LEFT, RIGHT, TOP, BOTTOM = 44, 360, 30, 162

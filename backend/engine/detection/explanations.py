@@ -7,7 +7,7 @@ only the first step of trajectories is known, there are eight (`families.EIGHT_S
 Explaining a pair therefore needs neither trees nor a scorer, only stored numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -34,6 +34,8 @@ Sign = Literal[
     "best gain", "deletion", "auxiliary deletion", "second opinion",
 ]  # fmt: skip
 SIGNS: tuple[Sign, ...] = get_args(Sign)[: len(NINE)]
+#: A rise of the score that is worth a word.
+RISE = 0.05
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,35 @@ class Reasons:
 
     listed: tuple[Reason, ...]
     is_exact: bool
+
+
+@dataclass(frozen=True)
+class Rise:
+    """Without these words, by their indices, the score is `after` instead of `before`."""
+
+    words: tuple[int, ...]
+    before: float
+    after: float
+
+
+def rise_without(trajectory: Trajectory, suspects: Collection[int]) -> Rise | None:
+    """What the score gains by removing suspect words, by their indices: the first that the
+    trajectory removes, as long as they are among them, or else the single one without which it
+    gains most. None if that is not worth a word, and for trajectories that replace words."""
+    if trajectory.captions is not None:
+        return None
+    before, step = float(trajectory.scores[0]), 0
+    while step < len(trajectory.removed) and trajectory.removed[step] in suspects:
+        step += 1
+    after = float(trajectory.scores[step])
+    if after - before >= RISE:
+        return Rise(tuple(sorted(trajectory.removed[:step])), before, after)
+    gains = {word: float(trajectory.deletion_gains[word]) for word in suspects
+             if word < len(trajectory.deletion_gains)}  # fmt: skip
+    word = max(gains, key=lambda word: gains[word], default=None)
+    if word is None or gains[word] < RISE:
+        return None
+    return Rise((word,), before, before + gains[word])
 
 
 def backbone_of(
