@@ -50,10 +50,10 @@ _BEFORE_A_NUMBER = _PICTURES | _NUMBERED
 #: Written without blanks, so that they are told from English words beside them.
 _UNSPACED_LANGUAGES = ("zh", "ja")
 #: What goes to the noun behind it, but "of" in "a photo of".
-_ARTICLES = frozenset(("a", "an", "the"))
-_LOOSE = _ARTICLES | frozenset("in on at by from for and to as".split())
+ARTICLES = frozenset(("a", "an", "the"))
+_LOOSE = ARTICLES | frozenset("in on at by from for and to as".split())
 #: Stand before the noun that they belong to, so that an unknown word behind them names a thing.
-_DETERMINERS = _ARTICLES | frozenset("one two three some this that his her their my".split())
+_DETERMINERS = ARTICLES | frozenset("one two three some this that his her their my".split())
 _PIECE = re.compile(r"[^\W\d_]+")
 
 

@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 
 from backend.datasets.caption_writers import COLUMNS
 from backend.engine.constants.constant_search import find_constants, stated_constants
-from backend.engine.constants.part import ConstantPart, words_stated
+from backend.engine.constants.judging import ARTICLES
+from backend.engine.constants.part import ConstantPart, spans_in, words_stated
 from backend.errors import NotFound
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries
@@ -70,15 +71,21 @@ def choose_constants(
     captions = partial(captions_and_writers, store, dataset_id)
     parts = list(stated_constants(choice.stated, captions, choice.may_lack))
     if choice.are_searched:
-        stated_words = {part.words for part in parts}
         total = store.read(pair_queries.count_captions, dataset_id)
-        parts += [
-            part for part in find_constants(captions, total) if part.words not in stated_words
-        ]
+        found = find_constants(captions, total)
+        parts += [part for part in found if not _consists_of(part, parts)]
     return choice, tuple(
         replace(part, is_left_out=False, is_stated=True) if part.text in choice.judged else part
         for part in parts
     )
+
+
+def _consists_of(part: ConstantPart, stated: Iterable[ConstantPart]) -> bool:
+    """Whether nothing but articles is left of a part without those that are stated."""
+    text = part.text
+    for start, end, _ in spans_in(text, stated):
+        text = text[:start] + " " * (end - start) + text[end:]
+    return ARTICLES.issuperset(text.split())
 
 
 def constants_before(store: Store, dataset_id: int) -> tuple[ConstantPart, ...]:

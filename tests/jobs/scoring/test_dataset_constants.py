@@ -99,6 +99,15 @@ def test_parts_are_stated_remembered_and_forgotten(workspace: Workspace, tmp_pat
     assert (off.scored, off.constants) == (COUNT, ())
 
 
+def test_words_that_are_stated_one_by_one_are_no_part_of_their_own(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(source(tmp_path / "style", "simple drawing, ")))
+    options: dict[str, Any] = {"anyway": True, "suggestions": False}
+    report = workspace.jobs.score(dataset, constant=("drawing", "simple"), **options)
+    assert {part.words for part in report.constants} == {("drawing",), ("simple",)}
+
+
 def test_the_command_line_states_and_stops_looking(tmp_path: Path) -> None:
     state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "TRACED_TRAJECTORIES": "first-step"}
     command = ("score", str(source(tmp_path / "drawn", "red ")), "--anyway", "--no-suggestions")
