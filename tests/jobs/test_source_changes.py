@@ -30,7 +30,6 @@ from db.queries import (
     pair_queries,
     plot_queries,
     queue_queries,
-    specificity_queries,
     suggestion_queries,
     verdict_queries,
 )
@@ -295,7 +294,6 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
                 "pairs_after": (p.id for p in pair_queries.pairs_after(session, dataset)),
                 "captions_after": dict(pair_queries.captions_after(session, dataset, 0, 9)),
                 "verdicts": (row.id for row in decided_pairs(session, dataset)),
-                "pictures": (i for i, _ in specificity_queries.pictures(session, dataset, 9)),
                 "decided": [cow.id] * len(list(plot_queries.decided_points(session, dataset))),
             }
             return {name: cow.id in list(values) for name, values in ids.items()}

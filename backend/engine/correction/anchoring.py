@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from backend.engine.captions import Caption
 from backend.engine.english import word_lists
-from backend.engine.english.caption_facts import CountedThing, counted_in, is_vague, number_of
+from backend.engine.english.counting import CountedThing, counted_in, is_vague, number_of
 from backend.engine.english.negations import denials, is_negation
 from backend.engine.english.nouns import lemma
 from backend.engine.english.phrases import grammar_of, is_spaced
@@ -72,19 +72,6 @@ def find_unsupported(proposal: str, sources: Iterable[str]) -> list[UnanchoredWo
         if not any(fault.start <= word.start < fault.end for word in additions)
     ]
     return sorted([*negations, *counts, *additions], key=lambda fault: fault.start)
-
-
-def anchored_share(proposal: str, sources: Iterable[str]) -> float:
-    """The share of content words that occur in a source and are negated only where that source
-    negates them; 1 if there are none."""
-    words = content_words(proposal)
-    faults = find_unsupported(proposal, sources)
-    without_source = [
-        (start, end)
-        for start, end, _ in words
-        if any(start < fault.end and end > fault.start for fault in faults)
-    ]
-    return 1 - len(without_source) / len(words) if words else 1.0
 
 
 def conflicts(proposal: str, human: Sequence[str]) -> list[UnanchoredWord]:

@@ -17,11 +17,10 @@ from db.queries import (
     phrase_queries,
     queue_queries,
     signal_queries,
-    specificity_queries,
     suggestion_queries,
     verdict_queries,
 )
-from db.queries.specificity_queries import RetrievalRow
+from db.queries.statements import set_columns
 from tests.db.building import add_dataset, set_probabilities, start_run
 
 PAIRS = 20
@@ -38,12 +37,9 @@ def enriched(store: db.Store) -> tuple[Store, int]:
     with store.writing() as session:
         signal_queries.save_icc(session, dict.fromkeys(ids, 0.9))
         phrase_queries.save_support(session, {i: (n / PAIRS, 0.0) for n, i in enumerate(ids[1:])})
-        specificity_queries.save_retrievals(
+        set_columns(
             session,
-            [
-                RetrievalRow(i, run, math.log(share), 1, 2, 0.5, ())
-                for i, share in zip(ids, shares, strict=True)
-            ],
+            {i: {"specificity": math.log(share)} for i, share in zip(ids, shares, strict=True)},
         )
         suggestion_queries.save_suggestions(
             session,

@@ -7,20 +7,21 @@ from collections.abc import Sequence
 import pytest
 from PIL import Image
 
-from backend.engine.correction.anchoring import anchored_share, conflicts, find_unsupported
-from backend.engine.english.caption_facts import facts_in, left_out, new_phrases
+from backend.engine.correction.anchoring import conflicts, find_unsupported
 from backend.engine.english.phrases import Phrase
 from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
 from backend.engine.language_models.spending import Spending
 from backend.features.specificity.boosting import (
     Boost,
     Booster,
+    anchored_share,
     distinct,
     guard,
     joinable,
     keeps,
     make,
 )
+from backend.features.specificity.caption_facts import facts_in, left_out, new_phrases
 from backend.features.specificity.doubting import Doubt
 from backend.features.specificity.phrase_removal import leading_phrases, without_phrase
 
@@ -151,6 +152,7 @@ def test_words_in_no_source_are_unsupported() -> None:
         "Three", "wooden",
     ]  # fmt: skip
     assert anchored_share("a red dog", ["a dog"]) == 0.5
+    assert anchored_share("no no no collar", ["a collar"]) == 0
 
 
 def test_qualities_that_differ_from_peoples_captions_are_conflicts() -> None:
@@ -288,3 +290,10 @@ def test_a_richer_caption_must_be_as_likely_right_and_more_specific() -> None:
     assert keeps(0.2, 0.26, 0.3, 0) == "more likely to be wrong than the caption"
     assert keeps(0.2, 0.2, 0.1, 0) == "no more specific"
     assert keeps(None, None, 0.0, 1) == ""
+
+
+def test_a_number_written_of_another_thing_counts_as_new() -> None:
+    text = "A wall with two cats."
+    new = new_phrases(text, facts_in(["Cats on a wall and two dogs."]))
+    assert [phrase.text(text) for phrase in new] == ["two"]
+    assert new_phrases(text, facts_in(["Two cats and a dog on a wall."])) == []
