@@ -19,10 +19,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, Select, exists, func, select, true
 from sqlalchemy.orm import Session, aliased
 
-from db.authors import EDIT, NEW_PICTURE, authors_of, label_author, label_prefix, restore_author
+from db.authors import EDIT, NEW_PICTURE, authors_of, restore_author
 from db.column_types import now
 from db.errors import VersionConflict
 from db.models import Pair, Verdict
@@ -90,7 +90,7 @@ def undo_batch(
     newest_first = (
         select(*ACT_COLUMNS, Pair.verdict_version.label("current_version"))
         .join(Pair, Pair.id == Verdict.pair_id)
-        .where(Verdict.batch == batch, *_is_standing(dataset_id))
+        .where(Verdict.batch == batch, *is_standing(dataset_id))
         .order_by(Verdict.id.desc())
     )
     return _revert_batch(session, newest_first, "", rest_of, None)
@@ -184,23 +184,6 @@ def has_edit(session: Session, dataset_id: int, author: str, only: str = EDIT) -
     return session.scalar(of_kind.limit(1)) is not None
 
 
-def newest_label(session: Session, dataset_id: int, file: str) -> tuple[str, str] | None:
-    """The author and the batch of the newest label of this file that is in effect."""
-    is_of_file = or_(
-        Verdict.author == label_author(file),
-        Verdict.author.startswith(label_prefix(file), autoescape=True),
-    )
-    newest = (
-        select(Verdict.author, Verdict.batch)
-        .join(Pair, Pair.id == Verdict.pair_id)
-        .where(is_of_file, *_is_standing(dataset_id))
-        .order_by(Verdict.id.desc())
-        .limit(1)
-    )
-    row = session.execute(newest).one_or_none()
-    return None if row is None else (row.author, row.batch)
-
-
 def restore(
     session: Session, versions: Mapping[int, int], *, author: str, batch: str
 ) -> BatchOutcome:
@@ -270,11 +253,11 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
 
 
 def _is_in_effect(dataset_id: int, authors: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
-    """An act of these authors is in effect, and no undo or redo."""
-    return (Verdict.author.in_(authors), *_is_standing(dataset_id))
+    return (Verdict.author.in_(authors), *is_standing(dataset_id))
 
 
-def _is_standing(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
+def is_standing(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
+    """Conditions on `Verdict` and its `Pair`: an act that is in effect, and no undo or redo."""
     return (
         Verdict.undoes.is_(None),
         Verdict.redoes.is_(None),
