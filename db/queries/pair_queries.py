@@ -18,8 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from db.authors import RULE
-from db.decisions import RIGHT_OR_WRONG, is_wrong, judgement
+from db.decisions import is_wrong, judgement
 from db.measures import MeasuredRecord
 from db.models import (
     CAPTION_START,
@@ -498,14 +497,14 @@ def review_counts(session: Session, dataset_id: int, total: int | None = None) -
     known."""
     if total is None:
         total = totals(session, dataset_id)[0]
-    query = _count_by_judgement(session, dataset_id)
+    query = count_by_judgement(session, dataset_id)
     by_decision = {row[0]: int(row[1]) for row in run(session, query, dataset_id=dataset_id)}
     errors = sum(number for decision, number in by_decision.items() if is_wrong(decision))
     return ReviewCounts(dataset_id, total, sum(by_decision.values()), errors)
 
 
 @built_once
-def _count_by_judgement(session: Session, dataset_id: int | None) -> Select[str | None, int]:
+def count_by_judgement(session: Session, dataset_id: int | None) -> Select[str | None, int]:
     """A query for the number of pairs by judgement."""
     verdict = verdict_seen(session, dataset_id)
     return (
@@ -518,7 +517,7 @@ def _count_by_judgement(session: Session, dataset_id: int | None) -> Select[str 
 def counts(session: Session, dataset_id: int) -> DatasetCounts:
     """Totals of one dataset."""
     total, scored_pairs = totals(session, dataset_id)
-    rows = run(session, _count_by_judgement(session, dataset_id), dataset_id=dataset_id)
+    rows = run(session, count_by_judgement(session, dataset_id), dataset_id=dataset_id)
     by_decision = {decision: number for decision, number in rows if decision is not None}
     return DatasetCounts(
         total=total,
@@ -527,18 +526,6 @@ def counts(session: Session, dataset_id: int) -> DatasetCounts:
         errors_found=sum(number for name, number in by_decision.items() if is_wrong(name)),
         by_decision=by_decision,
     )
-
-
-def judged_by_people(session: Session, dataset_id: int) -> tuple[int, int]:
-    """How many captions people, not rules, have judged right or wrong, and how many of these are
-    wrong."""
-    author = verdict_seen(session, dataset_id).decided_by
-    by_people = or_(author.is_(None), ~author.startswith(RULE, autoescape=True))
-    query = _count_by_judgement(session, dataset_id).where(by_people)
-    rows = run(session, query, dataset_id=dataset_id)
-    by_decision = {name: number for name, number in rows if name in RIGHT_OR_WRONG}
-    wrong = sum(number for name, number in by_decision.items() if is_wrong(name))
-    return sum(by_decision.values()), wrong
 
 
 def extras_of(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
