@@ -271,17 +271,6 @@ def has_split(session: Session, dataset_id: int, name: str) -> bool:
     return session.execute(query).first() is not None
 
 
-def captions_after(
-    session: Session, dataset_id: int, after_id: int, limit: int
-) -> list[tuple[int, str]]:
-    """(id, caption) of the next pairs that have one, in import order; empty at the end."""
-    query = select(Pair.id, Pair.caption).where(
-        in_dataset(dataset_id), Pair.caption != "", Pair.id > after_id
-    )
-    rows = session.execute(query.order_by(Pair.id).limit(limit))
-    return [(row.id, row.caption) for row in rows]
-
-
 class CaptionWithValue(NamedTuple):
     """A pair's caption, with its text in one column of the source; "" without one."""
 
@@ -293,7 +282,8 @@ class CaptionWithValue(NamedTuple):
 def captions_with_column(
     session: Session, dataset_id: int, column: str, after_id: int, limit: int
 ) -> list[CaptionWithValue]:
-    """As `captions_after`, with the source's column of this name."""
+    """The next pairs that have a caption, in import order, with the source's column of this name;
+    empty at the end."""
     value = func.coalesce(Pair.extra[column].as_string(), "")
     query = select(Pair.id, Pair.caption, value).where(
         in_dataset(dataset_id), Pair.caption != "", Pair.id > after_id

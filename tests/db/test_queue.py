@@ -16,7 +16,6 @@ from db.queries import (
     dataset_queries,
     measure_queries,
     pair_queries,
-    phrase_queries,
     queue_filter,
     queue_queries,
     ranking_queries,
@@ -99,7 +98,7 @@ def reviewed_pairs(store: Store) -> int:
         signal_queries.save_icc(session, {i: choose.choice([0.1, 0.4, 0.9]) for i in some()})
         signal_queries.save_disagreement(session, {i: choose.choice([0.1, 0.5]) for i in some()})
         lows = {i: choose.choice([-1.5, 0.0, 0.5]) for i in some()}
-        phrase_queries.save_support(session, {i: (low, low - 1) for i, low in lows.items()})
+        set_columns(session, {i: {"support": low, "weakest": low - 1} for i, low in lows.items()})
         set_columns(session, {i: {"specificity": choose.choice([-2.0, -0.5])} for i in some()})
         for measure in MEASURES.values():
             if measure.operation == "measure":

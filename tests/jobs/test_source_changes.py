@@ -292,7 +292,6 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
                     p.id for p in pair_queries.of_picture(session, dataset, cow.image_path)
                 ),
                 "pairs_after": (p.id for p in pair_queries.pairs_after(session, dataset)),
-                "captions_after": dict(pair_queries.captions_after(session, dataset, 0, 9)),
                 "verdicts": (row.id for row in decided_pairs(session, dataset)),
                 "decided": [cow.id] * len(list(plot_queries.decided_points(session, dataset))),
             }

@@ -14,7 +14,6 @@ from backend.features.picture_map.views import map_of
 from backend.review.queue_form import clean_fields, from_fields
 from backend.store import Store
 from db.queries import (
-    phrase_queries,
     queue_queries,
     signal_queries,
     suggestion_queries,
@@ -36,7 +35,9 @@ def enriched(store: db.Store) -> tuple[Store, int]:
     shares = [(n + 1) / (PAIRS + 1) for n in range(PAIRS)]
     with store.writing() as session:
         signal_queries.save_icc(session, dict.fromkeys(ids, 0.9))
-        phrase_queries.save_support(session, {i: (n / PAIRS, 0.0) for n, i in enumerate(ids[1:])})
+        set_columns(
+            session, {i: {"support": n / PAIRS, "weakest": 0.0} for n, i in enumerate(ids[1:])}
+        )
         set_columns(
             session,
             {i: {"specificity": math.log(share)} for i, share in zip(ids, shares, strict=True)},
