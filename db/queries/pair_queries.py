@@ -50,15 +50,6 @@ class PairCaption(NamedTuple):
     caption: str
 
 
-class CaptionInUse(NamedTuple):
-    """A pair with the caption that it has now: corrected or edited, or its own."""
-
-    id: int
-    external_id: str
-    image_path: str
-    caption: str
-
-
 @dataclass(frozen=True)
 class NewPair:
     """A pair to add. `external_id` is the source's own id, unique in its dataset; `image_path` is
@@ -203,18 +194,6 @@ def pairs_after(
     of_dataset = Pair.dataset_id == dataset_id if with_hidden else in_dataset(dataset_id)
     query = select(*columns).where(of_dataset, Pair.id > after_id)
     return read_records(session, PairRow, query.order_by(Pair.id).limit(limit))
-
-
-def captions_in_use(
-    session: Session, dataset_id: int, after_id: int = 0, limit: int = 1000
-) -> list[CaptionInUse]:
-    """As `pairs_after`, with the captions in use alone."""
-    correction = verdict_seen(session, dataset_id).corrected_caption
-    caption = func.coalesce(correction, Pair.caption)
-    query = select(Pair.id, Pair.external_id, Pair.image_path, caption)
-    query = query.where(in_dataset(dataset_id), Pair.id > after_id)
-    rows = session.execute(query.order_by(Pair.id).limit(limit))
-    return [CaptionInUse(*row) for row in rows]
 
 
 def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterator[tuple[int, str]]:

@@ -17,9 +17,8 @@ from db.errors import MissingRow, VersionConflict
 from db.models import Pair, Suggestion, Verdict
 from db.queries.claim_labels import LabelRecords, without_wrong
 from db.queries.edit_queries import edited_texts
-from db.queries.statements import check_text, chunks, lock_pairs
+from db.queries.statements import check_text, lock_pairs
 from db.queries.verdict_acts import (
-    READ_AT_ONCE,
     VerdictEvent,
     VerdictRow,
     act_at,
@@ -223,16 +222,6 @@ def add_all(
     write_all(session, changes)
     session.commit()
     return outcome_of(changes, request_of)
-
-
-def pairs_of_batch(session: Session, pair_ids: Sequence[int], author: str, batch: str) -> set[int]:
-    """Those of the pairs that have got the author's verdict of this batch."""
-    query = select(Verdict.pair_id).where(Verdict.author == author, Verdict.batch == batch)
-    return {
-        pair_id
-        for part in chunks(pair_ids, READ_AT_ONCE)
-        for pair_id in session.scalars(query.where(Verdict.pair_id.in_(part)))
-    }
 
 
 def count_batch(session: Session, author: str, batch: str, only_overruled: bool = False) -> int:

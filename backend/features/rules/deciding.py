@@ -11,6 +11,7 @@ from time import sleep
 
 from sqlalchemy.orm import Session
 
+from backend.features.rules import queries
 from backend.progress import Progress, no_progress
 from backend.review.queue_form import as_query
 from backend.review.verdicts import PAUSE
@@ -91,7 +92,7 @@ def decide_all(
         page = store.read(queue_queries.page, scope, after, AT_ONCE)
         ids = [row.pair_id for row in page.rows]
         with store.writing() as session:
-            before = verdict_queries.pairs_of_batch(session, ids, author, batch)
+            before = queries.pairs_of_batch(session, ids, author, batch)
             held_ids = hold_queries.held_by_others(session, ids, curator) - before
             settled_ids = _settled_pairs(session, ids, decision, replaces)
             if decision in ABOUT_CAPTION:
