@@ -282,13 +282,6 @@ def _pairs_of(session: Session, dataset_id: int | None) -> Select[*tuple[Any, ..
     return query.where(Pair.id.in_(any_of("pair_ids"))).order_by(Pair.id)
 
 
-def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairRow]:
-    """All pairs of a picture, in import order."""
-    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
-    query = query.where(in_dataset(dataset_id), Pair.image_path == image_path)
-    return read_records(session, PairRow, query.order_by(Pair.id))
-
-
 #: A picture with more captions than this shows the first ones.
 MOST_CAPTIONS = 50
 
@@ -329,16 +322,6 @@ def _captions_of_picture(session: Session, dataset_id: int | None) -> Select[*tu
         .order_by(Pair.id)
         .limit(MOST_CAPTIONS)
     )
-
-
-def decisions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
-    """The decisions in effect on those of the pairs that have one, whoever asks."""
-    query = select(Pair.id, Pair.decision).where(Pair.decision.is_not(None))
-    return {
-        pair_id: str(decision)
-        for part in chunks(pair_ids, 1000)
-        for pair_id, decision in session.execute(query.where(Pair.id.in_(part))).tuples()
-    }
 
 
 def most_likely_wrong(

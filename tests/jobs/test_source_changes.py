@@ -288,9 +288,6 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
                 ),
                 "decided_pairs": pair_queries.decided_pairs(session, dataset, ["drop"]),
                 "ids_by_picture": chain(*pair_queries.ids_by_picture(session, dataset).values()),
-                "of_picture": (
-                    p.id for p in pair_queries.of_picture(session, dataset, cow.image_path)
-                ),
                 "pairs_after": (p.id for p in pair_queries.pairs_after(session, dataset)),
                 "verdicts": (row.id for row in decided_pairs(session, dataset)),
                 "decided": [cow.id] * len(list(plot_queries.decided_points(session, dataset))),

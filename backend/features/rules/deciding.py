@@ -18,7 +18,7 @@ from backend.review.verdicts import PAUSE
 from backend.store import Store
 from db.authors import queue_author
 from db.decisions import ABOUT_CAPTION
-from db.queries import hold_queries, pair_queries, queue_queries, verdict_queries
+from db.queries import hold_queries, queue_queries, verdict_queries
 from db.queries.blind_review import hidden_pairs
 from db.queries.queue_filter import QueueFilter, QueueRow
 from db.queries.undo_queries import AT_ONCE
@@ -125,7 +125,7 @@ def _covered_pairs(filter: QueueFilter, replaces: bool) -> QueueFilter:
 
 def _settled_pairs(session: Session, ids: list[int], decision: str, replaces: bool) -> set[int]:
     """Those of the pairs that keep their verdict. Nobody replaces one that they may not know."""
-    decisions = pair_queries.decisions_of(session, ids)
+    decisions = queries.decisions_of(session, ids)
     if not replaces:
         return set(decisions)
     same_ids = {pair_id for pair_id, now in decisions.items() if now == decision}

@@ -28,7 +28,7 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.decisions import RIGHT_NOW
-from db.queries import pair_queries, queue_queries, suggestion_queries
+from db.queries import queue_queries, suggestion_queries
 from db.queries.pair_queries import PairRow
 from db.queries.queue_filter import QueueFilter, QueueRow
 from db.queries.suggestion_queries import Attempt
@@ -204,7 +204,7 @@ class BoostWork:
     def sources(self, row: QueueRow) -> list[tuple[int, str]]:
         """(pair, caption): the human captions of the pair's picture, its own first: with
         corrections applied, and without those that were dropped or look wrong."""
-        others = self.store.read(pair_queries.of_picture, self.dataset_id, row.image_path)
+        others = self.store.read(queries.of_picture, self.dataset_id, row.image_path)
         of_pair = [other for other in others if other.id == row.pair_id]
         rest = [other for other in others if other.id != row.pair_id and _is_trusted(other)]
         return [(other.id, other.corrected_caption or other.caption) for other in (*of_pair, *rest)]

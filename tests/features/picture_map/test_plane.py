@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 import db
-from backend.engine.statistics.calibration import FEWEST
 from backend.features.picture_map.part import thresholds_html
 from backend.features.picture_map.plane import plane_of
+from backend.features.picture_map.thresholds import FEWEST
 from backend.features.picture_map.views import map_of
 from backend.review.queue_form import clean_fields, from_fields
 from backend.store import Store

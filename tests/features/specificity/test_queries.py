@@ -51,9 +51,11 @@ def test_sampling_pictures_is_deterministic_and_without_repetition(store: Store)
     assert [name for _, name in some] != sorted(name for _, name in some)
 
 
-def test_hidden_pairs_are_not_sampled(store: Store) -> None:
-    dataset, ids = add_dataset(store, 2)
+def test_hidden_pairs_take_part_in_nothing(store: Store) -> None:
+    rows = [NewPair(str(n), "a.jpg", f"A dog {n}.") for n in range(2)]
+    dataset, (hidden, other) = add_pairs(store, "captions", rows)
     with store.writing() as session:
-        session.get_one(Pair, ids[0]).hidden = True
+        session.get_one(Pair, hidden).hidden = True
     with store.reading() as session:
-        assert [pair for pair, _ in queries.pictures(session, dataset, 9)] == [ids[1]]
+        assert [pair for pair, _ in queries.pictures(session, dataset, 9)] == [other]
+        assert [pair.id for pair in queries.of_picture(session, dataset, "a.jpg")] == [other]
