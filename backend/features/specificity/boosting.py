@@ -11,7 +11,7 @@ before and more specific. Phrases written by people are never removed because of
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -23,8 +23,6 @@ from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import (
     UnanchoredWord,
     conflicts,
-    content_words,
-    find_unsupported,
     misplaced_negations,
 )
 from backend.engine.english.shortening import is_sentence
@@ -39,6 +37,7 @@ from backend.engine.language_models.asking import (
 from backend.engine.language_models.chat_model import Answer, ChatModel, Question, harmless
 from backend.engine.languages.identification import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
 from backend.errors import QuestionRefused, Unreadable
+from backend.features.specificity.anchoring import anchored_share, find_unsupported
 from backend.features.specificity.caption_facts import CaptionFacts, facts_in, left_out, new_phrases
 from backend.features.specificity.doubting import DEFAULT, DoubtRule, Doubts
 from backend.features.specificity.phrase_removal import leading_phrases, without_phrase
@@ -413,16 +412,3 @@ def _fitting(text: str, facts: CaptionFacts, words: int) -> str:
             return leading_phrases(text, words)
         text = without_phrase(text, things[-1].start, things[-1].end)
     return text
-
-
-def anchored_share(proposal: str, sources: Iterable[str]) -> float:
-    """The share of content words that occur in a source and are negated only where that source
-    negates them; 1 if there are none."""
-    words = content_words(proposal)
-    faults = find_unsupported(proposal, sources)
-    without_source = [
-        (start, end)
-        for start, end, _ in words
-        if any(start < fault.end and end > fault.start for fault in faults)
-    ]
-    return 1 - len(without_source) / len(words) if words else 1.0

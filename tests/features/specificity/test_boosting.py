@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import pytest
 from PIL import Image
 
-from backend.engine.correction.anchoring import conflicts, find_unsupported
+from backend.engine.correction.anchoring import conflicts
 from backend.engine.english.phrases import Phrase
 from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
 from backend.engine.language_models.spending import Spending
 from backend.features.specificity.boosting import (
     Boost,
     Booster,
-    anchored_share,
     distinct,
     guard,
     joinable,
@@ -143,16 +142,6 @@ def test_an_answer_that_is_not_a_caption_is_retried_once_and_dropped(
     assert result.made == ()
     assert len(sees.questions) == 2
     assert re.search(message, result.failed[0][2])
-
-
-def test_words_in_no_source_are_unsupported() -> None:
-    sources = ["Two dogs on a bench.", "puppies sitting outside"]
-    assert find_unsupported("Two dogs sit on the benches outside", sources) == []
-    assert [span.word for span in find_unsupported("Three dogs on a wooden bench", sources)] == [
-        "Three", "wooden",
-    ]  # fmt: skip
-    assert anchored_share("a red dog", ["a dog"]) == 0.5
-    assert anchored_share("no no no collar", ["a collar"]) == 0
 
 
 def test_qualities_that_differ_from_peoples_captions_are_conflicts() -> None:
