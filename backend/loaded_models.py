@@ -75,12 +75,6 @@ def _chosen_chat_model(settings: Settings) -> ChosenChatModel | None:
     return next((choice for choice in choices if choice is not None), None)
 
 
-def chat_model_page() -> str:
-    """The address of the page on which a language model can be named, "" if there is none."""
-    pages = (models.page for models in plugins.load("chat_models", ChatModels))
-    return next(filter(None, pages), "")
-
-
 class ModelCache:
     """LRU cache of loaded models. Use with the engines' lock held."""
 

@@ -396,8 +396,8 @@ Index("ix_phrase_scores_run", PhraseScore.run_id, PhraseScore.pair_id)
 
 
 class Retrieval(Base):
-    """How well a caption retrieves its own picture among similar ones; see
-    `queries/specificity_queries.py`."""
+    """How well a caption retrieves its own picture among similar ones: what its specificity was
+    computed from."""
 
     __tablename__ = "retrievals"
 

@@ -10,5 +10,5 @@ concreteness     ICC: does the caption describe anything that could be seen?
 phrases          the phrases of a caption, and how much each contributes to the match
 noise            errors injected into captions, with the changed words recorded
 language_models  chat models, local or behind a server
-statistics       stopping, thresholds, calibration, agreement, disagreement between scorers
+statistics       stopping, calibration, agreement, disagreement between scorers
 """

@@ -193,14 +193,6 @@ class Common(Options):
     as_json: AsJson = False
 
 
-class CommonWithModel(Common):
-    """What commands offer that compute with the dataset's model, or with another."""
-
-    model: Model = None
-    scorer: Kind = None
-    device: Device = None
-
-
 class Limits(Options):
     """What requests to a model may cost."""
 

@@ -225,16 +225,6 @@ def from_text(query: str) -> dict[str, str]:
     return clean_fields(given_fields(query))
 
 
-def generic_first(query: str) -> dict[str, str]:
-    """Like `from_text`, with the most generic captions first unless the text names an order. Raises
-    SettingsError.
-
-    >>> generic_first("split=val")["order"], generic_first("order=p_error")["order"]
-    ('specificity', 'p_error')
-    """
-    return clean_fields({"order": "specificity"} | given_fields(query))
-
-
 def given_fields(query: str) -> dict[str, str]:
     """Like `from_text` without the page defaults: only the given fields."""
     fields: dict[str, str] = {}

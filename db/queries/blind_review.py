@@ -208,13 +208,6 @@ def _is_shared(share: float) -> ColumnElement[bool]:
     return cast(Pair.id, BigInteger) * 7919 % 10_000 < round(share * 10_000)
 
 
-def shared_pairs(session: Session, dataset_id: int) -> set[int]:
-    """The pairs of the dataset that several people judge."""
-    share = session.scalar(select(Dataset.overlap_share).where(Dataset.id == dataset_id))
-    query = select(Pair.id).where(Pair.dataset_id == dataset_id, _is_shared(share or 0.0))
-    return set(session.scalars(query))
-
-
 def several_judge(session: Session, pair_ids: Sequence[int]) -> set[int]:
     """Those of the pairs that several people judge."""
     shares = [

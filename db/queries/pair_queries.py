@@ -18,8 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from db.authors import RULE
-from db.decisions import RIGHT_OR_WRONG, is_wrong, judgement
+from db.decisions import is_wrong, judgement
 from db.measures import MeasuredRecord
 from db.models import (
     CAPTION_START,
@@ -47,15 +46,6 @@ class PairCaption(NamedTuple):
     """A pair as models need it."""
 
     pair_id: int
-    image_path: str
-    caption: str
-
-
-class CaptionInUse(NamedTuple):
-    """A pair with the caption that it has now: corrected or edited, or its own."""
-
-    id: int
-    external_id: str
     image_path: str
     caption: str
 
@@ -206,18 +196,6 @@ def pairs_after(
     return read_records(session, PairRow, query.order_by(Pair.id).limit(limit))
 
 
-def captions_in_use(
-    session: Session, dataset_id: int, after_id: int = 0, limit: int = 1000
-) -> list[CaptionInUse]:
-    """As `pairs_after`, with the captions in use alone."""
-    correction = verdict_seen(session, dataset_id).corrected_caption
-    caption = func.coalesce(correction, Pair.caption)
-    query = select(Pair.id, Pair.external_id, Pair.image_path, caption)
-    query = query.where(in_dataset(dataset_id), Pair.id > after_id)
-    rows = session.execute(query.order_by(Pair.id).limit(limit))
-    return [CaptionInUse(*row) for row in rows]
-
-
 def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterator[tuple[int, str]]:
     """(id, image's path) of the captions without a trajectory of that run, ordered by path, then in
     import order, so that pairs of one image are adjacent. Streamed."""
@@ -272,17 +250,6 @@ def has_split(session: Session, dataset_id: int, name: str) -> bool:
     return session.execute(query).first() is not None
 
 
-def captions_after(
-    session: Session, dataset_id: int, after_id: int, limit: int
-) -> list[tuple[int, str]]:
-    """(id, caption) of the next pairs that have one, in import order; empty at the end."""
-    query = select(Pair.id, Pair.caption).where(
-        in_dataset(dataset_id), Pair.caption != "", Pair.id > after_id
-    )
-    rows = session.execute(query.order_by(Pair.id).limit(limit))
-    return [(row.id, row.caption) for row in rows]
-
-
 class CaptionWithValue(NamedTuple):
     """A pair's caption, with its text in one column of the source; "" without one."""
 
@@ -294,7 +261,8 @@ class CaptionWithValue(NamedTuple):
 def captions_with_column(
     session: Session, dataset_id: int, column: str, after_id: int, limit: int
 ) -> list[CaptionWithValue]:
-    """As `captions_after`, with the source's column of this name."""
+    """The next pairs that have a caption, in import order, with the source's column of this name;
+    empty at the end."""
     value = func.coalesce(Pair.extra[column].as_string(), "")
     query = select(Pair.id, Pair.caption, value).where(
         in_dataset(dataset_id), Pair.caption != "", Pair.id > after_id
@@ -312,13 +280,6 @@ def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
 def _pairs_of(session: Session, dataset_id: int | None) -> Select[*tuple[Any, ...]]:
     query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
     return query.where(Pair.id.in_(any_of("pair_ids"))).order_by(Pair.id)
-
-
-def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairRow]:
-    """All pairs of a picture, in import order."""
-    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
-    query = query.where(in_dataset(dataset_id), Pair.image_path == image_path)
-    return read_records(session, PairRow, query.order_by(Pair.id))
 
 
 #: A picture with more captions than this shows the first ones.
@@ -361,16 +322,6 @@ def _captions_of_picture(session: Session, dataset_id: int | None) -> Select[*tu
         .order_by(Pair.id)
         .limit(MOST_CAPTIONS)
     )
-
-
-def decisions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
-    """The decisions in effect on those of the pairs that have one, whoever asks."""
-    query = select(Pair.id, Pair.decision).where(Pair.decision.is_not(None))
-    return {
-        pair_id: str(decision)
-        for part in chunks(pair_ids, 1000)
-        for pair_id, decision in session.execute(query.where(Pair.id.in_(part))).tuples()
-    }
 
 
 def most_likely_wrong(
@@ -498,14 +449,14 @@ def review_counts(session: Session, dataset_id: int, total: int | None = None) -
     known."""
     if total is None:
         total = totals(session, dataset_id)[0]
-    query = _count_by_judgement(session, dataset_id)
+    query = count_by_judgement(session, dataset_id)
     by_decision = {row[0]: int(row[1]) for row in run(session, query, dataset_id=dataset_id)}
     errors = sum(number for decision, number in by_decision.items() if is_wrong(decision))
     return ReviewCounts(dataset_id, total, sum(by_decision.values()), errors)
 
 
 @built_once
-def _count_by_judgement(session: Session, dataset_id: int | None) -> Select[str | None, int]:
+def count_by_judgement(session: Session, dataset_id: int | None) -> Select[str | None, int]:
     """A query for the number of pairs by judgement."""
     verdict = verdict_seen(session, dataset_id)
     return (
@@ -518,7 +469,7 @@ def _count_by_judgement(session: Session, dataset_id: int | None) -> Select[str 
 def counts(session: Session, dataset_id: int) -> DatasetCounts:
     """Totals of one dataset."""
     total, scored_pairs = totals(session, dataset_id)
-    rows = run(session, _count_by_judgement(session, dataset_id), dataset_id=dataset_id)
+    rows = run(session, count_by_judgement(session, dataset_id), dataset_id=dataset_id)
     by_decision = {decision: number for decision, number in rows if decision is not None}
     return DatasetCounts(
         total=total,
@@ -527,18 +478,6 @@ def counts(session: Session, dataset_id: int) -> DatasetCounts:
         errors_found=sum(number for name, number in by_decision.items() if is_wrong(name)),
         by_decision=by_decision,
     )
-
-
-def judged_by_people(session: Session, dataset_id: int) -> tuple[int, int]:
-    """How many captions people, not rules, have judged right or wrong, and how many of these are
-    wrong."""
-    author = verdict_seen(session, dataset_id).decided_by
-    by_people = or_(author.is_(None), ~author.startswith(RULE, autoescape=True))
-    query = _count_by_judgement(session, dataset_id).where(by_people)
-    rows = run(session, query, dataset_id=dataset_id)
-    by_decision = {name: number for name, number in rows if name in RIGHT_OR_WRONG}
-    wrong = sum(number for name, number in by_decision.items() if is_wrong(name))
-    return sum(by_decision.values()), wrong
 
 
 def extras_of(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:

@@ -4,17 +4,17 @@ A phrase takes 21 bytes: its characters and those of its head, its kind, and thr
 which are NaN if no nonce fitted the phrase.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, exists, select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
-from db.models import Pair, PhraseScore, Run
+from db.models import PhraseScore, Run
 from db.queries.run_queries import NEWEST_FIRST, RunRow, latest_run
-from db.queries.statements import in_dataset, run, save_rows, set_columns
+from db.queries.statements import run
 
 _RECORD = np.dtype(
     [
@@ -51,19 +51,6 @@ def is_in_other_languages(run: RunRow | None) -> bool:
     return run is not None and float(run.observed.get("other_languages", 0)) > 0.5
 
 
-def save_phrase_scores(
-    session: Session, run_id: int, phrases_by_pair: Mapping[int, Sequence[PhraseRow]]
-) -> None:
-    """Save the phrases of pairs; a pair without one gets an empty row, so that it counts as done.
-
-    Idempotent: existing rows are overwritten."""
-    rows = [
-        {"pair_id": pair_id, "run_id": run_id, "phrases": pack(phrases)}
-        for pair_id, phrases in phrases_by_pair.items()
-    ]
-    save_rows(session, PhraseScore, ("pair_id", "run_id"), rows)
-
-
 _NEWEST_PHRASES = (
     select(PhraseScore.phrases)
     .join(Run, Run.id == PhraseScore.run_id)
@@ -94,17 +81,6 @@ def phrases_of_many(
     return {row.pair_id: unpack(row.phrases) for row in rows}
 
 
-def pairs_without_phrases(
-    session: Session, dataset_id: int, run_id: int, after_id: int, limit: int
-) -> list[int]:
-    """The next scored pairs after `after_id` that have no row of this run, in import order."""
-    has_phrases = exists().where(PhraseScore.pair_id == Pair.id, PhraseScore.run_id == run_id)
-    query = select(Pair.id).where(
-        in_dataset(dataset_id), Pair.id > after_id, Pair.s_0.is_not(None), ~has_phrases
-    )
-    return list(session.execute(query.order_by(Pair.id).limit(limit)).scalars())
-
-
 def iterate(
     session: Session, run_id: int, batch: int = 2000
 ) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.float32]]]:
@@ -122,17 +98,6 @@ def iterate(
             records = records[np.isfinite(records["basis"])]
             yield pair_id, records["kind"].copy(), records["basis"].astype(np.float32)
         after = rows[-1].pair_id
-
-
-def save_support(
-    session: Session, support_by_pair: Mapping[int, tuple[float | None, float | None]]
-) -> None:
-    """Save (support, weakest) of pairs; None: no phrase could be tested."""
-    set_columns(
-        session,
-        {pair_id: {"support": mean, "weakest": least}
-         for pair_id, (mean, least) in support_by_pair.items()},
-    )  # fmt: skip
 
 
 def pack(rows: Sequence[PhraseRow]) -> bytes:

@@ -250,13 +250,3 @@ def random_audit(session: Session, dataset_id: int) -> dict[int, bool]:
         select(Pair.id, judgement_of(verdict).in_(WRONG)).where(is_shown, *_in_audit(verdict, gap))
     )
     return {pair_id: bool(is_error) for pair_id, is_error in rows}
-
-
-def pairs_by_decision(
-    session: Session, dataset_id: int, split: str | None = None
-) -> dict[str | None, int]:
-    """Numbers of pairs by their decision, None: undecided; `split`: of those in it."""
-    decision = verdict_seen(session, dataset_id).decision
-    in_split = true() if split is None else Pair.split == split
-    query = select(decision, func.count()).where(in_dataset(dataset_id), in_split)
-    return {name: int(number) for name, number in session.execute(query.group_by(decision))}

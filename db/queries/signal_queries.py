@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, bindparam, func, select
 from sqlalchemy.orm import Session
 
-from db.blobs import decode_floats, decode_suspects, encode_suspects
+from db.blobs import decode_floats, decode_suspects
 from db.models import Pair, Run, SecondOpinion, Trajectory
-from db.queries.pair_queries import PairCaption
-from db.queries.ranking_queries import check_probability, p_error_of
-from db.queries.statements import check_number, in_dataset, run, save_rows, set_columns
+from db.queries.statements import check_number, in_dataset, run, set_columns
 
 Deletions = tuple[tuple[int, int, float], ...]
 
@@ -30,61 +28,19 @@ class ModelAnswerRow:
     deletions: Deletions = ()
 
 
-def save_opinion(session: Session, run_id: int, row: ModelAnswerRow) -> None:
-    """Save an answer; replaces that of the same run."""
-    check_probability(row.pair_id, row.p_yes)
-    values = vars(row) | {"run_id": run_id, "deletions": encode_suspects(row.deletions)}
-    save_rows(session, SecondOpinion, ("pair_id", "run_id"), [values])
-
-
-def opinions_of_run(session: Session, run_id: int) -> dict[int, ModelAnswerRow]:
-    """All answers of a run by pair."""
-    return _opinions(session, SecondOpinion.run_id == run_id)
-
-
-def delete_opinions(session: Session, run_id: int) -> None:
-    """Delete all answers of a run."""
-    session.execute(delete(SecondOpinion).where(SecondOpinion.run_id == run_id))
-
-
 def latest_opinions(session: Session, pair_ids: Sequence[int]) -> dict[int, ModelAnswerRow]:
     """The newest answer about each of these pairs, by pair."""
-    return _opinions(session, SecondOpinion.pair_id.in_(pair_ids))
+    return opinions_where(session, SecondOpinion.pair_id.in_(pair_ids))
 
 
-def _opinions(session: Session, condition: ColumnElement[bool]) -> dict[int, ModelAnswerRow]:
+def opinions_where(session: Session, condition: ColumnElement[bool]) -> dict[int, ModelAnswerRow]:
+    """The answers that meet the condition on `SecondOpinion`; of several on a pair the newest."""
     rows = session.execute(
         select(SecondOpinion.pair_id, SecondOpinion.p_yes, SecondOpinion.deletions)
         .where(condition)
         .order_by(SecondOpinion.run_id, SecondOpinion.pair_id)
     )
     return {pair: ModelAnswerRow(pair, p_yes, decode_suspects(blob)) for pair, p_yes, blob in rows}
-
-
-def unasked_pairs(session: Session, dataset_id: int, run_id: int, limit: int) -> list[PairCaption]:
-    """The pairs that are most likely wrong among those that the run has no answer about."""
-    p_error = p_error_of(session, dataset_id)
-    answered_ids = select(SecondOpinion.pair_id).where(SecondOpinion.run_id == run_id)
-    rows = session.execute(
-        select(Pair.id, Pair.image_path, Pair.caption)
-        .where(in_dataset(dataset_id), p_error.is_not(None), Pair.id.not_in(answered_ids))
-        .order_by(p_error.desc(), Pair.id)
-        .limit(max(0, limit))
-    )
-    return [PairCaption(*row) for row in rows]
-
-
-def save_signs(session: Session, dataset_id: int, sign_of: Mapping[int, float]) -> None:
-    """Set the sign of these pairs, and of no others of the dataset."""
-    for pair_id, sign in sign_of.items():
-        check_number(sign, f"the second opinion on pair {pair_id}")
-    session.execute(
-        update(Pair)
-        .where(Pair.dataset_id == dataset_id, Pair.second_opinion.is_not(None))
-        .values(second_opinion=None),
-        execution_options={"synchronize_session": False},
-    )
-    set_columns(session, {pair_id: {"second_opinion": sign} for pair_id, sign in sign_of.items()})
 
 
 def signs(

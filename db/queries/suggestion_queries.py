@@ -7,7 +7,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, or_, select
 from sqlalchemy.orm import Session
 
 from db.column_types import now
@@ -98,12 +98,6 @@ def list_suggestions(
         and (run_id is None or row.run_id in (run_id, None))
     ]
     return sorted(suggestions, key=lambda row: (row.kind == "boost", *_by_worth(row)))
-
-
-def forget_kind(session: Session, run_id: int, kind: str) -> None:
-    """Show none of the suggestions of this kind that were made under the run."""
-    of_run = (Suggestion.run_id == run_id, Suggestion.kind == kind)
-    session.execute(update(Suggestion).where(*of_run).values(kind=OUTDATED))
 
 
 def find_suggestion(session: Session, suggestion_id: int) -> SuggestionRow | None:

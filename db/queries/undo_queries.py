@@ -1,4 +1,4 @@
-"""Undo and redo of acts, and states brought back.
+"""Undo and redo of acts.
 
 Undo walks back along the versions in effect. A pair decided *correct* (1), then *drop* (2):
 
@@ -14,19 +14,19 @@ more than `AT_ONCE` is undone and redone in several transactions, so that nobody
 it is interrupted, the same call goes on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, Select, exists, func, select, true
 from sqlalchemy.orm import Session, aliased
 
-from db.authors import EDIT, NEW_PICTURE, authors_of, label_author, label_prefix, restore_author
+from db.authors import EDIT, NEW_PICTURE, authors_of
 from db.column_types import now
 from db.errors import VersionConflict
 from db.models import Pair, Verdict
-from db.queries.statements import check_text, chunks, find_record, lock_pairs, read_records
+from db.queries.statements import chunks, find_record, lock_pairs, read_records
 from db.queries.verdict_acts import (
     ACT_COLUMNS,
     READ_AT_ONCE,
@@ -38,10 +38,7 @@ from db.queries.verdict_acts import (
     pair_state,
 )
 from db.queries.verdict_writing import (
-    PAIR_STATE,
-    BatchOutcome,
     Change,
-    outcome_of,
     versions_of,
     write_all,
 )
@@ -51,7 +48,7 @@ AT_ONCE = 500
 #: On PostgreSQL another curator may intervene between finding an act and undoing it; then retry.
 _ATTEMPTS = 5
 #: What an act leaves in effect.
-_OF_STATE = ("decision", "corrected_caption", "enriches", "note", "sampling", "claim_labels")
+OF_STATE = ("decision", "corrected_caption", "enriches", "note", "sampling", "claim_labels")
 
 
 def undo_last(
@@ -90,7 +87,7 @@ def undo_batch(
     newest_first = (
         select(*ACT_COLUMNS, Pair.verdict_version.label("current_version"))
         .join(Pair, Pair.id == Verdict.pair_id)
-        .where(Verdict.batch == batch, *_is_standing(dataset_id))
+        .where(Verdict.batch == batch, *is_standing(dataset_id))
         .order_by(Verdict.id.desc())
     )
     return _revert_batch(session, newest_first, "", rest_of, None)
@@ -184,65 +181,6 @@ def has_edit(session: Session, dataset_id: int, author: str, only: str = EDIT) -
     return session.scalar(of_kind.limit(1)) is not None
 
 
-def newest_label(session: Session, dataset_id: int, file: str) -> tuple[str, str] | None:
-    """The author and the batch of the newest label of this file that is in effect."""
-    is_of_file = or_(
-        Verdict.author == label_author(file),
-        Verdict.author.startswith(label_prefix(file), autoescape=True),
-    )
-    newest = (
-        select(Verdict.author, Verdict.batch)
-        .join(Pair, Pair.id == Verdict.pair_id)
-        .where(is_of_file, *_is_standing(dataset_id))
-        .order_by(Verdict.id.desc())
-        .limit(1)
-    )
-    row = session.execute(newest).one_or_none()
-    return None if row is None else (row.author, row.batch)
-
-
-def restore(
-    session: Session, versions: Mapping[int, int], *, author: str, batch: str
-) -> BatchOutcome:
-    """Put in effect again what was after an earlier act on each pair; `versions`: of that act, by
-    pair (0: undecided). One transaction; commits. Calls with the same `batch` are undone together
-    by `author`.
-
-    Who decided stays who decided. Skipped are pairs that are in that state already, and those whose
-    picture was replaced since.
-    """
-    who, when = restore_author(author), now()
-    check_text(who, "The author's name", 255)
-    lock_pairs(session, list(versions))
-    states = acts_by_version(session, list(versions))
-    replaced_ids = {
-        pair_id
-        for pair_id, version in states
-        if states[pair_id, version].author == NEW_PICTURE and version > versions[pair_id]
-    }
-    changes = []
-    for pair in session.execute(select(*PAIR_STATE).where(Pair.id.in_(versions))):
-        state = states.get((pair.id, versions[pair.id]))
-        decided_by, decided_at = decider_of(states, state)
-        act = VerdictEvent(
-            pair_id=pair.id,
-            version=pair.verdict_version + 1,
-            author=who,
-            created_at=when,
-            replaces=pair.standing_version,
-            standing_version=pair.verdict_version + 1,
-            batch=batch,
-            **_state_left_by(state),
-            restores=versions[pair.id],
-        )
-        is_same = all(getattr(pair, name) == getattr(act, name) for name in _OF_STATE)
-        if not (is_same and pair.decided_by == decided_by) and pair.id not in replaced_ids:
-            changes.append(Change(act, decided_by, decided_at))
-    write_all(session, changes)
-    session.commit()
-    return outcome_of(changes, versions)
-
-
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:
     """Make these pairs undecided, because they have another picture. The history stays, and nothing
     in it comes back by a redo. Does not commit; lock the pairs first."""
@@ -270,11 +208,11 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
 
 
 def _is_in_effect(dataset_id: int, authors: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
-    """An act of these authors is in effect, and no undo or redo."""
-    return (Verdict.author.in_(authors), *_is_standing(dataset_id))
+    return (Verdict.author.in_(authors), *is_standing(dataset_id))
 
 
-def _is_standing(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
+def is_standing(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
+    """Conditions on `Verdict` and its `Pair`: an act that is in effect, and no undo or redo."""
     return (
         Verdict.undoes.is_(None),
         Verdict.redoes.is_(None),
@@ -357,7 +295,7 @@ def _revert(
         created_at=when,
         standing_version=act.replaces if act.undoes is None else act.undoes,
         batch=act.batch,
-        **_state_left_by(state),
+        **state_left_by(state),
         claim=act.claim,
         request_id=request_id,
         **versions,
@@ -380,8 +318,8 @@ def _find_request(session: Session, author: str, request_id: str | None) -> Verd
     return row and replace(row, rest_before=None if row.batch is None else row.id)
 
 
-def _state_left_by(act: VerdictRow | None) -> dict[str, Any]:
+def state_left_by(act: VerdictRow | None) -> dict[str, Any]:
     """What an act left in effect, for one that brings it back; None: the pair was undecided."""
     if act is None:
         return {"decision": None, "corrected_caption": None, "suggestion_id": None}
-    return {name: getattr(act, name) for name in (*_OF_STATE, "suggestion_id")}
+    return {name: getattr(act, name) for name in (*OF_STATE, "suggestion_id")}

@@ -89,30 +89,6 @@ def history(session: Session, pair_id: int) -> list[VerdictRow]:
     return read_records(session, VerdictRow, query.order_by(Verdict.version))
 
 
-def acts_after(session: Session, last_id: int, pair_ids: Sequence[int]) -> list[VerdictRow]:
-    """The acts on these pairs that were given after the one with this id, in their order."""
-    query = select(*ACT_COLUMNS).where(Verdict.id > last_id, Verdict.pair_id.in_(pair_ids))
-    return read_records(session, VerdictRow, query.order_by(Verdict.pair_id, Verdict.version))
-
-
-def acts_of_batch(session: Session, batch: str, pair_ids: Sequence[int]) -> list[VerdictRow]:
-    """The acts of a batch on these pairs, with their undos and redos, in their order."""
-    query = select(*ACT_COLUMNS).where(Verdict.batch == batch, Verdict.pair_id.in_(pair_ids))
-    return read_records(session, VerdictRow, query.order_by(Verdict.pair_id, Verdict.version))
-
-
-def not_undone(acts: Sequence[VerdictRow]) -> list[VerdictRow]:
-    """Those of the acts on one pair, all in their order, that are neither undone nor undo one."""
-    act_of = {act.version: act for act in acts if act.undoes is None and act.redoes is None}
-    standing = dict(act_of)
-    for act in acts:
-        if act.undoes is not None:
-            standing.pop(act.undoes, None)
-        elif act.redoes in act_of:
-            standing[act.redoes] = act_of[act.redoes]
-    return [standing[version] for version in sorted(standing)]
-
-
 def has_decided(session: Session, author: str) -> bool:
     """Whether the person or the rule has ever given a verdict, in any dataset, even one that was
     taken back or replaced. Bulk edits are not verdicts."""

@@ -5,22 +5,20 @@ Verdicts given together share a batch id, for one undo of all (`undo_queries`).
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from db.authors import is_edit
 from db.column_types import now
 from db.decisions import DECISIONS, SAMPLINGS
 from db.errors import MissingRow, VersionConflict
 from db.models import Pair, Suggestion, Verdict
 from db.queries.claim_labels import LabelRecords, without_wrong
 from db.queries.edit_queries import edited_texts
-from db.queries.statements import check_text, chunks, lock_pairs
+from db.queries.statements import check_text, lock_pairs
 from db.queries.verdict_acts import (
-    READ_AT_ONCE,
     VerdictEvent,
     VerdictRow,
     act_at,
@@ -224,56 +222,6 @@ def add_all(
     write_all(session, changes)
     session.commit()
     return outcome_of(changes, request_of)
-
-
-def copy_acts(
-    session: Session,
-    acts_of: Mapping[int, Sequence[VerdictEvent]],
-    versions: Mapping[int, int],
-    *,
-    batch: str,
-) -> BatchOutcome:
-    """Write acts that were given in another database, by pair and in their order, each pair as seen
-    at its version. Authors, times, samplings and request ids are theirs; they are one batch. One
-    transaction; commits. Pairs whose version has changed are skipped.
-
-    Raises ValueError for an invalid act; then nothing is written.
-    """
-    for act in (act for acts in acts_of.values() for act in acts):
-        if act.decision is not None:
-            check_verdict(act.decision, act.corrected_caption, act.author, act.note, act.sampling)
-    lock_pairs(session, list(acts_of))
-    changes, when = [], now()
-    for pair in session.execute(select(*PAIR_STATE).where(Pair.id.in_(acts_of))):
-        if pair.verdict_version != versions[pair.id]:
-            continue
-        version, standing = pair.verdict_version, pair.standing_version
-        decision, decider = pair.decision, (pair.decided_by, pair.decided_at)
-        for act in acts_of[pair.id]:
-            copy = replace(
-                act, pair_id=pair.id, version=version + 1, replaces=standing, batch=batch,
-                standing_version=version + 1, created_at=min(act.created_at, when),
-            )  # fmt: skip
-            # Bulk edits and labels of claims leave the decision with whoever took it.
-            is_other = not is_edit(act.author) and (act.claim is None or act.decision != decision)
-            if is_other or act.decision is None:
-                decider = (act.author, copy.created_at) if act.decision else (None, None)
-            changes.append(Change(copy, *decider))
-            version = standing = copy.version
-            decision = act.decision
-    write_all(session, changes)
-    session.commit()
-    return outcome_of(changes, acts_of)
-
-
-def pairs_of_batch(session: Session, pair_ids: Sequence[int], author: str, batch: str) -> set[int]:
-    """Those of the pairs that have got the author's verdict of this batch."""
-    query = select(Verdict.pair_id).where(Verdict.author == author, Verdict.batch == batch)
-    return {
-        pair_id
-        for part in chunks(pair_ids, READ_AT_ONCE)
-        for pair_id in session.scalars(query.where(Verdict.pair_id.in_(part)))
-    }
 
 
 def count_batch(session: Session, author: str, batch: str, only_overruled: bool = False) -> int:

@@ -20,7 +20,6 @@ from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.datasets.safe_files.images import load_image
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.expectation import expectations
 from backend.engine.scoring.loading import KINDS, choose_device, load_scorer
 from backend.engine.scoring.protocol import Scorer
@@ -32,6 +31,7 @@ from backend.errors import (
     SettingsError,
 )
 from backend.features.vision_language.model_check import open_server
+from backend.features.vision_language.opinions import p_yes
 from backend.features.vision_language.server_question import question_about
 from backend.jobs import export_scores
 from backend.progress import Progress, no_progress

@@ -8,9 +8,10 @@ from pydantic import Field
 from backend.cli.commands import as_command
 from backend.cli.output import emit, open_workspace, progress
 from backend.errors import SettingsError
-from backend.operations.common_options import CommonWithModel, Dataset, Quantise
+from backend.operations.common_options import Dataset, Quantise
 from backend.options import FOLDER_OR_NAME, CommandLine, Options
 from backend.settings import load_settings
+from research.commands.model_options import CommonWithModel
 
 if TYPE_CHECKING:
     from research.distillation.distill_corrector import CorrectorFigures, DistillationReport

@@ -7,10 +7,11 @@ from pydantic import Field
 
 from backend.cli.commands import as_command
 from backend.cli.output import emit, open_workspace, progress
-from backend.operations.common_options import CommonWithModel, Dataset
+from backend.operations.common_options import Dataset
 from backend.options import Options
 from backend.settings import load_settings
 from research.captioning.captioner_recipe import CaptionerRecipe
+from research.commands.model_options import CommonWithModel
 
 
 class _Captions(Options):

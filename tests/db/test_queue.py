@@ -16,18 +16,16 @@ from db.queries import (
     dataset_queries,
     measure_queries,
     pair_queries,
-    phrase_queries,
     queue_filter,
     queue_queries,
     ranking_queries,
     signal_queries,
-    specificity_queries,
     tag_queries,
     trajectory_queries,
 )
 from db.queries.pair_queries import NewPair, PairRow
 from db.queries.queue_filter import Cursor, Group, QueueFilter, QueueRow, Range
-from db.queries.specificity_queries import RetrievalRow
+from db.queries.statements import set_columns
 from db.queries.trajectory_queries import TrajectoryRow
 from tests.db.building import (
     add_dataset,
@@ -100,12 +98,8 @@ def reviewed_pairs(store: Store) -> int:
         signal_queries.save_icc(session, {i: choose.choice([0.1, 0.4, 0.9]) for i in some()})
         signal_queries.save_disagreement(session, {i: choose.choice([0.1, 0.5]) for i in some()})
         lows = {i: choose.choice([-1.5, 0.0, 0.5]) for i in some()}
-        phrase_queries.save_support(session, {i: (low, low - 1) for i, low in lows.items()})
-        retrievals = [
-            RetrievalRow(i, run_id, choose.choice([-2.0, -0.5]), 2, 21, 0.7, (ids[0],))
-            for i in some()
-        ]
-        specificity_queries.save_retrievals(session, retrievals)
+        set_columns(session, {i: {"support": low, "weakest": low - 1} for i, low in lows.items()})
+        set_columns(session, {i: {"specificity": choose.choice([-2.0, -0.5])} for i in some()})
         for measure in MEASURES.values():
             if measure.operation == "measure":
                 values = {i: choose.choice([0.2, 0.7]) for i in some()}

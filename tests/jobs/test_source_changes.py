@@ -30,7 +30,6 @@ from db.queries import (
     pair_queries,
     plot_queries,
     queue_queries,
-    specificity_queries,
     suggestion_queries,
     verdict_queries,
 )
@@ -289,13 +288,8 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
                 ),
                 "decided_pairs": pair_queries.decided_pairs(session, dataset, ["drop"]),
                 "ids_by_picture": chain(*pair_queries.ids_by_picture(session, dataset).values()),
-                "of_picture": (
-                    p.id for p in pair_queries.of_picture(session, dataset, cow.image_path)
-                ),
                 "pairs_after": (p.id for p in pair_queries.pairs_after(session, dataset)),
-                "captions_after": dict(pair_queries.captions_after(session, dataset, 0, 9)),
                 "verdicts": (row.id for row in decided_pairs(session, dataset)),
-                "pictures": (i for i, _ in specificity_queries.pictures(session, dataset, 9)),
                 "decided": [cow.id] * len(list(plot_queries.decided_points(session, dataset))),
             }
             return {name: cow.id in list(values) for name, values in ids.items()}

@@ -9,8 +9,10 @@ import pytest
 from backend.review.pair import view_of
 from backend.review.views import SuggestionView
 from backend.workspace import Workspace
+from db.blobs import encode_integers
+from db.models import Retrieval
 from db.queries import run_queries, suggestion_queries
-from db.queries.specificity_queries import RetrievalRow, save_retrievals
+from db.queries.statements import set_columns
 from db.queries.suggestion_queries import NewSuggestion
 from tests.fixtures.features import needs
 from tests.traced_ui.pages import Page
@@ -142,7 +144,12 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None
             explorer="none", code_version="0.1",
             parameters={"neighbours": 20, "scale": 1.0, "pool": 3, "pictures": 3, "by": "clip"},
         )  # fmt: skip
-        save_retrievals(session, [RetrievalRow(first, run.id, -1.0, 2, 3, 0.6, ())])
+        session.add(
+            Retrieval(
+                pair_id=first, run_id=run.id, rank=2, of=3, likeness=0.6, better=encode_integers(())
+            )
+        )
+        set_columns(session, {first: {"specificity": -1.0}})
     asking = view_of(workspace.store, first, corrector="folder/longer", settings=workspace.settings)
     assert side_panel(asking).count('data-action="richer"') == 1
     assert 'data-tab="enrichments"' not in side_panel(asking), "an empty tab"

@@ -2,7 +2,7 @@
 and the texts of each picture, by the names of their members."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, takewhile
@@ -34,7 +34,7 @@ SELECT id, tar, stem, ending, name, content FROM texts WHERE "key" = :key AND (
 """
 _IN_SEVERAL = "SELECT 1 FROM {} GROUP BY series, stem HAVING min(tar) <> max(tar) LIMIT 1"
 #: What folders of texts are called.
-_TEXT_FOLDERS = ("text", "texts", "txt", "caption", "captions", "annotations", "labels")
+TEXT_FOLDERS = ("text", "texts", "txt", "caption", "captions", "annotations", "labels")
 _ALIKE = """
 SELECT 1 FROM pictures WHERE EXISTS
     (SELECT 1 FROM texts WHERE texts."key" = pictures."key" OR texts."key" = pictures.stem) LIMIT 1
@@ -265,7 +265,7 @@ def _differ_in_depth(pictures: bytes, texts: bytes) -> bool:
     """
     names = (reversed(_text(folder).lower().split("/")[:-1]) for folder in (pictures, texts))
     return all(
-        one == other or (one in PICTURE_FOLDERS and other in _TEXT_FOLDERS)
+        one == other or (one in PICTURE_FOLDERS and other in TEXT_FOLDERS)
         for one, other in zip(*names, strict=False)
     )
 
@@ -283,22 +283,6 @@ def _are_partners(texts: str, pictures: str) -> bool:
     return len(words) == len(others) and len(differences) == 1 and not any(
         word.isdecimal() for word in next(iter(differences))
     )  # fmt: skip
-
-
-def find_texts_apart(tars: Collection[str]) -> tuple[str, str] | None:
-    """A tar that is named as if it held the texts of another, and that one; None if there is none.
-
-    >>> find_texts_apart(["images/0.tar", "texts/0.tar"]), find_texts_apart(["0.tar", "1.tar"])
-    (('texts/0.tar', 'images/0.tar'), None)
-    """
-    names = {tuple(re.split(r"([/._-])", name)): name for name in tars}
-    for words, name in names.items():
-        for place, word in enumerate(words):
-            for other in PICTURE_FOLDERS if word.lower() in _TEXT_FOLDERS else ():
-                pictures = names.get((*words[:place], other, *words[place + 1 :]))
-                if pictures is not None:
-                    return name, pictures
-    return None
 
 
 def _bytes(text: str) -> bytes:

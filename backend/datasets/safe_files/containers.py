@@ -265,19 +265,6 @@ def is_tar_position(inner: str) -> bool:
     return offset.isdigit() and size.isdigit()
 
 
-def member_name(place: str) -> str:
-    """The name that a picture has inside its archive, with slashes; "" outside of archives.
-
-    >>> member_name("a.tar!/1536+20480/x/1.jpg"), member_name("a.zip!/2.jpg"), member_name("3.jpg")
-    ('x/1.jpg', '2.jpg', '')
-    """
-    outer, separator, inner = place.partition(SEPARATOR)
-    ending = PurePosixPath(outer).suffix.lower()
-    if not separator or ending not in (".tar", ".zip"):
-        return ""
-    return (inner.partition("/")[2] if ending == ".tar" else inner).replace("\\", "/")
-
-
 class _ContainerPool:
     """A pool of open containers, each used exclusively; a changed file is reopened."""
 

@@ -36,12 +36,6 @@ _TAR_PLACE = re.compile(r"\d+\+\d+/")
 _ROW = re.compile(r"(\d+)/.*")
 _LONGEST, _LONGEST_SPLIT = 200, 80
 Plain = Literal["nothing", "file", "path"]
-#: Extensions by Pillow's format names, for images without an extension.
-ENDING_OF = {
-    "JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
-    "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif", "MPO": ".jpg", "JPEG2000": ".jp2",
-    "QOI": ".qoi", "TGA": ".tga",
-}  # fmt: skip
 
 
 def image_and_ending(image: ImageFile) -> tuple[bytes, str]:

@@ -54,16 +54,6 @@ def find_claims(
     return tuple(_with_repetitions(claims, caption))
 
 
-def without_constants(caption: str, constants: Sequence[ConstantPart]) -> str:
-    """What a model is asked about where a caption is one claim: all of it but its constant parts.
-    Of a caption with one in its middle, what stands before it.
-
-    >>> without_constants("Ohwx, a dog.", [ConstantPart(("ohwx",), "begin")])
-    'a dog.'
-    """
-    return find_claims(caption, "whole", constants=constants)[0].question(caption)
-
-
 def _prose_and_tags(text: str, start: int, end: int, fits: Fits | None) -> list[Claim]:
     """The sentences around the list of tags that stands from `start` to `end`, and each tag. Each
     part is read with line breaks in place of the other, so that all places are the caption's."""

@@ -1,9 +1,6 @@
-"""Find unsupported claims in a richer caption, without a model.
-
-A proposal is *anchored* in its sources if its content words occur in them: the same word, another
-form of it, or a synonym from the word list. Numbers and negations must match exactly, a number
-together with what it counts and a negation together with what it governs. If the proposal and the
-human captions disagree about an object, the human captions win.
+"""Find what a caption contradicts of people's captions of the same picture, without a model: their
+attributes, numbers and negations of the same object. A number is compared together with what it
+counts, a negation together with what it governs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from backend.engine.captions import Caption
-from backend.engine.english import word_lists
-from backend.engine.english.caption_facts import CountedThing, counted_in, is_vague, number_of
+from backend.engine.english.counting import CountedThing, counted_in, is_vague, number_of
 from backend.engine.english.negations import denials, is_negation
 from backend.engine.english.nouns import lemma
 from backend.engine.english.phrases import grammar_of, is_spaced
@@ -21,7 +17,6 @@ from backend.engine.english.word_lists import FUNCTION_WORDS
 
 #: Attribute kinds for which an object has a single value; numbers are compared separately.
 _EXCLUSIVE = ("colour", "size")
-_EXACT = ("count", "negation")
 
 
 @dataclass(frozen=True)
@@ -42,49 +37,6 @@ def content_words(text: str) -> list[tuple[int, int, str]]:
         for (start, end), word in zip(caption.spans, caption.words, strict=True)
         if word.lower() not in FUNCTION_WORDS
     ]
-
-
-def find_unsupported(proposal: str, sources: Iterable[str]) -> list[UnanchoredWord]:
-    """Content words of the proposal that occur in no source, and its counts, negations and
-    affirmations that no source supports, in order.
-
-    >>> [one.word for one in find_unsupported("A dog on a wooden bench", ["a dog", "the benches"])]
-    ['wooden']
-    >>> [one.word for one in find_unsupported("Two cats and a dog", ["two dogs", "a cat"])]
-    ['Two cats']
-    """
-    sources = list(sources)
-    words = [word for text in sources for _, _, word in content_words(text)]
-    exact = {number_of(word) or word.lower() for word in words}
-    lemmas = {lemma(word) for word in words}
-    additions = []
-    for start, end, word in content_words(proposal):
-        is_anchored = (number_of(word) or word.lower()) in exact
-        is_anchored = is_anchored or (kind_of(word) not in _EXACT and lemma(word) in lemmas)
-        if not is_anchored:
-            additions.append(
-                UnanchoredWord(start, end, word, f"adds a word that no person wrote: '{word}'")
-            )
-    negations = misplaced_negations(proposal, sources, with_unmentioned=True)
-    counts = [
-        fault
-        for fault in _find_miscounted(proposal, sources)
-        if not any(fault.start <= word.start < fault.end for word in additions)
-    ]
-    return sorted([*negations, *counts, *additions], key=lambda fault: fault.start)
-
-
-def anchored_share(proposal: str, sources: Iterable[str]) -> float:
-    """The share of content words that occur in a source and are negated only where that source
-    negates them; 1 if there are none."""
-    words = content_words(proposal)
-    faults = find_unsupported(proposal, sources)
-    without_source = [
-        (start, end)
-        for start, end, _ in words
-        if any(start < fault.end and end > fault.start for fault in faults)
-    ]
-    return 1 - len(without_source) / len(words) if words else 1.0
 
 
 def conflicts(proposal: str, human: Sequence[str]) -> list[UnanchoredWord]:
@@ -115,35 +67,15 @@ def conflicts(proposal: str, human: Sequence[str]) -> list[UnanchoredWord]:
 # ------------------------------------------------------------------------------- numbers
 
 
-def _find_miscounted(proposal: str, sources: Sequence[str]) -> list[UnanchoredWord]:
-    """Numbers that no source states for the same thing."""
-    own_numbers = _written_numbers(proposal)
-    if not own_numbers:
-        return []
-    numbers, loose_numbers = _numbers_in(sources)
-    faults = []
-    for thing, count in own_numbers:
-        source_numbers = numbers.get(thing, set())
-        # "Two people", whom another caption calls men.
-        general = numbers.get(_general(thing), set()) if source_numbers <= {""} else set()
-        if count.number not in source_numbers | general | loose_numbers:
-            text = proposal[count.start : count.end]
-            why = f"gives a count that no person gave: '{text}'"
-            faults.append(UnanchoredWord(count.start, count.end, text, why))
-    return faults
-
-
 def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[UnanchoredWord]:
     """Numbers that contradict those of the human captions; if these describe a single thing, with
     everything that is counted."""
-    own_numbers = _written_numbers(proposal)
+    own_numbers = written_numbers(proposal)
     if not own_numbers:
         return []
     # A picture may have many captions: the grammar is read of those that name what is counted.
     things = {thing for thing, _ in own_numbers}
-    numbers, _ = _numbers_in(
-        text for text in human if things.intersection(map(lemma, _words(text)))
-    )
+    numbers, _ = numbers_in(text for text in human if things.intersection(map(lemma, _words(text))))
     contradicting = []
     for thing, count in own_numbers:
         human_numbers = numbers.get(thing, set())
@@ -160,7 +92,7 @@ def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[UnanchoredWo
     return contradicting
 
 
-def _numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]:
+def numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]:
     """The numbers that captions state for each thing, "" for several without a number; and the
     numbers whose thing the rules cannot identify."""
     numbers: dict[str, set[str]] = {}
@@ -184,15 +116,9 @@ def _counts_in(text: str) -> tuple[tuple[str, CountedThing], ...]:
     return tuple((lemma(caption.words[count.head]), count) for count in counted_in(caption))
 
 
-def _written_numbers(text: str) -> list[tuple[str, CountedThing]]:
+def written_numbers(text: str) -> list[tuple[str, CountedThing]]:
+    """(thing, as counted) of each thing whose number stands in the text."""
     return [(thing, count) for thing, count in _counts_in(text) if count.is_written]
-
-
-def _general(thing: str) -> str:
-    """A word for things of this kind: "person" for "man", "animal" for "dog"; "" for none."""
-    if kind_of(thing) == "person":
-        return "person"
-    return next((name for name, nouns in word_lists.NOUNS.items() if thing in nouns), "")
 
 
 # ------------------------------------------------------------------------------- negations

@@ -5,6 +5,5 @@ nouns, verbs, lemmas   their forms
 articles               a or an, by sound
 phrases                a caption's phrases and their grammar
 counting, negations    numbers and negations, each with what it governs
-caption_facts          what captions state: objects, attributes, relations
 shortening             captions without some of their words
 """

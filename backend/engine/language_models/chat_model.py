@@ -150,10 +150,6 @@ class ChatModel(ABC):
         self.kept.write(question, answer)
         return answer
 
-    def ask_all(self, questions: Sequence[Question]) -> list[Answer]:
-        """The answers to several questions about one picture. Raises as `ask` does."""
-        return [self.ask(question) for question in questions]
-
     def check_sight(self, questions: Sequence[Question] = ()) -> None:  # noqa: B027
         """Raises PictureUnseen for a model behind a server whose answers to these questions, and to
         one of its own, do not change with the picture. What runs in this process is not asked."""

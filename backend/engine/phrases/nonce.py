@@ -23,7 +23,7 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -37,7 +37,6 @@ from backend.engine.english.articles import article_for, match_case
 from backend.engine.english.nouns import form_table, known_nouns, plural_of, singular_of
 from backend.engine.english.phrases import Phrase
 from backend.engine.english.tagger import lexicon
-from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
 from backend.engine.scoring.protocol import FloatArray, TokenReader, Tokens
 
 #: Known words of at least this many letters would be recognised inside a nonce.
@@ -79,32 +78,6 @@ def frequency(word: str) -> float:
     from wordfreq import get_frequency_dict  # cached, but its first call takes a second
 
     return float(get_frequency_dict("en", wordlist="large").get(word, 0.0))
-
-
-def english_share(captions: Collection[str]) -> float:
-    """The share of the captions' words that are in the lexicon; 1 if there are no words."""
-    known_words = words()
-    is_english = [
-        word.lower() in known_words or word.lower().removesuffix("'s") in known_words
-        for caption in captions
-        for word in Caption.parse(caption).words
-        if word.isascii() is False or any(map(str.isalpha, word))
-    ]
-    return sum(is_english) / len(is_english) if is_english else 1.0
-
-
-def other_languages_share(captions: Collection[str]) -> float:
-    """The share of the captions that are not English, among those with letters; 0 if none has any.
-
-    What script and function words leave open is decided by the lexicon: "red boat near shore".
-    """
-    languages = [(caption, language_of(caption)) for caption in captions]
-    is_other = [
-        english_share([caption]) < 0.5 if language in (UNKNOWN, MIXED) else language != "en"
-        for caption, language in languages
-        if language
-    ]
-    return sum(is_other) / len(is_other) if is_other else 0.0
 
 
 SUFFIXES = ("", "s", "es", "ing", "ed")

@@ -47,7 +47,7 @@ class Trajectory:
     * `auxiliary`: the model's second score, if it has one.
     * `expectation`: a captioner's probabilities of the words of x_0, if one was run.
     * `whole`: False if only the first step is known: T is 1, and there are more steps.
-    * `second_opinion`: how far a second model agrees with x_0 (`opinion_signs.signs_of`), 0 if it
+    * `second_opinion`: how far a second model agrees with x_0 (`opinion_signs`), 0 if it
       was not asked.
     """
 

@@ -24,7 +24,6 @@ from backend.datasets.safe_files.regular_files import (
     read_regular,
     replacement,
 )
-from backend.datasets.writing.export_images import ENDING_OF
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, SettingsError
 from backend.progress import Progress, no_progress
 
@@ -34,6 +33,12 @@ _AT_ONCE = 64
 _A_FOLDER = 10_000
 #: Keys of our lines; table columns with these names are renamed.
 _OURS = ("file_name", "reason", "row", "url", "caption")
+#: Extensions by Pillow's format names.
+_ENDING_OF = {
+    "JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
+    "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif", "MPO": ".jpg", "JPEG2000": ".jp2",
+    "QOI": ".qoi", "TGA": ".tga",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -208,7 +213,7 @@ def _ending(data: bytes, limits: Limits) -> str:
     image_limits = ImageLimits(limits.pixels, limits.bytes, limits.seconds)
     with opened_image(data, "the image", image_limits) as image:
         decode(image)
-        return ENDING_OF.get(image.format or "", ".img")
+        return _ENDING_OF.get(image.format or "", ".img")
 
 
 def _is_json(value: Any) -> bool:

@@ -10,17 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
 from sqlalchemy.orm import Session
 
 from backend.datasets.cells import BadCell, split_proof, trim
-from backend.datasets.reading.label_studio import EMPTY, SKIPPED
-from backend.datasets.safe_files.containers import member_name
+from backend.datasets.safe_files.containers import SEPARATOR
 from backend.datasets.safe_files.foreign_names import ForeignNames, NamesByFolder
 from backend.errors import DatasetFormatError, SettingsError
+from backend.features.label_files import queries
 from backend.features.label_files.label_file import Label, labels_of
+from backend.features.label_files.label_studio import EMPTY, SKIPPED
 from backend.jobs.reports import counts_in_words
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
@@ -155,7 +156,7 @@ def undo_labels(store: Store, dataset_id: int, file: str) -> VerdictRow | None:
     """Undo what the newest file of this name has decided, where it is still in effect; None if
     there is nothing."""
     undone = None
-    while newest := store.read(undo_queries.newest_label, dataset_id, file):
+    while newest := store.read(queries.newest_label, dataset_id, file):
         author, batch = newest
         if undone is not None and batch != undone.batch:
             break
@@ -371,7 +372,7 @@ class _Pictures:
         with store.reading() as session:
             for path, pair_ids in pair_queries.ids_by_picture(session, dataset_id).items():
                 place = split_proof(path)[0]
-                for name in filter(None, (place, member_name(place))):
+                for name in filter(None, (place, _member_name(place))):
                     self.ids[name] += pair_ids
         self._names = ForeignNames(NamesByFolder(self.ids))
         self._is_learnt = False
@@ -389,3 +390,16 @@ class _Pictures:
         except BadCell as problem:
             return replace(label, problem=label.problem or f"{problem}.")
         return replace(label, key=match[0]) if match else label
+
+
+def _member_name(place: str) -> str:
+    """The name that a picture has inside its archive, with slashes; "" outside of archives.
+
+    >>> [_member_name(place) for place in ("a.tar!/1536+20480/x/1.jpg", "a.zip!/2.jpg", "3.jpg")]
+    ['x/1.jpg', '2.jpg', '']
+    """
+    outer, separator, inner = place.partition(SEPARATOR)
+    ending = PurePosixPath(outer).suffix.lower()
+    if not separator or ending not in (".tar", ".zip"):
+        return ""
+    return (inner.partition("/")[2] if ending == ".tar" else inner).replace("\\", "/")

@@ -13,10 +13,12 @@ from typing import Any
 from backend.datasets.cells import TableRow, trim
 from backend.datasets.columns import IMAGE_NAMES, usual_name
 from backend.datasets.read_options import TABLES
-from backend.datasets.reading import argilla, label_studio
+from backend.datasets.reading import argilla
 from backend.datasets.reading.json_stream import JsonFile
+from backend.datasets.reading.label_studio import names_of
 from backend.datasets.reading.tables import rows_of
 from backend.errors import DatasetFormatError, UnsupportedFormat
+from backend.features.label_files import label_studio
 from db.authors import is_reserved
 from db.decisions import DECISIONS
 
@@ -220,7 +222,7 @@ def _answers(answers: Mapping[str, list[argilla.Answer]]) -> dict[str, Any]:
     by_person: dict[tuple[str, ...], dict[str, Any]] = {}
     for question, of_question in answers.items():
         for answer in of_question:
-            names = label_studio.names_of(answer.person)
+            names = names_of(answer.person)
             by_person.setdefault(names, {})[question] = answer.value
     columns: dict[str, Any] = {label_studio.ANNOTATORS: list(filter(None, by_person))}
     if len(by_person) > 1 and () not in by_person:
@@ -280,7 +282,7 @@ def _people(values: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     """Who gave the label of a row."""
     if label_studio.ANNOTATORS in values and isinstance(values[label_studio.ANNOTATORS], list):
         return tuple(values[label_studio.ANNOTATORS])
-    names = label_studio.names_of(values.get(usual_name(values, _PERSON)))
+    names = names_of(values.get(usual_name(values, _PERSON)))
     return (names,) if names and not is_reserved(names[0]) else ()
 
 

@@ -5,6 +5,7 @@ from functools import partial
 
 from backend.engine.constants.constant_search import find_constants
 from backend.engine.constants.part import ConstantPart
+from backend.features.lint import queries
 from backend.features.lint.comparison import COMPARED, Comparison
 from backend.features.lint.faults import RULES, faults_of
 from backend.jobs.batched_reads import read_in_batches
@@ -78,7 +79,7 @@ def lint(
     """`author`: whose tags they are, None: nothing is tagged. Captions are read twice: what is
     unlike the rest is known when all have been read."""
     total = store.read(pair_queries.counts, dataset_id).total
-    captions = partial(read_in_batches, store, pair_queries.captions_in_use, dataset_id)
+    captions = partial(read_in_batches, store, queries.captions_in_use, dataset_id)
     comparison = Comparison()
     for done, row in enumerate(captions(), start=1):
         comparison.learn(row.caption, row.image_path)

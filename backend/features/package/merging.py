@@ -35,8 +35,8 @@ from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
 from db.authors import NEW_PICTURE, is_edit
 from db.decisions import AT_RANDOM, SAMPLINGS
-from db.queries import dataset_queries, undo_queries, verdict_acts, verdict_queries
-from db.queries.blind_review import shared_pairs
+from db.queries import dataset_queries, undo_queries
+from db.queries.blind_review import several_judge
 from db.queries.undo_queries import AT_ONCE
 from db.queries.verdict_acts import VerdictEvent, VerdictRow
 
@@ -192,7 +192,6 @@ class _Merging:
     _remarks: int = 0
 
     def __post_init__(self) -> None:
-        self._shared = self.home.read(shared_pairs, self.dataset_id)
         self._packed_at = datetime.fromisoformat(self.manifest.created_at)
 
     def add(self, packed: Sequence[PackedPair]) -> None:
@@ -202,11 +201,12 @@ class _Merging:
         ids = [pair.id for pair in known.values()]
         with self.home.reading() as session:
             settled = queries.settled_pairs(session, ids)
-            before = _by_pair(verdict_acts.acts_of_batch(session, self.manifest.id, ids))
+            shared = several_judge(session, ids)
+            before = _by_pair(queries.acts_of_batch(session, self.manifest.id, ids))
         to_write: dict[int, list[VerdictEvent]] = {}
         for pair in packed:
             at_home = known.get(pair.external_id)
-            merged = verdict_acts.not_undone(before.get(at_home.id, [])) if at_home else []
+            merged = queries.not_undone(before.get(at_home.id, [])) if at_home else []
             is_own = at_home is not None and at_home.batch == self.manifest.id
             is_changed = at_home is not None and at_home.standing != pair.standing and not is_own
             self._changed_here += is_changed
@@ -222,7 +222,7 @@ class _Merging:
             outcome = _difference(pair, at_home, new)
             if not outcome and at_home is not None:
                 outcome = "settled" if at_home.id in settled else ""
-                outcome = outcome or self._judge(at_home, new[-1], is_changed)
+                outcome = outcome or _judge(at_home, new[-1], is_changed, at_home.id in shared)
             self._tally(outcome, pair, new, at_home)
             if outcome in _WRITTEN and at_home is not None:
                 to_write[at_home.id] = new
@@ -230,31 +230,15 @@ class _Merging:
         self._add_remarks(packed, known)
         self.pairs += len(packed)
 
-    def _judge(self, at_home: PairAtHome, act: VerdictEvent, is_changed: bool) -> str:
-        """What becomes of acts on a pair that is the same at home, of which this is the last."""
-        is_same = (at_home.decision, at_home.corrected_caption) == (
-            act.decision,
-            act.corrected_caption,
-        )
-        is_shared = at_home.id in self._shared
-        if not is_changed or at_home.decision is None:
-            return "merged"
-        if at_home.decided_by == act.author and at_home.decided_at is not None:
-            is_later = act.created_at > at_home.decided_at
-            return "agreeing" if is_same else "merged" if is_later else "conflict"
-        if is_shared:
-            return "second"
-        return "agreeing" if is_same else "conflict"
-
     def _acts(self, packed: Sequence[PackedPair]) -> dict[int, list[VerdictRow]]:
         """What was done with these pairs in the package and is not undone, by pair."""
         acts = self.package.read(
-            verdict_acts.acts_after, self.manifest.last_act, [pair.pair_id for pair in packed]
+            queries.acts_after, self.manifest.last_act, [pair.pair_id for pair in packed]
         )
         return {
             pair_id: [
                 act
-                for act in verdict_acts.not_undone(of_pair)
+                for act in queries.not_undone(of_pair)
                 if act.restores is None and act.author != NEW_PICTURE
             ]
             for pair_id, of_pair in _by_pair(acts).items()
@@ -303,7 +287,7 @@ class _Merging:
                 ]
                 for pair_id, acts in acts_of.items()
             }
-            outcome = verdict_queries.copy_acts(session, events, versions, batch=self.manifest.id)
+            outcome = queries.copy_acts(session, events, versions, batch=self.manifest.id)
         self._passed_over += len(outcome.passed_over)
 
     def _suggestions(
@@ -375,6 +359,22 @@ class _Merging:
             dict(self._decisions), self._changed_here, self._remarks, tuple(self._left_out),
             self._passed_over, self.is_dry_run,
         )  # fmt: skip
+
+
+def _judge(at_home: PairAtHome, act: VerdictEvent, is_changed: bool, is_shared: bool) -> str:
+    """What becomes of acts on a pair that is the same at home, of which this is the last."""
+    is_same = (at_home.decision, at_home.corrected_caption) == (
+        act.decision,
+        act.corrected_caption,
+    )
+    if not is_changed or at_home.decision is None:
+        return "merged"
+    if at_home.decided_by == act.author and at_home.decided_at is not None:
+        is_later = act.created_at > at_home.decided_at
+        return "agreeing" if is_same else "merged" if is_later else "conflict"
+    if is_shared:
+        return "second"
+    return "agreeing" if is_same else "conflict"
 
 
 def _difference(

@@ -39,7 +39,7 @@ from db.authors import is_reserved
 from db.column_types import now
 from db.decisions import AT_RANDOM
 from db.queries import dataset_queries, setting_queries
-from db.queries.blind_review import NOBODY, shared_pairs
+from db.queries.blind_review import NOBODY, several_judge
 from db.queries.statements import chunks
 from db.session import Store as Database
 from db.texts import has_controls, is_blank
@@ -85,13 +85,13 @@ class PackReport:
 
 
 def share_out(
-    store: Store, dataset_id: int, pair_ids: Sequence[int], people: Sequence[str], several: int
+    store: Store, pair_ids: Sequence[int], people: Sequence[str], several: int
 ) -> list[list[int]]:
     """The pairs of each person, in the order of `people`: a pair that several people judge goes to
     `several` of them, any other to one. `pair_ids` are in random order, so that each share is a
     random sample. Of the pairs 1, 2, 3 and 4, for Ada and Ben, where both judge 3: [1, 3] for Ada,
     [2, 3, 4] for Ben."""
-    shared = store.read(shared_pairs, dataset_id)
+    shared = store.read(several_judge, pair_ids)
     shares: list[list[int]] = [[] for _ in people]
     turn = 0
     for pair_id in pair_ids:
@@ -271,7 +271,7 @@ def pack_dataset(
     pair_ids = store.read(queries.ids_in_random_order, dataset_id, only)
     shares = [pair_ids]
     if reviewers:
-        shares = share_out(store, dataset_id, pair_ids, reviewers, dataset.overlap_people)
+        shares = share_out(store, pair_ids, reviewers, dataset.overlap_people)
     sampling = AT_RANDOM if is_all else "filter"
     return [
         pack(

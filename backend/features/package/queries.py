@@ -1,8 +1,9 @@
-"""A dataset's rows from one database into another, and what each pair was when it was packed."""
+"""A dataset's rows from one database into another, what each pair was when it was packed, and the
+acts that come home."""
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +25,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from backend.store import computed_tables
+from db.authors import is_edit
 from db.blobs import decode_integers, encode_integers
+from db.column_types import now
 from db.feature_tables import OTHER_PAIR
 from db.models import (
     Base,
@@ -43,7 +46,10 @@ from db.models import (
     WordMark,
 )
 from db.queries.blind_review import hidden_pairs
-from db.queries.statements import chunks, in_dataset, insert_for, read_records, table_of
+from db.queries.statements import chunks, in_dataset, insert_for, lock_pairs, read_records, table_of
+from db.queries.verdict_acts import ACT_COLUMNS, VerdictEvent, VerdictRow
+from db.queries.verdict_queries import check_verdict
+from db.queries.verdict_writing import PAIR_STATE, BatchOutcome, Change, outcome_of, write_all
 
 #: Pairs whose rows are copied together: databases limit the parameters of a statement.
 AT_ONCE = 500
@@ -304,3 +310,67 @@ def remove_remark(session: Session, model: type[Base], row: dict[str, Any]) -> i
     table = table_of(model)
     of_row = (table.c[key] == value for key, value in row.items())
     return session.connection().execute(delete(table).where(*of_row)).rowcount
+
+
+def acts_after(session: Session, last_id: int, pair_ids: Sequence[int]) -> list[VerdictRow]:
+    """The acts on these pairs that were given after the one with this id, in their order."""
+    query = select(*ACT_COLUMNS).where(Verdict.id > last_id, Verdict.pair_id.in_(pair_ids))
+    return read_records(session, VerdictRow, query.order_by(Verdict.pair_id, Verdict.version))
+
+
+def acts_of_batch(session: Session, batch: str, pair_ids: Sequence[int]) -> list[VerdictRow]:
+    """The acts of a batch on these pairs, with their undos and redos, in their order."""
+    query = select(*ACT_COLUMNS).where(Verdict.batch == batch, Verdict.pair_id.in_(pair_ids))
+    return read_records(session, VerdictRow, query.order_by(Verdict.pair_id, Verdict.version))
+
+
+def not_undone(acts: Sequence[VerdictRow]) -> list[VerdictRow]:
+    """Those of the acts on one pair, all in their order, that are neither undone nor undo one."""
+    act_of = {act.version: act for act in acts if act.undoes is None and act.redoes is None}
+    standing = dict(act_of)
+    for act in acts:
+        if act.undoes is not None:
+            standing.pop(act.undoes, None)
+        elif act.redoes in act_of:
+            standing[act.redoes] = act_of[act.redoes]
+    return [standing[version] for version in sorted(standing)]
+
+
+def copy_acts(
+    session: Session,
+    acts_of: Mapping[int, Sequence[VerdictEvent]],
+    versions: Mapping[int, int],
+    *,
+    batch: str,
+) -> BatchOutcome:
+    """Write acts that were given in another database, by pair and in their order, each pair as seen
+    at its version. Authors, times, samplings and request ids are theirs; they are one batch. One
+    transaction; commits. Pairs whose version has changed are skipped.
+
+    Raises ValueError for an invalid act; then nothing is written.
+    """
+    for act in (act for acts in acts_of.values() for act in acts):
+        if act.decision is not None:
+            check_verdict(act.decision, act.corrected_caption, act.author, act.note, act.sampling)
+    lock_pairs(session, list(acts_of))
+    changes, when = [], now()
+    for pair in session.execute(select(*PAIR_STATE).where(Pair.id.in_(acts_of))):
+        if pair.verdict_version != versions[pair.id]:
+            continue
+        version, standing = pair.verdict_version, pair.standing_version
+        decision, decider = pair.decision, (pair.decided_by, pair.decided_at)
+        for act in acts_of[pair.id]:
+            copy = replace(
+                act, pair_id=pair.id, version=version + 1, replaces=standing, batch=batch,
+                standing_version=version + 1, created_at=min(act.created_at, when),
+            )  # fmt: skip
+            # Bulk edits and labels of claims leave the decision with whoever took it.
+            is_other = not is_edit(act.author) and (act.claim is None or act.decision != decision)
+            if is_other or act.decision is None:
+                decider = (act.author, copy.created_at) if act.decision else (None, None)
+            changes.append(Change(copy, *decider))
+            version = standing = copy.version
+            decision = act.decision
+    write_all(session, changes)
+    session.commit()
+    return outcome_of(changes, acts_of)

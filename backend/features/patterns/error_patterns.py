@@ -19,12 +19,12 @@ import numpy as np
 from backend.engine.captions import Caption
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.english.word_lists import FUNCTION_WORDS
-from backend.engine.statistics.distributions import (
+from backend.engine.statistics.stopping import exact_interval
+from backend.features.patterns.chances import (
     binomial_tail,
     false_discovery_rates,
     hypergeometric_tail,
 )
-from backend.engine.statistics.stopping import exact_interval
 
 Span = tuple[int, int]
 PatternKind = Literal["word", "kind", "phrase", "position"]

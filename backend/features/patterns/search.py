@@ -8,6 +8,7 @@ from backend.datasets.cells import trim
 from backend.engine.captions import replaced_spans
 from backend.engine.statistics.stopping import exact_interval
 from backend.errors import NotScored, SettingsError
+from backend.features.patterns import queries
 from backend.features.patterns.error_patterns import (
     Feature,
     JudgedCaption,
@@ -117,7 +118,7 @@ class PatternsReport:
 
 def verdicts_missing(store: Store, dataset_id: int) -> tuple[int, int]:
     """How many more verdicts of people, and how many more wrong captions, a search takes."""
-    judged_count, wrong = store.read(pair_queries.judged_by_people, dataset_id)
+    judged_count, wrong = store.read(queries.judged_by_people, dataset_id)
     return max(0, FEWEST - judged_count), max(0, FEWEST_WRONG - wrong)
 
 

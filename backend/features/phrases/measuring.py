@@ -18,11 +18,12 @@ from backend.engine.constants.part import blank_out, left_out
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.phrases import nonce
 from backend.engine.phrases.attribution import PhraseScore, check_scorer
-from backend.engine.phrases.nonce import NoncePools, english_share, other_languages_share
+from backend.engine.phrases.nonce import NoncePools
 from backend.engine.statistics.highest import highest_share
 from backend.errors import SettingsError
+from backend.features.phrases import queries
+from backend.features.phrases.languages import english_share, other_languages_share
 from backend.features.phrases.normalisation import Normalisation, PoolMoments
-from backend.features.phrases.queries import matches
 from backend.features.phrases.report import SupportReport
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.image_batches import encode_opened, open_ahead
@@ -104,7 +105,7 @@ def _pools_for(
     sample: list[str] = []
     unspaced_count = 0
     for batch in store.batches(
-        lambda session, after: pair_queries.captions_after(session, dataset_id, after, 5000),
+        lambda session, after: queries.captions_after(session, dataset_id, after, 5000),
         itemgetter(0),
     ):
         captions = [caption for _, caption in batch]
@@ -177,7 +178,7 @@ def _attribute(
     waiting = store.batches(
         lambda session, after: pair_queries.pairs_of(
             session,
-            phrase_queries.pairs_without_phrases(session, dataset_id, run.id, after, BATCH),
+            queries.pairs_without_phrases(session, dataset_id, run.id, after, BATCH),
         )
     )
     for batch, pictures in open_ahead(root, waiting):
@@ -193,7 +194,7 @@ def _attribute(
         ]
         reported_names |= broken.keys()
         with store.writing() as session:
-            phrase_queries.save_phrase_scores(
+            queries.save_phrase_scores(
                 session,
                 run.id,
                 {p.id: to_rows(phrases) for p, phrases in zip(readable, scores, strict=True)},
@@ -212,14 +213,14 @@ def _attribute(
 def write_support(store: Store, dataset_id: int, run_id: int) -> int:
     """Support and weakest phrase of every pair, normalised over the pool of stage one; returns the
     number of pairs without a testable phrase."""
-    ids, s_0 = store.read(matches, dataset_id)
+    ids, s_0 = store.read(queries.matches, dataset_id)
     pool = highest_share(s_0, ~np.isnan(s_0), ALIGN_SHARE)
     scale = normalisation_over(store, run_id, ids, pool)
     support, weakest = support_of(store, run_id, ids, scale)
     for first in range(0, len(ids), 5000):
         part = slice(first, first + 5000)
         with store.writing() as session:
-            phrase_queries.save_support(
+            queries.save_support(
                 session,
                 {
                     pair: (None, None) if np.isnan(mean) else (mean, least)

@@ -14,9 +14,9 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from backend.engine.statistics.calibration import FEWEST, WANTED
 from backend.features.picture_map.labels import Label
 from backend.features.picture_map.plane import PlaneView, ThresholdView
+from backend.features.picture_map.thresholds import FEWEST, WANTED
 from backend.features.picture_map.views import MapView
 from backend.measures import ABSTRACT_THRESHOLD
 from backend.review.queue_form import as_query, clean_fields

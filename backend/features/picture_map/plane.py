@@ -4,8 +4,8 @@ specificity, its regions, and thresholds from verdicts."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from backend.engine.statistics.calibration import Threshold, thresholds
 from backend.features.picture_map import queries
+from backend.features.picture_map.thresholds import Threshold, thresholds
 from backend.measures import ABSTRACT_THRESHOLD, MEASURES
 from backend.review.queue_form import from_fields
 from backend.store import Store

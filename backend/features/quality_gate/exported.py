@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from backend.features.quality_gate import queries
 from backend.features.quality_gate.acceptance import Sample
 from backend.store import Store
 from db.decisions import NOT_EXPORTED
@@ -38,7 +39,7 @@ def exported_errors(store: Store, dataset_id: int, split: str | None = None) -> 
     this split."""
     with store.reading() as session:
         progress = plots.review_progress(session, dataset_id, split=split)
-        by_decision = plots.pairs_by_decision(session, dataset_id, split)
+        by_decision = queries.pairs_by_decision(session, dataset_id, split)
     total = sum(by_decision.values())
     pairs = total - sum(by_decision.get(each, 0) for each in NOT_EXPORTED)
     sample = Sample(progress.below, progress.sample, progress.wrong_in_sample)

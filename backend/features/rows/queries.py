@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from db.authors import MOVED
 from db.models import CorrectionAttempt, Pair, Suggestion
 from db.queries.statements import chunks, in_dataset
+from db.queries.suggestion_queries import OUTDATED
 
 _AT_ONCE = 1000
 
@@ -111,3 +112,9 @@ def prepared_pairs(session: Session, pair_ids: Sequence[int], run_id: int) -> se
             select(table.pair_id).where(table.pair_id.in_(part), table.run_id == run_id)
         ).scalars()
     }
+
+
+def forget_kind(session: Session, run_id: int, kind: str) -> None:
+    """Show none of the suggestions of this kind that were made under the run."""
+    of_run = (Suggestion.run_id == run_id, Suggestion.kind == kind)
+    session.execute(update(Suggestion).where(*of_run).values(kind=OUTDATED))

@@ -7,7 +7,7 @@ import numpy as np
 
 from backend.datasets.reading.pair_checks import pair_name
 from backend.engine.correction.suggestion import CorrectionContext
-from backend.features.rows.queries import CaptionState, prepared_pairs, states_of
+from backend.features.rows.queries import CaptionState, forget_kind, prepared_pairs, states_of
 from backend.features.rows.search import Elsewhere, Search
 from backend.jobs.pair_contexts import PairContexts
 from backend.jobs.queue_pages import pages
@@ -84,7 +84,7 @@ def _point_elsewhere(store: Store, run_id: int, rows: Sequence[Sequence[float]])
         if states[place.pair].corrected_caption is None
     ]  # fmt: skip
     with store.writing() as session:  # at once: a page never sees that there are none
-        suggestion_queries.forget_kind(session, run_id, ELSEWHERE)
+        forget_kind(session, run_id, ELSEWHERE)
         suggestion_queries.save_suggestions(session, suggestions)
 
 

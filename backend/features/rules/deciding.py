@@ -11,13 +11,14 @@ from time import sleep
 
 from sqlalchemy.orm import Session
 
+from backend.features.rules import queries
 from backend.progress import Progress, no_progress
 from backend.review.queue_form import as_query
 from backend.review.verdicts import PAUSE
 from backend.store import Store
 from db.authors import queue_author
 from db.decisions import ABOUT_CAPTION
-from db.queries import hold_queries, pair_queries, queue_queries, verdict_queries
+from db.queries import hold_queries, queue_queries, verdict_queries
 from db.queries.blind_review import hidden_pairs
 from db.queries.queue_filter import QueueFilter, QueueRow
 from db.queries.undo_queries import AT_ONCE
@@ -91,7 +92,7 @@ def decide_all(
         page = store.read(queue_queries.page, scope, after, AT_ONCE)
         ids = [row.pair_id for row in page.rows]
         with store.writing() as session:
-            before = verdict_queries.pairs_of_batch(session, ids, author, batch)
+            before = queries.pairs_of_batch(session, ids, author, batch)
             held_ids = hold_queries.held_by_others(session, ids, curator) - before
             settled_ids = _settled_pairs(session, ids, decision, replaces)
             if decision in ABOUT_CAPTION:
@@ -124,7 +125,7 @@ def _covered_pairs(filter: QueueFilter, replaces: bool) -> QueueFilter:
 
 def _settled_pairs(session: Session, ids: list[int], decision: str, replaces: bool) -> set[int]:
     """Those of the pairs that keep their verdict. Nobody replaces one that they may not know."""
-    decisions = pair_queries.decisions_of(session, ids)
+    decisions = queries.decisions_of(session, ids)
     if not replaces:
         return set(decisions)
     same_ids = {pair_id for pair_id, now in decisions.items() if now == decision}

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,14 +22,15 @@ from backend.cli.output import (
 from backend.cli.score import PREVIOUS, ScoreCommand
 from backend.datasets.read_options import ReadOptions, is_address
 from backend.datasets.safe_files.regular_files import typed_path
-from backend.errors import DatasetFormatError, SettingsError
+from backend.errors import DatasetFormatError, SettingsError, StoreError
 from backend.options import CommandLine, Options, parse_share
-from backend.settings import load_settings
+from backend.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from backend.features.shards.ray_workers import Cluster
     from backend.jobs.scoring.dataset_constants import ConstantChoice
     from backend.jobs.scoring.workers import Devices
+    from backend.loaded_models import Engine
 
 Command = Callable[[], int | None]
 Arguments = Mapping[str, Any]
@@ -72,9 +74,8 @@ def _score(command: Command, arguments: Arguments, options: _Score) -> int | Non
     machines = options.machines(score)
     if out is not None and (is_address(out) or out.endswith(("/", os.sep))):
         from backend.features.shards.shard_scores import score_shards
-        from backend.jobs.scoring.dataset_models import engine_without_store
 
-        engine = engine_without_store(load_settings(settings))
+        engine = _engine_without_store(load_settings(settings))
         with progress("Scoring") as update:
             report = score_shards(
                 engine, source, out, update, machines, score.anyway,
@@ -85,6 +86,21 @@ def _score(command: Command, arguments: Arguments, options: _Score) -> int | Non
     if options.engine != "local":
         raise SettingsError("--engine ray scores shards: give --out DESTINATION/.")
     return command()
+
+
+def _engine_without_store(settings: Settings) -> "Engine":
+    """The engine for work that stores nothing: no database is made. The stored default model is
+    used where there is a database and no model was named."""
+    from backend.jobs.scoring.dataset_models import with_default
+    from backend.loaded_models import Engine
+    from backend.store import is_missing, open_database
+
+    if "model" not in settings.origins and not is_missing(settings.database_url):
+        with suppress(StoreError):  # of a folder that cannot be written, for one
+            store = open_database(settings.database_url)
+            settings = with_default(store, settings)
+            store.close()
+    return Engine(settings)
 
 
 def _constant_choice(options: ScoreCommand) -> "ConstantChoice | None":

@@ -35,6 +35,7 @@ from backend.errors import (
     TracedError,
 )
 from backend.features.shards.reports import DrawReport
+from backend.features.shards.results import IMPORTED, claims_in, scored_caption_in
 from backend.features.shards.shard_scores import (
     RUN_KEY,
     SET_ASIDE,
@@ -44,7 +45,6 @@ from backend.features.shards.shard_scores import (
     run_in,
     scored_shards,
 )
-from backend.jobs.export_scores import IMPORTED, claims_in, scored_caption_in
 from backend.jobs.import_dataset import BATCH
 from backend.jobs.reports import DRAWN, SAMPLED, SHOWN_PROBLEMS
 from backend.jobs.retrain import adopt

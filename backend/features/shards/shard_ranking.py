@@ -23,6 +23,7 @@ from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.errors import SettingsError
 from backend.features.shards.reports import ShardsReport
+from backend.features.shards.results import scored_caption_in
 from backend.features.shards.shard_scores import (
     DETECTOR,
     FACTS,
@@ -36,7 +37,6 @@ from backend.features.shards.shard_scores import (
     run_in,
     write_manifest,
 )
-from backend.jobs.export_scores import scored_caption_in
 from backend.jobs.scoring.classifiers import stored_classifier
 from backend.jobs.scoring.stored_claims import CLAIMS
 from backend.learning_texts import learnt_in_words

@@ -14,17 +14,18 @@ that runs twice writes the same file twice. Commands on several machines may sha
 each scores the shards that no other has taken (`shard_leases`). The result of a shard that is
 gone, or that cannot be read any more, is kept as `NAME.parquet.stale`.
 
-The columns of a result: `export_scores`.
+The columns of a result: `results`.
 """
 
 import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -38,8 +39,9 @@ from backend.datasets.cells import trim
 from backend.datasets.export_row import MARK
 from backend.datasets.read_options import TABLES, is_hidden
 from backend.datasets.reading import energon
+from backend.datasets.reading.named_pictures import PICTURE_FOLDERS
 from backend.datasets.reading.tables import rows_of
-from backend.datasets.reading.text_tars import find_texts_apart, has_pictures
+from backend.datasets.reading.text_tars import TEXT_FOLDERS, has_pictures
 from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.datasets.safe_files.locations import Location, StoredFile
 from backend.datasets.safe_files.parquet_groups import read_footer
@@ -55,8 +57,9 @@ from backend.errors import (
 )
 from backend.features.shards.ray_workers import Cluster, RayWorkers
 from backend.features.shards.reports import ShardsReport
+from backend.features.shards.results import RESULT_SCHEMA, result_rows
 from backend.features.shards.shard_leases import Leases
-from backend.jobs.export_scores import RESULT_SCHEMA, result_rows, write_parquet
+from backend.jobs.export_scores import write_parquet
 from backend.jobs.import_dataset import import_dataset
 from backend.jobs.notices import notices_of, set_aside
 from backend.jobs.reports import SHOWN_PROBLEMS
@@ -88,7 +91,7 @@ RUN_KEY = ("scorer_kind", "model", "revision", "explorer", "parameters")
 _DRAWN = 8
 #: The manifest is written again when so many shards are done, or this share of all.
 _AT_LEAST, _SHARE = 20, 0.01
-#: The column of a result that says which pairs are set aside (`export_scores`).
+#: The column of a result that says which pairs are set aside (`results`).
 SET_ASIDE = "set_aside"
 #: The ending of results whose shard is gone or has changed.
 STALE = ".stale"
@@ -406,7 +409,7 @@ def _check_columns(source: Location, shards: Sequence[StoredFile]) -> None:
 def _check_texts(source: Location, shards: Sequence[StoredFile]) -> None:
     """Raise DatasetFormatError if the texts of the tars lie in tars of their own."""
     tars = {s.name: s for s in shards if s.name.endswith(".tar")}
-    if (names := find_texts_apart(tars)) is None:
+    if (names := _find_texts_apart(tars)) is None:
         return
     texts, pictures = names
     with tempfile.TemporaryDirectory() as folder:
@@ -418,6 +421,22 @@ def _check_texts(source: Location, shards: Sequence[StoredFile]) -> None:
         "Import the folder that both are in and score that dataset, or pack each text into the tar "
         "of its picture."
     )
+
+
+def _find_texts_apart(tars: Collection[str]) -> tuple[str, str] | None:
+    """A tar that is named as if it held the texts of another, and that one; None if there is none.
+
+    >>> _find_texts_apart(["images/0.tar", "texts/0.tar"]), _find_texts_apart(["0.tar", "1.tar"])
+    (('texts/0.tar', 'images/0.tar'), None)
+    """
+    names = {tuple(re.split(r"([/._-])", name)): name for name in tars}
+    for words, name in names.items():
+        for place, word in enumerate(words):
+            for other in PICTURE_FOLDERS if word.lower() in TEXT_FOLDERS else ():
+                pictures = names.get((*words[:place], other, *words[place + 1 :]))
+                if pictures is not None:
+                    return name, pictures
+    return None
 
 
 def _columns_of(source: Location, table: StoredFile) -> frozenset[str]:

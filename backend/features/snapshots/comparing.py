@@ -198,9 +198,7 @@ def restore(
 
     def write() -> int:
         with store.writing() as session:
-            number = len(
-                undo_queries.restore(session, versions, author=author, batch=batch).written
-            )
+            number = len(queries.restore(session, versions, author=author, batch=batch).written)
         versions.clear()
         return number
 

@@ -3,6 +3,7 @@
 A snapshot refers to the history of verdicts, which is never changed, so it needs no copy of it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.features.snapshots.tables import Snapshot, SnapshotPair
+from db.authors import NEW_PICTURE, restore_author
 from db.column_types import now
 from db.errors import AlreadyExists, MissingRow
 from db.models import Pair, Verdict
@@ -20,11 +22,16 @@ from db.queries.claim_labels import LabelRecords
 from db.queries.pair_queries import totals
 from db.queries.statements import (
     check_name,
+    check_text,
     columns_of,
     find_record,
     in_dataset,
+    lock_pairs,
     read_records,
 )
+from db.queries.undo_queries import OF_STATE, state_left_by
+from db.queries.verdict_acts import VerdictEvent, acts_by_version, decider_of
+from db.queries.verdict_writing import PAIR_STATE, BatchOutcome, Change, outcome_of, write_all
 
 
 @dataclass(frozen=True)
@@ -136,3 +143,45 @@ def _state_columns(pair_id: Any, source: Any, act: Any) -> tuple[Any, ...]:
         act.decision, act.corrected_caption, enriches, act.claim_labels,
         func.coalesce(act.note, ""),
     )  # fmt: skip
+
+
+def restore(
+    session: Session, versions: Mapping[int, int], *, author: str, batch: str
+) -> BatchOutcome:
+    """Put in effect again what was after an earlier act on each pair; `versions`: of that act, by
+    pair (0: undecided). One transaction; commits. Calls with the same `batch` are undone together
+    by `author`.
+
+    Who decided stays who decided. Skipped are pairs that are in that state already, and those whose
+    picture was replaced since.
+    """
+    who, when = restore_author(author), now()
+    check_text(who, "The author's name", 255)
+    lock_pairs(session, list(versions))
+    states = acts_by_version(session, list(versions))
+    replaced_ids = {
+        pair_id
+        for pair_id, version in states
+        if states[pair_id, version].author == NEW_PICTURE and version > versions[pair_id]
+    }
+    changes = []
+    for pair in session.execute(select(*PAIR_STATE).where(Pair.id.in_(versions))):
+        state = states.get((pair.id, versions[pair.id]))
+        decided_by, decided_at = decider_of(states, state)
+        act = VerdictEvent(
+            pair_id=pair.id,
+            version=pair.verdict_version + 1,
+            author=who,
+            created_at=when,
+            replaces=pair.standing_version,
+            standing_version=pair.verdict_version + 1,
+            batch=batch,
+            **state_left_by(state),
+            restores=versions[pair.id],
+        )
+        is_same = all(getattr(pair, name) == getattr(act, name) for name in OF_STATE)
+        if not (is_same and pair.decided_by == decided_by) and pair.id not in replaced_ids:
+            changes.append(Change(act, decided_by, decided_at))
+    write_all(session, changes)
+    session.commit()
+    return outcome_of(changes, versions)

@@ -15,7 +15,7 @@ from backend.engine.language_models.asking import reason_to_skip
 from backend.engine.language_models.chat_model import ChatModel, Question, average_questions
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.errors import BudgetSpent, NoLanguageModel, NotScored, SettingsError
-from backend.features.specificity import boosting
+from backend.features.specificity import boosting, queries
 from backend.features.specificity.boosting import Boost, Booster, GuardedProposal
 from backend.features.specificity.measuring import Judge
 from backend.features.specificity.picture_doubts import WRONG_FROM, PictureDoubts
@@ -28,7 +28,7 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.decisions import RIGHT_NOW
-from db.queries import pair_queries, queue_queries, specificity_queries, suggestion_queries
+from db.queries import queue_queries, suggestion_queries
 from db.queries.pair_queries import PairRow
 from db.queries.queue_filter import QueueFilter, QueueRow
 from db.queries.suggestion_queries import Attempt
@@ -169,7 +169,7 @@ class BoostWork:
         self.store, self.engine, self.booster = store, engine, booster
         self.dataset_id = dataset_id
         with store.reading() as session:
-            if not specificity_queries.is_measured(session, dataset_id):
+            if not queries.is_measured(session, dataset_id):
                 raise NotScored(
                     "Specificity has not been measured yet.",
                     terminal="Run: python app.py score NAME --specificity",
@@ -204,7 +204,7 @@ class BoostWork:
     def sources(self, row: QueueRow) -> list[tuple[int, str]]:
         """(pair, caption): the human captions of the pair's picture, its own first: with
         corrections applied, and without those that were dropped or look wrong."""
-        others = self.store.read(pair_queries.of_picture, self.dataset_id, row.image_path)
+        others = self.store.read(queries.of_picture, self.dataset_id, row.image_path)
         of_pair = [other for other in others if other.id == row.pair_id]
         rest = [other for other in others if other.id != row.pair_id and _is_trusted(other)]
         return [(other.id, other.corrected_caption or other.caption) for other in (*of_pair, *rest)]

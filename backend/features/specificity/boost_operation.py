@@ -68,10 +68,11 @@ def run(
     context: "Context", dataset_id: int, options: BoostOptions, progress: Progress
 ) -> BoostReport | BoostDryRun:
     from backend.features.specificity import boost_captions
-    from backend.review.queue_form import generic_first
+    from backend.review.queue_form import clean_fields, given_fields
 
     limits = options.limits.read_entries(context.settings.prices)
-    filter = context.review.filter_of(dataset_id, generic_first(options.queue))
+    fields = clean_fields({"order": "specificity"} | given_fields(options.queue))
+    filter = context.review.filter_of(dataset_id, fields)
     context.engines.of_session.spending.limit(*limits)
     kinds = [kind.strip() for kind in options.kinds.split(",")]
     booster = boost_captions.booster(

@@ -22,12 +22,9 @@ from PIL import Image
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import (
     UnanchoredWord,
-    anchored_share,
     conflicts,
-    find_unsupported,
     misplaced_negations,
 )
-from backend.engine.english.caption_facts import CaptionFacts, facts_in, left_out, new_phrases
 from backend.engine.english.shortening import is_sentence
 from backend.engine.english.word_lists import FUNCTION_WORDS
 from backend.engine.language_models.answers import read_caption
@@ -40,6 +37,8 @@ from backend.engine.language_models.asking import (
 from backend.engine.language_models.chat_model import Answer, ChatModel, Question, harmless
 from backend.engine.languages.identification import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
 from backend.errors import QuestionRefused, Unreadable
+from backend.features.specificity.anchoring import anchored_share, find_unsupported
+from backend.features.specificity.caption_facts import CaptionFacts, facts_in, left_out, new_phrases
 from backend.features.specificity.doubting import DEFAULT, DoubtRule, Doubts
 from backend.features.specificity.phrase_removal import leading_phrases, without_phrase
 from db.texts import is_blank

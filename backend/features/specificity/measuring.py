@@ -20,6 +20,8 @@ from backend.engine.constants.part import blank_out, left_out
 from backend.engine.scoring.protocol import logit_scale_of
 from backend.engine.unit_vectors import NEAR_DUPLICATE, unit
 from backend.errors import SettingsError
+from backend.features.specificity import queries
+from backend.features.specificity.queries import RetrievalRow
 from backend.features.specificity.reports import SpecificityReport
 from backend.features.specificity.retrieval import NEIGHBOURS, USUAL_SCALE, retrieve
 from backend.jobs.scoring.dataset_constants import constants_before
@@ -29,10 +31,9 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import pair_queries, run_queries, specificity_queries
+from db.queries import pair_queries, run_queries
 from db.queries.pair_queries import PairCaption
 from db.queries.run_queries import RunRow
-from db.queries.specificity_queries import RetrievalRow
 
 KIND = "specificity"
 #: Maximum number of pictures searched for neighbours: exact search stays a matter of minutes.
@@ -59,23 +60,19 @@ def measure_specificity(
     run = _run(judge)
     with store.reading() as session:
         total = pair_queries.counts(session, dataset_id).total
-        measured_count = specificity_queries.summary(session, run.id)[0]
+        measured_count = queries.summary(session, run.id)[0]
     for batch in store.batches(
-        lambda session, after: specificity_queries.unmeasured_pairs(
-            session, dataset_id, run.id, after, BATCH
-        ),
+        lambda session, after: queries.unmeasured_pairs(session, dataset_id, run.id, after, BATCH),
         attrgetter("pair_id"),
     ):
         rows = judge.measure(batch, run.id)
-        store.write(specificity_queries.save_retrievals, rows)
+        store.write(queries.save_retrievals, rows)
         memory.release()
         measured_count += len(batch)
         progress(min(measured_count, total), total, "Specificity")
     store.write(run_queries.finish_run, run.id)
     with store.reading() as session:
-        measured_count, retrieved_count, likeness, most = specificity_queries.summary(
-            session, run.id
-        )
+        measured_count, retrieved_count, likeness, most = queries.summary(session, run.id)
     return SpecificityReport(
         dataset_id,
         run.id,
@@ -84,7 +81,7 @@ def measure_specificity(
         retrieved_count,
         most,
         likeness,
-        likeness is not None and likeness < specificity_queries.EASY,
+        likeness is not None and likeness < queries.EASY,
         judge.pool_size,
         judge.pictures,
         judge.by,
@@ -134,7 +131,7 @@ def _run(judge: "Judge") -> RunRow:
                 ),
             },
         )
-        specificity_queries.keep_only(session, judge.dataset_id, run.id)
+        queries.keep_only(session, judge.dataset_id, run.id)
     return run
 
 
@@ -159,7 +156,7 @@ class Judge:
         self.by = info.auxiliary or info.kind
         self.constants = left_out(constants_before(store, dataset_id))
         with store.reading() as session:
-            self.pictures = specificity_queries.count_pictures(session, dataset_id)
+            self.pictures = queries.count_pictures(session, dataset_id)
 
     @property
     def pool_size(self) -> int:
@@ -167,7 +164,7 @@ class Judge:
 
     @cached_property
     def _pool(self) -> _Pool:
-        sample = self.store.read(specificity_queries.pictures, self.dataset_id, self._most)
+        sample = self.store.read(queries.pictures, self.dataset_id, self._most)
         has_vector = self._vectors.has([pair for pair, _ in sample])
         sample = [caption for caption, is_kept in zip(sample, has_vector, strict=True) if is_kept]
         pairs = np.array([pair for pair, _ in sample], np.int64)

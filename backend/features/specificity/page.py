@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from backend import plugins
 from backend.errors import NoLanguageModel
-from backend.loaded_models import chat_model_page
+from backend.loaded_models import ChatModels
 from traced_ui import rooms
 from traced_ui.keyboard import Key
 from traced_ui.messages import note
@@ -20,11 +21,17 @@ def ask(page: PageActions, act: PageAction) -> Parts:
     try:
         report = page.workspace.jobs.run("enrich", dataset_id, pair_id=pair_id)
     except NoLanguageModel as problem:
-        if (address := chat_model_page()) not in rooms.ADDED:
+        if (address := _chat_model_page()) not in rooms.ADDED:
             raise
         return message_part(render_in("no_model.html", reason=str(problem), page=address))
     outcome = report.stopped or next(iter(report.outcomes), "nothing to enrich")
     return message_part("" if outcome == "offered" else note(f"No richer caption: {outcome}."))
+
+
+def _chat_model_page() -> str:
+    """The address of the page on which a language model can be named, "" if there is none."""
+    pages = (models.page for models in plugins.load("chat_models", ChatModels))
+    return next(filter(None, pages), "")
 
 
 ACTIONS = AddedActions(

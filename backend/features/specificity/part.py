@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
+from backend.features.specificity.queries import EASY
 from backend.review.pair_parts import PairPart
 from db.blobs import decode_integers
 from db.models import Retrieval, Run
 from db.queries.pair_queries import PairRow
-from db.queries.specificity_queries import EASY
 from db.queries.statements import run
 
 

@@ -10,8 +10,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.engine.english.caption_facts import facts_in, new_phrases
 from backend.engine.english.phrases import Phrase, phrases_of
+from backend.features.specificity.caption_facts import facts_in, new_phrases
 
 _TRIES = 10
 

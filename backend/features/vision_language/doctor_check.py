@@ -68,7 +68,7 @@ def check_server(url: str, model: str = "") -> Finding:
 def _p_yes(
     endpoint: "ChatEndpoint", others: Mapping[str, str], image: "Image", text: str
 ) -> float | None:
-    from backend.engine.detection.opinion_signs import p_yes
+    from backend.features.vision_language.opinions import p_yes
     from backend.features.vision_language.sight import question_about
 
     question, other = (question_about(image, each) for each in (text, others[text]))

@@ -108,10 +108,11 @@ class ChatEndpoint(ChatModel):
         return [str(name) for name in names]
 
     def ask_all(self, questions: Sequence[Question]) -> list[Answer]:
-        """In as few requests as the server allows: a request that it refuses is divided, and later
-        ones have no more questions than it took then."""
+        """The answers to several questions about one picture, in as few requests as the server
+        allows: a request that it refuses is divided, and later ones have no more questions than it
+        took then. Raises as `ask` does."""
         if not all(each.alternatives for each in questions) or self._decisions is None:
-            return super().ask_all(questions)
+            return [self.ask(question) for question in questions]
         answers = {n: kept for n, each in enumerate(questions) if (kept := self.kept.read(each))}
         self.spending.kept += len(answers)
         missing = [n for n in range(len(questions)) if n not in answers]

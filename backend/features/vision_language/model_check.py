@@ -18,16 +18,10 @@ from PIL import Image
 
 from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.engine.claims.claim import Claim
-from backend.engine.claims.finding import find_claims, without_constants
+from backend.engine.claims.finding import find_claims
 from backend.engine.claims.scored_caption import says_something
 from backend.engine.constants.part import ConstantPart
-from backend.engine.detection.opinion_signs import (
-    WORDS,
-    p_yes,
-    signs_of,
-    with_opinions,
-    without_suspects,
-)
+from backend.engine.detection.opinion_signs import with_opinions
 from backend.engine.language_models.chat_model import Question, average_questions
 from backend.engine.language_models.spending import PriceList, Questions, forecast
 from backend.errors import (
@@ -39,14 +33,16 @@ from backend.errors import (
     SettingsError,
     TracedError,
 )
+from backend.features.vision_language import queries
 from backend.features.vision_language.caption_question import read_prompt
 from backend.features.vision_language.endpoint import ChatEndpoint
+from backend.features.vision_language.opinions import WORDS, p_yes, signs_of, without_suspects
 from backend.features.vision_language.reports import (
     SecondOpinionDryRun,
     SecondOpinionPlan,
     SecondOpinionReport,
 )
-from backend.features.vision_language.server_question import question_about
+from backend.features.vision_language.server_question import question_about, without_constants
 from backend.features.vision_language.sight_check import FEWEST, MOST, check_course
 from backend.jobs.reports import DryRunQuestion, count_of
 from backend.jobs.scoring.classifiers import classifier_in_use
@@ -65,7 +61,6 @@ from db.queries import (
     detection_queries,
     pair_queries,
     run_queries,
-    signal_queries,
 )
 from db.queries.pair_queries import PairCaption, PairRow
 from db.queries.run_queries import RunRow
@@ -133,7 +128,7 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
             "answers at once, without reasoning first."
         )
     run = _run(store, dataset_id, endpoint)
-    answer_count = len(store.read(signal_queries.opinions_of_run, run.id))
+    answer_count = len(store.read(queries.opinions_of_run, run.id))
     total, pairs, fewest, most = _extent(store, dataset_id, share, answer_count)
     if answer.tokens_in:
         questions = Questions(
@@ -200,8 +195,8 @@ def ask(
         raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
     run = _run(store, dataset_id, endpoint)
     with store.reading() as session:
-        earlier = len(signal_queries.opinions_of_run(session, run.id))
-        waiting = signal_queries.unasked_pairs(
+        earlier = len(queries.opinions_of_run(session, run.id))
+        waiting = queries.unasked_pairs(
             session, dataset_id, run.id, math.ceil(share * total) - earlier
         )
     asking = _Asking(store, endpoint, Path(dataset.root), run.id, constants_in(dataset.models))
@@ -235,7 +230,7 @@ def discard(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> None:
     """Discard the stored answers of this model at this server, and what followed from them."""
     run = _run(store, dataset_id, endpoint)
     score_run = store.read(run_queries.latest_run, dataset_id, "score")
-    store.write(signal_queries.delete_opinions, run.id)
+    store.write(queries.delete_opinions, run.id)
     if score_run is not None:
         _take_effect(store, dataset_id, run, score_run)
 
@@ -273,7 +268,7 @@ class _Asking:
 
     def keep(self, answer: ModelAnswerRow | TracedError | None) -> None:
         if isinstance(answer, ModelAnswerRow):
-            self.store.write(signal_queries.save_opinion, self.run_id, answer)
+            self.store.write(queries.save_opinion, self.run_id, answer)
             self.answers, self.refused_in_a_row = self.answers + 1, 0
         elif isinstance(answer, QuestionRefused | ImageError):
             self.left_out, self.problem = self.left_out + 1, str(answer)
@@ -339,7 +334,7 @@ def _take_effect(
     """Use the run's answers instead of those of an earlier one; returns them."""
     ids, p_errors, before = list[int](), list[float](), dict[int, float]()
     with store.reading() as session:
-        opinions = signal_queries.opinions_of_run(session, run.id)
+        opinions = queries.opinions_of_run(session, run.id)
         active = classifier_queries.active(session, dataset_id)
         after_id = 0
         while page := pair_queries.pairs_after(
@@ -358,7 +353,7 @@ def _take_effect(
         after = with_opinions(np.array(p_errors), change, classifier.opinion_weight)
         use_ranking(
             store, dataset_id, np.array(ids, np.int64), after,
-            lambda session: signal_queries.save_signs(session, dataset_id, signs),
+            lambda session: queries.save_signs(session, dataset_id, signs),
         )  # fmt: skip
     if active is not None:
         renew_suspects(store, scoring_run, active.id, sorted(opinions))

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from backend.engine.claims.finding import without_constants
-from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.statistics.distributions import mean_ranks
 from backend.errors import PictureUnseen
+from backend.features.vision_language import queries
 from backend.features.vision_language.endpoint import ChatEndpoint
-from backend.features.vision_language.server_question import question_about
+from backend.features.vision_language.opinions import p_yes
+from backend.features.vision_language.server_question import question_about, without_constants
 from backend.features.vision_language.sight import (
     Example,
     Look,
@@ -28,7 +28,7 @@ from backend.features.vision_language.sight import (
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.image_batches import open_picture
 from backend.store import Store
-from db.queries import dataset_queries, pair_queries, signal_queries
+from db.queries import dataset_queries, pair_queries
 from db.queries.pair_queries import PairRow
 
 #: Captions of the dataset that are asked about.
@@ -96,7 +96,7 @@ def check_course(store: Store, run_id: int, endpoint: ChatEndpoint) -> None:
     """Raises PictureUnseen if the answers of a run so far look as if nobody had looked; they are
     kept. Nothing is said about fewer than `_LEAST_ANSWERS`."""
     with store.reading() as session:
-        opinions = signal_queries.opinions_of_run(session, run_id)
+        opinions = queries.opinions_of_run(session, run_id)
         answered = [row for row in opinions.values() if row.p_yes is not None][:_JUDGED]
         pairs = {p.id: p for p in pair_queries.pairs_of(session, [row.pair_id for row in answered])}
     rows = [

@@ -6,7 +6,6 @@ that have none yet.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,11 @@ from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
 from backend.engine.scoring.cleaning import CLEANED_KINDS, Reading, reading_of
 from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
-from backend.errors import NotScored, StoreError, missing_packages
+from backend.errors import NotScored, missing_packages
 from backend.jobs.scoring.stored_rows import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
-from backend.store import Store, is_missing, open_database
+from backend.store import Store
 from db.queries import dataset_queries, pair_queries, run_queries, setting_queries
 from db.queries.run_queries import RunRow
 
@@ -238,17 +237,6 @@ def with_default(store: Store, settings: Settings) -> Settings:
     if "model" in settings.origins:
         return settings
     return settings.with_model(default_model(store))
-
-
-def engine_without_store(settings: Settings) -> Engine:
-    """The engine for work that stores nothing: no database is made. The stored default model is
-    used where there is a database and no model was named."""
-    if "model" not in settings.origins and not is_missing(settings.database_url):
-        with suppress(StoreError):  # of a folder that cannot be written, for one
-            store = open_database(settings.database_url)
-            settings = with_default(store, settings)
-            store.close()
-    return Engine(settings)
 
 
 def scored_by_this_model(store: Store, engine: Engine, dataset_id: int) -> RunRow:

@@ -13,21 +13,20 @@ from backend.features.package import manifest, opening
 from backend.features.package.merging import undo_merge
 from backend.plugins import Plugin
 from backend.workspace import ExportChoice
+from db.blobs import decode_integers, encode_integers
 from db.feature_tables import OF_PICTURE, create_missing, new_tables
-from db.models import Pair
+from db.models import Pair, Retrieval
 from db.queries import (
     claim_label_queries,
     dataset_queries,
     edit_queries,
     opinion_queries,
     pair_queries,
-    specificity_queries,
     suggestion_queries,
     tag_queries,
     verdict_acts,
 )
 from db.queries.edit_queries import Rewrite
-from db.queries.specificity_queries import RetrievalRow
 from db.queries.statements import set_columns
 from db.queries.suggestion_queries import NewSuggestion
 from tests.datasets.folders import picture
@@ -218,18 +217,18 @@ def test_marks_and_tags_come_home_and_are_undone_with_the_verdicts(home: Home) -
 def test_other_pairs_are_named_only_if_they_are_packed(home: Home) -> None:
     ids, run = home.ids, start_run(home.store.opened, home.dataset)
     with home.store.writing() as session:
-        row = RetrievalRow(ids[1], run, -1.0, 3, 12, 0.5, (ids[2], ids[10]))
-        specificity_queries.save_retrievals(session, [row])
+        better = encode_integers((ids[2], ids[10]))
+        session.add(
+            Retrieval(pair_id=ids[1], run_id=run, rank=3, of=12, likeness=0.5, better=better)
+        )
         groups = [(ids[1], ids[10]), (ids[10], ids[10]), (ids[11], ids[2]), (ids[2], ids[2])]
         for pair_id, group in groups:
             session.execute(text(f"INSERT INTO near_duplicates VALUES ({pair_id}, {group}, 1.0)"))
-    with served(home.pack(queue="text=dog 1&review=all")) as workspace:
-        retrieval = workspace.store.read(specificity_queries.get_retrieval, ids[1])
-        assert retrieval is not None
-        assert retrieval.better == (ids[10],)
-        with workspace.store.reading() as session:
-            members = session.scalars(text("SELECT pair_id FROM near_duplicates"))
-            assert set(members) == {ids[1], ids[10]}
+    package = home.pack(queue="text=dog 1&review=all")
+    with served(package) as workspace, workspace.store.reading() as session:
+        assert decode_integers(session.get_one(Retrieval, ids[1]).better) == (ids[10],)
+        members = session.scalars(text("SELECT pair_id FROM near_duplicates"))
+        assert set(members) == {ids[1], ids[10]}
 
 
 def test_tables_of_other_packages_about_pictures_go_along(

@@ -7,21 +7,19 @@ from dataclasses import replace
 import pytest
 
 import db
-from backend.engine.statistics.calibration import FEWEST
 from backend.features.picture_map.part import thresholds_html
 from backend.features.picture_map.plane import plane_of
+from backend.features.picture_map.thresholds import FEWEST
 from backend.features.picture_map.views import map_of
 from backend.review.queue_form import clean_fields, from_fields
 from backend.store import Store
 from db.queries import (
-    phrase_queries,
     queue_queries,
     signal_queries,
-    specificity_queries,
     suggestion_queries,
     verdict_queries,
 )
-from db.queries.specificity_queries import RetrievalRow
+from db.queries.statements import set_columns
 from tests.db.building import add_dataset, set_probabilities, start_run
 
 PAIRS = 20
@@ -37,13 +35,12 @@ def enriched(store: db.Store) -> tuple[Store, int]:
     shares = [(n + 1) / (PAIRS + 1) for n in range(PAIRS)]
     with store.writing() as session:
         signal_queries.save_icc(session, dict.fromkeys(ids, 0.9))
-        phrase_queries.save_support(session, {i: (n / PAIRS, 0.0) for n, i in enumerate(ids[1:])})
-        specificity_queries.save_retrievals(
+        set_columns(
+            session, {i: {"support": n / PAIRS, "weakest": 0.0} for n, i in enumerate(ids[1:])}
+        )
+        set_columns(
             session,
-            [
-                RetrievalRow(i, run, math.log(share), 1, 2, 0.5, ())
-                for i, share in zip(ids, shares, strict=True)
-            ],
+            {i: {"specificity": math.log(share)} for i, share in zip(ids, shares, strict=True)},
         )
         suggestion_queries.save_suggestions(
             session,

@@ -7,9 +7,9 @@ import pytest
 from backend.features.picture_map import queries
 from db import Store
 from db.authors import RULE
-from db.queries import plot_queries, signal_queries, specificity_queries
-from db.queries.specificity_queries import RetrievalRow
-from tests.db.building import add_dataset, decide, set_probabilities, start_run
+from db.queries import plot_queries, signal_queries
+from db.queries.statements import set_columns
+from tests.db.building import add_dataset, decide, set_probabilities
 
 
 def test_every_scored_pair_has_a_place(store: Store) -> None:
@@ -32,14 +32,10 @@ def test_every_scored_pair_has_a_place(store: Store) -> None:
 
 def test_upwards_may_be_specificity(store: Store) -> None:
     dataset, ids = add_dataset(store, 3)
-    run = start_run(store, dataset)
     set_probabilities(store, ids, [0.1] * 3)
     logs = [math.log(0.01), math.log(0.25)]
     with store.writing() as session:
-        specificity_queries.save_retrievals(
-            session,
-            [RetrievalRow(i, run, log, 1, 2, 0.5, ()) for i, log in zip(ids, logs, strict=False)],
-        )
+        set_columns(session, {i: {"specificity": log} for i, log in zip(ids, logs, strict=False)})
         signal_queries.save_icc(session, dict.fromkeys(ids, 0.5))
     with store.reading() as session:
         points = list(queries.by_scores(session, dataset, "specificity"))

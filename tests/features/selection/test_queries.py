@@ -4,16 +4,14 @@ import numpy as np
 
 from backend.features.selection.queries import captions_and_images, selection_columns
 from db import Store
-from db.queries import phrase_queries
+from db.queries.statements import set_columns
 from tests.db.building import add_dataset
 
 
 def test_selection_columns_contain_every_pair_of_the_dataset(store: Store) -> None:
     dataset, ids = add_dataset(store, 5)
     with store.writing() as session:
-        phrase_queries.save_support(
-            session, {ids[0]: (0.5, -1.5), ids[3]: (-2.0, -3.0), ids[1]: (None, None)}
-        )
+        set_columns(session, {ids[0]: {"support": 0.5}, ids[3]: {"support": -2.0}})
     with store.reading() as session:
         columns = selection_columns(session, dataset, "support")
         captions = captions_and_images(session, dataset, ids[1], 2)

@@ -17,9 +17,11 @@ from backend.progress import no_progress
 from backend.review.caption_edits import change_each, edit_captions
 from backend.review.queue_form import from_fields
 from backend.workspace import QueueFilter, Workspace
-from db.models import Pair, Run
-from db.queries import pair_queries, phrase_queries, run_queries, trajectory_queries
+from db.models import Pair, PhraseScore, Run
+from db.queries import pair_queries, run_queries, trajectory_queries
+from db.queries.phrase_queries import PhraseRow, pack
 from db.queries.ranking_queries import p_error_of
+from db.queries.statements import set_columns
 from db.queries.trajectory_queries import TrajectoryRow
 from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder
@@ -72,13 +74,11 @@ def score(workspace: Workspace, s_0: list[float] | None = None) -> None:
             ],
         )  # fmt: skip
         support = run_queries.start_run(session, kind="support", **what)
-        phrase_queries.save_phrase_scores(
-            session,
-            support.id,
-            {i: [phrase_queries.PhraseRow(0, 1, 0, 1, n % 3, n / 100, 0.0, n / 100)] * (1 + n % 2)
-             for n, i in enumerate(ids)},
-        )  # fmt: skip
-        phrase_queries.save_support(session, {i: (n / 10, n / 20) for n, i in enumerate(ids)})
+        for n, i in enumerate(ids):
+            phrases = [PhraseRow(0, 1, 0, 1, n % 3, n / 100, 0.0, n / 100)] * (1 + n % 2)
+            session.add(PhraseScore(pair_id=i, run_id=support.id, phrases=pack(phrases)))
+        values = {i: {"support": n / 10, "weakest": n / 20} for n, i in enumerate(ids)}
+        set_columns(session, values)
         for run_id in (run.id, support.id):
             run_queries.finish_run(session, run_id)
 
@@ -233,10 +233,11 @@ def test_worst_and_specificity_keep_the_highest_values_of_their_column(
     specificity is highest in the middle."""
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
-        phrase_queries.save_support(session, {i: (n / 10, -n / 20) for n, i in enumerate(ids)})
-        for n, pair_id in enumerate(ids):
-            values = {"specificity": -abs(n - 35.2)}
-            session.execute(update(Pair).where(Pair.id == pair_id).values(**values))
+        set_columns(
+            session,
+            {i: {"support": n / 10, "weakest": -n / 20, "specificity": -abs(n - 35.2)}
+             for n, i in enumerate(ids)},
+        )  # fmt: skip
     assert selected(workspace, TwoStage(by="support")) == set(range(20, 70))
     assert selected(workspace, TwoStage(by="worst")) == set(range(50))
     assert selected(workspace, TwoStage(by="specificity")) == set(range(11, 61))
@@ -272,7 +273,7 @@ def test_a_dataset_without_support_is_refused(workspace: Workspace, is_measured:
     """No caption has a phrase that could be tested, or the measurement was stopped."""
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
-        phrase_queries.save_support(session, dict.fromkeys(ids, (None, None)))
+        set_columns(session, {i: {"support": None, "weakest": None} for i in ids})
         run = run_queries.latest_run(session, 1, "support")
         assert run is not None
         if not is_measured:
@@ -284,7 +285,8 @@ def test_a_dataset_without_support_is_refused(workspace: Workspace, is_measured:
 def test_pairs_without_support_come_last_and_are_counted(workspace: Workspace) -> None:
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
-        phrase_queries.save_support(session, dict.fromkeys(ids[60:70], (None, None)))
+        nothing = {"support": None, "weakest": None}
+        set_columns(session, dict.fromkeys(ids[60:70], nothing))
     report = report_of(workspace, TwoStage())
     assert "10 pairs of the first stage have no support and go last" in report.notes
     assert selected(workspace, TwoStage()) == set(range(10, 60))

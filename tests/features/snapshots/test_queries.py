@@ -23,7 +23,7 @@ def take(store: Store, dataset: int, name: str = "first") -> dict[int, int]:
 
 def restore(store: Store, versions: dict[int, int], author: str = "Ada") -> tuple[int, ...]:
     with store.writing() as session:
-        return undo_queries.restore(session, versions, author=author, batch="b").written
+        return snapshots.restore(session, versions, author=author, batch="b").written
 
 
 def test_verdicts_of_a_snapshot_are_in_effect_again_and_undone_at_once(store: Store) -> None:

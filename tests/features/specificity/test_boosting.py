@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 from PIL import Image
 
-from backend.engine.correction.anchoring import anchored_share, conflicts, find_unsupported
-from backend.engine.english.caption_facts import facts_in, left_out, new_phrases
+from backend.engine.correction.anchoring import conflicts
 from backend.engine.english.phrases import Phrase
 from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
 from backend.engine.language_models.spending import Spending
@@ -21,6 +20,7 @@ from backend.features.specificity.boosting import (
     keeps,
     make,
 )
+from backend.features.specificity.caption_facts import facts_in, left_out, new_phrases
 from backend.features.specificity.doubting import Doubt
 from backend.features.specificity.phrase_removal import leading_phrases, without_phrase
 
@@ -142,15 +142,6 @@ def test_an_answer_that_is_not_a_caption_is_retried_once_and_dropped(
     assert result.made == ()
     assert len(sees.questions) == 2
     assert re.search(message, result.failed[0][2])
-
-
-def test_words_in_no_source_are_unsupported() -> None:
-    sources = ["Two dogs on a bench.", "puppies sitting outside"]
-    assert find_unsupported("Two dogs sit on the benches outside", sources) == []
-    assert [span.word for span in find_unsupported("Three dogs on a wooden bench", sources)] == [
-        "Three", "wooden",
-    ]  # fmt: skip
-    assert anchored_share("a red dog", ["a dog"]) == 0.5
 
 
 def test_qualities_that_differ_from_peoples_captions_are_conflicts() -> None:
@@ -288,3 +279,10 @@ def test_a_richer_caption_must_be_as_likely_right_and_more_specific() -> None:
     assert keeps(0.2, 0.26, 0.3, 0) == "more likely to be wrong than the caption"
     assert keeps(0.2, 0.2, 0.1, 0) == "no more specific"
     assert keeps(None, None, 0.0, 1) == ""
+
+
+def test_a_number_written_of_another_thing_counts_as_new() -> None:
+    text = "A wall with two cats."
+    new = new_phrases(text, facts_in(["Cats on a wall and two dogs."]))
+    assert [phrase.text(text) for phrase in new] == ["two"]
+    assert new_phrases(text, facts_in(["Two cats and a dog on a wall."])) == []

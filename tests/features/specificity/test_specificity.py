@@ -13,13 +13,13 @@ from backend.engine.scoring.protocol import logit_scale_of
 from backend.engine.unit_vectors import NEAR_DUPLICATE
 from backend.errors import NotScored, SettingsError
 from backend.features.specificity import measuring as job
+from backend.features.specificity import queries
 from backend.features.specificity.retrieval import NEIGHBOURS
 from backend.jobs import export_scores
 from backend.jobs.export_choice import ExportChoice
 from backend.review.queue_form import clean_fields, from_fields
 from backend.settings import EMBEDDED_SCORER
 from backend.workspace import QueueFilter, Workspace
-from db.queries import specificity_queries
 from tests.checkpoints import drawn_folder
 from tests.db.building import watching
 from tests.fixtures.features import needs
@@ -50,9 +50,9 @@ def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
     return open_workspace(copy_of=scored, **VECTORS)
 
 
-def rows_of(workspace: Workspace) -> dict[int, specificity_queries.RetrievalRow]:
+def rows_of(workspace: Workspace) -> dict[int, queries.RetrievalRow]:
     with workspace.store.reading() as session:
-        stored = [specificity_queries.get_retrieval(session, pair) for pair in range(1, PAIRS + 4)]
+        stored = [queries.get_retrieval(session, pair) for pair in range(1, PAIRS + 4)]
     return {row.pair_id: row for row in stored if row is not None}
 
 
@@ -92,7 +92,7 @@ def test_a_stopped_measurement_resumes_with_the_same_result(
     sizes(BATCH=10)
     whole = workspace.jobs.run("specificity", 1)
     expected = rows_of(workspace)
-    workspace.store.write(specificity_queries.keep_only, 1, -1)
+    workspace.store.write(queries.keep_only, 1, -1)
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.run("specificity", 1, stop_at(20))
     assert len(rows_of(workspace)) == 20

@@ -14,12 +14,12 @@ from urllib.request import urlopen
 import pytest
 from PIL import Image
 
-from backend.engine.detection.opinion_signs import p_yes
 from backend.engine.language_models.chat_model import Question
 from backend.errors import ModelUnavailable, QuestionRefused
 from backend.features.vision_language.completion import NoCompletion
 from backend.features.vision_language.decision_servers import Decisions, Reranking, SystemOne
 from backend.features.vision_language.endpoint import ChatEndpoint
+from backend.features.vision_language.opinions import p_yes
 from backend.features.vision_language.sight import (
     Example,
     drawn_examples,

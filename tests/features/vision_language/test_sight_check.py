@@ -13,11 +13,11 @@ import pytest
 from PIL import Image
 
 from backend.errors import PictureUnseen
-from backend.features.vision_language import model_check
+from backend.features.vision_language import model_check, queries
 from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.features.vision_language.sight_check import FEWEST, MOST, check_course, examples_of
 from backend.workspace import Workspace
-from db.queries import pair_queries, run_queries, signal_queries
+from db.queries import pair_queries, run_queries
 from db.queries.signal_queries import ModelAnswerRow
 from research.chat_server import Respond, chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
@@ -180,7 +180,7 @@ def judged(workspace: Workspace, p_yes: Sequence[float]) -> str:
             revision="", explorer="none", code_version="", parameters={},
         )  # fmt: skip
         for pair, p in enumerate(p_yes, 1):
-            signal_queries.save_opinion(session, run.id, ModelAnswerRow(pair, p))
+            queries.save_opinion(session, run.id, ModelAnswerRow(pair, p))
     try:
         check_course(workspace.store, run.id, endpoint)
     except PictureUnseen as refused:

@@ -1,6 +1,8 @@
 """Phrases of pairs in the store, on SQLite and on PostgreSQL: stored once and read in order."""
 
+from backend.features.phrases import queries
 from db import Store
+from db.models import Pair
 from db.queries import phrase_queries
 from db.queries.phrase_queries import PhraseRow
 from tests.db.building import add_dataset, start_run
@@ -14,7 +16,7 @@ def test_saving_phrases_twice_stores_them_once(store: Store) -> None:
     run = start_run(store, dataset)
     for _ in range(2):
         with store.writing() as session:
-            phrase_queries.save_phrase_scores(
+            queries.save_phrase_scores(
                 session, run, {ids[2]: [], ids[0]: [ROW, UNTESTED], ids[1]: [UNTESTED]}
             )
     with store.reading() as session:
@@ -24,3 +26,12 @@ def test_saving_phrases_twice_stores_them_once(store: Store) -> None:
     assert [pair for pair, _, _ in stored] == ids
     assert [values.tolist() for _, _, values in stored] == [[-0.5], [], []]
     assert stored[0][1].tolist() == [1]
+
+
+def test_hidden_pairs_are_not_measured(store: Store) -> None:
+    dataset, ids = add_dataset(store, 2)
+    with store.writing() as session:
+        session.get_one(Pair, ids[0]).hidden = True
+    with store.reading() as session:
+        captions = queries.captions_after(session, dataset, 0, 9)
+    assert [pair for pair, _ in captions] == [ids[1]]

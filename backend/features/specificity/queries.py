@@ -8,11 +8,13 @@ from sqlalchemy.orm import Session
 
 from db.blobs import decode_integers, encode_integers
 from db.models import Pair, Retrieval
-from db.queries.pair_queries import PairCaption
+from db.queries.blind_review import pair_columns
+from db.queries.pair_queries import PAIR_FIELDS, PairCaption, PairRow
 from db.queries.statements import (
     check_number,
     in_dataset,
     lock_pairs,
+    read_records,
     run,
     save_rows,
     set_columns,
@@ -145,3 +147,10 @@ def summary(session: Session, run_id: int) -> tuple[int, int, float | None, int]
         ).where(Retrieval.run_id == run_id)
     ).one()
     return int(count), int(first), None if likeness is None else float(likeness), int(most)
+
+
+def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairRow]:
+    """All pairs of a picture, in import order."""
+    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+    query = query.where(in_dataset(dataset_id), Pair.image_path == image_path)
+    return read_records(session, PairRow, query.order_by(Pair.id))

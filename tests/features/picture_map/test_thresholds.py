@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.engine.statistics.calibration import FEWEST, WANTED, thresholds
+from backend.features.picture_map.thresholds import FEWEST, WANTED, thresholds
 
 scored = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=80)
 

@@ -1,0 +1,56 @@
+"""The stored answers of a second opinion, and the signs that follow from them."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from db.blobs import encode_suspects
+from db.models import Pair, SecondOpinion
+from db.queries.pair_queries import PairCaption
+from db.queries.ranking_queries import check_probability, p_error_of
+from db.queries.signal_queries import ModelAnswerRow, opinions_where
+from db.queries.statements import check_number, in_dataset, save_rows, set_columns
+
+
+def unasked_pairs(session: Session, dataset_id: int, run_id: int, limit: int) -> list[PairCaption]:
+    """The pairs that are most likely wrong among those that the run has no answer about."""
+    p_error = p_error_of(session, dataset_id)
+    answered_ids = select(SecondOpinion.pair_id).where(SecondOpinion.run_id == run_id)
+    rows = session.execute(
+        select(Pair.id, Pair.image_path, Pair.caption)
+        .where(in_dataset(dataset_id), p_error.is_not(None), Pair.id.not_in(answered_ids))
+        .order_by(p_error.desc(), Pair.id)
+        .limit(max(0, limit))
+    )
+    return [PairCaption(*row) for row in rows]
+
+
+def save_opinion(session: Session, run_id: int, row: ModelAnswerRow) -> None:
+    """Save an answer; replaces that of the same run."""
+    check_probability(row.pair_id, row.p_yes)
+    values = vars(row) | {"run_id": run_id, "deletions": encode_suspects(row.deletions)}
+    save_rows(session, SecondOpinion, ("pair_id", "run_id"), [values])
+
+
+def opinions_of_run(session: Session, run_id: int) -> dict[int, ModelAnswerRow]:
+    """All answers of a run by pair."""
+    return opinions_where(session, SecondOpinion.run_id == run_id)
+
+
+def delete_opinions(session: Session, run_id: int) -> None:
+    """Delete all answers of a run."""
+    session.execute(delete(SecondOpinion).where(SecondOpinion.run_id == run_id))
+
+
+def save_signs(session: Session, dataset_id: int, sign_of: Mapping[int, float]) -> None:
+    """Set the sign of these pairs, and of no others of the dataset."""
+    for pair_id, sign in sign_of.items():
+        check_number(sign, f"the second opinion on pair {pair_id}")
+    session.execute(
+        update(Pair)
+        .where(Pair.dataset_id == dataset_id, Pair.second_opinion.is_not(None))
+        .values(second_opinion=None),
+        execution_options={"synchronize_session": False},
+    )
+    set_columns(session, {pair_id: {"second_opinion": sign} for pair_id, sign in sign_of.items()})
