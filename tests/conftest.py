@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = [
+    "tests.fixtures.shared",  # which others import
     "tests.fixtures.demo", "tests.fixtures.examples", "tests.fixtures.interrupting",
     "tests.fixtures.object_store", "tests.fixtures.passwords",
-    "tests.fixtures.shared", "tests.fixtures.sizes", "tests.fixtures.stores",
+    "tests.fixtures.sizes", "tests.fixtures.stores",
 ]  # fmt: skip
 
 # The tests start a hub of their own on this machine, also for people who work offline.
