@@ -5,6 +5,7 @@ longer than running all its tests. A quick run that imports one of them fails an
 """
 
 import atexit
+import gc
 import os
 import shutil
 import sys
@@ -16,9 +17,10 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = [
+    "tests.fixtures.shared",  # which others import
     "tests.fixtures.demo", "tests.fixtures.examples", "tests.fixtures.interrupting",
     "tests.fixtures.object_store", "tests.fixtures.passwords",
-    "tests.fixtures.shared", "tests.fixtures.sizes", "tests.fixtures.stores",
+    "tests.fixtures.sizes", "tests.fixtures.stores",
 ]  # fmt: skip
 
 # The tests start a hub of their own on this machine, also for people who work offline.
@@ -32,6 +34,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers have that of the proc
 
 # Gradio would call home whenever a test builds a page.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+
+# As in the program (`app.run`).
+gc.set_threshold(20_000)
 
 TESTS = Path(__file__).resolve().parent
 #: Tests that need no browser, PostgreSQL or models, as patterns relative to this folder.
@@ -127,6 +132,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if needs_postgresql(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_collection_finish() -> None:
+    """Leave what the tests import, a million objects, out of garbage collections: these took a
+    sixth of the time, and the last one so long that execnet interrupted a worker at its end."""
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

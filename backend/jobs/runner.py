@@ -5,9 +5,11 @@ restarted server can report what was interrupted, and a second server on the sam
 cancel.
 """
 
+import atexit
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -26,6 +28,8 @@ MOST_AT_ONCE = 4
 _WRITE_EVERY = 0.5
 #: How often the end of a job is written if the database does not answer, every so many seconds.
 _TRY_END, _TRY_EVERY = 120, 5.0
+#: Seconds that a program which ends waits for its jobs.
+_AT_EXIT = 20.0
 
 log = logging.getLogger(f"traced.{__name__}")
 
@@ -57,6 +61,7 @@ class JobRunner:
         self._waiting: list[_Job] = []
         self._running: dict[int, _Job] = {}
         self._stopping = threading.Event()
+        _RUNNERS.add(self)
         with store.writing() as session:
             self.interrupted = tuple(job_queries.fail_stale_jobs(session))
 
@@ -151,6 +156,8 @@ class JobRunner:
         except Cancelled:
             self._end(job.id, "cancelled", _cancelled_at)
         except Exception as problem:  # a job must never crash the runner
+            if self._is_ending():
+                raise Stopped from problem
             error = as_traced(problem)
             if isinstance(error, TracedError):
                 # Its message, which may quote the dataset, is stored with the job.
@@ -159,6 +166,11 @@ class JobRunner:
                 log.exception("job %s failed", job.id)
             message = explain(error, "page")
             self._end(job.id, "failed", lambda _: message, type(error).__name__)
+
+    def _is_ending(self) -> bool:
+        """Whether an error may come from the end of the program: an interpreter that goes refuses
+        threads and imports, before `stop` is called."""
+        return self._stopping.is_set() or not threading.main_thread().is_alive()
 
     def _end(
         self,
@@ -208,6 +220,18 @@ class JobRunner:
 
     def _update(self, job_id: int, **changes: Any) -> job_queries.JobRow:
         return self._store.write(job_queries.update_job, job_id, **changes)
+
+
+#: The runners of this process.
+_RUNNERS: weakref.WeakSet[JobRunner] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """A script may end while a job runs: a thread that is inside a model when the interpreter goes
+    would abort the process."""
+    for runner in list(_RUNNERS):
+        runner.stop(_AT_EXIT)
 
 
 def _cancelled_at(job: job_queries.JobRow) -> str:

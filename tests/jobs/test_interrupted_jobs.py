@@ -1,6 +1,7 @@
 """If a program ends during a job, the next one reports and resumes it."""
 
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import update
 from backend.errors import SettingsError
 from backend.jobs.export_choice import ExportChoice
 from backend.operations.workspace_jobs import MOST_ATTEMPTS
+from backend.progress import Progress
 from backend.workspace import Workspace
 from db.models import Job
 from db.queries import job_queries
@@ -95,6 +97,20 @@ def test_a_stopped_job_ends_at_its_next_step_and_is_resumed(
     assert len(again.jobs.resume()) == 2
     assert again.jobs.background.wait(250)
     assert [again.jobs.job(job_id).status for job_id in (3, 4)] == ["done", "done"]
+
+
+def test_what_fails_because_the_program_ends_is_no_failure(workspace: Workspace) -> None:
+    go_on = threading.Event()
+
+    def work(_: Progress) -> dict[str, Any]:
+        go_on.wait(PATIENCE)
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    job = workspace.jobs.background.start("score", None, work)
+    assert not workspace.jobs.background.stop(0)
+    go_on.set()
+    assert workspace.jobs.background.wait(PATIENCE)
+    assert workspace.jobs.job(job).status == "running", "the next runner finds it interrupted"
 
 
 def test_a_cancelled_job_is_retried_with_its_arguments(workspace: Workspace, folder: Path) -> None:

@@ -11,6 +11,7 @@ from backend.jobs.runner import MOST_AT_ONCE, JobRunner
 from backend.progress import Progress
 from backend.workspace import Workspace
 from db.queries import job_queries
+from tests.fixtures.programs import run
 
 PATIENCE = 200
 MODELS = frozenset({"models"})
@@ -162,3 +163,31 @@ def test_recent_jobs_include_the_newest_and_all_unfinished_ones(workspace: Works
 
     assert recent(2) == [ids[5], ids[4], ids[0]]
     assert recent(10) == ids[::-1]
+
+
+def test_a_script_that_ends_while_a_job_runs_stops_it_and_has_its_own_status(
+    tmp_path: Path,
+) -> None:
+    script = """
+import sys, threading
+from backend.jobs.runner import JobRunner, Stopped
+from backend.settings import load_settings
+from backend.store import open_database
+
+begun = threading.Event()
+
+def work(progress):
+    try:
+        while True:
+            progress(0, 1, "Working")
+            begun.set()
+    except Stopped:
+        print("stopped")
+        raise
+
+JobRunner(open_database(load_settings().database_url)).start("score", None, work)
+begun.wait()
+sys.exit(3)
+"""
+    status, out, err = run(["-c", script], {"TRACED_DATA_DIRECTORY": str(tmp_path)})
+    assert (status, out) == (3, "stopped\n"), err

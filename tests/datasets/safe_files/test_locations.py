@@ -162,6 +162,7 @@ def test_a_web_server_serves_one_file_but_no_private_one(
     web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
     sizes(_BLOCK=4096)
+    monkeypatch.setattr(locations, "_PAUSES", ())
     with pytest.raises(DatasetNotFound, match="the address is not public") as caught:
         Location(web).files()
     assert "hidden" not in explain(caught.value)
