@@ -71,7 +71,7 @@ def test_a_reload_opens_what_was_shown_however_short(page: Page) -> None:
         page.reload()
         expect(page.locator(SEARCH)).to_have_value(text)
     with page.expect_navigation():
-        page.evaluate(RELOAD_AT_ONCE)
+        page.evaluate(f"() => {{ setTimeout({RELOAD_AT_ONCE}); }}")  # else the answer may be lost
     expect(page.locator(STAGE)).to_be_visible()
     expect(page.locator(SEARCH)).to_have_value("")
     assert "text=" not in page.url

@@ -101,7 +101,7 @@ def test_claims_are_scored_and_judged_with_their_caption(
 def test_another_division_is_scored_anew_and_remembered(
     open_workspace: OpenWorkspace, tmp_path: Path
 ) -> None:
-    whole = open_workspace(claims="whole")
+    whole = open_workspace(claims="whole", trajectories="first-step")
     dataset = whole.find_or_import(str(tmp_path / "long"))
     whole.jobs.score(dataset, suggestions=False)
 
@@ -110,14 +110,15 @@ def test_another_division_is_scored_anew_and_remembered(
         return [len(caption.claims) for _, captions in batches for caption in captions]
 
     assert numbers(whole) == [1] * COUNT
-    plain = open_workspace()
+    plain = open_workspace(trajectories="first-step")
     assert plain.jobs.score(dataset, suggestions=False).scored == 0, "as it was"
-    divided = open_workspace(claims="sentences")
+    divided = open_workspace(claims="sentences", trajectories="first-step")
     report = divided.jobs.score(dataset, suggestions=False)
     assert report.scored == COUNT
     assert min(numbers(divided)) > 1
     assert all(row.p_error is not None for row in of(divided, dataset))
-    assert open_workspace().jobs.score(dataset, suggestions=False).scored == 0
+    again = open_workspace(trajectories="first-step")
+    assert again.jobs.score(dataset, suggestions=False).scored == 0
 
 
 @needs("vision_language")

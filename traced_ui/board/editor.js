@@ -68,6 +68,7 @@ export function writeNote() {
   const note = one(NOTE);
   if (!note) { one("[data-note-for-many]")?.focus(); return; }
   note.open = true;
+  keepOpen();  // the event comes later, perhaps only after the page has been left
   one("textarea", note).focus();
   note.scrollIntoView({ block: "nearest" });
 }
@@ -75,6 +76,7 @@ export function closeNote() {
   if (!one(`${NOTE}[open]`)) return;
   one("textarea", one(NOTE)).blur();
   one(NOTE).open = false;
+  keepOpen();
 }
 listen("toggle", ({ target }) => {
   if (!target.matches(NOTE)) return;

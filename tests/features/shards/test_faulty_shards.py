@@ -26,7 +26,9 @@ FAULTY = "00001.tar"
 
 @pytest.fixture
 def engine(open_workspace: OpenWorkspace, tmp_path: Path) -> Engine:
-    return open_workspace(tmp_path / "engine", captioner="none", detector="eight signs").engine
+    """Without trajectories, which no fault is told by."""
+    settings = {"captioner": "none", "detector": "eight signs", "trajectories": "first-step"}
+    return open_workspace(tmp_path / "engine", **settings).engine
 
 
 def score(engine: Engine, source: Path, out: Path, anyway: bool = False) -> ShardsReport:
