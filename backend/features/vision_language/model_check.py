@@ -326,7 +326,7 @@ class _Asking:
             self.error = PictureUnseen(
                 f"{self.endpoint.where} no longer tells the picture that a text describes from "
                 f"another, which it did before. The last {count_of(discarded, 'answer')}, given "
-                "since, will be asked for again; earlier ones are kept, and no number has changed.",
+                "since, will be asked for again; no number has changed.",
                 sight="lost",
             )
         self.ended.set()

@@ -7,7 +7,8 @@ pictures. `sight_proof` tells how many such looks it takes.
 
 import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -25,6 +26,8 @@ DESCRIPTION = Question(
 )  # fmt: skip
 #: The colours of two squares that nobody takes for each other.
 UNLIKE = ("red", "blue")
+#: Each is described, one of them perhaps twice.
+MOST_OF_DESCRIPTION = 3
 _ALTERNATIVES = 20
 _SIDE = 448
 #: Looks that a message lists.
@@ -146,33 +149,46 @@ def in_words(looks: Sequence[Look]) -> str:
 
 
 def check_descriptions(model: ChatModel, questions: Sequence[Question], where: str) -> None:
-    """Ask each of these questions about two unlike pictures, until the answers differ. Raises
-    PictureUnseen if they never do, and are not empty. Those answers are not kept: the server may be
-    repaired."""
+    """Ask each of these questions, and `DESCRIPTION`, about two unlike pictures, until the answers
+    depend on them: they name what is shown, or differ, and the first one is given a second time.
+    Raises PictureUnseen if they never do, and are not empty. Those answers are not kept: the server
+    may be repaired."""
     questions_sent: list[Question] = []
-    answer = ""
-    for question in _descriptions(questions):
+    answer, fault = "", ""
+    for question in (*questions, DESCRIPTION):
         pair = about_unlike_pictures(question)
         questions_sent += pair
-        texts = [" ".join(model.ask(each).text.split()) for each in pair]
-        if len(set(texts)) > 1:
-            return
-        answer = texts[0] or answer
+        is_known = model.kept.read(pair[0]) is not None  # it was seen to see
+        one, other = (_words_of(model, each) for each in pair)
+        if one != other:
+            if is_known or (_names(one, 0) and _names(other, 1)):
+                return
+            model.kept.forget(pair[0])
+            if _words_of(model, pair[0]) == one:
+                return
+            fault = fault or f"it answers at random: '{one[:60]}' and '{other[:60]}'"
+        answer = one or other or answer
     for question in questions_sent:
         model.kept.forget(question)
     if not answer:  # nothing readable: the run itself says so
         return
+    said = fault or f"it answers the same: '{answer[:120]}'"
     raise PictureUnseen(
         f"{where} does not see the pictures: asked the same about a red and about a blue square, "
-        f"it answers the same: '{answer[:120]}'. The server, or what lies before it, removes the "
-        "picture or answers about an earlier one, or the model has no vision.",
-        sight="blind",
+        f"{said}. The server, or what lies before it, removes the picture or answers about an "
+        "earlier one, or the model has no vision.",
+        sight="unclear" if fault else "blind",
     )
 
 
-def _descriptions(questions: Sequence[Question]) -> Iterator[Question]:
-    yield from questions
-    yield DESCRIPTION
+def _words_of(model: ChatModel, question: Question) -> str:
+    return " ".join(model.ask(question).text.split())
+
+
+def _names(text: str, shown: int) -> bool:
+    """Whether a description names this colour of `UNLIKE`, and not the other."""
+    words = re.findall("[a-z]+", text.lower())
+    return UNLIKE[shown] in words and UNLIKE[1 - shown] not in words
 
 
 def about_unlike_pictures(question: Question) -> list[Question]:

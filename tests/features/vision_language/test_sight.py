@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import json
 from typing import Any
 
@@ -85,6 +86,26 @@ def test_a_server_that_describes_two_pictures_alike_is_refused_and_asked_again_l
         assert len(served.requests) == 4, "no answer of the refused server was kept"
         check_descriptions(endpoint, [QUESTION], endpoint.where)
         assert len(served.requests) == 4, "answers of one that sees are"
+
+
+def test_answers_that_differ_about_one_picture_too_do_not_tell(tmp_path: Any) -> None:
+    """A server that is blind, and neither answers the same twice."""
+    numbers = itertools.count()
+    with chat_server(lambda body: (200, f"A person with {next(numbers)} dogs.")) as served:
+        endpoint = ChatEndpoint(served.url, "m", cache=tmp_path)
+        with pytest.raises(PictureUnseen):
+            endpoint.check_sight([QUESTION])
+        assert len(served.requests) == endpoint.count_sight_questions([QUESTION])
+
+
+@pytest.mark.parametrize("answers", [("A red one.", "Blue."), ("Rot", "Blau")])
+def test_answers_that_name_what_is_shown_or_come_again_tell(answers: tuple[str, str]) -> None:
+    def describe(body: dict[str, Any]) -> tuple[int, str]:
+        return 200, answers[honest(picture_of(body), "blue") > 0.5]
+
+    with chat_server(describe) as served:
+        ChatEndpoint(served.url, "m").check_sight()
+        assert len(served.requests) == (2 if "red" in answers[0] else 3)
 
 
 def test_answers_without_a_text_do_not_tell(tmp_path: Any) -> None:
