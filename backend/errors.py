@@ -129,7 +129,8 @@ class ModelMismatch(ModelUnavailable):
 
 
 class PictureUnseen(ModelMismatch):
-    """`sight`: what its answers look like, such as blind, stale or reversed."""
+    """`sight`: what its answers look like, such as blind, stale or reversed.
+    `terminal`: what to do about it there, if not the usual."""
 
     title = "This server does not see the pictures"
     remedies = {
@@ -138,9 +139,11 @@ class PictureUnseen(ModelMismatch):
         "page": "Repair it, or set up another one (Language model).",
     }
 
-    def __init__(self, message: str, sight: str = "blind") -> None:
+    def __init__(self, message: str, sight: str = "blind", terminal: str = "") -> None:
         super().__init__(message, sight)
         self.sight = sight
+        if terminal:
+            self.remedies = {**self.remedies, "terminal": terminal}
 
     def __str__(self) -> str:
         return str(self.args[0])

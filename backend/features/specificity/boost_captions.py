@@ -120,7 +120,7 @@ def dry_run(
     questions = []
     if pictures and booster.sees is not None:
         checks = booster.sees.count_sight_questions() if check else 0
-        questions.append(average_questions(pictures, booster.sees.name, checks, total + checks))
+        questions.append(average_questions(pictures, booster.sees.name, 0, total + checks))
     if examples and model is not None:
         # A picture with a single caption needs no blend.
         of_captions = ("blend" in kinds or "holistic" in kinds) + ("holistic" in kinds)

@@ -88,20 +88,20 @@ def _begin(
         return EarlyReport(replace(report, warning=_warning(workspace, dataset_id, report.model)))
     server = open_server(options.second_opinion, options.second_model, options.timeout)
     server.spending.limit(prices, budget)
+    watch = None
     with progress("Asking the server"):
-        is_checked = options.ask_again and not options.trust_server
-        if is_checked:
-            check_sight(workspace.store, dataset_id, server)
+        if options.ask_again and not options.trust_server:
+            watch = check_sight(workspace.store, dataset_id, server, options.at_once)
         if options.ask_again:
             discard(workspace.store, dataset_id, server)
-        first = plan(workspace.store, dataset_id, server, share)
-        if first.pairs and not options.trust_server and not is_checked:
-            check_sight(workspace.store, dataset_id, server)
+        first = plan(workspace.store, dataset_id, server, share, not options.trust_server)
+        if first.pairs and not options.trust_server and watch is None:
+            watch = check_sight(workspace.store, dataset_id, server, options.at_once)
     outlook = f"{_outlook(first, options.at_once)} {_warning(workspace, dataset_id, first.model)}"
     console.print(f"[yellow]Note:[/] {escape(outlook.rstrip())}")
     return partial(
         ask, workspace.store, dataset_id, server, share, options.at_once,
-        check=not options.trust_server,
+        check=not options.trust_server, watch=watch,
     )  # fmt: skip
 
 

@@ -19,6 +19,8 @@ from backend.engine.language_models.answers import final_answer
 #: A token and its log-probability.
 Likely = tuple[str, float]
 
+#: The most that probabilities of different tokens sum to, rounded as servers do.
+_MOST_MASS = 1.1
 _CUT_OFF = ("length", "max_tokens", "model_length")
 
 
@@ -57,7 +59,7 @@ def read_completion(body: str) -> Completion:
         reason not in _CUT_OFF,
         _count(_get(usage, "prompt_tokens")),
         _count(_get(usage, "completion_tokens")),
-        tuple(_likeliest(_get(choice, "logprobs"))),
+        _probable(tuple(_likeliest(_get(choice, "logprobs")))),
     )
 
 
@@ -97,6 +99,12 @@ def _likeliest(logprobs: Any) -> Iterator[Likely]:
         is_number = isinstance(log_p, int | float) and not isinstance(log_p, bool)
         if isinstance(token, str) and is_number and not math.isnan(log_p):
             yield token, float(log_p)
+
+
+def _probable(likeliest: tuple[Likely, ...]) -> tuple[Likely, ...]:
+    """None if they cannot be log-probabilities: some servers send zeros, or logits."""
+    total = sum(math.exp(min(log_p, 0.0)) for _, log_p in likeliest)
+    return likeliest if total < _MOST_MASS else ()
 
 
 def _get(value: Any, key: str) -> Any:

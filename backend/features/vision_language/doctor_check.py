@@ -19,7 +19,7 @@ class _Options(Options):
 
     vlm_url: Annotated[str | None, CommandLine(metavar="URL")] = None
     """Also ask the model behind this OpenAI-compatible server about a few drawn pictures: whether
-    it sees them, or is blind, stale or reversed."""
+    it sees them (14 questions)."""
     vlm: Annotated[str, CommandLine(metavar="NAME")] = ""
     """Its name there. Default: the only one."""
 
@@ -32,11 +32,8 @@ def _examine(options: _Options) -> Iterator[Finding]:
 def check_server(url: str, model: str = "") -> Finding:
     """Whether the server's model sees drawn pictures. `model`: "" for its only one."""
     from backend.features.vision_language.endpoint import ChatEndpoint
-    from backend.features.vision_language.sight import (
-        check_answers,
-        drawn_examples,
-        look_at,
-    )
+    from backend.features.vision_language.sight import drawn_examples, look_at
+    from backend.features.vision_language.sight_proof import CERTAIN, chance, unseen
 
     what, advice = f"server {url}", "Repair it, or choose another."
     try:
@@ -57,7 +54,8 @@ def check_server(url: str, model: str = "") -> Finding:
                 what, "warning", f"'{names[0]}' sees the pictures, but {why}",
                 "It can suggest corrections; for a second opinion, choose another.",
             )  # fmt: skip
-        check_answers(looks, lambda: (), endpoint.where)
+        if chance(looks) > CERTAIN:
+            raise unseen(looks, endpoint.where)
     except PictureUnseen as problem:
         return Finding(what, "problem", f"{problem.sight}: {problem}", advice)
     except TracedError as problem:

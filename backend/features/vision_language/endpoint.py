@@ -29,7 +29,7 @@ from backend.features.vision_language.decision_servers import (
     decisions_of,
     picture_part,
 )
-from backend.features.vision_language.sight import UNLIKE, check_descriptions
+from backend.features.vision_language.sight import MOST_OF_DESCRIPTION, check_descriptions
 
 _T = TypeVar("_T")
 #: Environment variable with the API key, if none is given. The key is never written to any file.
@@ -100,7 +100,7 @@ class ChatEndpoint(ChatModel):
         check_descriptions(self, questions, self.where)
 
     def count_sight_questions(self, questions: Sequence[Question] = ()) -> int:
-        return len(UNLIKE) * (len(questions) + 1)
+        return MOST_OF_DESCRIPTION * (len(questions) + 1)
 
     def served_models(self) -> list[str]:
         """The names of the models behind the server. Raises ModelUnavailable."""

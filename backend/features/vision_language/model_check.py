@@ -9,7 +9,7 @@ no number changes.
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
@@ -29,6 +29,7 @@ from backend.errors import (
     ImageError,
     ModelMismatch,
     NotScored,
+    PictureUnseen,
     QuestionRefused,
     SettingsError,
     TracedError,
@@ -43,7 +44,15 @@ from backend.features.vision_language.reports import (
     SecondOpinionReport,
 )
 from backend.features.vision_language.server_question import question_about, without_constants
-from backend.features.vision_language.sight_check import FEWEST, MOST, check_course
+from backend.features.vision_language.sight_check import (
+    FEWEST,
+    FEWEST_AGAIN,
+    LEAST_ANSWERS,
+    MOST,
+    MOST_AGAIN,
+    check_course,
+)
+from backend.features.vision_language.sight_proof import SightWatch
 from backend.jobs.reports import DryRunQuestion, count_of
 from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.dataset_constants import constants_in
@@ -103,7 +112,9 @@ def dry_run(
     anything. Raises ImageError."""
     pair, question = _first_question(store, dataset_id)
     total, pairs, _, most = _extent(store, dataset_id, share, 0)
-    fewest, most = 1 + FEWEST + pairs, 1 + MOST + most  # a server may take claims together
+    fewest_looks, most_looks = _looks(pairs)
+    fewest = 1 + FEWEST + fewest_looks + pairs  # a server may take claims together
+    most += 1 + MOST + most_looks
     return SecondOpinionDryRun(
         model or "", server, pairs, total,
         forecast([average_questions([question], model or "", fewest, most)], prices),
@@ -111,9 +122,11 @@ def dry_run(
     )  # fmt: skip
 
 
-def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) -> SecondOpinionPlan:
-    """Ask about one pair, and say what the rest will take. The answer is not kept: it tells,
-    before anything is computed, whether the server can be used at all.
+def plan(
+    store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float, watched: bool = True
+) -> SecondOpinionPlan:
+    """Ask about one pair, and say what the rest will take; `watched`: with looks during it. The
+    answer is not kept: it tells, before anything is computed, whether the server can be used.
 
     Raises ModelUnavailable with advice for one that is down, slow or reports no log-probabilities,
     ModelMismatch for a model that answers something else, ImageError."""
@@ -130,14 +143,16 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
     run = _run(store, dataset_id, endpoint)
     answer_count = len(store.read(queries.opinions_of_run, run.id))
     total, pairs, fewest, most = _extent(store, dataset_id, share, answer_count)
+    if endpoint.answers_together:  # those about a pair; a server may take only one each
+        fewest = pairs
+    if watched:
+        fewest, most = (sum(each) for each in zip((fewest, most), _looks(pairs), strict=True))
     if answer.tokens_in:
         questions = Questions(
             endpoint.name, fewest, most, answer.tokens_in, answer.tokens_out, True
         )
     else:
         questions = average_questions([question], endpoint.name, fewest, most)
-    if endpoint.answers_together:  # those about a pair; a server may take only one each
-        questions = replace(questions, fewest=pairs)
     return SecondOpinionPlan(
         endpoint.name, endpoint.server, pairs, total,
         forecast([questions], endpoint.spending.prices), seconds,
@@ -155,6 +170,13 @@ def _first_question(store: Store, dataset_id: int) -> tuple[PairRow, Question]:
             text = without_constants(pair.caption, constants_in(dataset.models))
             return pair, question_about(image, text)
     raise ImageError("None of the first pictures can be read, so the server was not asked.")
+
+
+def _looks(pairs: int) -> tuple[int, int]:
+    """The questions, at least and at most, by which it is watched whether a server still sees: none
+    in so short a work that the check before it will do."""
+    rounds = math.ceil(pairs / _AT_ONCE) if pairs >= LEAST_ANSWERS else 0
+    return rounds * FEWEST_AGAIN, rounds * MOST_AGAIN
 
 
 def _extent(
@@ -178,13 +200,15 @@ def ask(
     at_once: int = 4,
     progress: Progress = no_progress,
     check: bool = True,
+    watch: SightWatch | None = None,
 ) -> SecondOpinionReport:
     """Ask about this share of the pairs, those most likely wrong first; pairs that were asked about
     before count. `at_once`: requests in flight. `check`: stop if the answers look as if nobody had
-    looked at the pictures.
+    looked at the pictures; `watch`: or if the server no longer sees them, without the answers since
+    it was last seen to.
 
     If the budget is spent, the answers so far take effect. Raises NotScored, and ModelUnavailable
-    if the server fails, PictureUnseen by `check`: then no number has changed, and the same call
+    if the server fails, PictureUnseen by both: then no number has changed, and the same call
     resumes.
     """
     with store.reading() as session:
@@ -200,17 +224,23 @@ def ask(
             session, dataset_id, run.id, math.ceil(share * total) - earlier
         )
     asking = _Asking(store, endpoint, Path(dataset.root), run.id, constants_in(dataset.models))
+    watch = watch if any(_looks(len(waiting))) else None
     with DaemonPool(max(1, at_once)) as pool:
         for first in range(0, len(waiting), _AT_ONCE):
-            for answer in pool.map_in_order(asking.answer, waiting[first : first + _AT_ONCE]):
-                asking.keep(answer)
-                progress(asking.answers, len(waiting), "Second opinion")
             if check:
                 check_course(store, run.id, endpoint)
+            pairs = waiting[first : first + _AT_ONCE]
+            for answer in pool.map_in_order(asking.answer, pairs):
+                asking.keep(answer)
+                progress(asking.answers, len(waiting), "Second opinion")
+            if watch is not None and not asking.ended.is_set():
+                asking.look_again(watch, pairs)
             if asking.ended.is_set():
                 break
     if asking.error is not None and not isinstance(asking.error, BudgetSpent):
         raise asking.error
+    if check:
+        check_course(store, run.id, endpoint)
     left = len(waiting) - asking.answers - asking.left_out
     stopped = f"{asking.error} {count_of(left, 'pair')} left." if asking.error else ""
     opinions = _take_effect(store, dataset_id, run, score_run)
@@ -238,8 +268,9 @@ def discard(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> None:
 @dataclass
 class _Asking:
     """The questions of one job, none of which has one of the `constants`. `answer` runs in many
-    threads, `keep` in one. `error`: the first that ended the job; the questions that are in flight
-    then are answered and kept."""
+    threads, `keep` in one. `seen`: how many answers there were when the server was last seen to
+    see. `error`: the first that ended the job; the questions that are in flight then are answered
+    and kept."""
 
     store: Store
     endpoint: ChatEndpoint
@@ -248,6 +279,7 @@ class _Asking:
     constants: Sequence[ConstantPart] = ()
     answers: int = 0
     left_out: int = 0
+    seen: int = 0
     refused_in_a_row: int = 0
     problem: str = ""
     error: TracedError | None = None
@@ -278,6 +310,26 @@ class _Asking:
                 self.error = self.error or answer
         elif answer is not None:
             self.error = self.error or answer
+
+    def look_again(self, watch: SightWatch, pairs: Sequence[PairCaption]) -> None:
+        """End the job if the server sees no longer, without the answers about these pairs."""
+        try:
+            if watch.still_sees():
+                self.seen = self.answers
+                return
+        except TracedError as problem:
+            self.error = problem
+        else:
+            ids = [pair.pair_id for pair in pairs]
+            self.store.write(queries.delete_opinions, self.run_id, ids)
+            discarded = self.answers - self.seen
+            self.error = PictureUnseen(
+                f"{self.endpoint.where} no longer tells the picture that a text describes from "
+                f"another, which it did before. The last {count_of(discarded, 'answer')}, given "
+                "since, will be asked for again; no number has changed.",
+                sight="lost",
+            )
+        self.ended.set()
 
     def _opinion(self, pair: PairCaption) -> ModelAnswerRow:
         image = open_picture(self.root, pair.image_path)

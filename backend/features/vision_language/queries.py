@@ -1,6 +1,6 @@
 """The stored answers of a second opinion, and the signs that follow from them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
@@ -38,9 +38,10 @@ def opinions_of_run(session: Session, run_id: int) -> dict[int, ModelAnswerRow]:
     return opinions_where(session, SecondOpinion.run_id == run_id)
 
 
-def delete_opinions(session: Session, run_id: int) -> None:
-    """Delete all answers of a run."""
-    session.execute(delete(SecondOpinion).where(SecondOpinion.run_id == run_id))
+def delete_opinions(session: Session, run_id: int, pair_ids: Sequence[int] | None = None) -> None:
+    """Delete the answers of a run about these pairs, None: about all."""
+    of_pairs = [] if pair_ids is None else [SecondOpinion.pair_id.in_(pair_ids)]
+    session.execute(delete(SecondOpinion).where(SecondOpinion.run_id == run_id, *of_pairs))
 
 
 def save_signs(session: Session, dataset_id: int, sign_of: Mapping[int, float]) -> None:

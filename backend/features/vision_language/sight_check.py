@@ -1,29 +1,30 @@
-"""Before a second opinion: does the server's model see this dataset's pictures?
+"""Does the server of a second opinion see this dataset's pictures, before and during its work?
 
-A few captions are asked about with their own and with an unlike picture (`sight`).
-Captions of the dataset may be wrong, so the most trusted are taken, and drawn pictures are asked
-about as well before a server is refused.
+Captions of the dataset may be wrong, so the most trusted are asked about, each with its own picture
+and with that of another (`sight`, `sight_proof`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from backend.engine.language_models.asking import LONGEST_SIDE
 from backend.engine.statistics.distributions import mean_ranks
 from backend.errors import PictureUnseen
 from backend.features.vision_language import queries
 from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.features.vision_language.opinions import p_yes
 from backend.features.vision_language.server_question import question_about, without_constants
-from backend.features.vision_language.sight import (
-    Example,
-    Look,
-    check_answers,
-    drawn_examples,
-    look_at,
+from backend.features.vision_language.sight import Example, Look, look_at
+from backend.features.vision_language.sight_proof import (
+    GROUP,
+    MOST_LOOKS,
+    ROUND,
+    SightWatch,
+    prove_sight,
 )
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.image_batches import open_picture
@@ -31,26 +32,32 @@ from backend.store import Store
 from db.queries import dataset_queries, pair_queries
 from db.queries.pair_queries import PairRow
 
-#: Captions of the dataset that are asked about.
-_CAPTIONS = 4
-#: The requests of a check, at least and at most.
-FEWEST, MOST = 2 * _CAPTIONS, 2 * (_CAPTIONS + 2)
-#: Pairs among which the most trusted are looked for, and pictures that are opened.
-_PAIRS, _OPENED = 2000, 16
+#: The requests of a check before the work, at least and at most, and of one during it.
+FEWEST, MOST = 2 * GROUP, 2 * (MOST_LOOKS + GROUP)
+FEWEST_AGAIN, MOST_AGAIN = 2 * ROUND, 2 * MOST_LOOKS
+#: Pairs among which the most trusted are looked for, and groups of pictures that are opened.
+_PAIRS, _GROUPS = 2000, 8
 #: Answers from which on their course is judged, and how many are read for it.
-_LEAST_ANSWERS, _JUDGED = 30, 500
+LEAST_ANSWERS, _JUDGED = 30, 500
 #: A rank correlation that leaves nothing to the picture: honest answers reach .2 to .4.
 FOLLOWS = 0.95
 #: A share of doubts that is no opinion, unless the captions are as likely wrong.
 DOUBTS, _LIKELY = 0.9, 0.6
 _KEPT = "Its answers are kept, and no number has changed."
+_REMEDY = (
+    "Repair it, then run this again with --ask-again, which discards them, or choose another; to "
+    "use its answers nevertheless: --trust-server."
+)
 #: Pixels per side of the pictures that are compared to find unlike ones.
 _THUMBNAIL = 8
 
 
-def check_sight(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> None:
-    """Send `FEWEST` to `MOST` requests. Raises PictureUnseen for a model whose answers do not
-    change with the picture, or to the opposite; ModelUnavailable, BudgetSpent."""
+def check_sight(
+    store: Store, dataset_id: int, endpoint: ChatEndpoint, at_once: int = 1
+) -> SightWatch:
+    """Send `FEWEST` to `MOST` requests, `at_once` together. Returns what looks again during the
+    work. Raises PictureUnseen for a model that is not seen to look; ModelUnavailable, BudgetSpent.
+    """
 
     def look(examples: Sequence[Example]) -> list[Look]:
         others = {example.text: example.unlike_text for example in examples}
@@ -59,42 +66,58 @@ def check_sight(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> None:
             question, other = (question_about(image, each) for each in (text, others[text]))
             return p_yes(endpoint.ask_beside(question, other).likeliest)
 
-        return look_at(examples, ask)
+        return look_at(examples, ask, at_once)
 
-    looks = look(examples_of(store, dataset_id))
-    check_answers(looks, lambda: look(drawn_examples()), endpoint.where)
+    return prove_sight(examples_of(store, dataset_id), look, endpoint.where)
 
 
-def examples_of(store: Store, dataset_id: int) -> list[Example]:
-    """The most trusted captions, each with the picture that is most unlike its own; none if there
-    are no two different pictures."""
+def examples_of(store: Store, dataset_id: int) -> Iterator[Example]:
+    """The most trusted captions of different pictures, opened by `GROUP`, each with the picture of
+    another; none if there are no two different pictures."""
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pairs = pair_queries.pairs_after(session, dataset_id, 0, _PAIRS)
-    texts, pictures = [], list[Image.Image]()
+    group, known = list[tuple[str, Image.Image]](), set[str]()
+    groups = 0
     for pair in sorted(pairs, key=_distrust):
-        if len(pictures) == _OPENED:
-            break
-        image = open_picture(Path(dataset.root), pair.image_path)
         text = without_constants(pair.caption, constants_in(dataset.models))
-        if text and text not in texts and not isinstance(image, str):
-            texts.append(text)
-            pictures.append(image)
-    thumbnails = [_thumbnail(picture) for picture in pictures]
-    examples = []
-    for number, thumbnail in enumerate(thumbnails):
-        distances = [float(np.abs(other - thumbnail).mean()) for other in thumbnails]
-        farthest = int(np.argmax(distances))
-        if distances[farthest] > 0 and len(examples) < _CAPTIONS:
-            examples.append(
-                Example(texts[number], pictures[number], pictures[farthest], texts[farthest])
-            )
-    return examples
+        if not text or not known.isdisjoint((text, pair.image_path)):
+            continue
+        image = open_picture(Path(dataset.root), pair.image_path)
+        if isinstance(image, str):
+            continue
+        known |= {text, pair.image_path}
+        image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+        group.append((text, image))
+        if len(group) == GROUP:
+            yield from _exchanged(group)
+            group, groups = [], groups + 1
+            if groups == _GROUPS:
+                return
+    yield from _exchanged(group)
+
+
+def _exchanged(group: Sequence[tuple[str, Image.Image]]) -> Iterator[Example]:
+    """Each text with its own picture and another's, in turn, so that each picture is own and unlike
+    once: a model that answers by the picture alone, such as by its brightness, tells nothing apart.
+    Those whose mean colours are most alike are taken: colours alone shall not tell, either."""
+    thumbnails = [_thumbnail(picture) for _, picture in group]
+    means = np.array([thumbnail.mean((0, 1)) for thumbnail in thumbnails])
+
+    def gap(shift: int) -> float:
+        return float(np.abs(means - np.roll(means, -shift, 0)).sum())
+
+    shift = min(range(1, len(group)), key=gap, default=0)
+    for number, (text, picture) in enumerate(group):
+        unlike = (number + shift) % len(group)
+        if (thumbnails[number] != thumbnails[unlike]).any():
+            unlike_text, unlike_picture = group[unlike]
+            yield Example(text, picture, unlike_picture, unlike_text)
 
 
 def check_course(store: Store, run_id: int, endpoint: ChatEndpoint) -> None:
     """Raises PictureUnseen if the answers of a run so far look as if nobody had looked; they are
-    kept. Nothing is said about fewer than `_LEAST_ANSWERS`."""
+    kept. Nothing is said about fewer than `LEAST_ANSWERS`."""
     with store.reading() as session:
         opinions = queries.opinions_of_run(session, run_id)
         answered = [row for row in opinions.values() if row.p_yes is not None][:_JUDGED]
@@ -104,7 +127,7 @@ def check_course(store: Store, run_id: int, endpoint: ChatEndpoint) -> None:
         for row in answered
         if (pair := pairs.get(row.pair_id)) is not None and pair.p_error is not None
     ]
-    if len(rows) < _LEAST_ANSWERS:
+    if len(rows) < LEAST_ANSWERS:
         return
     p, length, s_0, p_error = np.array(rows, float).T
     for sight, measure, what in (
@@ -116,6 +139,7 @@ def check_course(store: Store, run_id: int, endpoint: ChatEndpoint) -> None:
                 f"{endpoint.where} answers by {what} alone (rank correlation {r:.2f} over "
                 f"{len(rows)} answers). {_KEPT}",
                 sight=sight,
+                terminal=_REMEDY,
             )
     doubted, expected = float((p < 0.5).mean()), float(p_error.mean())
     if doubted >= DOUBTS and expected < _LIKELY:
@@ -123,6 +147,7 @@ def check_course(store: Store, run_id: int, endpoint: ChatEndpoint) -> None:
             f"{endpoint.where} doubts {doubted:.0%} of {len(rows)} captions, of which about "
             f"{expected:.0%} are likely wrong. {_KEPT}",
             sight="doubts",
+            terminal=_REMEDY,
         )
 
 

@@ -133,6 +133,7 @@ def test_counts_are_numbers_whatever_is_sent(usage: Any, counts: tuple[int, int]
         ({"content": [{"top_logprobs": [{"token": 3, "logprob": -1}, {"token": "Yes"},
                                         {"token": "No", "logprob": "-1"},
                                         {"token": "no", "logprob": math.nan}]}]}, ()),
+        ({"top_logprobs": [{"Yes": 0.0, "No": 0.0}]}, ()),  # no probabilities: they sum to 2
         ({"content": []}, ()), ({"content": None}, ()), ({}, ()), (None, ()), ([], ()), (3, ()),
     ],
 )  # fmt: skip

@@ -27,6 +27,7 @@ from backend.errors import (
 from backend.features.vision_language import model_check
 from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.features.vision_language.model_check import open_server
+from backend.features.vision_language.sight_check import FEWEST, MOST
 from backend.options import parse_share
 from backend.workspace import Workspace
 from db.models import Claim
@@ -361,12 +362,13 @@ def test_a_dry_run_asks_no_server_and_scores_nothing(scored: Path, tmp_path: Pat
             environment | {"TRACED_PRICES": prices}, "score", "pairs", *nowhere, *model
         )  # fmt: skip
         assert (planned["pairs"], planned["total"]) == (3, 12)
-        assert planned["forecast"]["requests"] == [12, 25], "with the check"
-        assert planned["forecast"]["tokens_out"] == [12, 25], "an answer is one token"
+        requests = [1 + FEWEST + 3, 1 + MOST + 3 * 4]
+        assert planned["forecast"]["requests"] == requests, "with the check"
+        assert planned["forecast"]["tokens_out"] == requests, "an answer is one token"
         assert planned["question"]["image_bytes"] > 0
         assert "scored" not in planned
         cost = planned["forecast"]["cost"]
-        assert cost == (pytest.approx([1.2e-3, 2.5e-3]) if prices else None)
+        assert cost == ([pytest.approx(n / 1e4) for n in requests] if prices else None)
     status, _, err = invoked(environment, "score", "pairs", "--dry-run")
     assert status == SettingsError.exit_status
     assert "--estimate" in err

@@ -4,7 +4,6 @@ import base64
 import io
 import itertools
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,11 @@ from backend.errors import PictureUnseen, QuestionRefused
 from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.features.vision_language.sight import (
     Example,
-    Look,
-    check_answers,
     check_descriptions,
     drawn_examples,
     look_at,
-    sight_of,
 )
 from research.chat_server import chat_server
-
-#: P(yes) of a text about the picture that it gets.
-Model = Callable[[Image.Image, str], float | None]
 
 
 def honest(image: Image.Image, text: str) -> float:
@@ -36,94 +29,13 @@ def honest(image: Image.Image, text: str) -> float:
     return 0.9 if max(colour, key=colour.__getitem__) in text else 0.2
 
 
-def one_behind() -> Model:
-    """Answers about the picture of the question before."""
-    before = [Image.new("RGB", (8, 8), "white")]
-
-    def answer(image: Image.Image, text: str) -> float:
-        before.append(image)
-        return honest(before[-2], text)
-
-    return answer
-
-
-def first_of_text() -> Model:
-    """A cache that is keyed by the text alone."""
-    cached: dict[str, float] = {}
-    return lambda image, text: cached.setdefault(text, honest(image, text))
-
-
-def always_the_first() -> Model:
-    seen: list[Image.Image] = []
-
-    def answer(image: Image.Image, text: str) -> float:
-        seen.append(image)
-        return honest(seen[0], text)
-
-    return answer
-
-
-def noisy(model: Model, by: float) -> Model:
-    """With what 16 bits leave of the probabilities."""
-    signs = itertools.cycle((by, -by, 0.0))
-
-    def answer(image: Image.Image, text: str) -> float:
-        p = model(image, text)
-        assert p is not None
-        return p + next(signs)
-
-    return answer
-
-
-@pytest.mark.parametrize(
-    ("model", "sight"),
-    [
-        (honest, "sees"),
-        (noisy(honest, 0.05), "sees"),
-        (lambda image, text: 0.5 + 0.1 * (honest(image, text) - 0.5), "sees"),
-        (lambda image, text: 1 - honest(image, text), "reversed"),
-        (lambda image, text: 0.5, "blind"),
-        (lambda image, text: min(0.99, len(text) / 20), "blind"),
-        (noisy(lambda image, text: 0.7, 0.02), "blind"),
-        (first_of_text(), "stale"),
-        (always_the_first(), "stale"),
-        (one_behind(), "stale"),
-    ],
-    ids=[
-        "honest", "noisy", "faint", "reversed", "constant", "by length", "noisy constant",
-        "cache by text", "always the first", "one behind",
-    ],
-)  # fmt: skip
-def test_what_a_model_sees_shows_in_its_answers_to_one_text(model: Model, sight: str) -> None:
-    assert sight_of(look_at(drawn_examples(), model)) == sight
-
-
-def test_a_model_that_is_merely_bad_is_not_refused() -> None:
-    """It says yes to all, and is wrong about half, but looks."""
-    gains = (0.4, -0.9, 0.1, -0.3)
-    looks = [Look("a", 2.0 + gain, 2.0, number % 2 == 0) for number, gain in enumerate(gains)]
-    check_answers(looks, lambda: pytest.fail("nothing to confirm"), "It")
-
-
-@pytest.mark.parametrize("gain", [-3.0, 0.0])
-def test_what_a_doubtful_dataset_says_is_confirmed_by_drawn_pictures(gain: float) -> None:
-    """Its captions may be wrong, and its pictures look alike."""
-    looks = [Look("a", gain, 0.0, number % 2 == 0) for number in range(4)]
-    check_answers(looks, lambda: look_at(drawn_examples(), honest), "It")
-    with pytest.raises(PictureUnseen) as refused:
-        check_answers(looks, lambda: look_at(drawn_examples(), lambda *_: 0.5), "It")
-    assert refused.value.sight == ("reversed" if gain else "blind")
-    assert "'a' 0." in str(refused.value)
-
-
 def test_what_is_neither_yes_nor_no_or_refused_tells_nothing() -> None:
     def picky(image: Image.Image, text: str) -> float | None:
-        if "red" in text:
+        if "apple" in text:
             raise QuestionRefused("no")
         return None
 
     assert look_at(drawn_examples(), picky) == []
-    assert sight_of([]) == "sees"
 
 
 def test_the_pictures_of_an_example_are_asked_about_by_turns() -> None:
@@ -131,8 +43,16 @@ def test_the_pictures_of_an_example_are_asked_about_by_turns() -> None:
     sizes = [Image.new("RGB", (size, 9)) for size in (1, 2, 3, 4)]
     examples = [Example("a", sizes[0], sizes[1]), Example("b", sizes[2], sizes[3])]
     looks = look_at(examples, lambda image, text: questions.append((image.width, text)) or 0.5)
-    assert questions == [(1, "a"), (2, "a"), (4, "b"), (3, "b")]
+    assert questions == [(1, "a"), (4, "b"), (2, "a"), (3, "b")]
     assert [look.own_first for look in looks] == [True, False]
+
+
+def test_each_drawn_picture_is_own_and_unlike_once() -> None:
+    examples = drawn_examples()
+    own = {example.text: example.own_picture.tobytes() for example in examples}
+    unlike = {example.unlike_text: example.unlike_picture.tobytes() for example in examples}
+    assert own == unlike
+    assert len(set(own.values())) == len(examples)
 
 
 def picture_of(body: dict[str, Any]) -> Image.Image:
@@ -166,6 +86,26 @@ def test_a_server_that_describes_two_pictures_alike_is_refused_and_asked_again_l
         assert len(served.requests) == 4, "no answer of the refused server was kept"
         check_descriptions(endpoint, [QUESTION], endpoint.where)
         assert len(served.requests) == 4, "answers of one that sees are"
+
+
+def test_answers_that_differ_about_one_picture_too_do_not_tell(tmp_path: Any) -> None:
+    """A server that is blind, and neither answers the same twice."""
+    numbers = itertools.count()
+    with chat_server(lambda body: (200, f"A person with {next(numbers)} dogs.")) as served:
+        endpoint = ChatEndpoint(served.url, "m", cache=tmp_path)
+        with pytest.raises(PictureUnseen):
+            endpoint.check_sight([QUESTION])
+        assert len(served.requests) == endpoint.count_sight_questions([QUESTION])
+
+
+@pytest.mark.parametrize("answers", [("A red one.", "Blue."), ("Rot", "Blau")])
+def test_answers_that_name_what_is_shown_or_come_again_tell(answers: tuple[str, str]) -> None:
+    def describe(body: dict[str, Any]) -> tuple[int, str]:
+        return 200, answers[honest(picture_of(body), "blue") > 0.5]
+
+    with chat_server(describe) as served:
+        ChatEndpoint(served.url, "m").check_sight()
+        assert len(served.requests) == (2 if "red" in answers[0] else 3)
 
 
 def test_answers_without_a_text_do_not_tell(tmp_path: Any) -> None:
