@@ -62,6 +62,13 @@ def signs(
 MOST_COUNTED = 1000
 
 
+def count_suspected(session: Session, dataset_id: int, words: Sequence[str]) -> int:
+    """How many pairs have one of these words, in lower case, as their most suspect one."""
+    is_one = func.lower(Pair.suspect_word).in_(words)
+    query = select(func.count()).where(in_dataset(dataset_id), is_one)
+    return session.execute(query).scalar_one()
+
+
 def save_suspect_words(
     session: Session, words_by_pair: Mapping[int, tuple[str | None, str | None]]
 ) -> None:

@@ -25,7 +25,8 @@ _SEPARATORS_AFTER = re.compile(r"[\s,;:|.!?，、；：。–—\])-]*")
 class ConstantPart:
     """`words`: in lower case, `NUMBER` for numbers that may differ. `captions`: how many of `of`
     captions have the part; `of`: all of the dataset or, with a `writer`, those by this one.
-    `is_left_out`: whether models do not read it; `is_stated`: whether a person says so."""
+    `is_left_out`: whether models do not read it; `is_stated`: whether a person says so;
+    `suspected`: where it is judged, captions whose most suspect word is one of its words."""
 
     words: tuple[str, ...]
     place: Place
@@ -34,6 +35,7 @@ class ConstantPart:
     is_left_out: bool = True
     is_stated: bool = False
     writer: str = ""
+    suspected: int = 0
 
     @classmethod
     def from_stored(cls, values: Any) -> "ConstantPart":
@@ -61,10 +63,13 @@ class ConstantPart:
         'in 118 of 120 captions'
         >>> ConstantPart(("photo", "#"), "begin", 118, 120).count
         'in 118 of 120 captions, # being any number'
+        >>> ConstantPart(("simple",), "end", 118, 120, is_left_out=False, suspected=60).count
+        'in 118 of 120 captions, most suspect in 60'
         """
         writer = f" by {self.writer}" if self.writer else ""
         numbers = f", {NUMBER} being any number" if NUMBER in self.words else ""
-        return f"in {self.captions:,} of {self.of:,} captions{writer}{numbers}"
+        suspected = f", most suspect in {self.suspected:,}" if self.suspected else ""
+        return f"in {self.captions:,} of {self.of:,} captions{writer}{numbers}{suspected}"
 
     def in_words(self) -> str:
         """

@@ -17,7 +17,7 @@ from backend.engine.constants.judging import ARTICLES
 from backend.engine.constants.part import ConstantPart, spans_in, words_stated
 from backend.errors import NotFound
 from backend.store import Store
-from db.queries import dataset_queries, pair_queries
+from db.queries import dataset_queries, pair_queries, signal_queries
 
 #: Among what a dataset remembers; not there where no caption has a constant part.
 CONSTANTS = "constants"
@@ -78,6 +78,19 @@ def choose_constants(
         replace(part, is_left_out=False, is_stated=True) if part.text in choice.judged else part
         for part in parts
     )
+
+
+def count_suspected(
+    store: Store, dataset_id: int, parts: Iterable[ConstantPart]
+) -> tuple[ConstantPart, ...]:
+    """The parts with how often those that are judged are most suspect: what stands in most captions
+    and is suspect in many would better be left out, if it is so of all pictures."""
+    return tuple(
+        part if part.is_left_out else replace(
+            part, suspected=store.read(signal_queries.count_suspected, dataset_id, part.words)
+        )
+        for part in parts
+    )  # fmt: skip
 
 
 def _consists_of(part: ConstantPart, stated: Iterable[ConstantPart]) -> bool:

@@ -22,6 +22,7 @@ from backend.jobs.scoring.dataset_constants import (
     ConstantChoice,
     choose_constants,
     constants_before,
+    count_suspected,
     remember_constants,
 )
 from backend.jobs.scoring.dataset_models import depth_for, division_before, division_for, remember
@@ -204,6 +205,8 @@ def score_dataset(
             stage.run(last_report)
     store.write(run_queries.finish_run, run.id)
     measure_disagreement(store, dataset_id)
+    constants = count_suspected(store, dataset_id, constants)
+    store.write(remember_constants, dataset_id, choice, constants)
     truncated_count = store.read(pair_queries.count_truncated, dataset_id)
     completed_count = (
         stage_in(stages, Completion).scored + stage_in(stages, CompleteTrajectories).scored

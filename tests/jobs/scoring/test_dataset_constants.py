@@ -11,7 +11,7 @@ from backend.bundled import DEMO
 from backend.errors import SettingsError
 from backend.jobs import export_facts, export_scores
 from backend.jobs.scoring.dataset_constants import constants_before
-from backend.workspace import Workspace
+from backend.workspace import QueueFilter, Workspace
 from db.queries import dataset_queries, detection_queries, pair_queries, suggestion_queries
 from tests.cli.invoking import as_json
 from tests.fixtures.features import needs
@@ -89,6 +89,9 @@ def test_parts_are_stated_remembered_and_forgotten(workspace: Workspace, tmp_pat
     dataset = workspace.find_or_import(str(source(tmp_path / "named", "bluvok, ")))
     first = workspace.jobs.score(dataset, anyway=True, suggestions=False)
     assert [part.is_left_out for part in first.constants] == [False]
+    queue = workspace.review.queue_page(QueueFilter(dataset, suspect_word="bluvok"))
+    assert first.constants[0].suspected == len(queue.rows) > 0
+    assert constants_before(workspace.store, dataset) == first.constants
     with pytest.raises(SettingsError):
         workspace.jobs.score(dataset, anyway=True, constant=("bluv",))
     stated = workspace.jobs.score(dataset, anyway=True, suggestions=False, constant=("bluvok,",))
