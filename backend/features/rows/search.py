@@ -269,11 +269,16 @@ class _SequenceSearch:
 
     def _of_run(self, stretch: _Stretch, run: Run, likenesses: Likenesses) -> Finding:
         if run.offset is not None:
-            finding = self._finding("shifted", stretch, run)
+            # Its offset counts rows that can be compared: others may lie between.
+            rows = np.arange(max(run.first, -run.offset), run.last + 1)
+            rows = rows[rows + run.offset < len(stretch.positions)]
+            offset = self.sequence.offset(
+                stretch.positions[rows], stretch.positions[rows + run.offset]
+            )
             first, last = stretch.positions[run.first], stretch.positions[run.last]
             positions = np.arange(first, last + 1)
-            self._target[positions] = self.sequence.partners(positions, run.offset)
-            return finding
+            self._target[positions] = self.sequence.partners(positions, offset)
+            return self._finding("shifted", stretch, replace(run, offset=offset))
         first, last = max(0, run.first - _EDGE), min(len(stretch.positions) - 1, run.last + _EDGE)
         order = order_of(stretch.captions, stretch.pictures, first, last, likenesses)
         if not order:

@@ -323,3 +323,14 @@ def test_what_has_no_vectors_says_so(store: Store, tmp_path: Path) -> None:
     engine.scorer.info.compares_pairs = True
     with pytest.raises(SettingsError):
         find_moved(store, engine, dataset_id)
+
+
+@pytest.mark.parametrize("row", [50, 220])
+def test_far_offsets_count_rows_without_a_vector(store: Store, tmp_path: Path, row: int) -> None:
+    dataset = DrawnPairs(ROWS)
+    dataset.move([*ALL[150:], *ALL[:150]])
+    engine, dataset_id, ids = store_pairs(store, tmp_path, dataset, without=[row])
+    search = find_moved(store, engine, dataset_id)
+    assert len(search.moves) >= ROWS - 4
+    assert right_moves(search, dataset, ids) == len(search.moves)
+    assert {abs(finding.offset or 0) for finding in search.findings} == {150}
