@@ -152,6 +152,24 @@ def test_another_order_of_a_whole_file_is_one_finding(
     }
 
 
+def test_an_order_that_most_rows_stand_in_does_not_explain_a_stretch(
+    store: Store, tmp_path: Path, sizes: Sizes
+) -> None:
+    sizes(STRETCH=100)
+    drawn = DrawnPairs(ROWS)
+    drawn.move(shifted(0, 100, 1))
+    renamed = {298: "299.png", 299: "298.png"}
+    search = found_in(store, tmp_path, drawn, renamed=renamed)
+    assert set(kinds(search)) == {"shifted"}
+
+
+def test_names_with_endless_numbers_are_sorted(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.move(ALL[::-1])
+    search = found_in(store, tmp_path, drawn, renamed={0: "1" * 5000, 1: "²", 2: "٣"})
+    assert kinds(search) == ["reversed"]
+
+
 def test_a_shuffled_file_is_in_no_order_and_nothing_moves(store: Store, tmp_path: Path) -> None:
     drawn = DrawnPairs(ROWS)
     drawn.move(drawn.rng.permutation(ROWS).tolist())
