@@ -9,6 +9,7 @@ import pytest
 from backend.engine.unit_vectors import unit
 from backend.errors import NotScored, SettingsError
 from backend.features.rows import search as searching
+from backend.features.rows.alignment import align, centre
 from backend.features.rows.report import Finding
 from backend.features.rows.search import Search, find_moved
 from backend.store import Store
@@ -352,3 +353,12 @@ def test_far_offsets_count_rows_without_a_vector(store: Store, tmp_path: Path, r
     assert len(search.moves) >= ROWS - 4
     assert right_moves(search, dataset, ids) == len(search.moves)
     assert {abs(finding.offset or 0) for finding in search.findings} == {150}
+
+
+def test_a_few_rows_far_away_do_not_say_how_many_captions_are_wrong() -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.make_wrong(ALL[30:270:2])
+    drawn.move([*ALL[270:], *ALL[30:270], *ALL[:30]])
+    runs, likenesses = align(centre(drawn.encode(drawn.captions)), centre(drawn.pictures))
+    assert {run.offset for run in runs} == {270, -270}
+    assert likenesses.wrong == pytest.approx(0.6, abs=0.1)
