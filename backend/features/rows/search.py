@@ -195,6 +195,8 @@ class _SequenceSearch:
                 runs += self._look_at(stretch, problems)
             memory.release()
             report(int(part[-1]) + 1)
+            if self._is_in_another_order:  # that of all rows
+                break
         self.search.reasons += [f"{file}: {problem}." for problem in problems]
         self.search.findings += _join(runs)
         return self._moves()
@@ -223,8 +225,6 @@ class _SequenceSearch:
             return unit(self.engine.scorer.text_embeddings(captions))
 
     def _look_at(self, stretch: _Stretch, problems: dict[str, None]) -> Iterator[Finding]:
-        if self._is_in_another_order:
-            return
         runs, likenesses = align(stretch.captions, stretch.pictures)
         if (runs or not likenesses.can_tell) and not self._is_order_known:
             self._is_order_known = True

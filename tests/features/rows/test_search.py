@@ -153,6 +153,16 @@ def test_another_order_of_a_whole_file_is_one_finding(
     }
 
 
+def test_the_order_of_a_whole_file_needs_no_other_stretch(
+    store: Store, tmp_path: Path, sizes: Sizes
+) -> None:
+    sizes(STRETCH=100)
+    drawn = DrawnPairs(ROWS)
+    drawn.move(ALL[::-1])
+    search = found_in(store, tmp_path, drawn)
+    assert (kinds(search), len(search.moves), search.compared) == (["reversed"], ROWS, 100)
+
+
 def test_an_order_that_most_rows_stand_in_does_not_explain_a_stretch(
     store: Store, tmp_path: Path, sizes: Sizes
 ) -> None:
