@@ -192,10 +192,11 @@ def far_offsets(
 
 
 def measure(band: Values) -> Likenesses:
-    """What a file's likenesses [rows, offsets] say; the match is that of the best offset."""
+    """What a file's likenesses [rows, offsets] say; the match is that of the offset at which
+    most captions fit."""
     counts = (~np.isnan(band)).sum(axis=0)
     band = band[:, counts >= min(_FEWEST_MEANT, counts.max())]
-    best = int(np.nanmean(band, axis=0).argmax())
+    best = int(np.nansum(band, axis=0).argmax())
     others = np.delete(band, best, axis=1)
     # Of most offsets: several captions of one picture, or similar neighbours, fill a few of them.
     spread = float(np.median(np.nanstd(others, axis=0))) or 1e-9

@@ -3,7 +3,7 @@ pictures."""
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 #: From the last row to the first; sorted by the pictures' names or numbers as text (1, 10, 11, 2),
 #: or as numbers (1, 2, 10, 11).
 Order = Literal["reversed", "alphabetical", "numerical"]
-_DIGITS = re.compile(r"(\d+)")
+_DIGITS = re.compile(r"\d+")
 
 
 def orders_of(names: Sequence[str]) -> Iterator[tuple[Order, NDArray[np.int64]]]:
@@ -26,28 +26,34 @@ def orders_of(names: Sequence[str]) -> Iterator[tuple[Order, NDArray[np.int64]]]
     """
     rows = np.arange(len(names))
     yield "reversed", rows[::-1]
-    candidates: list[tuple[Order, NDArray[np.int64]]] = [
-        ("alphabetical", _sorted_rows(names)),
-        ("numerical", _sorted_rows([_parts(name) for name in names])),
-    ]
-    for first in (0, 1):
-        as_text = _sorted_rows([str(row + first) for row in range(len(names))])
-        candidates.append(("alphabetical", as_text))
-        candidates.append(("numerical", np.argsort(as_text)))
-    for order, targets in candidates:
+    for order, targets in _sorted_orders(names):
         if not np.array_equal(targets, rows):
             yield order, targets
 
 
-def _sorted_rows(keys: Sequence[Any]) -> NDArray[np.int64]:
+def _sorted_orders(names: Sequence[str]) -> Iterator[tuple[Order, NDArray[np.int64]]]:
+    yield "alphabetical", _sorted_rows(names)
+    yield "numerical", _sorted_rows([_numerical(name) for name in names])
+    for first in (0, 1):
+        as_text = _sorted_rows([str(row + first) for row in range(len(names))])
+        yield "alphabetical", as_text
+        yield "numerical", np.argsort(as_text)
+
+
+def _sorted_rows(keys: Sequence[str]) -> NDArray[np.int64]:
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
-def _parts(name: str) -> list[tuple[int, str]]:
-    """The name for a comparison in which numbers count as such.
+def _numerical(name: str) -> str:
+    """The name for a comparison in which numbers count as such, of any length: each has its number
+    of digits before it.
 
-    >>> _parts("a10.png") > _parts("a9.png")
+    >>> _numerical("a10.png") > _numerical("a09.png")
     True
     """
-    parts = _DIGITS.split(name)
-    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
+    return _DIGITS.sub(_with_length, name)
+
+
+def _with_length(number: re.Match[str]) -> str:
+    digits = number[0].lstrip("0")
+    return f"{len(digits):06}{digits}"

@@ -39,6 +39,12 @@ class RowSequence:
         targets = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
         return np.where(self.numbers[targets] == numbers, targets, NONE)
 
+    def offset(self, positions: Indices, targets: Indices) -> int:
+        """By how many rows most targets lie further than these positions, as `partners` counts."""
+        rows = self.numbers if self._is_numbered else np.arange(len(self.pairs))
+        offsets, counts = np.unique(rows[targets] - rows[positions], return_counts=True)
+        return int(offsets[counts.argmax()])
+
     @cached_property
     def _is_numbered(self) -> bool:
         """Whether each row has a number of its own, and few are missing."""

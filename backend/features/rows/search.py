@@ -195,6 +195,8 @@ class _SequenceSearch:
                 runs += self._look_at(stretch, problems)
             memory.release()
             report(int(part[-1]) + 1)
+            if self._is_in_another_order:  # that of all rows
+                break
         self.search.reasons += [f"{file}: {problem}." for problem in problems]
         self.search.findings += _join(runs)
         return self._moves()
@@ -223,12 +225,10 @@ class _SequenceSearch:
             return unit(self.engine.scorer.text_embeddings(captions))
 
     def _look_at(self, stretch: _Stretch, problems: dict[str, None]) -> Iterator[Finding]:
-        if self._is_in_another_order:
-            return
         runs, likenesses = align(stretch.captions, stretch.pictures)
         if (runs or not likenesses.can_tell) and not self._is_order_known:
             self._is_order_known = True
-            if (finding := self._find_order(stretch, likenesses)) is not None:
+            if (finding := self._find_order(likenesses)) is not None:
                 self._is_in_another_order = True
                 yield finding
                 return
@@ -269,11 +269,16 @@ class _SequenceSearch:
 
     def _of_run(self, stretch: _Stretch, run: Run, likenesses: Likenesses) -> Finding:
         if run.offset is not None:
-            finding = self._finding("shifted", stretch, run)
+            # Its offset counts rows that can be compared: others may lie between.
+            rows = np.arange(max(run.first, -run.offset), run.last + 1)
+            rows = rows[rows + run.offset < len(stretch.positions)]
+            offset = self.sequence.offset(
+                stretch.positions[rows], stretch.positions[rows + run.offset]
+            )
             first, last = stretch.positions[run.first], stretch.positions[run.last]
             positions = np.arange(first, last + 1)
-            self._target[positions] = self.sequence.partners(positions, run.offset)
-            return finding
+            self._target[positions] = self.sequence.partners(positions, offset)
+            return self._finding("shifted", stretch, replace(run, offset=offset))
         first, last = max(0, run.first - _EDGE), min(len(stretch.positions) - 1, run.last + _EDGE)
         order = order_of(stretch.captions, stretch.pictures, first, last, likenesses)
         if not order:
@@ -316,7 +321,7 @@ class _SequenceSearch:
         for part in np.split(ids, np.flatnonzero(np.diff(ids) > 1) + 1):
             self.search.set_aside.append((int(part[0]), int(part[-1])))
 
-    def _find_order(self, stretch: _Stretch, likenesses: Likenesses) -> Finding | None:
+    def _find_order(self, likenesses: Likenesses) -> Finding | None:
         """Whether the whole sequence has its captions in another order; the one that fits best."""
         pairs = self.sequence.pairs
         count = len(pairs)
@@ -329,17 +334,15 @@ class _SequenceSearch:
         texts = centre(np.concatenate(
             [self._encode(parts[start : start + _BATCH]) for start in range(0, len(parts), _BATCH)]
         ))  # fmt: skip
-        own_likeness = float(stretch.own_likeness.mean())
         first, last = self.sequence.number(0), self.sequence.number(count - 1)
+        own_likeness, _ = self._mean_likeness(texts, sample)
         best: Finding | None = None
         for order, targets in orders_of(self.store.read(picture_names, pairs.tolist())):
-            has_vector = self.vectors.has(pairs[targets[sample]])
-            if has_vector.sum() < FEWEST_ROWS:
+            mean, compared = self._mean_likeness(texts, targets[sample])
+            errors = (mean - max(own_likeness, 0.0)) * np.sqrt(compared) / likenesses.chance
+            if compared < FEWEST_ROWS or errors < _ORDER_ERRORS:
                 continue
-            pictures = centre(unit(self.vectors.of(pairs[targets[sample[has_vector]]])))
-            mean = float(np.einsum("rd,rd->r", texts[has_vector], pictures).mean())
-            errors = (mean - max(own_likeness, 0.0)) * np.sqrt(len(pictures)) / likenesses.chance
-            if errors < _ORDER_ERRORS or mean < _ORDER_SHARE * likenesses.chance:
+            if mean < _ORDER_SHARE * likenesses.chance:
                 continue
             if best is None or mean > best.likeness:
                 self._target = targets
@@ -351,6 +354,16 @@ class _SequenceSearch:
             self._set_aside(0, count - 1)
             self._in_finding[:] = True
         return best
+
+    def _mean_likeness(self, texts: Vectors, positions: Indices) -> tuple[float, int]:
+        """Of captions, by their centred vectors, to the pictures at these positions of the
+        sequence; and how many of these have a vector."""
+        pairs = self.sequence.pairs[positions]
+        has_vector = self.vectors.has(pairs)
+        if not has_vector.any():
+            return 0.0, 0
+        pictures = centre(unit(self.vectors.of(pairs[has_vector])))
+        return float(np.einsum("rd,rd->r", texts[has_vector], pictures).mean()), len(pictures)
 
     def _moves(self) -> NDArray[np.int64]:
         """Each caption of a finding with the picture it belongs to. A picture outside of it whose

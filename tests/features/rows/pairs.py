@@ -1,9 +1,9 @@
 """Datasets of drawn vectors: pictures, and captions that fit them, stand elsewhere or are wrong."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -62,11 +62,15 @@ def store_pairs(
     without: Sequence[int] = (),
     file: str = "a.csv",
     name: str = "drawn",
+    renamed: Mapping[int, str] = MappingProxyType({}),
 ) -> tuple[Any, int, list[int]]:
-    """A dataset of these pairs as scoring leaves it; `without`: rows whose picture has no vector.
-    Returns the engine, the id of the dataset and those of its pairs."""
+    """A dataset of these pairs as scoring leaves it; `without`: rows whose picture has no vector;
+    `renamed`: pictures with another name than that of their row. Returns the engine, the id of the
+    dataset and those of its pairs."""
     rows = [
-        NewPair(f"{row}", f"{row}.png", caption, source_file=file, source_row=row + 1)
+        NewPair(
+            f"{row}", renamed.get(row, f"{row}.png"), caption, source_file=file, source_row=row + 1
+        )
         for row, caption in enumerate(drawn.captions)
     ]
     dataset_id, ids = add_pairs(store.opened, name, rows)

@@ -9,6 +9,7 @@ import pytest
 from backend.engine.unit_vectors import unit
 from backend.errors import NotScored, SettingsError
 from backend.features.rows import search as searching
+from backend.features.rows.alignment import align, centre
 from backend.features.rows.report import Finding
 from backend.features.rows.search import Search, find_moved
 from backend.store import Store
@@ -150,6 +151,34 @@ def test_another_order_of_a_whole_file_is_one_finding(
     assert dict(search.moves.tolist()) == {
         ids[target]: ids[row] for row, target in enumerate(order) if target != row
     }
+
+
+def test_the_order_of_a_whole_file_needs_no_other_stretch(
+    store: Store, tmp_path: Path, sizes: Sizes
+) -> None:
+    sizes(STRETCH=100)
+    drawn = DrawnPairs(ROWS)
+    drawn.move(ALL[::-1])
+    search = found_in(store, tmp_path, drawn)
+    assert (kinds(search), len(search.moves), search.compared) == (["reversed"], ROWS, 100)
+
+
+def test_an_order_that_most_rows_stand_in_does_not_explain_a_stretch(
+    store: Store, tmp_path: Path, sizes: Sizes
+) -> None:
+    sizes(STRETCH=100)
+    drawn = DrawnPairs(ROWS)
+    drawn.move(shifted(0, 100, 1))
+    renamed = {298: "299.png", 299: "298.png"}
+    search = found_in(store, tmp_path, drawn, renamed=renamed)
+    assert set(kinds(search)) == {"shifted"}
+
+
+def test_names_with_endless_numbers_are_sorted(store: Store, tmp_path: Path) -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.move(ALL[::-1])
+    search = found_in(store, tmp_path, drawn, renamed={0: "1" * 5000, 1: "²", 2: "٣"})
+    assert kinds(search) == ["reversed"]
 
 
 def test_a_shuffled_file_is_in_no_order_and_nothing_moves(store: Store, tmp_path: Path) -> None:
@@ -323,3 +352,23 @@ def test_what_has_no_vectors_says_so(store: Store, tmp_path: Path) -> None:
     engine.scorer.info.compares_pairs = True
     with pytest.raises(SettingsError):
         find_moved(store, engine, dataset_id)
+
+
+@pytest.mark.parametrize("row", [50, 220])
+def test_far_offsets_count_rows_without_a_vector(store: Store, tmp_path: Path, row: int) -> None:
+    dataset = DrawnPairs(ROWS)
+    dataset.move([*ALL[150:], *ALL[:150]])
+    engine, dataset_id, ids = store_pairs(store, tmp_path, dataset, without=[row])
+    search = find_moved(store, engine, dataset_id)
+    assert len(search.moves) >= ROWS - 4
+    assert right_moves(search, dataset, ids) == len(search.moves)
+    assert {abs(finding.offset or 0) for finding in search.findings} == {150}
+
+
+def test_a_few_rows_far_away_do_not_say_how_many_captions_are_wrong() -> None:
+    drawn = DrawnPairs(ROWS)
+    drawn.make_wrong(ALL[30:270:2])
+    drawn.move([*ALL[270:], *ALL[30:270], *ALL[:30]])
+    runs, likenesses = align(centre(drawn.encode(drawn.captions)), centre(drawn.pictures))
+    assert {run.offset for run in runs} == {270, -270}
+    assert likenesses.wrong == pytest.approx(0.6, abs=0.1)
