@@ -147,12 +147,6 @@ def remember_constants(
     dataset_queries.remember_models(session, dataset_id, models)
 
 
-def remember_parts(session: Session, dataset_id: int, parts: tuple[ConstantPart, ...]) -> None:
-    """After scoring, during which somebody may have switched a part: the choice stays as it is."""
-    choice = choice_in(dataset_queries.get_dataset(session, dataset_id).models)
-    remember_constants(session, dataset_id, choice, parts)
-
-
 def captions_and_writers(store: Store, dataset_id: int) -> Iterator[tuple[str, str]]:
     """Every caption with its writer, "" if nobody says."""
     after = 0

@@ -24,7 +24,6 @@ from backend.jobs.scoring.dataset_constants import (
     constants_before,
     count_suspected,
     remember_constants,
-    remember_parts,
 )
 from backend.jobs.scoring.dataset_models import depth_for, division_before, division_for, remember
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
@@ -207,7 +206,7 @@ def score_dataset(
     store.write(run_queries.finish_run, run.id)
     measure_disagreement(store, dataset_id)
     constants = count_suspected(store, dataset_id, constants)
-    store.write(remember_parts, dataset_id, constants)
+    store.write(remember_constants, dataset_id, choice, constants)
     truncated_count = store.read(pair_queries.count_truncated, dataset_id)
     completed_count = (
         stage_in(stages, Completion).scored + stage_in(stages, CompleteTrajectories).scored

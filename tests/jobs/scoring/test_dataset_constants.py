@@ -10,7 +10,7 @@ import pytest
 from backend.bundled import DEMO
 from backend.errors import SettingsError
 from backend.jobs import export_facts, export_scores
-from backend.jobs.scoring.dataset_constants import choice_in, constants_before, switch_constant
+from backend.jobs.scoring.dataset_constants import constants_before
 from backend.workspace import QueueFilter, Workspace
 from db.queries import dataset_queries, detection_queries, pair_queries, suggestion_queries
 from tests.cli.invoking import as_json
@@ -100,22 +100,6 @@ def test_parts_are_stated_remembered_and_forgotten(workspace: Workspace, tmp_pat
     assert workspace.jobs.score(dataset, anyway=True, suggestions=False).scored == 0
     off = workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=False)
     assert (off.scored, off.constants) == (COUNT, ())
-
-
-def test_what_is_switched_while_a_dataset_is_scored_stays_switched(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    dataset = workspace.find_or_import(str(source(tmp_path / "named", "bluvok, ")))
-    switched: list[str] = []
-
-    def switch(*_: object) -> None:
-        if not switched and (parts := constants_before(workspace.store, dataset)):
-            switched.append(parts[0].text)
-            workspace.store.write(switch_constant, dataset, parts[0].text, is_left_out=True)
-
-    workspace.jobs.score(dataset, switch, anyway=True, suggestions=False)
-    models = workspace.store.read(dataset_queries.get_dataset, dataset).models
-    assert list(choice_in(models).stated) == switched != []
 
 
 def test_words_that_are_stated_one_by_one_are_no_part_of_their_own(
