@@ -7,6 +7,7 @@ cancel.
 
 import atexit
 import logging
+import os
 import threading
 import time
 import weakref
@@ -230,8 +231,16 @@ _RUNNERS: weakref.WeakSet[JobRunner] = weakref.WeakSet()
 def _stop_all() -> None:
     """A script may end while a job runs: a thread that is inside a model when the interpreter goes
     would abort the process."""
-    for runner in list(_RUNNERS):
-        runner.stop(_AT_EXIT)
+    runners = list(_RUNNERS)
+    for runner in runners:
+        runner.stop(0)
+    for runner in runners:
+        runner.wait(_AT_EXIT)
+
+
+# A forked child has none of the threads, and would wait for them.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_RUNNERS.clear)
 
 
 def _cancelled_at(job: job_queries.JobRow) -> str:

@@ -3,7 +3,7 @@ opinion.
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,11 +62,15 @@ def signs(
 MOST_COUNTED = 1000
 
 
-def count_suspected(session: Session, dataset_id: int, words: Sequence[str]) -> int:
-    """How many pairs have one of these words, in lower case, as their most suspect one."""
-    is_one = func.lower(Pair.suspect_word).in_(words)
-    query = select(func.count()).where(in_dataset(dataset_id), is_one)
-    return session.execute(query).scalar_one()
+def captions_suspect_for(session: Session, dataset_id: int, words: Sequence[str]) -> Iterator[str]:
+    """Captions whose most suspect word is one of these, given in lower case. Streamed."""
+    spellings = {spelt for word in words for spelt in (word, word.capitalize(), word.upper())}
+    query = (
+        select(Pair.caption)
+        .where(in_dataset(dataset_id), Pair.suspect_word.in_(spellings))
+        .execution_options(yield_per=10_000)
+    )
+    yield from session.execute(query).scalars()
 
 
 def save_suspect_words(

@@ -26,7 +26,8 @@ class ConstantPart:
     """`words`: in lower case, `NUMBER` for numbers that may differ. `captions`: how many of `of`
     captions have the part; `of`: all of the dataset or, with a `writer`, those by this one.
     `is_left_out`: whether models do not read it; `is_stated`: whether a person says so;
-    `suspected`: where it is judged, captions whose most suspect word is one of its words."""
+    `suspected`: where it is judged, captions with it whose most suspect word is one of its words,
+    when they have just been scored."""
 
     words: tuple[str, ...]
     place: Place

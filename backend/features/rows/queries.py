@@ -53,7 +53,7 @@ def captions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
 
 
 def picture_names(session: Session, pair_ids: Sequence[int]) -> list[str]:
-    """Where the source has the pictures of these pairs, in their order."""
+    """Where the source has the pictures of these pairs, in their order; "" for one that is gone."""
     path_of = {
         pair_id: path
         for part in chunks(pair_ids, _AT_ONCE)
@@ -61,7 +61,7 @@ def picture_names(session: Session, pair_ids: Sequence[int]) -> list[str]:
             select(Pair.id, Pair.image_path).where(Pair.id.in_(part))
         ).tuples()
     }
-    return [path_of[pair_id] for pair_id in pair_ids]
+    return [path_of.get(pair_id, "") for pair_id in pair_ids]
 
 
 class CaptionState(NamedTuple):

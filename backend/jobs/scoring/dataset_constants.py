@@ -83,14 +83,21 @@ def choose_constants(
 def count_suspected(
     store: Store, dataset_id: int, parts: Iterable[ConstantPart]
 ) -> tuple[ConstantPart, ...]:
-    """The parts with how often those that are judged are most suspect: what stands in most captions
-    and is suspect in many would better be left out, if it is so of all pictures."""
+    """The parts of all writers with how often those that are judged are most suspect now: what
+    stands in most captions and is suspect in many would better be left out, if it is so of all
+    pictures."""
+
+    def number(part: ConstantPart) -> int:
+        with store.reading() as session:
+            return sum(
+                part.expression.search(caption) is not None
+                for caption in signal_queries.captions_suspect_for(session, dataset_id, part.words)
+            )
+
     return tuple(
-        part if part.is_left_out else replace(
-            part, suspected=store.read(signal_queries.count_suspected, dataset_id, part.words)
-        )
+        part if part.is_left_out or part.writer else replace(part, suspected=number(part))
         for part in parts
-    )  # fmt: skip
+    )
 
 
 def _consists_of(part: ConstantPart, stated: Iterable[ConstantPart]) -> bool:

@@ -205,8 +205,6 @@ def score_dataset(
             stage.run(last_report)
     store.write(run_queries.finish_run, run.id)
     measure_disagreement(store, dataset_id)
-    constants = count_suspected(store, dataset_id, constants)
-    store.write(remember_constants, dataset_id, choice, constants)
     truncated_count = store.read(pair_queries.count_truncated, dataset_id)
     completed_count = (
         stage_in(stages, Completion).scored + stage_in(stages, CompleteTrajectories).scored
@@ -226,7 +224,7 @@ def score_dataset(
         trajectories=depth.name,
         completed=completed_count,
         first_unreadable=tuple(first.first_unreadable),
-        constants=constants,
+        constants=count_suspected(store, dataset_id, constants),
         former_constants=None if is_first else tuple(part.text for part in former),
     )
 
