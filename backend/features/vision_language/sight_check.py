@@ -43,11 +43,6 @@ LEAST_ANSWERS, _JUDGED = 30, 500
 FOLLOWS = 0.95
 #: A share of doubts that is no opinion, unless the captions are as likely wrong.
 DOUBTS, _LIKELY = 0.9, 0.6
-_KEPT = "Its answers are kept, and no number has changed."
-_REMEDY = (
-    "Repair it, then run this again with --ask-again, which discards them, or choose another; to "
-    "use its answers nevertheless: --trust-server."
-)
 #: Pixels per side of the pictures that are compared to find unlike ones.
 _THUMBNAIL = 8
 
@@ -135,20 +130,28 @@ def check_course(store: Store, run_id: int, endpoint: ChatEndpoint) -> None:
         ("score", s_0, "the match that is known already"),
     ):
         if abs(r := _rank_correlation(p, measure)) >= FOLLOWS:
-            raise PictureUnseen(
+            raise _unlooked(
                 f"{endpoint.where} answers by {what} alone (rank correlation {r:.2f} over "
-                f"{len(rows)} answers). {_KEPT}",
-                sight=sight,
-                terminal=_REMEDY,
+                f"{len(rows)} answers).",
+                sight,
             )
     doubted, expected = float((p < 0.5).mean()), float(p_error.mean())
     if doubted >= DOUBTS and expected < _LIKELY:
-        raise PictureUnseen(
+        raise _unlooked(
             f"{endpoint.where} doubts {doubted:.0%} of {len(rows)} captions, of which about "
-            f"{expected:.0%} are likely wrong. {_KEPT}",
-            sight="doubts",
-            terminal=_REMEDY,
+            f"{expected:.0%} are likely wrong.",
+            "doubts",
         )
+
+
+def _unlooked(message: str, sight: str) -> PictureUnseen:
+    """Of a model whose kept answers look as if nobody had looked."""
+    return PictureUnseen(
+        f"{message} Its answers are kept, and no number has changed.",
+        sight=sight,
+        terminal="Repair it, then run this again with --ask-again, which discards them, or choose "
+        "another; to use its answers nevertheless: --trust-server.",
+    )
 
 
 def _rank_correlation(p: NDArray[np.float64], measure: NDArray[np.float64]) -> float:
