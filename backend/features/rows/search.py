@@ -209,9 +209,7 @@ class _SequenceSearch:
         if not len(places):
             return _Stretch(places, np.zeros((0, 1), np.float32), np.zeros((0, 1), np.float32))
         parts = [captions[pair] for pair in pairs.tolist()]
-        texts = np.concatenate(
-            [self._encode(parts[start : start + _BATCH]) for start in range(0, len(parts), _BATCH)]
-        )
+        texts = self._encode(parts)
         pictures = unit(self.vectors.of(pairs))
         problem = ""
         for what, values in (("captions", texts), ("pictures", pictures)):
@@ -221,8 +219,14 @@ class _SequenceSearch:
         return _Stretch(places, centre(texts), centre(pictures), problem, language)
 
     def _encode(self, captions: list[str]) -> Vectors:
-        with self.engine.lock:
-            return unit(self.engine.scorer.text_embeddings(captions))
+        """Their vectors; pages that need the models take their turn between two batches."""
+        parts: list[Vectors] = []
+        for start in range(0, len(captions), _BATCH):
+            with self.engine.lock:
+                parts.append(
+                    unit(self.engine.scorer.text_embeddings(captions[start : start + _BATCH]))
+                )
+        return np.concatenate(parts)
 
     def _look_at(self, stretch: _Stretch, problems: dict[str, None]) -> Iterator[Finding]:
         runs, likenesses = align(stretch.captions, stretch.pictures)
@@ -234,21 +238,12 @@ class _SequenceSearch:
                 return
         own_likeness = stretch.own_likeness
         if not likenesses.can_tell:
+            mean, count = float(own_likeness.mean()), len(own_likeness)
             if stretch.language != ENGLISH:
                 name = stretch.language.name or stretch.language.code
                 problems[f"its captions in {name} fit no picture; the model may not know it"] = None
-            elif (
-                float(own_likeness.mean()) / (likenesses.chance / np.sqrt(len(own_likeness)))
-                < _NO_FIT
-            ):
-                whole = Run(
-                    0,
-                    len(own_likeness) - 1,
-                    None,
-                    float(own_likeness.mean()),
-                    float(own_likeness.mean()),
-                    0.0,
-                )
+            elif mean / (likenesses.chance / np.sqrt(count)) < _NO_FIT:
+                whole = Run(0, count - 1, None, mean, mean, 0.0)
                 yield self._finding("unordered", stretch, whole)
             else:
                 problems["captions fit their pictures too little to compare rows"] = None
@@ -330,10 +325,7 @@ class _SequenceSearch:
         sample = sample[[not is_blank(captions.get(pair, "")) for pair in pairs[sample].tolist()]]
         if len(sample) < FEWEST_ROWS:
             return None
-        parts = [captions[pair] for pair in pairs[sample].tolist()]
-        texts = centre(np.concatenate(
-            [self._encode(parts[start : start + _BATCH]) for start in range(0, len(parts), _BATCH)]
-        ))  # fmt: skip
+        texts = centre(self._encode([captions[pair] for pair in pairs[sample].tolist()]))
         first, last = self.sequence.number(0), self.sequence.number(count - 1)
         own_likeness, _ = self._mean_likeness(texts, sample)
         best: Finding | None = None

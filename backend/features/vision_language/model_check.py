@@ -268,7 +268,7 @@ def discard(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> None:
 @dataclass
 class _Asking:
     """The questions of one job, none of which has one of the `constants`. `answer` runs in many
-    threads, `keep` in one. `seen`: how many answers there were when the server was last seen to
+    threads, `keep` in one. `trusted_answers`: how many there were when the server was last seen to
     see. `error`: the first that ended the job; the questions that are in flight then are answered
     and kept."""
 
@@ -279,7 +279,7 @@ class _Asking:
     constants: Sequence[ConstantPart] = ()
     answers: int = 0
     left_out: int = 0
-    seen: int = 0
+    trusted_answers: int = 0
     refused_in_a_row: int = 0
     problem: str = ""
     error: TracedError | None = None
@@ -315,14 +315,14 @@ class _Asking:
         """End the job if the server sees no longer, without the answers about these pairs."""
         try:
             if watch.still_sees():
-                self.seen = self.answers
+                self.trusted_answers = self.answers
                 return
         except TracedError as problem:
             self.error = problem
         else:
             ids = [pair.pair_id for pair in pairs]
             self.store.write(queries.delete_opinions, self.run_id, ids)
-            discarded = self.answers - self.seen
+            discarded = self.answers - self.trusted_answers
             self.error = PictureUnseen(
                 f"{self.endpoint.where} no longer tells the picture that a text describes from "
                 f"another, which it did before. The last {count_of(discarded, 'answer')}, given "

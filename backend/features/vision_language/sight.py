@@ -50,6 +50,11 @@ class Look:
     def gain(self) -> float:
         return self.own_odds - self.unlike_odds
 
+    def is_right(self, middle: float) -> bool:
+        """Whether yes is said about the own picture alone, where `middle` of the log-odds is
+        neither yes nor no."""
+        return self.own_odds > middle >= self.unlike_odds
+
 
 @dataclass(frozen=True)
 class Example:
@@ -121,11 +126,11 @@ def look_at(
         return None if p is None else log_odds(p)
 
     # In no plain alternation: a server that is one answer behind would seem to exchange yes and no.
-    asked = [(example, number % 4 in (0, 3)) for number, example in enumerate(examples)]
-    first = [(e.own_picture if own_first else e.unlike_picture, e.text) for e, own_first in asked]
-    then = [(e.unlike_picture if own_first else e.own_picture, e.text) for e, own_first in asked]
+    turns = [(example, number % 4 in (0, 3)) for number, example in enumerate(examples)]
+    first = [(e.own_picture if own_first else e.unlike_picture, e.text) for e, own_first in turns]
+    then = [(e.unlike_picture if own_first else e.own_picture, e.text) for e, own_first in turns]
     with DaemonPool(at_once) as pool:
-        answers = zip(asked, pool.map(odds, first), pool.map(odds, then), strict=True)
+        answers = zip(turns, pool.map(odds, first), pool.map(odds, then), strict=True)
     return [
         Look(example.text, *((one, other) if own_first else (other, one)), own_first)
         for (example, own_first), one, other in answers
@@ -172,10 +177,10 @@ def check_descriptions(model: ChatModel, questions: Sequence[Question], where: s
         model.kept.forget(question)
     if not answer:  # nothing readable: the run itself says so
         return
-    said = fault or f"it answers the same: '{answer[:120]}'"
+    symptom = fault or f"it answers the same: '{answer[:120]}'"
     raise PictureUnseen(
         f"{where} does not see the pictures: asked the same about a red and about a blue square, "
-        f"{said}. The server, or what lies before it, removes the picture or answers about an "
+        f"{symptom}. The server, or what lies before it, removes the picture or answers about an "
         "earlier one, or the model has no vision.",
         sight="unclear" if fault else "blind",
     )

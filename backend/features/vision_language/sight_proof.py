@@ -66,7 +66,7 @@ class SightWatch:
         return False
 
     def _evidence(self, look: Look) -> float:
-        if look.own_odds > self.middle >= look.unlike_odds:
+        if look.is_right(self.middle):
             return math.log(self.share / 0.25)
         return math.log((1 - self.share) / 0.75)
 
@@ -85,11 +85,11 @@ def prove_sight(examples: Iterator[Example], look: LookAt, where: str) -> SightW
             break
     fault = fault_of(looks)
     if len(looks) < GROUP or fault == "unclear":
-        drawn = drawn_examples()
-        drawn_looks = look(drawn)
-        if chance(drawn_looks) <= CERTAIN:
-            return _watch(look, cycle(drawn), drawn_looks)
-        looks += drawn_looks
+        words = drawn_examples()
+        looks_at_words = look(words)
+        if chance(looks_at_words) <= CERTAIN:
+            return _watch(look, cycle(words), looks_at_words)
+        looks += looks_at_words
     raise unseen(looks, where)
 
 
@@ -145,6 +145,6 @@ def _middle(looks: Sequence[Look]) -> float:
 
 def _watch(look: LookAt, examples: Iterator[Example], looks: Sequence[Look]) -> SightWatch:
     middle = _middle(looks)
-    right = sum(look.own_odds > middle >= look.unlike_odds for look in looks)
+    right = sum(look.is_right(middle) for look in looks)
     share = (right + 1) / (len(looks) + 2)
     return SightWatch(look, examples, middle, min(0.9, max(0.4, share)))

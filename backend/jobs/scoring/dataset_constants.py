@@ -72,8 +72,7 @@ def choose_constants(
     parts = list(stated_constants(choice.stated, captions, choice.may_lack))
     if choice.are_searched:
         total = store.read(pair_queries.count_captions, dataset_id)
-        found = find_constants(captions, total)
-        parts += [part for part in found if not _consists_of(part, parts)]
+        parts += [part for part in find_constants(captions, total) if not _consists_of(part, parts)]
     return choice, tuple(
         replace(part, is_left_out=False, is_stated=True) if part.text in choice.judged else part
         for part in parts

@@ -71,8 +71,8 @@ def test_a_bad_upload_is_reported_with_a_message(
 ) -> None:
     path = tmp_path / name
     make(path)
-    given = page.Picture(label="Picture").preprocess(ImageData(path=str(path), orig_name=name))
-    refusal, *rest = page.checking(workspace)(given, "A dog")
+    picture = page.Picture(label="Picture").preprocess(ImageData(path=str(path), orig_name=name))
+    refusal, *rest = page.checking(workspace)(picture, "A dog")
     assert re.search(message, refusal)
     assert rest == ["", "", ""], "nothing of an earlier answer stays"
 
