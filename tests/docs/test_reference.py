@@ -35,6 +35,11 @@ def test_every_table_is_on_exactly_one_page() -> None:
     assert sorted(used) == sorted(reference.TABLES)
 
 
+def test_the_readme_names_every_command() -> None:
+    named = {words.split()[0] for words in code(ROOT / "README.md") if words.strip()}
+    assert {name.split()[0] for name in COMMANDS} - named == set()
+
+
 def test_every_setting_and_key_is_described() -> None:
     for table in ("settings", "keys", "exit-statuses"):
         rows = reference.TABLES[table]().splitlines()[2:]
