@@ -191,7 +191,7 @@ def test_the_tinted_words_are_those_that_the_sentence_names() -> None:
     # Not the count or the function word beside words that say more, nor what is likely right.
     tinted = r'class="word suspect[^>]*>([^<]*)<'
     assert re.findall(tinted, shown) == ["red", "dogs"]
-    assert "Without red, dogs the match rises from 0.10 to 0.40." in text_of(shown)
+    assert "Without red and dogs, the match rises from 0.10 to 0.40." in text_of(shown)
     assert re.findall(tinted, highlighted_caption(text, many)) == ["red", "dogs"], "everywhere"
 
 
