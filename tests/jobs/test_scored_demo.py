@@ -1,5 +1,6 @@
 """The first start has a scored demo, whose scores are those that the program computes."""
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from backend.datasets.safe_files.images import load_image
 from backend.engine.captions import Caption
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.trajectories.driver import run_trajectories
-from backend.jobs import scored_demo
+from backend.jobs import export_scores, scored_demo
 from backend.jobs.scoring.score_dataset import run_key
 from backend.jobs.scoring.stored_rows import exploring_of
 from backend.review.queue_form import START, from_fields
@@ -21,10 +22,11 @@ from backend.review.views import PairView
 from backend.settings import Settings, load_settings
 from backend.workspace import Workspace
 from db.queries import pair_queries, run_queries, trajectory_queries
-from research.evaluation.demo_report import read_truth
+from research.evaluation.demo_report import FIRST, compare, read_truth
 from research.scenes.caption_reading import claims_of
 from research.scenes.demo import COPIES, SEED, make_pairs, plant_copies
 from research.scenes.truth import facts
+from tests.docs.pages import ROOT
 from traced_ui import review_page
 from traced_ui.board import Post
 from traced_ui.page_state import PageState
@@ -103,6 +105,29 @@ def test_it_opens_with_one_wrong_word_and_its_right_correction(workspace: Worksp
     assert why is not None
     assert why.words == (view.caption[slice(*wrong)],)
     assert "the match rises" in why.after
+
+
+def test_the_documents_have_the_figures_of_the_demo(workspace: Workspace, tmp_path: Path) -> None:
+    dataset_id = workspace.prepare(str(DEMO))
+    export_scores.write(workspace.store, dataset_id, tmp_path / "scores.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    figures = compare(rows, read_truth())
+    first = {n: figures[f"errors_in_first_{n}_by_detector"] for n in FIRST}
+    table = (
+        f"| the detector | {first[50]} | **{first[100]}** | {first[200]} | {first[300]} "
+        f"| {figures['auc_detector']:.3f} | {figures['average_precision_detector']:.3f} |"
+    )
+    expected = round(sum(row["p_error"] for row in rows))
+    said = {
+        "README.md": f"of the first 100 pairs in the queue, {first[100]} are errors",
+        "BENCHMARKS.md": table,
+        "research/RESULTS.md": table,
+        "docs/your-photographs.md": f"{first[100]} of the first 100 pairs of the queue are wrong, "
+        f"and {first[200]} of the first 200",
+        "docs/reviewing.md": f"({expected} of {figures['errors']})",
+    }
+    texts = {name: " ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in said}
+    assert [name for name, figure in said.items() if figure not in texts[name]] == []
 
 
 def test_it_was_scored_by_the_model_of_this_installation(workspace: Workspace) -> None:
