@@ -54,6 +54,8 @@ def main() -> None:
         draw(Path(folder) / "paragraphs")
         with demo_page(SIZE, "score", f"{folder}/paragraphs", address="?dataset=1") as page:
             page.wait_for_selector("#traced-stage .claim[aria-current=true]")
+            # Its corrections are judged once it is open.
+            page.wait_for_selector("#traced-stage .stage:not([data-deferred])")
             take(page, out / "claims.png")
 
 
