@@ -6,6 +6,7 @@
     │   └── DatasetFormatError   the file is there, but is not what it claims to be
     │       └── UnsupportedFormat    it is of a kind that is not read
     ├── NotScored                a dataset lacks the scores that something else is based on
+    ├── TooFewVerdicts           a figure takes more verdicts than there are
     ├── ImageError               one picture cannot be read (the pair is skipped and reported)
     ├── UnsafePath               a path leaves the dataset's root
     ├── ModelUnavailable         a model cannot be loaded: name, directory or file is wrong
@@ -79,6 +80,11 @@ class UnsupportedFormat(DatasetFormatError):
 
 class NotScored(TracedError):
     title = "Scores are missing"
+    exit_status = 3
+
+
+class TooFewVerdicts(TracedError):
+    title = "There are too few verdicts"
     exit_status = 3
 
 
@@ -241,7 +247,7 @@ EXIT_STATUSES = {
     0: "success",
     1: "unexpected error; from doctor and check: failed",
     2: "invalid argument, option or setting",
-    3: "a dataset, one of its rows or an image cannot be used, or scores are missing",
+    3: "a dataset, one of its rows or an image cannot be used, or scores or verdicts are missing",
     4: "a model is missing, unsuitable or gave no usable answer, or its budget is exhausted; from "
     "check: not enough verdicts",
     5: "training failed",

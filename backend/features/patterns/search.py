@@ -7,7 +7,7 @@ from backend.datasets.caption_writers import COLUMNS
 from backend.datasets.cells import trim
 from backend.engine.captions import replaced_spans
 from backend.engine.statistics.stopping import exact_interval
-from backend.errors import NotScored, SettingsError
+from backend.errors import SettingsError, TooFewVerdicts
 from backend.features.patterns import queries
 from backend.features.patterns.error_patterns import (
     Feature,
@@ -135,7 +135,7 @@ def find_blind_spots(
     the writer of a caption; None: the one that the import keeps; "": all are one writer's. `least`,
     `rate`: see `find_patterns`.
 
-    Raises NotScored with counts for too few verdicts, SettingsError for an unknown column.
+    Raises TooFewVerdicts with counts for too few verdicts, SettingsError for an unknown column.
     """
     progress(0, 0, "Reading verdicts")
     marks = store.read(word_mark_queries.marked_words, dataset_id)
@@ -146,9 +146,9 @@ def find_blind_spots(
     ]
     wrong = sum(each.is_wrong for each in captions)
     if len(captions) < FEWEST or wrong < FEWEST_WRONG:
-        raise NotScored(
+        raise TooFewVerdicts(
             f"{len(captions):,} captions were judged right or wrong by people, {wrong:,} of them "
-            f"wrong. A pattern takes {FEWEST} of them and {FEWEST_WRONG} that are wrong."
+            f"wrong. Patterns take at least {FEWEST}, of which {FEWEST_WRONG} are wrong."
         )
     if column and not any(each.writer for each in captions):
         raise SettingsError(

@@ -18,7 +18,7 @@ from backend.datasets.caption_writers import COLUMNS
 from backend.datasets.cells import trim
 from backend.datasets.reading.caption_fields import FIELD_COLUMN
 from backend.engine.statistics.stopping import exact_interval
-from backend.errors import NotScored, SettingsError
+from backend.errors import SettingsError, UnknownPictures
 from backend.features.side_by_side import queries
 from backend.jobs.batched_reads import read_in_batches
 from backend.jobs.reports import count_of
@@ -167,8 +167,8 @@ def compare(
     default those with the most captions. `column`: as for `captioners_in`, by default the one that
     it finds.
 
-    Raises SettingsError for names that the dataset does not have, NotScored where the model does
-    not know such pictures: its chances are no figures."""
+    Raises SettingsError for names that the dataset does not have, UnknownPictures where the model
+    does not know such pictures: its chances are no figures."""
     progress(0, 0, "Reading captions")
     found_column, names = captioners_in(store, dataset_id)
     column = column or found_column
@@ -191,7 +191,11 @@ def compare(
     if first == second:
         raise SettingsError("Name two captioners.")
     if store.read(dataset_queries.get_dataset, dataset_id).is_unfamiliar:
-        raise NotScored("The model does not know such pictures: its chances are no figures.")
+        raise UnknownPictures(
+            "Its chances of error for these pictures are no figures to compare.",
+            terminal="Score the dataset with a model that knows them: python app.py models list",
+            page="Score the dataset with a model that knows them (Model under Add data).",
+        )
     pictures = _by_picture(store, dataset_id, column, (first, second))
     report, worse = _count(pictures, column, first, second)
     first_chances, second_chances = (

@@ -5,7 +5,7 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-from backend.errors import NotScored
+from backend.errors import TooFewVerdicts
 from backend.features.patterns import page
 from backend.features.patterns.error_patterns import Pattern
 from backend.features.patterns.search import (
@@ -34,7 +34,7 @@ def generated(tmp_path: Path) -> Workspace:
 def test_a_search_says_how_many_verdicts_it_takes_yet(generated: Workspace) -> None:
     judge(generated, FEWEST - 1, "correct")
     assert verdicts_missing(generated.store, 1) == (1, FEWEST_WRONG)
-    with pytest.raises(NotScored):
+    with pytest.raises(TooFewVerdicts):
         find_blind_spots(generated.store, 1, None)
     judge(generated, FEWEST_WRONG, "wrong")
     assert verdicts_missing(generated.store, 1) == (0, 0)

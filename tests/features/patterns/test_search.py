@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 from PIL import Image
 
-from backend.errors import NotScored, SettingsError
+from backend.errors import SettingsError, TooFewVerdicts
 from backend.features.patterns.page import last_report, report_html
 from backend.features.patterns.search import FEWEST_AT_RANDOM, PatternsReport
 from backend.workspace import Workspace
@@ -92,7 +92,7 @@ def test_writers_are_told_apart_by_a_column(workspace: Workspace) -> None:
 
 
 def test_too_few_verdicts_are_counted(workspace: Workspace) -> None:
-    with pytest.raises(NotScored, match=r"^0 captions"):
+    with pytest.raises(TooFewVerdicts, match=r"^0 captions"):
         workspace.jobs.run("patterns", 1)
 
 

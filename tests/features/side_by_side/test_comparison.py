@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from sqlalchemy import update
 
-from backend.errors import NotScored, SettingsError
+from backend.errors import SettingsError, UnknownPictures
 from backend.features.side_by_side import page
 from backend.features.side_by_side.comparison import (
     FEWEST,
@@ -194,7 +194,7 @@ def test_chances_that_are_no_figures_are_not_compared(workspace: Workspace) -> N
         models = {**session.get_one(Dataset, 1).models, UNFAMILIAR: True}
         session.execute(update(Dataset).values(models=models))
         session.commit()
-    with pytest.raises(NotScored):
+    with pytest.raises(UnknownPictures):
         compare(workspace.store, 1, None)
 
 
