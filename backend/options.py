@@ -170,10 +170,7 @@ def parse_share(text: str) -> float:
     except ValueError:
         share = math.nan
     if not text.strip().endswith("%") or not 0 < share <= 1:
-        raise SettingsError(
-            f"'{text}' is not a share of the pairs; give one like 20%.",
-            terminal="(gcd's replacements per position: --replacements.)",
-        )
+        raise SettingsError(f"'{text}' is not a share of the pairs; give one like 20%.")
     return share
 
 

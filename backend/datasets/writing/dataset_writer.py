@@ -145,7 +145,11 @@ def check_target(out: Path, overwrite: bool) -> None:
     if any(out.iterdir()) and not (out / MARK).is_file():
         raise ExportError(f"{out} contains other files. Choose an empty or a new folder.")
     if (out / MARK).is_file() and not overwrite:
-        raise ExportError(f"{out} holds an earlier export. Choose another folder, or overwrite it.")
+        raise ExportError(
+            f"{out} holds an earlier export.",
+            terminal="Choose another folder, or replace it: --overwrite.",
+            page="Choose another folder, or replace it (More options).",
+        )
     if (out / MARK).is_file():
         export_folder.check_replaceable(out)
 
