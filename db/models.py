@@ -144,9 +144,6 @@ class Pair(Base):
     #: Log-probability, at most 0, that the caption finds its picture among similar ones; low is
     #: generic.
     specificity: Mapped[float | None] = mapped_column(Double)
-    #: How far a second model agrees with the caption, in units of the spread of its answers; below
-    #: 0: less than with most pairs. See `SecondOpinion`.
-    second_opinion: Mapped[float | None] = mapped_column(Double)
     # The current verdict. `verdict_version` counts acts; `standing_version` is the act whose
     # decision is in effect (0: undecided), which after an undo is an earlier one.
     verdict_version: Mapped[int] = mapped_column(Integer, server_default=text("0"))
