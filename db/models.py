@@ -392,26 +392,6 @@ class PhraseScore(Base):
 Index("ix_phrase_scores_run", PhraseScore.run_id, PhraseScore.pair_id)
 
 
-class Retrieval(Base):
-    """How well a caption retrieves its own picture among similar ones: what its specificity was
-    computed from."""
-
-    __tablename__ = "retrievals"
-
-    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
-    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
-    #: Rank of the caption's own picture (1 is best), and the number of pictures.
-    rank: Mapped[int] = mapped_column(Integer)
-    of: Mapped[int] = mapped_column(Integer)
-    #: Mean cosine of the own picture with the others: low means dissimilar.
-    likeness: Mapped[float] = mapped_column(Double)
-    #: Pairs whose pictures match the caption as well or better, best first, packed.
-    better: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-Index("ix_retrievals_run", Retrieval.run_id, Retrieval.pair_id)
-
-
 class SecondOpinion(Base):
     """A second model's answer to the question whether a pair's picture shows its caption; see
     `queries/signal_queries.py`."""
