@@ -19,11 +19,12 @@ from db.session import Store
 _OWNERS = {"dataset_id": "datasets", "pair_id": "pairs"}
 #: `info` of a table whose rows say something of a pair's picture, which was computed: they are
 #: deleted when the pair gets another picture, and a package of pairs has them. A column of it that
-#: names another pair has the `info` OTHER_PAIR.
+#: names another pair has the `info` OTHER_PAIR; one that packs several (`blobs.encode_integers`),
+#: OTHER_PAIRS.
 OF_PICTURE = {"of": "picture"}
 #: The same of its caption as well: they are also deleted when the pair gets another caption.
 OF_CAPTION = {"of": "caption"}
-OTHER_PAIR = {"of": "pair"}
+OTHER_PAIR, OTHER_PAIRS = {"of": "pair"}, {"of": "pairs"}
 
 
 def new_tables() -> MetaData:

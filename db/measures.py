@@ -206,7 +206,7 @@ _OWN = (
     ),
     Measure(
         name="second_opinion", title="A second model agrees", unit="spreads of its answers",
-        operation="second-opinion", is_column=True, filters=False, exports=False,
+        operation="second-opinion", filters=False, exports=False,
         explanation="How far a second model agrees with the caption: below 0 less than with most "
         "pairs.",
     ),

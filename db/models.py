@@ -144,9 +144,6 @@ class Pair(Base):
     #: Log-probability, at most 0, that the caption finds its picture among similar ones; low is
     #: generic.
     specificity: Mapped[float | None] = mapped_column(Double)
-    #: How far a second model agrees with the caption, in units of the spread of its answers; below
-    #: 0: less than with most pairs. See `SecondOpinion`.
-    second_opinion: Mapped[float | None] = mapped_column(Double)
     # The current verdict. `verdict_version` counts acts; `standing_version` is the act whose
     # decision is in effect (0: undecided), which after an undo is an earlier one.
     verdict_version: Mapped[int] = mapped_column(Integer, server_default=text("0"))
@@ -393,26 +390,6 @@ class PhraseScore(Base):
 
 
 Index("ix_phrase_scores_run", PhraseScore.run_id, PhraseScore.pair_id)
-
-
-class Retrieval(Base):
-    """How well a caption retrieves its own picture among similar ones: what its specificity was
-    computed from."""
-
-    __tablename__ = "retrievals"
-
-    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
-    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
-    #: Rank of the caption's own picture (1 is best), and the number of pictures.
-    rank: Mapped[int] = mapped_column(Integer)
-    of: Mapped[int] = mapped_column(Integer)
-    #: Mean cosine of the own picture with the others: low means dissimilar.
-    likeness: Mapped[float] = mapped_column(Double)
-    #: Pairs whose pictures match the caption as well or better, best first, packed.
-    better: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-Index("ix_retrievals_run", Retrieval.run_id, Retrieval.pair_id)
 
 
 class SecondOpinion(Base):

@@ -51,7 +51,7 @@ def _of_verdict(verdict: VerdictRow, names: dict[int, str], now: datetime) -> Un
     elif verdict.is_edit:
         words = "Edited"
     elif verdict.restores is not None:
-        words = "Restored from a snapshot"
+        words = "Earlier state restored"
     else:
         words = saved_text(verdict.decision, verdict.enriches, verdict.suggestion_id).rstrip(".")
     if verdict.together > 1:

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_floats, decode_suspects
-from db.models import Pair, Run, SecondOpinion, Trajectory
+from db.models import Pair, PairNumber, Run, SecondOpinion, Trajectory
 from db.queries.statements import check_number, in_dataset, run, set_columns
 
 Deletions = tuple[tuple[int, int, float], ...]
@@ -48,12 +48,14 @@ def signs(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Ids, s_0 and sign of the pairs that have both, in import order, shape [pairs] each."""
     rows = session.execute(
-        select(Pair.id, Pair.s_0, Pair.second_opinion)
+        select(Pair.id, Pair.s_0, PairNumber.value)
+        .join(PairNumber, PairNumber.pair_id == Pair.id)
         .where(
-            Pair.dataset_id == dataset_id, Pair.s_0.is_not(None), Pair.second_opinion.is_not(None)
+            Pair.dataset_id == dataset_id, Pair.s_0.is_not(None),
+            PairNumber.measure == "second_opinion",
         )
         .order_by(Pair.id)
-    ).all()
+    ).all()  # fmt: skip
     ids, s_0, sign = zip(*rows, strict=True) if rows else ((), (), ())
     return np.array(ids, np.int64), np.array(s_0, np.float64), np.array(sign, np.float64)
 

@@ -59,8 +59,8 @@ def undo_last(
     rest_of: VerdictRow | None = None,
     request_id: str | None = None,
 ) -> VerdictRow | None:
-    """Undo the newest act of `author` still in effect: a verdict, a bulk edit or a choice among
-    near duplicates. Repeated calls go further back. `only`: undo only acts of this kind, EDIT or
+    """Undo the newest act of `author` still in effect: a verdict, a bulk edit or what a rule of
+    theirs decided. Repeated calls go further back. `only`: undo only acts of this kind, EDIT or
     RESTORE. `rest_of`: the answer of a call that left a rest of its batch (`rest_before`), which is
     undone now. `request_id`: a second call with the same one by the same author undoes nothing more
     than the first was to undo, and returns its row: a page that got no answer asks again.

@@ -29,7 +29,7 @@ OF_FEATURES = (
     "snapshots", "snapshot_pairs", "ix_snapshot_pairs_pair_id", "near_duplicates",
     "ix_near_duplicates_group", "map_places", "ix_map_places_place",
     "picture_signals", "picture_issues", "ix_picture_issues_issue", "word_regions",
-    "ix_word_regions_run",
+    "ix_word_regions_run", "retrievals", "ix_retrievals_run",
 )  # fmt: skip
 
 

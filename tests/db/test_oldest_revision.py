@@ -113,6 +113,7 @@ def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Pat
     engine = create_engine(url)
     with engine.begin() as connection:
         enrich_at_this_revision(connection, 7)
+        connection.execute(text("UPDATE pairs SET second_opinion = -0.1 WHERE id = 3"))
     engine.dispose()
     store = open_store(url)
     assert store.upgraded_from == revision
@@ -124,6 +125,8 @@ def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Pat
         CORRECTED, "A later text."
     )  # fmt: skip
     assert [pair.enriches for pair in listed] == [False] * 6 + [True]
+    opinions = [pair.numbers["second_opinion"] for pair in listed]
+    assert opinions == [None, None, -0.1, None, None, None, None]
     assert [len(of_pair) for of_pair in acts] == [1, 1, 2, 1, 1, 4, 1]
     assert [(act.author, act.enriches) for act in acts[6]] == [("Ben", True)]
     decide(store, 7)  # and work continues from there

@@ -10,7 +10,6 @@ from backend.review.pair import view_of
 from backend.review.views import SuggestionView
 from backend.workspace import Workspace
 from db.blobs import encode_integers
-from db.models import Retrieval
 from db.queries import run_queries, suggestion_queries
 from db.queries.statements import set_columns
 from db.queries.suggestion_queries import NewSuggestion
@@ -136,6 +135,8 @@ def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Page) -> None:
 
 @needs("specificity")
 def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None:
+    from backend.features.specificity.tables import Retrieval
+
     workspace, first = page.workspace, page.pair
     assert 'data-action="richer"' not in side_panel(workspace.review.open_pair(first))
     with workspace.store.writing() as session:

@@ -28,7 +28,7 @@ from backend.store import computed_tables
 from db.authors import is_edit
 from db.blobs import decode_integers, encode_integers
 from db.column_types import now
-from db.feature_tables import OTHER_PAIR
+from db.feature_tables import OTHER_PAIR, OTHER_PAIRS
 from db.models import (
     Base,
     Classifier,
@@ -38,7 +38,6 @@ from db.models import (
     Opinion,
     Pair,
     PairTag,
-    Retrieval,
     Run,
     Suggestion,
     Verdict,
@@ -195,10 +194,9 @@ def _within(
     others = [column.name for column in table.columns if column.info == OTHER_PAIR]
     if any(row[name] not in packed_ids for name in others):
         return None
-    if table.name == Retrieval.__tablename__:
-        better = [pair for pair in decode_integers(row["better"]) if pair in packed_ids]
-        return row | {"better": encode_integers(better)}
-    return row
+    packed = [column.name for column in table.columns if column.info == OTHER_PAIRS]
+    known = {name: [id for id in decode_integers(row[name]) if id in packed_ids] for name in packed}
+    return row | {name: encode_integers(ids) for name, ids in known.items()}
 
 
 def pictures_of(session: Session, pair_ids: Sequence[int]) -> list[str]:

@@ -2,6 +2,7 @@
 
 _FEATURE = "backend.features.specificity"
 ENTRY_POINTS = {
+    "tables": {"specificity": f"{_FEATURE}.tables:TABLES"},
     "operations": {
         "specificity": f"{_FEATURE}.operation:SPECIFICITY",
         "bags": f"{_FEATURE}.bags_operation:BAGS",
@@ -14,4 +15,4 @@ ENTRY_POINTS = {
     "commands": {"specificity": f"{_FEATURE}.command:COMMANDS"},
 }
 #: Words for it, which stand nowhere in the core.
-NOUNS = ("confused", '"richer"', "no_model.html")
+NOUNS = ("confused", '"richer"', "no_model.html", "retrievals")

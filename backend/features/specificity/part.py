@@ -10,9 +10,10 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from backend.features.specificity.queries import EASY
+from backend.features.specificity.tables import Retrieval
 from backend.review.pair_parts import PairPart
 from db.blobs import decode_integers
-from db.models import Retrieval, Run
+from db.models import Run
 from db.queries.pair_queries import PairRow
 from db.queries.statements import run
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
+from backend.features.specificity.tables import Retrieval
 from db.blobs import decode_integers, encode_integers
-from db.models import Pair, Retrieval
+from db.models import Pair
 from db.queries.blind_review import pair_columns
 from db.queries.pair_queries import PAIR_FIELDS, PairCaption, PairRow
 from db.queries.statements import (

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from db.blobs import encode_suspects
 from db.models import Pair, SecondOpinion
+from db.queries import measure_queries
 from db.queries.pair_queries import PairCaption
 from db.queries.ranking_queries import check_probability, p_error_of
 from db.queries.signal_queries import ModelAnswerRow, opinions_where
-from db.queries.statements import check_number, in_dataset, save_rows, set_columns
+from db.queries.statements import in_dataset, save_rows
 
 
 def unasked_pairs(session: Session, dataset_id: int, run_id: int, limit: int) -> list[PairCaption]:
@@ -46,12 +47,4 @@ def delete_opinions(session: Session, run_id: int, pair_ids: Sequence[int] | Non
 
 def save_signs(session: Session, dataset_id: int, sign_of: Mapping[int, float]) -> None:
     """Set the sign of these pairs, and of no others of the dataset."""
-    for pair_id, sign in sign_of.items():
-        check_number(sign, f"the second opinion on pair {pair_id}")
-    session.execute(
-        update(Pair)
-        .where(Pair.dataset_id == dataset_id, Pair.second_opinion.is_not(None))
-        .values(second_opinion=None),
-        execution_options={"synchronize_session": False},
-    )
-    set_columns(session, {pair_id: {"second_opinion": sign} for pair_id, sign in sign_of.items()})
+    measure_queries.replace_numbers(session, dataset_id, "second_opinion", sign_of)

@@ -15,7 +15,7 @@ from backend.plugins import Plugin
 from backend.workspace import ExportChoice
 from db.blobs import decode_integers, encode_integers
 from db.feature_tables import OF_PICTURE, create_missing, new_tables
-from db.models import Pair, Retrieval
+from db.models import Pair
 from db.queries import (
     claim_label_queries,
     dataset_queries,
@@ -214,7 +214,10 @@ def test_marks_and_tags_come_home_and_are_undone_with_the_verdicts(home: Home) -
 
 
 @needs("near_duplicates")
+@needs("specificity")
 def test_other_pairs_are_named_only_if_they_are_packed(home: Home) -> None:
+    from backend.features.specificity.tables import Retrieval
+
     ids, run = home.ids, start_run(home.store.opened, home.dataset)
     with home.store.writing() as session:
         better = encode_integers((ids[2], ids[10]))
