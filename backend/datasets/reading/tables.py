@@ -23,6 +23,7 @@ from backend.datasets.cells import (
     unique_names,
 )
 from backend.datasets.read_options import JSON_LINES, TABLES, TEXT_TABLES
+from backend.datasets.reading.class_names import class_namers
 from backend.datasets.reading.csv_table import csv_rows
 from backend.datasets.reading.json_tables import is_document
 from backend.datasets.safe_files.arrow_cells import (
@@ -106,7 +107,14 @@ def _batches(
         yield [], repeat((), rows)
         return
     for batch in file.iter_batches(batch_size=at_once, row_groups=[group], columns=names):
-        yield batch.schema.names, zip(*map(values_of, batch.columns), strict=True)
+        yield batch.schema.names, zip(*_columns(batch, batch.schema.names), strict=True)
+
+
+def _columns(batch: pa.RecordBatch, names: Iterable[str]) -> list[Iterable[Any]]:
+    """The values of these columns, with names in the place of numbers of classes."""
+    namers = class_namers(batch.schema)
+    values = {name: values_of(batch.column(name)) for name in names}
+    return [map(namers[name], cells) if name in namers else cells for name, cells in values.items()]
 
 
 def _address(path: Path, row: int, column: str) -> str:
@@ -310,7 +318,7 @@ def rows_of_arrow(table: pa.Table, path: Path) -> Iterator[TableRow]:
     without = dict.fromkeys(unread, UNREAD_BYTES)
     number = 0
     for batch in table.to_batches(MOST_ROWS):
-        columns = [values_of(batch.column(name)) for name in others]
+        columns = _columns(batch, others)
         cells = zip(*columns, strict=True) if columns else repeat((), batch.num_rows)
         pictures = [batch.column(name) for name in images]
         for place, row in enumerate(cells):

@@ -138,6 +138,32 @@ def test_parquet_that_names_external_images_is_read(tmp_path: Path, inside: int)
     assert [image_size(pair.image_path)[0] for pair in pairs] == [3, 4] + [9] * inside
 
 
+def test_classes_are_read_by_the_names_of_their_own_file(tmp_path: Path) -> None:
+    """As the `datasets` library writes them, whose numbers begin anew in each file."""
+    import datasets
+
+    for file, names in (("a", ["cat", "dog"]), ("b", ["dog", "horse"])):
+        kind = datasets.ClassLabel(names=names)
+        features = datasets.Features(
+            {"image": datasets.Image(), "caption": datasets.Value("string"), "kind": kind,
+             "parts": datasets.List(kind)}
+        )  # fmt: skip
+        rows = [
+            {"image": {"bytes": encoded((3 + n, 5))}, "caption": f"{file}{n}", "kind": number,
+             "parts": [number, 0]}
+            for n, number in enumerate((0, 1, -1, None))
+        ]  # fmt: skip
+        made = datasets.Dataset.from_list(rows, features=features)
+        (tmp_path / "hub").mkdir(exist_ok=True)
+        made.to_parquet(str(tmp_path / "hub" / f"train-{file}.parquet"))
+        made.save_to_disk(str(tmp_path / file))
+    expected = ["cat", "dog", -1, None, "dog", "horse", -1, None]
+    for paths in ([tmp_path / "hub"], [tmp_path / "a", tmp_path / "b"]):
+        pairs = [pair for path in paths for pair in read(path)[0]]
+        assert [pair.extra["kind"] for pair in pairs] == expected
+        assert [pair.extra["parts"][0] for pair in pairs] == expected
+
+
 @given(
     st.text(max_size=12)
     | st.text("'=@-␛01b7f8 \t\n\r\0\x07\x1b\x7f\x9b", max_size=12)

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from backend.cli.ending import exit_with_timeout
+from backend.jobs.scoring import workers
 from backend.jobs.scoring.workers import Devices, Opened, Workers
 from backend.settings import MODELS, load_settings
 
@@ -62,14 +63,28 @@ def _end_this_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+class WithoutModel:
+    """The process that reads it answers without a model, which takes seconds to load."""
+
+    def __reduce__(self) -> Any:
+        return _load_no_model, ()
+
+
+def _load_no_model() -> None:
+    nothing: Any = SimpleNamespace(scorer=SimpleNamespace(take_over=lambda preparation: None))
+    vars(workers).update(Engine=lambda settings: nothing)
+
+
 def main(seed: int) -> None:
     settings = load_settings({"model": str(MODELS / "scenes-clip")}, {})
-    engine: Any = SimpleNamespace(settings=settings, scorer=SimpleNamespace(prepared=None))
+    engine: Any = SimpleNamespace(
+        settings=settings, scorer=SimpleNamespace(prepared=WithoutModel())
+    )
     large = os.urandom(LARGE)
     numbers = random.Random(seed)
     devices = Devices(("cpu", "cpu"), automatic=seed % 2 == 0)
-    with Workers(engine, None, devices) as workers:
-        results = workers.map(return_much, ([large] for _ in itertools.count()))
+    with Workers(engine, None, devices) as several:
+        results = several.map(return_much, ([large] for _ in itertools.count()))
         while next(results)[1][0] == os.getpid():
             pass
         for _ in range(numbers.randint(0, 3)):

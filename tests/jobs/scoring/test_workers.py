@@ -80,7 +80,7 @@ def test_two_processes_store_the_same_scores_as_one(
         assert len(report.first_unreadable) == 1
         results.append(stored(workspace))
     alone, together = results
-    assert alone[3], "no corrections to compare"
+    assert any(alone[3]), "no corrections to compare"
     assert alone == together
 
 
@@ -140,7 +140,9 @@ def _batches(count: int) -> list[list[PairCaption]]:
 
 def _without_models() -> Any:
     settings = load_settings({"model": str(MODELS / "scenes-clip")}, {})
-    return SimpleNamespace(settings=settings, scorer=SimpleNamespace(prepared=None))
+    return SimpleNamespace(
+        settings=settings, scorer=SimpleNamespace(prepared=ended_pools.WithoutModel())
+    )
 
 
 def test_the_work_of_an_automatic_process_that_was_killed_is_done_here(
