@@ -45,4 +45,5 @@ LINT = Operation(
     uses=("tags of {dataset}",),
     is_command=True,
     activity="Looking for faults in",
+    after_import=LintOptions(tag=False),  # an import only says what there is
 )
