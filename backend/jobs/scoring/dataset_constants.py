@@ -84,10 +84,11 @@ def count_suspected(
 ) -> tuple[int, ...]:
     """In how many captions one of each part's words is most suspect now: what stands in most
     captions and is suspect in many would better be left out, if it is so of all pictures. 0 for
-    what is left out, and for parts of one writer."""
+    what is left out, for parts of one writer, and where the model does not know the pictures."""
+    is_unfamiliar = store.read(dataset_queries.get_dataset, dataset_id).is_unfamiliar
 
     def number(part: ConstantPart) -> int:
-        if part.is_left_out or part.writer:
+        if part.is_left_out or part.writer or is_unfamiliar:
             return 0
         with store.reading() as session:
             return sum(
