@@ -117,7 +117,7 @@ class Settings:
     allow_host: tuple[str, ...] = ()  #: host names of this server besides loopback names and `host`
     frame: tuple[str, ...] = ()  #: origins whose pages may show this server in a frame
     root_path: str = ""  #: path under which a proxy shows this server, such as /curator
-    first_look: bool = True  #: look at a new dataset's first rows after an import
+    first_look: bool = True  #: look at what was imported
     no_login: bool = False  #: never ask for a password, whoever can reach the port
     export_root: tuple[str, ...] = ()  #: folders that pages may export to, if login is enabled
     import_root: tuple[str, ...] = ()  #: folders that pages may import from, if login is enabled

@@ -33,6 +33,7 @@ from backend.jobs.reports import ImportReport, count_of
 from backend.operations.common_options import AsJson, Common, Database, Dataset
 from backend.operations.export import EXPORT, ExportOptions
 from backend.operations.import_ import IMPORT, ImportOptions
+from backend.operations.registry import OPERATIONS
 from backend.options import CommandLine, Setting, switch
 from backend.progress import Progress
 from backend.settings import load_settings
@@ -154,8 +155,9 @@ class ImportCommand(ImportOptions):
     strict: Annotated[bool, switch("strict")] = False
     """Exit with status 3 if any row was left out."""
     first_look: Annotated[bool | None, switch("first-look"), Setting("first_look")] = None
-    """Afterwards look at the first rows, whether their captions stand beside the right pictures.
-    Default: yes, of a dataset that is not scored; Ctrl-C ends it, and the import stays."""
+    """Afterwards look for faults of captions, and, of a dataset that is not scored, whether the
+    captions of the first rows stand beside the right pictures. Default: yes; Ctrl-C ends it, and
+    the import stays."""
 
 
 def import_(options: ImportCommand, common: Common) -> None:
@@ -205,10 +207,15 @@ def import_(options: ImportCommand, common: Common) -> None:
 
 def _look_first(workspace: "Workspace", dataset_id: int) -> Iterator[str]:
     """What follows an import, in words."""
-    for operation in workspace.jobs.following_import(dataset_id):
-        with progress(operation.title) as advance:
-            report = workspace.jobs.run(operation.name, dataset_id, advance)
-        yield report.in_words()
+    jobs = workspace.jobs
+    for operation in OPERATIONS.values() if workspace.settings.first_look else ():
+        options = operation.after_import
+        if options is None and operation.follows_import(jobs, dataset_id):
+            options = operation.options()
+        if options is not None:
+            with progress(operation.title) as advance:
+                report = operation.run(jobs, dataset_id, options, advance)
+            yield report.in_words()
 
 
 def _import(workspace: "Workspace", options: ImportOptions, advance: Progress) -> ImportReport:

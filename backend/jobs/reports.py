@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -151,9 +152,9 @@ class ScoreReport:
     """Pairs `scored` now, `skipped` because they had a trajectory, with `unreadable` images, or
     with pictures `unknown` to the model; the last two are listed as problems. `trajectories`: which
     pairs get whole ones (`depth.Depth.name`); `completed`: first steps made whole now; `warning`:
-    see `own_captions`; `constants`: parts that stand in most captions, `former_constants`: the
-    texts of those that did when it was scored last, None if it was not; `notices`: see
-    `backend.jobs.notices`."""
+    see `own_captions`; `constants`: parts that stand in most captions, `suspected`: in how many one
+    of its words is most suspect, for each; `former_constants`: the texts of those that did when it
+    was scored last, None if it was not; `notices`: see `backend.jobs.notices`."""
 
     dataset_id: int
     pairs: int
@@ -172,6 +173,7 @@ class ScoreReport:
     first_unreadable: "tuple[ProblemRow, ...]" = ()
     warning: str = ""
     constants: "tuple[ConstantPart, ...]" = ()
+    suspected: tuple[int, ...] = ()
     former_constants: tuple[str, ...] | None = None
     notices: tuple[str, ...] = ()
 
@@ -184,7 +186,8 @@ class ScoreReport:
             f"{count_of(self.unreadable, 'image')} unreadable, {unknown}"
             f"{count_of(self.truncated, 'caption')} truncated by the model; {self.seconds:.0f} s."
         )
-        parts = (part.in_words() for part in self.constants)
+        counted = zip(self.constants, chain(self.suspected, repeat(0)), strict=False)
+        parts = (part.in_words(suspected) for part, suspected in counted)
         text = "\n".join(
             filter(None, (text, *parts, self._changed_constants(), self.warning, *self.notices))
         )

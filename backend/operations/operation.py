@@ -35,9 +35,10 @@ class Operation(Generic[Chosen]):
     `advice`: what to do next with its results; None: a page shows none of its words. `after_score`:
     whether the command `score` runs it afterwards, if an option of its name says so.
     `follows_import`: whether it is run in the background once this dataset was imported, by the
-    command before it ends, unless the setting `first_look` is off. `prepare`:
-    before a job is queued, checks what can be checked by then and completes the options. `uses`:
-    names of what it uses alone: models serve one job at a time, and a dataset is ranked by one.
+    command before it ends, unless the setting `first_look` is off; `after_import`: the options with
+    which the command alone does so, for a page begins by itself. `prepare`: before a job is queued,
+    checks what can be checked by then and completes the options. `uses`: names of what it uses
+    alone: models serve one job at a time, and a dataset is ranked by one.
     `is_for_all`: its results are for everybody, so it uses only what everybody may know.
     `is_private`: of a job that somebody else has started, a curator sees only that it exists: its
     result is full of verdicts. `is_started_by_kind`: the API starts it on a dataset by its name.
@@ -60,3 +61,4 @@ class Operation(Generic[Chosen]):
     advice: str | None = None
     after_score: bool = False
     follows_import: Callable[["Context", int], bool] = never
+    after_import: Chosen | None = None

@@ -24,10 +24,16 @@ import httpx
 
 _REDIRECTS = 5
 _MOVED = (301, 302, 303, 307, 308)
+#: Below 500, what a server answers that may answer otherwise soon.
+_PASSING = (408, 425, 429)
 
 
 class FetchError(Exception):
     """Raised if a URL could not be fetched; the message is the reason in a few words."""
+
+
+class FetchRefused(FetchError):
+    """Raised if no second try would change that."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +119,14 @@ def as_url(address: str) -> str:
     """Convert an IRI to a URL: IDNA host, the rest percent-encoded, no fragment. Raises FetchError
     if it is invalid, or not http or https."""
     if not address.lower().startswith(("http://", "https://")):
-        raise FetchError("the address is not http or https")
+        raise FetchRefused("the address is not http or https")
     try:
         url = httpx.URL(address).copy_with(fragment=None)
         host, port = url.host, url.port
     except (httpx.InvalidURL, ValueError, UnicodeError) as problem:
-        raise FetchError("the address is invalid") from problem
+        raise FetchRefused("the address is invalid") from problem
     if not host or "%" in host or (port is not None and not 0 < port < 65536):
-        raise FetchError("the address is invalid")
+        raise FetchRefused("the address is invalid")
     return str(url)
 
 
@@ -132,7 +138,7 @@ def public_address(
     addresses = [str(entry[4][0]) for entry in _resolve(host, port, seconds)]
     for address in addresses:
         if not allow_private and not _is_public(ipaddress.ip_address(address.partition("%")[0])):
-            raise FetchError("the address is not public")
+            raise FetchRefused("the address is not public")
     return addresses[0]
 
 
@@ -219,8 +225,8 @@ class Fetcher:
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as problem:
             raise FetchError(f"the connection failed: {type(problem).__name__}") from problem
         except (httpcore.UnsupportedProtocol, ValueError, TypeError) as problem:
-            raise FetchError("the address is invalid") from problem
-        raise FetchError("there are too many redirects")
+            raise FetchRefused("the address is invalid") from problem
+        raise FetchRefused("there are too many redirects")
 
     def close(self) -> None:
         self._pool.close()
@@ -239,12 +245,14 @@ class Fetcher:
             if answer.status in _MOVED:
                 return headers.get("location", "")
             if answer.status != status:
-                raise FetchError(f"the server answers {answer.status}")
+                may_pass = answer.status >= 500 or answer.status in _PASSING
+                kind = FetchError if may_pass else FetchRefused
+                raise kind(f"the server answers {answer.status}")
             body = bytearray()
             for part in answer.iter_stream():
                 body += part
                 if len(body) > self._limits.bytes:
-                    raise FetchError(f"it is larger than {self._limits.bytes:,} bytes")
+                    raise FetchRefused(f"it is larger than {self._limits.bytes:,} bytes")
                 self._deadline.seconds_left()
             return headers, bytes(body)
 

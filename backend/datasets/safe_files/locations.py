@@ -27,7 +27,7 @@ from fsspec import AbstractFileSystem, filesystem
 from backend.datasets.cells import trim
 from backend.datasets.read_options import SCHEMES, is_address, without_query
 from backend.datasets.safe_files.daemon_pool import DaemonPool
-from backend.datasets.safe_files.fetching import Fetcher, FetchError, Limits, as_url
+from backend.datasets.safe_files.fetching import Fetcher, FetchError, FetchRefused, Limits, as_url
 from backend.datasets.safe_files.regular_files import replacement, typed_path
 from backend.errors import (
     DatasetFormatError,
@@ -393,6 +393,8 @@ class WebFiles(AbstractFileSystem):
     def _ask(self, path: str, start: int, end: int) -> tuple[dict[str, str], bytes]:
         try:
             return self._fetcher.fetch_part(as_url(path), start, end)
+        except FetchRefused as problem:
+            raise DatasetNotFound(f"Could not read {without_query(path)}: {problem}.") from problem
         except FetchError as problem:
             raise OSError(str(problem)) from problem
 

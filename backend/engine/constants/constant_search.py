@@ -1,7 +1,7 @@
 """The constant parts of a dataset's captions: looked for in a sample, counted in all of them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from backend.engine.constants.judging import opening_of, says_nothing
 from backend.engine.constants.part import NUMBER, WORD, ConstantPart, Place, words_in, words_stated
@@ -15,6 +15,8 @@ FEWEST = 30
 AT_THE_ENDS, ANYWHERE, _WORDING = 0.5, 0.3, 0.02
 #: Captions that are looked at for parts, words of a part, and words of a caption that are read.
 _SAMPLE, _LONGEST, _READ = 10_000, 12, 300
+#: Two parts are in about as many captions if one has this share of those of the other.
+_ALIKE = 0.9
 #: Writers whose captions are looked at apart.
 _WRITERS = 20
 
@@ -94,7 +96,8 @@ def _candidates(
             if first < last:
                 begins |= {words[first:last]} if place == "begin" else set()
                 yield ConstantPart(words[first:last], place, writer=writer)
-            elif place != "anywhere" and (len(words) > 1 or len(words[0]) > 5):
+            elif place != "anywhere" and _is_worth_saying(words):
+                words = _with_most(words, place, numbers)
                 yield ConstantPart(words, place, is_left_out=False, writer=writer)
     wordings = Counter(opening_of(words[:_LONGEST], language) for words in captions)
     del wordings[()]
@@ -133,6 +136,25 @@ def _longest(common: set[tuple[str, ...]], place: Place) -> list[tuple[str, ...]
         if place != "end":
             within.add(words[:-1])
     return sorted(common - within, key=lambda words: (-len(words), words))
+
+
+def _is_worth_saying(words: tuple[str, ...]) -> bool:
+    return len(words) > 1 or len(words[0]) > 5
+
+
+def _with_most(
+    words: tuple[str, ...], place: Place, numbers: Mapping[tuple[str, ...], int]
+) -> tuple[str, ...]:
+    """The words without those at the inner end that fewer captions have.
+
+    >>> _with_most(("bluvok", "a"), "begin", {("bluvok", "a"): 86, ("bluvok",): 120})
+    ('bluvok',)
+    """
+    for size in range(len(words) - 1, 0, -1):
+        shorter = words[:size] if place == "begin" else words[-size:]
+        if _is_worth_saying(shorter) and numbers[words] < _ALIKE * numbers[shorter]:
+            words = shorter
+    return words
 
 
 def _count(parts: Sequence[ConstantPart], captions: Captions) -> list[ConstantPart]:
@@ -178,7 +200,7 @@ def _in_order(parts: Iterable[ConstantPart]) -> tuple[ConstantPart, ...]:
 
 
 def _covers(other: ConstantPart, part: ConstantPart) -> bool:
-    if other.is_left_out != part.is_left_out or other.captions < 0.9 * part.captions:
+    if other.is_left_out != part.is_left_out or other.captions < _ALIKE * part.captions:
         return False
     size = len(part.words)
     return any(

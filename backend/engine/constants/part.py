@@ -25,9 +25,7 @@ _SEPARATORS_AFTER = re.compile(r"[\s,;:|.!?，、；：。–—\])-]*")
 class ConstantPart:
     """`words`: in lower case, `NUMBER` for numbers that may differ. `captions`: how many of `of`
     captions have the part; `of`: all of the dataset or, with a `writer`, those by this one.
-    `is_left_out`: whether models do not read it; `is_stated`: whether a person says so;
-    `suspected`: where it is judged, captions with it whose most suspect word is one of its words,
-    when they have just been scored."""
+    `is_left_out`: whether models do not read it; `is_stated`: whether a person says so."""
 
     words: tuple[str, ...]
     place: Place
@@ -36,12 +34,11 @@ class ConstantPart:
     is_left_out: bool = True
     is_stated: bool = False
     writer: str = ""
-    suspected: int = 0
 
     @classmethod
     def from_stored(cls, values: Any) -> "ConstantPart":
         """Of what `to_json` returned."""
-        fields = dict(values)
+        fields = {name: value for name, value in values.items() if name != "suspected"}  # once so
         return cls(words=tuple(fields.pop("words")), **fields)
 
     def to_json(self) -> dict[str, Any]:
@@ -64,16 +61,14 @@ class ConstantPart:
         'in 118 of 120 captions'
         >>> ConstantPart(("photo", "#"), "begin", 118, 120).count
         'in 118 of 120 captions, # being any number'
-        >>> ConstantPart(("simple",), "end", 118, 120, is_left_out=False, suspected=60).count
-        'in 118 of 120 captions, most suspect in 60'
         """
         writer = f" by {self.writer}" if self.writer else ""
         numbers = f", {NUMBER} being any number" if NUMBER in self.words else ""
-        suspected = f", most suspect in {self.suspected:,}" if self.suspected else ""
-        return f"in {self.captions:,} of {self.of:,} captions{writer}{numbers}{suspected}"
+        return f"in {self.captions:,} of {self.of:,} captions{writer}{numbers}"
 
-    def in_words(self) -> str:
-        """
+    def in_words(self, suspected: int = 0) -> str:
+        """`suspected`: captions in which one of its words is most suspect.
+
         >>> ConstantPart(("ohwx",), "begin", 118, 120).in_words()
         '“ohwx” in 118 of 120 captions: not judged.'
         >>> ConstantPart(("dog",), "anywhere", 118, 120, is_stated=True).in_words()
@@ -84,7 +79,8 @@ class ConstantPart:
             effect += ", as stated: errors in what it names are missed"
         if not self.is_left_out and not self.is_stated:
             effect += ", for it may name something visible; state it to leave it out"
-        return f"“{self.text}” {self.count}: {effect}."
+        doubt = f", most suspect in {suspected:,}" if suspected else ""
+        return f"“{self.text}” {self.count}{doubt}: {effect}."
 
     @cached_property
     def expression(self) -> re.Pattern[str]:

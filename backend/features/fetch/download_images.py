@@ -65,6 +65,8 @@ def download(
 
     Raises DatasetNotFound, DatasetFormatError, and SettingsError if `out` holds something else.
     """
+    if table.is_dir():
+        raise DatasetFormatError(f"'{table}' is a folder. Name the table of addresses in it.")
     if not table.is_file():
         raise DatasetNotFound(f"There is no file '{table}'.")
     out.mkdir(parents=True, exist_ok=True)

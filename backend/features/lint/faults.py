@@ -19,13 +19,16 @@ from backend.features.lint.chat_answers import (
     is_reasoning,
     without_reasoning,
 )
+from backend.features.lint.credits import has_credit, without_credit
 from backend.features.lint.machine_texts import (
     has_coordinates,
     has_generator_settings,
+    has_weights,
     is_nothing,
     is_of_page_or_file,
     is_python,
     is_subtitle,
+    without_weights,
 )
 from backend.features.lint.refusals import is_refusal
 from backend.features.lint.token_marks import has_token_marks
@@ -479,8 +482,12 @@ RULES: dict[str, Rule] = {
              _is_answer_in_code),
         Rule("camera", "words of a camera, a file or a web page, or a link, instead of a caption",
              lambda text: is_of_page_or_file(text) or _is_of_camera(text)),
+        Rule("credit", "who took or owns the picture, behind the caption",
+             has_credit, without_credit),
         Rule("coordinates", "places of boxes or points, or numbers of a detector", has_coordinates),
         Rule("generator", "settings of an image generator", has_generator_settings),
+        Rule("weights", "weights of a prompt in a sentence, such as (dog:1.2)",
+             has_weights, without_weights),
         Rule("subtitles", "times or marks of subtitles", is_subtitle),
         Rule("glued", "words without the blank between them", _is_glued,
              lambda text: _GLUED.sub(" ", text)),

@@ -3,6 +3,8 @@ settings of an image generator, subtitles, values of Python, and words of a web 
 
 import re
 
+from backend.engine.claims.tags import is_tag_list
+
 _NUMBER = r"-?(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})"
 
 # ---------------------------------------------------------------- coordinates
@@ -56,6 +58,26 @@ def has_generator_settings(text: str) -> bool:
     """
     lower = text.lower()
     return any(word in lower for word in _SETTINGS_WORDS) and _SETTINGS.search(text) is not None
+
+
+_WEIGHTED = re.compile(r"\({1,4}([^():]{0,79}[^\W\d_]):\s?\d?\.\d{1,3}\){1,4}")
+
+
+def has_weights(text: str) -> bool:
+    """In a list of tags they are read as such (`claims.tags`).
+
+    >>> has_weights("A (dog:1.2) runs."), has_weights("1girl, solo, (blue eyes:1.2), smile")
+    (True, False)
+    """
+    return ":" in text and _WEIGHTED.search(text) is not None and not is_tag_list(text)
+
+
+def without_weights(text: str) -> str:
+    """
+    >>> without_weights("A ((dog:1.2)) on a (red sofa:0.8).")
+    'A dog on a red sofa.'
+    """
+    return _WEIGHTED.sub(lambda match: match[1], text)
 
 
 # ---------------------------------------------------------------- subtitles

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 class LintOptions(Options):
     """Find faults of captions without a model: loops, refusals and error messages of a captioner,
     reasoning or an answer to a question in place of a caption, cut endings, placeholders, broken or
-    invisible characters, JSON, HTML, Markdown, coordinates, settings of image generators,
-    subtitles, words of a camera, a web page or a prompt, one caption on many pictures, a picture in
-    several splits, lost commas, and what is unlike the rest in length or language.
+    invisible characters, JSON, HTML, Markdown, coordinates, settings of image generators, weights
+    of a prompt, subtitles, credits, words of a camera, a web page or a prompt, one caption on many
+    pictures, a picture in several splits, lost commas, and what is unlike the rest in length or
+    language.
 
     Each fault becomes a tag, `lint: NAME`, by which the queue, exports and edits find its pairs;
     tags of an earlier run are replaced. `edit --mend NAME` repairs what can be repaired without
@@ -45,4 +46,5 @@ LINT = Operation(
     uses=("tags of {dataset}",),
     is_command=True,
     activity="Looking for faults in",
+    after_import=LintOptions(tag=False),  # an import only says what there is
 )

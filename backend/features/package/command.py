@@ -97,28 +97,34 @@ def merge(options: MergeCommand, common: Common) -> None:
 
 
 class ServeOptions(Options):
-    """What `serve` opens instead of a database."""
+    """What `serve` opens."""
 
-    package: Annotated[str | None, ARGUMENT] = None
-    """A package that pack has written, to review in place: FILE.traced. No model is needed;
-    verdicts go into FILE.verdicts.db beside it, for merge."""
+    source: Annotated[str | None, ARGUMENT] = None
+    """A dataset, as with --data; or a package that pack has written, to review in place:
+    FILE.traced. No model is needed; verdicts go into FILE.verdicts.db beside it, for merge."""
 
 
 def _serve(
     command: Callable[[], int | None], arguments: dict[str, Any], options: ServeOptions
 ) -> int | None:
-    """With a package: review it in place."""
+    """With a package: review it in place. With anything else: that is the dataset."""
+    from backend.datasets.safe_files.containers import PACKED
     from backend.features.package.opening import open_package
 
-    if options.package is None:
+    if options.source is None:
         return command()
     served = arguments["options"]
+    if not options.source.endswith(PACKED):
+        if served.data is not None:
+            raise SettingsError(f"Give one dataset: '{options.source}' or --data {served.data}.")
+        arguments["options"] = served.model_copy(update={"data": options.source})
+        return command()
     if served.data is not None or served.db is not None:
         raise SettingsError(
             "A package has its own pairs and database: leave --data and --db out. A dataset is "
             "opened by --data."
         )
-    database, manifest = open_package(typed_path(options.package))
+    database, manifest = open_package(typed_path(options.source))
     author = served.author or manifest.reviewer or None
     changes = {"db": f"sqlite:///{database}", "author": author}
     arguments["options"] = served.model_copy(update=changes)

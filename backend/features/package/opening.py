@@ -74,6 +74,8 @@ def _reading(package: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except FileNotFoundError as problem:
         raise DatasetNotFound(f"There is no package '{package}'.") from problem
+    except IsADirectoryError as problem:
+        raise DatasetFormatError(f"'{package}' is a folder, and no package.") from problem
     except DatabaseFile as problem:
         raise DatasetFormatError(f"'{package.name}' is a database, and no package.") from problem
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as problem:

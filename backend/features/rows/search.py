@@ -39,6 +39,7 @@ from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
+from db.queries import dataset_queries, pair_queries
 from db.texts import is_blank
 
 #: Rows of a stretch; swaps are looked for within one.
@@ -110,9 +111,14 @@ class _Stretch:
 def find_moved(
     store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
 ) -> Search:
-    """Raises NotScored if the dataset is not scored by this session's model, SettingsError if its
+    """Finds nothing of pictures that the model does not know: they are as unlike all captions.
+    Raises NotScored if the dataset is not scored by this session's model, SettingsError if its
     scorer has no vectors."""
     run = scored_by_this_model(store, engine, dataset_id)
+    with store.reading() as session:
+        if dataset_queries.get_dataset(session, dataset_id).is_unfamiliar:
+            reason = "The model does not know such pictures, so it cannot compare the rows."
+            return Search(pair_queries.totals(session, dataset_id)[0], reasons=[reason])
     if engine.scorer.info.compares_pairs:
         raise SettingsError(
             "LEMoN compares pairs with each other; rows are compared by the vectors of clip, "

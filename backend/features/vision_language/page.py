@@ -118,7 +118,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         check_right(workspace, request)
         server = server_of(find_server(folder), *values)
         trial = try_server(server)
-        if not trial.sees:
+        if trial.sees is False:
             raise PictureUnseen(
                 f"'{server.model}' at {server.url} does not tell a red square from a blue one: "
                 f"'{trial.answers[0][:120]}' and '{trial.answers[1][:120]}'. Nothing was saved."

@@ -7,7 +7,12 @@ from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable
 from backend.features.vision_language.endpoint import WITHOUT_KEY, ChatEndpoint
 from backend.features.vision_language.server_setup import ChatServer
-from backend.features.vision_language.sight import DESCRIPTION, UNLIKE, about_unlike_pictures
+from backend.features.vision_language.sight import (
+    DESCRIPTION,
+    UNLIKE,
+    about_unlike_pictures,
+    names_squares,
+)
 
 #: Seconds to wait for an answer, and lost questions that are sent again: somebody waits.
 _TIMEOUT, _RETRIES = 60.0, 1
@@ -29,10 +34,14 @@ class Trial:
     cost: float | None
 
     @property
-    def sees(self) -> bool:
-        """Whether there are two answers, and they differ: the question does not."""
+    def sees(self) -> bool | None:
+        """Whether the model sees, as far as two answers can tell: yes if they name what is shown,
+        no if they are the same or one is missing, None if they only differ: answers at random do
+        that too."""
         first, second = self.answers
-        return bool(first and second) and first != second
+        if not (first and second) or first == second:
+            return False
+        return names_squares(first, second) or None
 
 
 def list_models(server: ChatServer) -> list[str]:

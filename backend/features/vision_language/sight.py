@@ -166,7 +166,7 @@ def check_descriptions(model: ChatModel, questions: Sequence[Question], where: s
         is_known = model.kept.read(pair[0]) is not None  # it was seen to see
         one, other = (_words_of(model, each) for each in pair)
         if one != other:
-            if is_known or (_names(one, 0) and _names(other, 1)):
+            if is_known or names_squares(one, other):
                 return
             model.kept.forget(pair[0])
             if _words_of(model, pair[0]) == one:
@@ -188,6 +188,16 @@ def check_descriptions(model: ChatModel, questions: Sequence[Question], where: s
 
 def _words_of(model: ChatModel, question: Question) -> str:
     return " ".join(model.ask(question).text.split())
+
+
+def names_squares(one: str, other: str) -> bool:
+    """Whether descriptions of the two squares each name the colour that is shown, and it alone: no
+    chance. In other words than English a model names none.
+
+    >>> names_squares("A red square.", "A blue box."), names_squares("A square.", "A blue box.")
+    (True, False)
+    """
+    return _names(one, 0) and _names(other, 1)
 
 
 def _names(text: str, shown: int) -> bool:

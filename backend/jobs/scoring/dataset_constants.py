@@ -81,22 +81,22 @@ def choose_constants(
 
 def count_suspected(
     store: Store, dataset_id: int, parts: Iterable[ConstantPart]
-) -> tuple[ConstantPart, ...]:
-    """The parts of all writers with how often those that are judged are most suspect now: what
-    stands in most captions and is suspect in many would better be left out, if it is so of all
-    pictures."""
+) -> tuple[int, ...]:
+    """In how many captions one of each part's words is most suspect now: what stands in most
+    captions and is suspect in many would better be left out, if it is so of all pictures. 0 for
+    what is left out, for parts of one writer, and where the model does not know the pictures."""
+    is_unfamiliar = store.read(dataset_queries.get_dataset, dataset_id).is_unfamiliar
 
     def number(part: ConstantPart) -> int:
+        if part.is_left_out or part.writer or is_unfamiliar:
+            return 0
         with store.reading() as session:
             return sum(
                 part.expression.search(caption) is not None
                 for caption in signal_queries.captions_suspect_for(session, dataset_id, part.words)
             )
 
-    return tuple(
-        part if part.is_left_out or part.writer else replace(part, suspected=number(part))
-        for part in parts
-    )
+    return tuple(map(number, parts))
 
 
 def _consists_of(part: ConstantPart, stated: Iterable[ConstantPart]) -> bool:

@@ -224,7 +224,8 @@ def score_dataset(
         trajectories=depth.name,
         completed=completed_count,
         first_unreadable=tuple(first.first_unreadable),
-        constants=count_suspected(store, dataset_id, constants),
+        constants=constants,
+        suspected=count_suspected(store, dataset_id, constants),
         former_constants=None if is_first else tuple(part.text for part in former),
     )
 

@@ -162,9 +162,11 @@ def test_a_web_server_serves_one_file_but_no_private_one(
     web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
     sizes(_BLOCK=4096)
-    monkeypatch.setattr(locations, "_PAUSES", ())
+    pauses: list[float] = []
+    monkeypatch.setattr(locations.time, "sleep", pauses.append)
     with pytest.raises(DatasetNotFound, match="the address is not public") as caught:
         Location(web).files()
+    assert not pauses, "no second try would change it"
     assert "hidden" not in explain(caught.value)
     monkeypatch.setattr(locations, "WebFiles", lambda: WebFiles(allow_private=True))
     place = Location(web)

@@ -107,6 +107,14 @@ def test_a_visible_constant_part_is_listed() -> None:
     assert (part.text, part.place, part.is_left_out) == ("a dog sits", "begin", False)
 
 
+def test_a_part_is_no_longer_than_most_captions_have_it() -> None:
+    """Stated, the article would leave the part in the captions that have none."""
+    captions = [f"Bluvok, {'a' if number % 4 else 'two'} w{number} here." for number in range(60)]
+    assert found_in(captions)["bluvok"].captions == 60
+    behind = [f"The w{number} {'by' if number % 4 else 'in'} red velvet" for number in range(60)]
+    assert found_in(behind)["red velvet"].captions == 60
+
+
 def test_nothing_is_constant_in_plain_captions() -> None:
     assert found_in(PLAIN) == {}
 

@@ -105,6 +105,8 @@ def test_a_folder_with_other_content_is_left_untouched(tmp_path: Path) -> None:
     other = write(tmp_path / "other.jsonl", json_lines([{"address": "x", "TEXT": "y"}]))
     with pytest.raises(SettingsError, match="another table"):
         download(other, tmp_path / "out", INSIDE)
+    with pytest.raises(DatasetFormatError, match="is a folder"):
+        download(tmp_path, tmp_path / "new", INSIDE)
     with pytest.raises(DatasetFormatError, match="with the address"):
         download(other, tmp_path / "new", INSIDE)
 

@@ -71,6 +71,15 @@ def test_each_fault_is_a_queue(workspace: Workspace, report: LintReport) -> None
     assert report.shared_words == (("end", "in a park"),)
 
 
+def test_the_command_import_says_it_too_and_tags_nothing(tmp_path: Path) -> None:
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    source = str(written(tmp_path / "pairs"))
+    first_look = as_json(environment, "import", source)["first_look"]
+    assert opened(tmp_path / "state").review.tags(1) == {}
+    assert opened(tmp_path / "state").jobs.run("lint", 1, tag=False).in_words() in first_look
+    assert as_json(environment, "import", source, "--no-first-look")["first_look"] == []
+
+
 @needs("bulk_edit")
 def test_a_mend_is_previewed_undone_and_no_fault_any_more(
     workspace: Workspace, report: LintReport, tmp_path: Path

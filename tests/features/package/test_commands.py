@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from app import ServeOptions
-from backend.errors import SettingsError
+from backend.errors import DatasetFormatError, SettingsError
 from backend.features.package import command, opening
 from tests.browser.conftest import FLAGS, PATIENCE, chromium, wait_for
 from tests.cli.invoking import as_json, invoked
@@ -37,7 +37,7 @@ def test_packed_merged_and_undone_on_the_command_line(home: Home) -> None:
 def test_serve_opens_the_package_with_its_reviewer_as_author(home: Home) -> None:
     package = home.pack(reviewers=["Ada"])
     arguments: dict[str, Any] = {"options": ServeOptions(port=1)}
-    served = command.ServeOptions(package=str(package))
+    served = command.ServeOptions(source=str(package))
     command.SERVE.run(lambda: None, arguments, served)
     options = arguments["options"]
     assert options.db == f"sqlite:///{opening.verdicts_of(package)}"
@@ -51,6 +51,21 @@ def test_serve_opens_the_package_with_its_reviewer_as_author(home: Home) -> None
     for wrong in (ServeOptions(data="photos"), ServeOptions(db="sqlite:////x.db")):
         with pytest.raises(SettingsError):
             command.SERVE.run(lambda: None, {"options": wrong}, served)
+
+
+def test_serve_takes_what_is_no_package_for_a_dataset(tmp_path: Path) -> None:
+    arguments: dict[str, Any] = {"options": ServeOptions(port=1)}
+    for source in ("assets/demo", "photos", "pairs.csv"):
+        command.SERVE.run(lambda: None, arguments, command.ServeOptions(source=source))
+        assert arguments["options"] == ServeOptions(port=1, data=source)
+        arguments["options"] = ServeOptions(port=1)
+    served = command.ServeOptions(source="photos")
+    with pytest.raises(SettingsError):
+        command.SERVE.run(lambda: None, {"options": ServeOptions(data="demo")}, served)
+    (folder := tmp_path / "photos.traced").mkdir()
+    served = command.ServeOptions(source=str(folder))
+    with pytest.raises(DatasetFormatError):
+        command.SERVE.run(lambda: None, arguments, served)
 
 
 def test_a_package_is_judged_in_a_browser_and_merged(home: Home, tmp_path: Path) -> None:

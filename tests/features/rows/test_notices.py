@@ -11,6 +11,7 @@ from backend.jobs import notices
 from backend.progress import no_progress
 from backend.review.charts import progress_of
 from backend.store import Store
+from db.queries import dataset_queries
 from tests.features.rows.pairs import DrawnPairs, store_pairs
 from traced_ui.progress import cards_html, expected_html
 
@@ -49,6 +50,20 @@ def test_what_cannot_be_compared_is_no_failure_of_scoring(
     engine, dataset_id = shifted
     engine.scorer.info.compares_pairs = True
     notices.look(store, engine, dataset_id, no_progress)
+    assert notices.notices_of(store, dataset_id) == ()
+
+
+def test_nothing_is_said_of_pictures_that_the_model_does_not_know(
+    store: Store, tmp_path: Path
+) -> None:
+    """Noise is as unlike all captions as captions of other pictures are."""
+    drawn = DrawnPairs(100)
+    drawn.move(np.random.default_rng(0).permutation(100).tolist())
+    engine, dataset_id, _ = store_pairs(store, tmp_path, drawn)
+    assert look(store, engine, dataset_id).findings
+    store.write(dataset_queries.remember_models, dataset_id, {dataset_queries.UNFAMILIAR: True})
+    report = look(store, engine, dataset_id)
+    assert (report.findings, report.compared, len(report.reasons)) == ((), 0, 1)
     assert notices.notices_of(store, dataset_id) == ()
 
 

@@ -237,7 +237,19 @@ def test_what_is_typed_outlives_a_refusal(opened: Workspace) -> None:
 
 @pytest.mark.parametrize("answers", [("", "A blue square."), ("A red square.", ""), ("", "")])
 def test_who_gives_no_answer_has_not_seen(answers: tuple[str, str]) -> None:
-    assert not Trial("small", answers, 0, 0, 1.0, None).sees
+    assert Trial("small", answers, 0, 0, 1.0, None).sees is False
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ("A dog.", "A cat."),
+        ("A blue square.", "A red square."),
+        ("A red and a blue square.", "A blue square."),
+    ],
+)
+def test_whether_who_only_answers_differently_sees_is_not_known(answers: tuple[str, str]) -> None:
+    assert Trial("small", answers, 0, 0, 1.0, None).sees is None
 
 
 def test_a_server_that_dies_between_test_and_use_is_not_used(opened: Workspace) -> None:
