@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from backend.engine.constants.judging import opening_of, says_nothing
 from backend.engine.constants.part import NUMBER, WORD, ConstantPart, Place, words_in, words_stated
 from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
+from backend.engine.languages.language import language_by_name
 from backend.errors import SettingsError
 
 #: Captions that it takes to say what is constant.
@@ -96,8 +97,8 @@ def _candidates(
             if first < last:
                 begins |= {words[first:last]} if place == "begin" else set()
                 yield ConstantPart(words[first:last], place, writer=writer)
-            elif place != "anywhere" and _is_worth_saying(words):
-                words = _with_most(words, place, numbers)
+            elif place != "anywhere" and _is_worth_saying(words, language):
+                words = _with_most(words, place, numbers, language)
                 yield ConstantPart(words, place, is_left_out=False, writer=writer)
     wordings = Counter(opening_of(words[:_LONGEST], language) for words in captions)
     del wordings[()]
@@ -138,21 +139,23 @@ def _longest(common: set[tuple[str, ...]], place: Place) -> list[tuple[str, ...]
     return sorted(common - within, key=lambda words: (-len(words), words))
 
 
-def _is_worth_saying(words: tuple[str, ...]) -> bool:
-    return len(words) > 1 or len(words[0]) > 5
+def _is_worth_saying(words: tuple[str, ...], language: str) -> bool:
+    """Words that may name something visible: "in the" does not."""
+    names = set(words) - language_by_name(language).function_words
+    return bool(names) and (len(words) > 1 or len(words[0]) > 5)
 
 
 def _with_most(
-    words: tuple[str, ...], place: Place, numbers: Mapping[tuple[str, ...], int]
+    words: tuple[str, ...], place: Place, numbers: Mapping[tuple[str, ...], int], language: str
 ) -> tuple[str, ...]:
     """The words without those at the inner end that fewer captions have.
 
-    >>> _with_most(("bluvok", "a"), "begin", {("bluvok", "a"): 86, ("bluvok",): 120})
+    >>> _with_most(("bluvok", "a"), "begin", {("bluvok", "a"): 86, ("bluvok",): 120}, "en")
     ('bluvok',)
     """
     for size in range(len(words) - 1, 0, -1):
         shorter = words[:size] if place == "begin" else words[-size:]
-        if _is_worth_saying(shorter) and numbers[words] < _ALIKE * numbers[shorter]:
+        if _is_worth_saying(shorter, language) and numbers[words] < _ALIKE * numbers[shorter]:
             words = shorter
     return words
 

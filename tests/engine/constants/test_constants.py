@@ -113,6 +113,8 @@ def test_a_part_is_no_longer_than_most_captions_have_it() -> None:
     assert found_in(captions)["bluvok"].captions == 60
     behind = [f"The w{number} {'by' if number % 4 else 'in'} red velvet" for number in range(60)]
     assert found_in(behind)["red velvet"].captions == 60
+    inside = [f"In the {'old' if number % 4 else 'new'} w{number} here." for number in range(60)]
+    assert found_in(inside)["in the old"].captions == 45, "what is shorter names nothing"
 
 
 def test_nothing_is_constant_in_plain_captions() -> None:
