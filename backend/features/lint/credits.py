@@ -42,7 +42,7 @@ def without_credit(text: str) -> str:
 
 def _match(text: str) -> re.Match[str] | None:
     lower = text[-_LONGEST:].lower()  # nearly all captions are told by that
-    if not any(word in lower for word in _WORDS):
+    if not any(word in lower for word in _WORDS) or "(b)" in lower:  # the "(c)" of a list
         return None
     match = _CREDIT.search(text, max(1, len(text) - _LONGEST))
     return match if match is not None and text[: match.start()].strip() else None

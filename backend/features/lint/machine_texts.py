@@ -60,7 +60,8 @@ def has_generator_settings(text: str) -> bool:
     return any(word in lower for word in _SETTINGS_WORDS) and _SETTINGS.search(text) is not None
 
 
-_WEIGHTED = re.compile(r"\({1,4}([^():]{0,79}[^\W\d_]):\s?\d?\.\d{1,3}\){1,4}")
+#: As prompts have them: below 2, and without a blank, unlike what is measured ("(fat: 4.5)").
+_WEIGHTED = re.compile(r"(\({1,4})([^():]{0,78}[^\W\d_]{2}):[01]?\.\d{1,3}(\){1,4})")
 
 
 def has_weights(text: str) -> bool:
@@ -76,8 +77,16 @@ def without_weights(text: str) -> str:
     """
     >>> without_weights("A ((dog:1.2)) on a (red sofa:0.8).")
     'A dog on a red sofa.'
+    >>> without_weights("((A dog:1.2) on a sofa)")
+    '(A dog on a sofa)'
     """
-    return _WEIGHTED.sub(lambda match: match[1], text)
+
+    def plain(match: re.Match[str]) -> str:
+        opened, words, closed = match.groups()
+        pairs = min(len(opened), len(closed))  # others belong to what is around it
+        return f"{opened[pairs:]}{words}{closed[pairs:]}"
+
+    return _WEIGHTED.sub(plain, text)
 
 
 # ---------------------------------------------------------------- subtitles

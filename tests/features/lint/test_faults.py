@@ -162,7 +162,9 @@ FLAWLESS = [
     "#sunset #beach #love", "A jar labelled J.R.Smith", "node.js logo on a laptop", "He is 5'10\".",
     "Straße – ein Hund", "A dog's bowl (empty)", "A sign: NO ENTRY", "A happy couple…in love.",
     "The word ERROR in red letters", "man, woman, dog & cat", "A board with a + b = c",
-    "A clock (it reads 9:30) on a wall", "A map (scale 1:5)",
+    "A clock (it reads 9:30) on a wall", "A map (scale 1:5)", "A label (fat: 1.5) on a jar",
+    "A glass (pH:7.5) on a table", "A curve (p:0.05) on a screen",
+    "A slide that lists (a) Apple, (b) Banana, (c) Cherry",
     "A photo by Lake Como.", "A dog. A photo by the sea", "Photo by Jane Doe", "A dog and a photo",
     "A dog in a picture by Monet", "A sign that reads © Acme", "A bank with a credit card, Visa",
     # No answers, no reasoning.
@@ -230,6 +232,7 @@ def test_what_is_right_is_left_alone(caption: str) -> None:
         ("loop", "a cat, a dog, a cat, a dog, a cat, a dog", "a cat, a dog"),
         ("credit", "A dog runs. Photo by Jane Doe / AP", "A dog runs."),
         ("weights", "A ((dog:1.2)) on a (red sofa:0.8)", "A dog on a red sofa"),
+        ("weights", "((A dog:1.2) on a sofa)", "(A dog on a sofa)"),
         ("credit", "A dog (Photo: Jane Doe/AP)", "A dog"),
         ("credit", "A dog - photo by Jane Doe", "A dog"),
         ("characters", "A cafÃ© in Paris", "A café in Paris"),
