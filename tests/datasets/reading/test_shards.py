@@ -164,6 +164,33 @@ def test_classes_are_read_by_the_names_of_their_own_file(tmp_path: Path) -> None
         assert [pair.extra["parts"][0] for pair in pairs] == expected
 
 
+def with_classes(folder: Path, cells: list[list[int]], declared: Any) -> Path:
+    """Parquet whose column `parts` is declared so in the schema."""
+    rows = {"image": [encoded()] * len(cells), "caption": ["A dog."] * len(cells), "parts": cells}
+    about = {"info": {"features": {"parts": declared, "other": []}}}
+    table = pa.table(rows).replace_schema_metadata({"huggingface": json.dumps(about)})
+    folder.mkdir()
+    pq.write_table(table, folder / "train.parquet")
+    return folder
+
+
+def test_lists_of_classes_are_read_as_earlier_versions_declare_them(tmp_path: Path) -> None:
+    kind = {"names": ["cat", "dog"], "_type": "ClassLabel"}
+    for number, declared in enumerate(([kind], {"feature": kind, "_type": "Sequence"})):
+        (pair,) = read(with_classes(tmp_path / str(number), [[1, 0, 2]], declared))[0]
+        assert pair.extra["parts"] == ["dog", "cat", 2]
+
+
+def test_names_of_classes_make_no_cell_larger_than_one_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.datasets.reading.class_names.LONGEST_LINE", 10, raising=False)
+    kind = {"feature": {"names": ["cat"], "_type": "ClassLabel"}, "_type": "List"}
+    pairs, reader = read(with_classes(tmp_path / "hub", [[0, 0, 0], [0, 0, 0, 0]], kind))
+    assert [pair.extra["parts"] for pair in pairs] == [["cat"] * 3]
+    assert [(problem.row, problem.kind) for problem in reader.problems] == [(2, "unusable row")]
+
+
 @given(
     st.text(max_size=12)
     | st.text("'=@-␛01b7f8 \t\n\r\0\x07\x1b\x7f\x9b", max_size=12)
