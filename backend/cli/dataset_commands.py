@@ -17,6 +17,7 @@ from backend.cli.output import (
     confirm,
     console,
     emit,
+    log_unexpected,
     open_dataset,
     open_workspace,
     print_left_out,
@@ -26,7 +27,7 @@ from backend.cli.output import (
 )
 from backend.datasets.read_options import is_address
 from backend.datasets.reading.caption_fields import chosen_names
-from backend.errors import SettingsError
+from backend.errors import SettingsError, TracedError, explain
 from backend.jobs.export_choice import ExportChoice, NewSplits, is_shares
 from backend.jobs.export_steps import options_of
 from backend.jobs.reports import ImportReport, count_of
@@ -193,28 +194,40 @@ def import_(options: ImportCommand, common: Common) -> None:
     if report.changes.gone and not report.hidden:
         console.print("To hide what is gone, import again with --gone hide.")
     print_left_out(report.first_problems, report.problems)
-    if common.as_json:
-        report = replace(report, first_look=tuple(_look_first(workspace, report.dataset_id)))
-    emit(report, common.as_json, report.in_words())
+    if not common.as_json:
+        emit(report, False, report.in_words())
     if refusal:
         say_which_model(refusal, report.name)
-    if not common.as_json:
+    looks: list[str] = []
+    try:
         for words in _look_first(workspace, report.dataset_id):
-            results.print(escape(words), soft_wrap=True)
+            looks.append(words)
+            if not common.as_json:
+                results.print(escape(words), soft_wrap=True)
+    finally:  # also after Ctrl-C: the import stays
+        if common.as_json:
+            emit(replace(report, first_look=tuple(looks)), True, "")
     if (options.strict and report.problems) or report.added + report.already_there == 0:
         raise typer.Exit(3)
 
 
 def _look_first(workspace: "Workspace", dataset_id: int) -> Iterator[str]:
-    """What follows an import, in words."""
+    """What follows an import, in words. The import stays, whatever fails here."""
     jobs = workspace.jobs
     for operation in OPERATIONS.values() if workspace.settings.first_look else ():
         options = operation.after_import
         if options is None and operation.follows_import(jobs, dataset_id):
             options = operation.options()
-        if options is not None:
+        if options is None:
+            continue
+        try:
             with progress(operation.title) as advance:
                 report = operation.run(jobs, dataset_id, options, advance)
+        except Exception as problem:
+            if not isinstance(problem, TracedError):
+                log_unexpected(problem)
+            yield f"{operation.title} has failed: {explain(problem, 'terminal')}"
+        else:
             yield report.in_words()
 
 

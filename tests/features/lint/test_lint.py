@@ -2,11 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
 from backend import plugins
+from backend.errors import StoreError
+from backend.features.lint import linting
 from backend.features.lint.linting import LintReport
 from backend.jobs.notices import Notice, Sentence
 from backend.plugins import Plugin
@@ -78,6 +81,22 @@ def test_the_command_import_says_it_too_and_tags_nothing(tmp_path: Path) -> None
     assert opened(tmp_path / "state").review.tags(1) == {}
     assert opened(tmp_path / "state").jobs.run("lint", 1, tag=False).in_words() in first_look
     assert as_json(environment, "import", source, "--no-first-look")["first_look"] == []
+
+
+@pytest.mark.parametrize(
+    ("problem", "ends_with"),
+    [(StoreError("gone"), 0), (ValueError(), 0), (KeyboardInterrupt(), 130)],
+)
+def test_an_import_outlasts_what_follows_it(
+    problem: BaseException, ends_with: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise problem
+
+    monkeypatch.setattr(linting, "lint", fails)
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    status, out, _ = invoked(environment, "import", str(written(tmp_path / "pairs")), "--json")
+    assert (status, json.loads(out)["dataset_id"]) == (ends_with, 1)
 
 
 @needs("bulk_edit")
