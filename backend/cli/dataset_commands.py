@@ -200,7 +200,7 @@ def import_(options: ImportCommand, common: Common) -> None:
         say_which_model(refusal, report.name)
     looks: list[str] = []
     try:
-        for words in _look_first(workspace, report.dataset_id):
+        for words in _look_first(workspace, report):
             looks.append(words)
             if not common.as_json:
                 results.print(escape(words), soft_wrap=True)
@@ -211,11 +211,12 @@ def import_(options: ImportCommand, common: Common) -> None:
         raise typer.Exit(3)
 
 
-def _look_first(workspace: "Workspace", dataset_id: int) -> Iterator[str]:
+def _look_first(workspace: "Workspace", imported: ImportReport) -> Iterator[str]:
     """What follows an import, in words. The import stays, whatever fails here."""
-    jobs = workspace.jobs
+    jobs, dataset_id = workspace.jobs, imported.dataset_id
+    has_new = imported.added > 0 or (imported.update == "take" and imported.changes.changed > 0)
     for operation in OPERATIONS.values() if workspace.settings.first_look else ():
-        options = operation.after_import
+        options = operation.after_import if has_new else None
         if options is None and operation.follows_import(jobs, dataset_id):
             options = operation.options()
         if options is None:

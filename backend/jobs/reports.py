@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.spending import Forecast
 from backend.engine.trajectories.depth import ALL
-from backend.errors import UnknownPictures
 from backend.learning_texts import learnt_in_words
 from backend.progress import Step
 
@@ -421,8 +420,3 @@ class JobView:
     @property
     def has_ended(self) -> bool:
         return self.status in ("done", "failed", "cancelled")
-
-    @property
-    def asks_for_model(self) -> bool:
-        """Whether it scored nothing because its model does not know the dataset's pictures."""
-        return self.failure == UnknownPictures.__name__

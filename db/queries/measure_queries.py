@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from db.models import Pair, PairNumber
 from db.queries.pair_queries import PairCaption
-from db.queries.statements import check_number, in_dataset, save_rows
+from db.queries.statements import check_number, in_dataset, lock_pairs, save_rows
 
 
 def save_numbers(session: Session, measure: str, value_of_pair: Mapping[int, float]) -> None:
@@ -26,6 +26,7 @@ def replace_numbers(
     session: Session, dataset_id: int, measure: str, value_of_pair: Mapping[int, float]
 ) -> None:
     """As `save_numbers`, of these pairs and no others of the dataset."""
+    lock_pairs(session, list(value_of_pair))  # first, as who writes pairs and then their numbers
     pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
     of_dataset = PairNumber.measure == measure, PairNumber.pair_id.in_(pairs)
     session.execute(

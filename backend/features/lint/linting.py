@@ -70,7 +70,10 @@ class LintReport:
         lines += self.notices
         number = f"{self.faulty:,}" if self.faulty else "None"
         verb = "has" if self.faulty == 1 else "have"
-        return "\n".join([*lines, f"{number} of {self.pairs:,} captions {verb} a fault."])
+        lines.append(f"{number} of {self.pairs:,} captions {verb} a fault.")
+        if self.faults and not any(fault.tag for fault in self.faults):
+            lines.append("None is tagged: lint makes a queue of each fault.")
+        return "\n".join(lines)
 
 
 def lint(
