@@ -260,6 +260,11 @@ def _import_form(workspace: Workspace) -> ImportForm:
                 _field("language", "Where captions are in several languages.", "en"),
                 _field("lists", "What a list in the caption column holds.", "tokens"),
                 _field(
+                    "captions_separator",
+                    "Between several captions in one cell or text; or tab, newline.",
+                    "|",
+                ),
+                _field(
                     "caption_fields", "Where a picture has several: their names, or all.", "all"
                 ),
                 _field("answers", "Of conversations: captions are descriptions, or all.", "all"),

@@ -94,7 +94,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
             view.caption, view.opinion.suspects, view.opinion.words_read, gains,
             removal, view.wrong_words,
             expectations_by_word(trajectory),
-            view.claims, view.selected if view.claims else None, view.is_unfamiliar,
+            view.claims, view.selected if view.claims else None, view.is_beyond_model,
             constants=view.constants,
         ),
         decisions=DECISIONS,
@@ -157,10 +157,10 @@ def why(view: PairView) -> Why | None:
 
 
 def is_accused(view: PairView) -> bool:
-    """Whether the model, which knows such pictures, holds that the caption, or its selected claim,
-    is more likely wrong than right."""
+    """Whether the model, which knows such pictures and reads the caption's language, holds that the
+    caption, or its selected claim, is more likely wrong than right."""
     chance = (view.claim or view).p_error
-    return not view.is_unfamiliar and chance is not None and chance >= 0.5
+    return not view.is_beyond_model and chance is not None and chance >= 0.5
 
 
 def _correction(view: PairView, text: str) -> Markup:

@@ -109,6 +109,7 @@ LABELS = {
     "subset": "Subset",
     "language": "Language of captions",
     "lists": "Lists of captions, tokens or tags",
+    "captions_separator": "Separator of captions in one cell",
     "caption_fields": "Kinds of captions",
     "answers": "Answers",
     "question": "Question",
@@ -150,7 +151,7 @@ CAPTIONS_FROM = ("metadata",)
 #: Characters that are hard to type or to see, as people call them.
 _DELIMITERS = {
     "tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|",
-    "space": " ",
+    "space": " ", "newline": "\n", "\\n": "\n",
 }  # fmt: skip
 
 
@@ -195,6 +196,11 @@ class ReadOptions(Options):
     captions_per_line: bool = False
     """Each line of a .txt beside an image, or in a tar, is a caption. Default: the whole text is
     one."""
+    captions_separator: Annotated[str | None, AfterValidator(as_delimiter)] = Field(
+        None, min_length=1, max_length=20
+    )
+    """What stands between several captions in one cell or text, such as " | ", tab or newline: each
+    is a caption. Default: the whole is one."""
     uncaptioned: bool = False
     """Also take pictures without a caption. Scoring suggests one for each; it is exported once
     somebody accepts it."""

@@ -30,7 +30,7 @@ def memory_of(parameters: int) -> int:
 class Checkpoint:
     """One model: `name` as in `--model`, `download` in bytes, `revision` the commit to download, ""
     for bundled models and where only the hub's `main` is known; `width`: bytes of a weight in its
-    files."""
+    files; `languages`: those whose captions it was trained on, () for many or where nobody says."""
 
     name: str
     parameters: int
@@ -38,6 +38,7 @@ class Checkpoint:
     licence: str
     revision: str = ""
     width: int = 4
+    languages: tuple[str, ...] = ()
 
     @property
     def repository(self) -> str:
@@ -110,6 +111,7 @@ PRESETS: tuple[Preset, ...] = (
             605_000_000,
             "MIT",
             "4afec35ffe57a943d569ff7ee888061830164da8",
+            languages=("en",),  # its training pairs were filtered by language
         ),
         core_seconds=400,
         without_captioner="it would take more time than the scorer",
@@ -137,6 +139,7 @@ PRESETS: tuple[Preset, ...] = (
             895_000_000,
             "BSD 3-Clause",
             "7eaa90c11850c0b17fc38c6a11e7d88bd6ac231f",
+            languages=("en",),
         ),
         CAPTIONER,
         core_seconds=4855,
@@ -167,7 +170,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         EMBEDDED_NAME,
         "drawn scenes such as the demo's, and nothing else",
-        Checkpoint(str(EMBEDDED), 2_157_570, 0, "as this project"),
+        Checkpoint(str(EMBEDDED), 2_157_570, 0, "as this project", languages=("en",)),
         Checkpoint(str(EMBEDDED_CAPTIONER), 2_157_745, 0, "as this project"),
         core_seconds=53,
     ),
@@ -250,6 +253,16 @@ def asked_for_as(name: str) -> str:
 def preset_of(model: str) -> Preset | None:
     """The preset with this name or this scorer; None if there is none."""
     return BY_NAME.get(model) or next((p for p in PRESETS if p.scorer.name == model), None)
+
+
+def languages_of(model: str) -> frozenset[str]:
+    """The languages that a scorer reads, by its name or preset; empty: nobody says.
+
+    >>> sorted(languages_of("thorough")), sorted(languages_of("multilingual"))
+    (['en'], [])
+    """
+    preset = preset_of(model)
+    return frozenset(preset.scorer.languages if preset is not None else ())
 
 
 def captioner_for(model: str) -> str:

@@ -17,6 +17,8 @@ from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.familiarity import Familiarity
+from backend.engine.languages.foreign import foreign_language
+from backend.engine.presets import languages_of
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.correction_writers import new_writer
@@ -112,7 +114,9 @@ def view_of(
             session, pair_id, run.id if run else None, kind=None
         )
         corrections = [row for row in rows if row.kind == "correction"]
-        if dataset.is_unfamiliar:  # its chances are no figures
+        language = _unread_language(pair.caption, run)
+        is_beyond_model = dataset.is_unfamiliar or bool(language)
+        if is_beyond_model:  # its chances are no figures
             corrections = [replace(row, p_before=None, p_after=None) for row in corrections]
         richer = [row for row in rows if row.kind == "boost"]
         is_judged = pair.p_error is not None
@@ -129,7 +133,7 @@ def view_of(
             proposal = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
         # The last: one that fails ends the transaction.
         parts = read_parts(session, pair, dataset, settings) if settings else {}
-    is_open = pair.decision is None and not dataset.is_unfamiliar
+    is_open = pair.decision is None and not is_beyond_model
     better = better_picture(rows) if is_open else None
     trajectory = None
     corrected_text = pair.corrected_caption or edited_texts.get(pair_id)
@@ -191,6 +195,7 @@ def view_of(
             new_writer(pair, corrected_text, proposal) if corrected_text else None,
         ),
         is_unfamiliar=dataset.is_unfamiliar,
+        unread_language=language,
         wrong_words=tuple(marks),
         tags=tags,
         guidelines=dataset.guidelines,
@@ -263,6 +268,12 @@ def _limits(dataset: DatasetRow, run: RunRow | None) -> str:
     if run is not None and (dataset.is_unfamiliar or not Familiarity.is_of(run.model)):
         stated = str(run.parameters.get("limits", ""))
     return " ".join(filter(None, (stated, reading_note(dataset.models, run))))
+
+
+def _unread_language(caption: str, run: RunRow | None) -> str:
+    """The language of a caption that the model of its scores does not read; "": none."""
+    read = languages_of(run.model) if run is not None else frozenset[str]()
+    return foreign_language(caption, read) if read else ""
 
 
 def _constants(caption: str, dataset: DatasetRow) -> tuple[tuple[int, int, str], ...]:

@@ -288,6 +288,8 @@ class PairView(MeasuredRecord):
     writers: Writers = Writers()
     #: The model was told to score pictures of a kind that it does not know.
     is_unfamiliar: bool = False
+    #: The language that the caption seems to be in and the model does not read; "": none.
+    unread_language: str = ""
     #: Character ranges (start, end) of the words that a curator marked as wrong.
     wrong_words: tuple[tuple[int, int], ...] = ()
     #: People's own words on the pair.
@@ -311,10 +313,16 @@ class PairView(MeasuredRecord):
         return self.claims[self.selected] if self.claims else None
 
     @property
+    def is_beyond_model(self) -> bool:
+        """Whether the model does not know such pictures or does not read the caption's language:
+        its chances of error are no figures, and it accuses no word."""
+        return self.is_unfamiliar or bool(self.unread_language)
+
+    @property
     def helpful_suggestions(self) -> tuple[SuggestionView, ...]:
-        """Those that are likely to help, the best first, and answers that were asked for; of a
-        model that does not know such pictures these alone."""
-        is_judged = not self.is_unfamiliar
+        """Those that are likely to help, the best first, and answers that were asked for; where the
+        pair is beyond the model these alone."""
+        is_judged = not self.is_beyond_model
         return tuple(
             each
             for each in self.suggestions.corrections

@@ -110,14 +110,20 @@ def set_probabilities(store: Store, ids: Sequence[int], values: Sequence[float |
         )
 
 
-def start_run(store: Store, dataset_id: int, revision: str = "1", kind: str = "score") -> int:
+def start_run(
+    store: Store,
+    dataset_id: int,
+    revision: str = "1",
+    kind: str = "score",
+    model: str = "some/model",
+) -> int:
     with store.writing() as session:
         return run_queries.start_run(
             session,
             kind=kind,
             dataset_id=dataset_id,
             scorer_kind="clip",
-            model="some/model",
+            model=model,
             revision=revision,
             explorer="elimination",
             parameters={"batch": 8},

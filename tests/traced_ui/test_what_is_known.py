@@ -82,11 +82,14 @@ def test_the_tips_are_about_what_is_on_the_screen(demo_views: list[PairView]) ->
     assert accused > 100
 
 
-def test_nothing_is_accused_by_a_model_that_does_not_know_the_pictures(
-    demo_views: list[PairView],
+@pytest.mark.parametrize("beyond", [{"is_unfamiliar": True}, {"unread_language": "German"}])
+def test_nothing_is_accused_by_a_model_that_does_not_know_the_pictures_or_the_language(
+    demo_views: list[PairView], beyond: dict[str, Any]
 ) -> None:
     for view in demo_views[::20]:
-        unknown = replace(view, is_unfamiliar=True)
+        unknown = replace(view, **beyond)
+        assert 'class="chance"' not in review_page.stage(unknown)
+        assert unknown.helpful_suggestions == ()
         opening = stage_attributes(unknown)
         assert "data-accused" not in opening
         assert "data-rises" not in opening

@@ -11,6 +11,7 @@ from backend.datasets.read_options import FORMS, LABELS, ListForm, ReadOptions, 
 from backend.datasets.reading.caption_fields import ALL, FIELD_COLUMN, chosen_cells, chosen_names
 from backend.datasets.reading.caption_lists import form_of, form_of_column
 from backend.datasets.reading.caption_texts import (
+    Captions,
     TextList,
     are_languages,
     captions_of_parts,
@@ -46,7 +47,8 @@ class CaptionColumn:
     """`form`: what its lists of texts are; `is_stated`: by the user. `path`: of the captions in its
     JSON, () to detect it; `reserved`: names of other columns; `is_exact`: its texts are as this
     program wrote them; `fields`: how many captions each field of its JSON had so far; `chosen`: the
-    kinds of captions that are read, () for those of the column alone."""
+    kinds of captions that are read, () for those of the column alone; `separator`: what stands
+    between several captions in one text, "" if each is one."""
 
     name: str
     language: str | None = None
@@ -58,9 +60,11 @@ class CaptionColumn:
     reserved: frozenset[str] = frozenset()
     is_exact: bool = False
     chosen: tuple[str, ...] = ()
+    separator: str = ""
     fields: Counter[str] = field(default_factory=Counter)
-    #: The lists that were written as text so far, by column.
+    #: The lists that were written as text so far, by column, and the texts of several captions.
     written_lists: Counter[str] = field(default_factory=Counter)
+    separated: Counter[str] = field(default_factory=Counter)
 
     def unpack(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row with the caption of a JSON object instead of that object, whose other fields
@@ -118,6 +122,11 @@ class CaptionColumn:
                 f"objects: the caption is {fields}; the other fields are columns. (For another "
                 f"field, name '{trim(self.name)}[FIELD]' as the column with captions.)"
             )
+        if self.separator:
+            notes.append(
+                f"'{file}': '{trim(self.separator)}' separates several captions in "
+                f"{self.separated.total():,} texts of '{trim(self.name)}'."
+            )
         if count := self.written_lists.total():
             notes.append(
                 f"'{file}': lists that were written as text are read as lists in "
@@ -156,7 +165,7 @@ class CaptionColumn:
     def _captions(self, cell: Any) -> tuple[list[str], bool]:
         values = self.value_of(cell)
         self.written_lists[self.name] += values is not cell
-        cell = values
+        cell = self._separate(values)
         parts = text_parts(cell, self.language)
         lists = [part for part in parts if isinstance(part, TextList)]
         if self.refuses_lists and any(len(texts.texts) > 1 for texts in lists):
@@ -171,6 +180,14 @@ class CaptionColumn:
         is_one = len(lists) == len(parts) == 1 and not any(isinstance(c, list) for c in cell)
         is_joined = is_one and (lists[0].form or self.form) != "captions"
         return captions, len(captions) > 1 or (isinstance(cell, list) and not is_joined)
+
+    def _separate(self, cell: Any) -> Any:
+        """The captions of a text in which the separator stands between them; else the cell."""
+        if not self.separator or self.is_exact or not isinstance(cell, str):
+            return cell
+        captions = [part.strip() for part in cell.split(self.separator) if part.strip()]
+        self.separated[self.name] += len(captions) > 1
+        return Captions(captions) if captions else cell
 
     def _check(self, texts: TextList) -> None:
         """Raises BadCell for a list with questions, or that is clearly something else than those of
@@ -209,6 +226,7 @@ def caption_column(
         columns.caption, options.language, options.lists or "captions",
         is_stated=options.lists is not None, path=path, is_exact=exact,
         reserved=frozenset(filter(None, roles)), chosen=chosen_names(options.caption_fields),
+        separator=options.captions_separator or "",
     )  # fmt: skip
     if exact:
         return columns, column

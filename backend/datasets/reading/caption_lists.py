@@ -63,7 +63,7 @@ def form_of(pieces: Iterable[str]) -> ListForm | None:
         return _form_of_phrases(texts)
     if has_token_marks(texts):
         return "tokens"
-    if _share(map(_is_sentence, texts)) >= 0.5:
+    if _share(map(is_sentence, texts)) >= 0.5:
         return "captions"
     is_running = any(is_punctuation(t) or t.lower() in _FUNCTION_WORDS for t in texts)
     has_tags = any(map(_TAG.fullmatch, texts))
@@ -92,7 +92,7 @@ def form_of_column(lists: Sequence[Sequence[str]], name: str) -> ListForm | None
 
 def _form_of_phrases(texts: list[str]) -> ListForm | None:
     """The same for texts of which some have several words."""
-    sentences = _share(map(_is_sentence, texts))
+    sentences = _share(map(is_sentence, texts))
     if sentences >= 0.5:
         return "captions"
     single = _share(_words(text) == 1 or bool(_TAG.fullmatch(text)) for text in texts)
@@ -107,7 +107,12 @@ def _are_words(texts: list[str]) -> bool:
     return _share(_words(text) > 1 for text in texts) <= 0.05
 
 
-def _is_sentence(text: str) -> bool:
+def is_sentence(text: str) -> bool:
+    """Whether a text has the form of a caption.
+
+    >>> is_sentence("a dog runs on grass"), is_sentence("A red ball"), is_sentence("long hair")
+    (True, True, False)
+    """
     count = _words(text)
     if count >= _SENTENCE_WORDS or unspaced_letters(text) >= _SENTENCE_LETTERS:
         return True

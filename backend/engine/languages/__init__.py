@@ -2,6 +2,7 @@
 
 language         the registry: what `data/CODE.toml` says of each language
 identification   which language a caption is in, by script and function words
+foreign          whether a caption is in another language than a model reads
 segmentation     words in scripts without spaces
 
 A file needs no more than a name and the words that identify the language. With groups of words that

@@ -17,7 +17,7 @@ _SECOND_SCRIPT = 0.25
 #: By the first word of a letter's Unicode name; any other is a script by itself.
 _SCRIPTS = {"CJK": "han", "HIRAGANA": "kana", "KATAKANA": "kana"}
 _WORDS = {code: each.identifies for code, each in LANGUAGES.items() if each.identifies}
-_LETTERS = re.compile(r"[^\W\d_]+")
+LETTERS = re.compile(r"[^\W\d_]+")
 #: The other way round: the languages of a word.
 _LANGUAGES_OF = {
     word: tuple(name for name, words in _WORDS.items() if word in words)
@@ -55,7 +55,7 @@ def language_of(text: str) -> str:
 
 def _by_words(text: str) -> str:
     counts = dict.fromkeys(_WORDS, 0)
-    for word in _LETTERS.findall(text.lower()):
+    for word in LETTERS.findall(text.lower()):
         for name in _LANGUAGES_OF.get(word, ()):
             counts[name] += 1
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]

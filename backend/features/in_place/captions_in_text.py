@@ -46,6 +46,7 @@ class Place:
 
 
 _CHANGED = "it has changed since the import: the caption is not there. Import the dataset again"
+_PARTS = "its captions are parts of one text there, which is left alone. Correct them by hand"
 _SEVERAL = "the caption stands there more than once. Say which column or field has the captions"
 
 
@@ -77,6 +78,11 @@ def change_text(
             if value != place.value:
                 text = text[: place.start] + place.write(value) + text[place.end :]
             return text, already_there
+    if reason == _CHANGED and any(
+        all(change.before in place.value for change in changes)
+        for place in chain.from_iterable(readings)
+    ):
+        reason = _PARTS
     says_other = reason == _CHANGED and all(
         _says_other(places, changes, column) for places in readings if places
     )

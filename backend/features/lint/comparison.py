@@ -1,12 +1,15 @@
 """Faults that show only in comparison: one caption on many pictures, a picture with many captions,
-lengths and languages unlike the rest, the same words in nearly every caption."""
+several captions in one, lengths and languages unlike the rest, the same words in nearly every
+caption."""
 
 import re
 from collections import Counter
 from functools import cached_property
 
+from backend.datasets.reading.caption_lists import is_sentence
 from backend.engine.claims.tags import FEWEST as FEWEST_TAGS
 from backend.engine.claims.tags import is_tag_list
+from backend.engine.languages.foreign import called, foreign_language
 from backend.engine.languages.identification import MIXED, UNKNOWN, language_of
 
 #: What is compared, with what it means.
@@ -15,6 +18,8 @@ COMPARED = {
     "many captions": "the picture has far more captions than the others; was it meant for all?",
     "length": "far longer or shorter than the others",
     "language": "in another language than the others",
+    "several captions": "several captions in one, judged as one, with the same characters between "
+    "them as in most others; import them again and state the separator",
     "commas": "tags without the commas between them, where the others are lists with commas",
 }
 #: A caption on so many different pictures says little about any of them.
@@ -30,9 +35,15 @@ _FAR = 6
 _MAIN_LANGUAGE = 0.8
 #: Share of the captions that begin or end with the same words.
 _SAME_WORDS = 0.6
-#: Those words, and the language, are looked for among the first captions; the words among so many
-#: at their ends.
-_FIRST, _LONGEST_AFFIX = 20_000, 6
+#: Languages that fewer of the captions are in are not reported.
+_SOME = 0.05
+#: What stands between the captions of a picture that were joined into one text; the longer first.
+#: Of so many captions, most hold the same one.
+SEPARATORS = ("<sep>", "[SEP]", "###", "||", "|", "\t", "\n", ";", " / ")
+_FEWEST_JOINED, _JOINED = 10, 0.6
+#: Those words, the languages and separators are looked for among the first captions; the words
+#: among so many at their ends.
+FIRST, _LONGEST_AFFIX = 20_000, 6
 #: Share of the captions that are lists of tags, where lists are what is usual.
 _TAG_LISTS = 0.6
 #: So many words between two commas are no tag, unless they are words of a sentence.
@@ -42,6 +53,7 @@ _OF_SENTENCES = re.compile(
     r"\b(?:an?|the|is|are|was|were|and|or|of|in|on|at|to|for|by|from|with|near|that|who)\b|[.!?]",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"[.!?。！？]$")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -56,6 +68,7 @@ class Comparison:
         self._captions_of: Counter[int] = Counter()
         self._lengths: Counter[int] = Counter()
         self._languages: Counter[str] = Counter()
+        self._separators: Counter[str] = Counter()
         self._tag_lists = 0
         self._affixes: dict[str, Counter[str]] = {"begin": Counter(), "end": Counter()}
 
@@ -67,8 +80,11 @@ class Comparison:
         self._pictures[key] = (number + (last != this_picture), this_picture)
         self._captions_of[this_picture] += 1
         self._lengths[len(words)] += 1
-        if self.captions <= _FIRST:
+        if self.captions <= FIRST:
             self._languages[language_of(caption)] += 1
+            self._separators.update(
+                each for each in SEPARATORS if each in caption and are_joined(caption, each)
+            )
             if len(_SEPARATOR.findall(caption)) >= FEWEST_TAGS - 1:
                 self._tag_lists += is_tag_list(caption)
             for size in range(1, min(_LONGEST_AFFIX, len(words)) + 1):
@@ -85,12 +101,13 @@ class Comparison:
             len(words) > _FAR * max(high, 1) or len(words) * _FAR < low
         )
         usual = self._language
-        is_foreign = usual and language_of(caption) not in ("", UNKNOWN, MIXED, usual)
+        separator = self._separator
         faults = {
             "same caption": self._pictures.get(hash(tuple(words)), (0, 0))[0] >= MANY_PICTURES,
             "many captions": self._has_many_captions(picture),
             "length": is_far,
-            "language": is_foreign,
+            "language": bool(usual and foreign_language(caption, frozenset({usual}))),
+            "several captions": bool(separator and are_joined(caption, separator)),
             "commas": self._are_tag_lists and _lacks_commas(caption),
         }
         return [name for name, applies in faults.items() if applies]
@@ -98,7 +115,7 @@ class Comparison:
     def shared_words(self) -> list[tuple[str, str]]:
         """("begin" or "end", the words) with which most captions begin or end: they say nothing
         about a picture, and a model that is trained on them learns to say them."""
-        first = min(self.captions, _FIRST)
+        first = min(self.captions, FIRST)
         phrases = []
         for end, affixes in self._affixes.items():
             common = [affix for affix, number in affixes.items() if number >= _SAME_WORDS * first]
@@ -107,6 +124,19 @@ class Comparison:
             if self.captions >= FEWEST and (" " in longest or len(longest) > 5):
                 phrases.append((end, longest))
         return phrases
+
+    def languages(self) -> list[tuple[str, int]]:
+        """The languages of a dataset without a main one, with how many of the first captions are in
+        each; [] if there is a main one, or if there are too few captions to tell."""
+        clear = self._clear_languages
+        if self._language or self.captions < FEWEST:
+            return []
+        common = [
+            (called(name), number)
+            for name, number in clear.items()
+            if number >= _SOME * clear.total()
+        ]
+        return sorted(common, key=lambda each: (-each[1], each[0])) if len(common) > 1 else []
 
     def _has_many_captions(self, picture: str) -> bool:
         number = self._captions_of[hash(picture)]
@@ -125,18 +155,48 @@ class Comparison:
 
     @cached_property
     def _are_tag_lists(self) -> bool:
-        first = min(self.captions, _FIRST)
+        first = min(self.captions, FIRST)
         return self.captions >= FEWEST and self._tag_lists >= _TAG_LISTS * first
+
+    @cached_property
+    def _separator(self) -> str:
+        """What stands between the captions of most cells; "" if nothing does."""
+        first = min(self.captions, FIRST)
+        separator, number = max(self._separators.items(), key=lambda each: each[1], default=("", 0))
+        return separator if first >= _FEWEST_JOINED and number >= _JOINED * first else ""
+
+    @cached_property
+    def _clear_languages(self) -> Counter[str]:
+        """The captions whose language can be told, by language."""
+        languages = Counter(self._languages)
+        for unclear in ("", UNKNOWN, MIXED):
+            del languages[unclear]
+        return languages
 
     @cached_property
     def _language(self) -> str:
         """That of most captions whose language can be told; "" if there is none."""
-        languages = Counter(self._languages)
-        for unclear in ("", UNKNOWN, MIXED):
-            del languages[unclear]
+        languages = self._clear_languages
         name, number = max(languages.items(), key=lambda each: each[1], default=("", 0))
         is_main = self.captions >= FEWEST and number >= _MAIN_LANGUAGE * languages.total()
         return name if is_main else ""
+
+
+def are_joined(text: str, separator: str) -> bool:
+    """Whether a text is several captions with the separator between them: each has the form of a
+    caption and begins as the first does. The lines of one description end like sentences.
+
+    >>> are_joined("A dog on grass | A brown dog runs", "|"), are_joined("solo | long hair", "|")
+    (True, False)
+    >>> are_joined("A man on a hill; a dog beside him", ";"), are_joined("A dog.\\nIt runs.", "\\n")
+    (False, False)
+    """
+    pieces = [piece.strip() for piece in text.split(separator) if piece.strip()]
+    if len(pieces) < 2 or (separator == "\n" and any(map(_SENTENCE_END.search, pieces))):
+        return False
+    capitals = {piece[0].isupper() for piece in pieces}
+    # "a red / blue ball" is one caption.
+    return len(capitals) == 1 and all(is_sentence(p) and len(p.split()) != 2 for p in pieces)
 
 
 def _lacks_commas(caption: str) -> bool:

@@ -1,12 +1,13 @@
 """Look for faults in the captions of a dataset, and tag the pairs that have them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from backend.engine.constants.constant_search import find_constants
 from backend.engine.constants.part import ConstantPart
 from backend.features.lint import queries
-from backend.features.lint.comparison import COMPARED, Comparison
+from backend.features.lint.comparison import COMPARED, FIRST, Comparison
 from backend.features.lint.faults import RULES, faults_of
 from backend.jobs.batched_reads import read_in_batches
 from backend.jobs.notices import notices_of, texts_of
@@ -49,13 +50,15 @@ class Fault:
 @dataclass(frozen=True)
 class LintReport:
     """`shared_words`: where ("begin" or "end") and with which words most captions begin or end;
-    `constants`: what scoring finds in most captions; `notices`: what there is to say of the dataset
+    `constants`: what scoring finds in most captions; `languages`: of a dataset in several, with how
+    many of its first captions are in each; `notices`: what there is to say of the dataset
     as a whole; `faulty`: pairs with at least one fault."""
 
     pairs: int
     faults: tuple[Fault, ...]
     shared_words: tuple[tuple[str, str], ...]
     constants: tuple[ConstantPart, ...] = ()
+    languages: tuple[tuple[str, int], ...] = ()
     notices: tuple[str, ...] = ()
     faulty: int = 0
 
@@ -67,6 +70,8 @@ class LintReport:
             lines += [f"    {name}: {caption}" for name, caption in fault.examples]
         lines += [f"Most captions {end} with “{words}”." for end, words in self.shared_words]
         lines += [part.in_words() for part in self.constants]
+        if self.languages:
+            lines.append(languages_in_words(self.languages, self.pairs))
         lines += self.notices
         number = f"{self.faulty:,}" if self.faulty else "None"
         verb = "has" if self.faulty == 1 else "have"
@@ -74,6 +79,17 @@ class LintReport:
         if self.faults and not any(fault.tag for fault in self.faults):
             lines.append("None is tagged: lint makes a queue of each fault.")
         return "\n".join(lines)
+
+
+def languages_in_words(languages: Sequence[tuple[str, int]], pairs: int) -> str:
+    """
+    >>> languages_in_words([("English", 66), ("German", 28)], 100)
+    'Of 100 captions, 66 are in English, 28 in German, by their most usual words.'
+    """
+    first = f"the first {FIRST:,}" if pairs > FIRST else f"{pairs:,}"
+    (language, number), *others = languages
+    counts = [f"{number:,} are in {language}", *(f"{n:,} in {name}" for name, n in others)]
+    return f"Of {first} captions, {', '.join(counts)}, by their most usual words."
 
 
 def lint(
@@ -116,6 +132,7 @@ def lint(
         ),
         tuple(comparison.shared_words()),
         find_constants(partial(captions_and_writers, store, dataset_id), total),
+        tuple(comparison.languages()),
         texts_of(notices_of(store, dataset_id)),
         faulty=len(set().union(*ids.values())),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from backend.features.lint.faults import RULES
-from backend.features.lint.linting import FAULTS, PREFIX
+from backend.features.lint.linting import FAULTS, PREFIX, languages_in_words
 from backend.review.caption_edits import change_each, edit_captions, find_mend
 from backend.review.queue_form import as_query
 from backend.review.views import EditView
@@ -118,6 +118,8 @@ def findings(workspace: Workspace, dataset_id: int) -> tuple[str, list[str]]:
     html = render_in(
         "lint_faults.html", faults=faults, looked_at=result.get("pairs"),
         shared=result.get("shared_words", []),
+        languages=languages_in_words(found, result["pairs"])
+        if (found := result.get("languages")) else "",
     )  # fmt: skip
     return html, mendable
 

@@ -60,6 +60,31 @@ def test_what_a_list_is_follows_from_its_form(
     assert reader.problems == []
 
 
+@pytest.mark.parametrize(
+    ("separator", "between"),
+    [
+        ("|", " | "),
+        ("###", "###"),
+        ("tab", "\t"),
+        ("\\n", "\n"),
+        (" / ", " / "),
+        ("<sep>", "<sep>"),
+    ],
+)
+def test_captions_in_one_text_are_several_where_the_separator_is_stated(
+    tmp_path: Path, separator: str, between: str
+) -> None:
+    cells = [between.join(("A dog runs", "A cat sits", "")), "A cow", ["A|hen", "A pig"]]
+    pairs, reader = lines(tmp_path, cells, captions_separator=separator)
+    assert {pair.id: pair.caption for pair in pairs} == {
+        "0#0": "A dog runs", "0#1": "A cat sits", "1#0": "A cow", "2#0": "A|hen", "2#1": "A pig",
+    }  # fmt: skip
+    assert reader.problems == []
+    assert any("1 texts" in note for note in reader.notes)
+    (first, *_), _ = lines(tmp_path, cells)
+    assert first.caption == cells[0]
+
+
 @pytest.mark.parametrize("form", ["json", "python", "numpy", "nested", "parquet", "tar"])
 def test_tokens_are_joined_in_every_form_of_a_list(tmp_path: Path, form: str) -> None:
     source = tmp_path / "t"

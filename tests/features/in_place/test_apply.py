@@ -409,6 +409,20 @@ def test_one_list_that_is_called_like_json_lines_is_left_alone(
     assert [(left.file, left.captions) for left in report.left_alone] == [("t.jsonl", 2)]
 
 
+def test_a_caption_that_is_a_part_of_a_cell_is_left_alone(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "a.png")
+    table = write(folder / "t.csv", "file_name,caption\na.png,a dog | a cow\n")
+    workspace.jobs.import_dataset(table, options=ReadOptions(captions_separator="|"))
+    correct(workspace, {"a dog": "a cat"})
+    before = contents(folder)
+    (left,) = apply(workspace).left_alone
+    assert (left.captions, "parts of one text" in left.reason) == (1, True), "it has not changed"
+    assert contents(folder) == before
+
+
 def test_an_import_afterwards_sees_the_same_pairs(workspace: Workspace, tmp_path: Path) -> None:
     """Two captions of one picture, both corrected: neither is gone, new, nor to be scored again."""
     folder = captioned(tmp_path / "pairs", a="a dog\na cow\na hen\n")

@@ -31,6 +31,51 @@ def test_tags_without_commas_are_found_among_lists(caption: str, is_found: bool)
     assert "commas" not in compared(PROSE, caption)
 
 
+A_DOG, A_CAT = "A dog runs on the {} grass", "A cat sits near a bowl"
+
+
+@pytest.mark.parametrize("separator", [" | ", "###", ";", "\n", "<sep>", " / ", "\t"])
+def test_several_captions_in_one_are_found_where_most_are_so(separator: str) -> None:
+    several = f"{A_DOG}{separator}{A_CAT}"
+    assert "several captions" in compared(several, several)
+    assert "several captions" not in compared(several, A_DOG)
+    assert "several captions" not in compared(A_DOG, several), "one among others"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "1girl, solo | long hair, {} eyes", "A sign with a | and the word {} on it",
+        "Red dress {} | Brand Shop", "A man stands on a {} hill; a dog runs beside him",
+        "A man stands on a {} hill.\nA dog runs beside him.", "a red / {} ball on the grass",
+    ],
+)  # fmt: skip
+def test_what_is_one_caption_is_not_several(form: str) -> None:
+    assert "several captions" not in compared(form, form)
+
+
+@pytest.mark.parametrize(
+    ("german", "languages"),
+    [
+        (0, []),
+        (10, []),
+        (30, [("English", 70), ("German", 30)]),
+        (50, [("English", 50), ("German", 50)]),
+    ],
+)
+def test_the_languages_of_a_mixed_dataset_are_counted(
+    german: int, languages: list[tuple[str, int]]
+) -> None:
+    comparison = Comparison()
+    for number in range(100):
+        text = "Ein Hund läuft auf dem Gras" if number < german else "A dog runs on the grass"
+        comparison.learn(text, f"{number}.png")
+    assert comparison.languages() == languages
+    found = comparison.faults_of("Ein Hund läuft auf dem Gras", "0.png")
+    assert ("language" in found) == (german < 20), "where there is a main one"
+    assert "language" not in comparison.faults_of("Rothenburg ob der Tauber", "1.png"), "a name"
+
+
 @pytest.mark.parametrize(
     ("of_each", "of_one", "is_found"),
     [(1, 300, True), (5, 300, True), (1, 25, True), (5, 25, False), (1, 5, False), (90, 90, False)],

@@ -86,7 +86,9 @@ def faults_html(text: str) -> str:
         "name": text, "about": text, "pairs": 2, "can_be_mended": True, "address": f"?tag={text}",
         "examples": [text],
     }  # fmt: skip
-    return part.render_in("lint_faults.html", looked_at=9, shared=[("end", text)], faults=[fault])
+    return part.render_in(
+        "lint_faults.html", looked_at=9, shared=[("end", text)], faults=[fault], languages=text
+    )
 
 
 def fix_preview_html(text: str) -> str:
