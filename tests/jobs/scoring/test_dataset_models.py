@@ -283,7 +283,7 @@ def test_a_dataset_opens_at_once_and_its_job_refuses(
     assert workspace.jobs.background.wait(250)
     job = workspace.jobs.job(job.id)
     assert (job.kind, job.dataset_id, job.status) == ("score", dataset, "failed")
-    assert job.asks_for_model
+    assert job.failure == "UnknownPictures"
     assert "8 of 8 pictures" in job.message
     assert "--" not in job.message
     assert workspace.jobs.last_scoring(dataset) == job
