@@ -7,9 +7,12 @@ from backend.settings import setting_names
 from research.commands.evaluations import name_evaluation
 from tests.docs import reference
 from tests.docs.pages import OF_FEATURES, PAGES, ROOT, code, shell_lines
+from traced_ui import rooms
 
 PROGRAM = re.compile(r"(?:\S*python3? app\.py|traced-curator|run --rm app) +([^\n`]*)")
 LABEL = re.compile(r"(?<![*\w])\*([A-Z][^*\n]*\s[^*]+?)\*(?!\*)")
+#: A word in italics beside "page".
+PAGE_NAME = re.compile(r"\bpage\s\*([A-Z][^*]+)\*|(?<![*\w])\*([A-Z][^*\n]+)\*\spage\b")
 COMMANDS = dict(reference.commands())
 SETTINGS = {f"TRACED_{name.upper()}" for name in setting_names()}
 
@@ -118,6 +121,14 @@ def test_labels_that_pages_mention_exist() -> None:
     }
     assert len(labels) > 10
     assert sorted(label for label in labels if label[1] not in app) == []
+
+
+def test_pages_that_pages_mention_exist() -> None:
+    titles = {page.title for page in rooms.PAGES}
+    for page in (*reference.DOCS.glob("*.md"), *OF_FEATURES):
+        found = PAGE_NAME.findall(page.read_text(encoding="utf-8"))
+        mentioned = {" ".join("".join(groups).split()) for groups in found}
+        assert sorted(mentioned - titles) == [], page
 
 
 def test_make_targets_exist() -> None:
