@@ -4,9 +4,13 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+OF_FEATURES = sorted(ROOT.glob("backend/features/*/README.md"))
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "assets" / "models" / "README.md"]
-)
+    [
+        *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *OF_FEATURES,
+        ROOT / "assets" / "models" / "README.md",
+    ]
+)  # fmt: skip
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

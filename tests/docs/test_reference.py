@@ -6,10 +6,13 @@ import re
 from backend.settings import setting_names
 from research.commands.evaluations import name_evaluation
 from tests.docs import reference
-from tests.docs.pages import PAGES, ROOT, code, shell_lines
+from tests.docs.pages import OF_FEATURES, PAGES, ROOT, code, shell_lines
+from traced_ui import rooms
 
 PROGRAM = re.compile(r"(?:\S*python3? app\.py|traced-curator|run --rm app) +([^\n`]*)")
 LABEL = re.compile(r"(?<![*\w])\*([A-Z][^*\n]*\s[^*]+?)\*(?!\*)")
+#: A word in italics beside "page".
+PAGE_NAME = re.compile(r"\bpage\s\*([A-Z][^*]+)\*|(?<![*\w])\*([A-Z][^*\n]+)\*\spage\b")
 COMMANDS = dict(reference.commands())
 SETTINGS = {f"TRACED_{name.upper()}" for name in setting_names()}
 
@@ -82,7 +85,7 @@ def test_options_in_the_text_exist() -> None:
     existing |= OTHERS | _of_modules() | _removed()
     for page in PAGES:
         mentioned = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", " ".join(code(page))))
-        assert sorted(mentioned - existing) == [], page.name
+        assert sorted(mentioned - existing) == [], page
 
 
 def _removed() -> set[str]:
@@ -102,7 +105,7 @@ def _of_modules() -> set[str]:
 def test_variables_that_pages_mention_exist() -> None:
     for page in PAGES:
         mentioned = set(re.findall(r"TRACED_[A-Z_]*[A-Z]", page.read_text(encoding="utf-8")))
-        assert sorted(mentioned - SETTINGS - {"TRACED_PASSWORD"}) == [], page.name
+        assert sorted(mentioned - SETTINGS - {"TRACED_PASSWORD"}) == [], page
 
 
 def test_labels_that_pages_mention_exist() -> None:
@@ -113,11 +116,19 @@ def test_labels_that_pages_mention_exist() -> None:
     app = " ".join(path.read_text(encoding="utf-8") for path in sources)
     labels = {
         (page.name, " ".join(label.split()))
-        for page in reference.DOCS.glob("*.md")
+        for page in (*reference.DOCS.glob("*.md"), *OF_FEATURES)
         for label in LABEL.findall(page.read_text(encoding="utf-8"))
     }
     assert len(labels) > 10
     assert sorted(label for label in labels if label[1] not in app) == []
+
+
+def test_pages_that_pages_mention_exist() -> None:
+    titles = {page.title for page in rooms.PAGES}
+    for page in (*reference.DOCS.glob("*.md"), *OF_FEATURES):
+        found = PAGE_NAME.findall(page.read_text(encoding="utf-8"))
+        mentioned = {" ".join("".join(groups).split()) for groups in found}
+        assert sorted(mentioned - titles) == [], page
 
 
 def test_make_targets_exist() -> None:
@@ -128,7 +139,7 @@ def test_make_targets_exist() -> None:
             for line in (*shell_lines(page), *code(page))
             if line.startswith("make ") and len(line.split()) > 1
         }
-        assert sorted(mentioned - targets) == [], page.name
+        assert sorted(mentioned - targets) == [], page
 
 
 def test_files_that_pages_mention_exist() -> None:
