@@ -57,7 +57,7 @@ from backend.operations.common_options import (
     VlmUrl,
 )
 from backend.operations.registry import OPERATIONS
-from backend.options import NOT_TYPED, CommandLine, Options, Setting
+from backend.options import ARGUMENT, NOT_TYPED, CommandLine, Options, Setting
 from backend.settings import Settings, load_settings, shown_database
 from backend.version import VERSION
 
@@ -108,6 +108,8 @@ def main(
 class ServeOptions(Options):
     """Open the app: review, datasets, retraining, export."""
 
+    source: Annotated[str | None, ARGUMENT] = None
+    """A dataset, as with --data; or FILE.traced, which pack has written, to review in place."""
     data: str | None = None
     """Dataset to review: a folder, a metadata file, or a name in the database. It is imported and
     scored first if needed. Default: that of the last verdict, else the newest; the demo if there is
@@ -177,6 +179,10 @@ def demo(options: DemoOptions) -> None:
 
 
 def serve(options: ServeOptions) -> None:
+    if options.source is not None:
+        if options.data is not None:
+            raise SettingsError(f"Give one dataset: '{options.source}' or --data {options.data}.")
+        options = options.model_copy(update={"data": options.source})
     _serve(load_settings(options.settings()), options)
 
 

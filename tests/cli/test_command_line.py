@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+import app as program
+from backend.errors import SettingsError
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import GOOD, malformed
 
@@ -169,3 +171,13 @@ def test_concreteness_is_compared_with_ratings(environment: dict[str, str], tmp_
     status, _, err = invoked(environment, "evaluate", "icc", "--ratings", str(ratings))
     assert status == 3
     assert "row 2" in " ".join(err.split())
+
+
+def test_serve_opens_the_dataset_that_is_named_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    monkeypatch.setattr(program, "_serve", lambda settings, options: opened.append(options.data))
+    program.serve(program.ServeOptions(source="photos"))
+    program.serve(program.ServeOptions(data="photos"))
+    assert opened == ["photos", "photos"]
+    with pytest.raises(SettingsError):
+        program.serve(program.ServeOptions(source="photos", data="demo"))

@@ -96,40 +96,28 @@ def merge(options: MergeCommand, common: Common) -> None:
     emit({"packages": reports}, common.as_json, "\n".join(report.in_words() for report in reports))
 
 
-class ServeOptions(Options):
-    """What `serve` opens."""
-
-    source: Annotated[str | None, ARGUMENT] = None
-    """A dataset, as with --data; or a package that pack has written, to review in place:
-    FILE.traced. No model is needed; verdicts go into FILE.verdicts.db beside it, for merge."""
-
-
 def _serve(
-    command: Callable[[], int | None], arguments: dict[str, Any], options: ServeOptions
+    command: Callable[[], int | None], arguments: dict[str, Any], options: Options
 ) -> int | None:
-    """With a package: review it in place. With anything else: that is the dataset."""
+    """A package is reviewed in place: no model is needed, and verdicts go into FILE.verdicts.db
+    beside it, for `merge`."""
     from backend.datasets.safe_files.containers import PACKED
     from backend.features.package.opening import open_package
 
-    if options.source is None:
-        return command()
     served = arguments["options"]
-    if not options.source.endswith(PACKED):
-        if served.data is not None:
-            raise SettingsError(f"Give one dataset: '{options.source}' or --data {served.data}.")
-        arguments["options"] = served.model_copy(update={"data": options.source})
+    if served.source is None or not served.source.endswith(PACKED):
         return command()
     if served.data is not None or served.db is not None:
         raise SettingsError(
             "A package has its own pairs and database: leave --data and --db out. A dataset is "
             "opened by --data."
         )
-    database, manifest = open_package(typed_path(options.source))
+    database, manifest = open_package(typed_path(served.source))
     author = served.author or manifest.reviewer or None
-    changes = {"db": f"sqlite:///{database}", "author": author}
+    changes = {"source": None, "db": f"sqlite:///{database}", "author": author}
     arguments["options"] = served.model_copy(update=changes)
     return command()
 
 
 COMMANDS = {"pack": pack, "merge": merge}
-SERVE = CommandVariant("serve", ServeOptions, _serve)
+SERVE = CommandVariant("serve", Options, _serve)

@@ -10,6 +10,7 @@ from playwright.sync_api import expect, sync_playwright
 from app import ServeOptions
 from backend.errors import DatasetFormatError, SettingsError
 from backend.features.package import command, opening
+from backend.options import Options
 from tests.browser.conftest import FLAGS, PATIENCE, chromium, wait_for
 from tests.cli.invoking import as_json, invoked
 from tests.features.package.home import COUNT, Home, judge
@@ -34,38 +35,26 @@ def test_packed_merged_and_undone_on_the_command_line(home: Home) -> None:
     assert home.decisions()[1] == "drop"
 
 
-def test_serve_opens_the_package_with_its_reviewer_as_author(home: Home) -> None:
+def test_serve_opens_the_package_with_its_reviewer_as_author(home: Home, tmp_path: Path) -> None:
     package = home.pack(reviewers=["Ada"])
-    arguments: dict[str, Any] = {"options": ServeOptions(port=1)}
-    served = command.ServeOptions(source=str(package))
-    command.SERVE.run(lambda: None, arguments, served)
-    options = arguments["options"]
+
+    def opened(**given: Any) -> ServeOptions:
+        arguments: dict[str, Any] = {"options": ServeOptions(**given)}
+        command.SERVE.run(lambda: None, arguments, Options())
+        return arguments["options"]
+
+    options = opened(source=str(package), port=1)
     assert options.db == f"sqlite:///{opening.verdicts_of(package)}"
-    assert (options.author, options.port, options.data) == ("Ada", 1, None)
-    arguments["options"] = ServeOptions(author="Ben")
-    command.SERVE.run(lambda: None, arguments, served)
-    assert arguments["options"].author == "Ben"
-    arguments["options"] = before = ServeOptions()
-    command.SERVE.run(lambda: None, arguments, command.ServeOptions())
-    assert arguments["options"] is before
-    for wrong in (ServeOptions(data="photos"), ServeOptions(db="sqlite:////x.db")):
+    assert (options.author, options.port, options.source, options.data) == ("Ada", 1, None, None)
+    assert opened(source=str(package), author="Ben").author == "Ben"
+    for given in ({}, {"source": "assets/demo"}, {"source": "pairs.csv"}):
+        assert opened(**given) == ServeOptions(**given)
+    for wrong in ({"data": "photos"}, {"db": "sqlite:////x.db"}):
         with pytest.raises(SettingsError):
-            command.SERVE.run(lambda: None, {"options": wrong}, served)
-
-
-def test_serve_takes_what_is_no_package_for_a_dataset(tmp_path: Path) -> None:
-    arguments: dict[str, Any] = {"options": ServeOptions(port=1)}
-    for source in ("assets/demo", "photos", "pairs.csv"):
-        command.SERVE.run(lambda: None, arguments, command.ServeOptions(source=source))
-        assert arguments["options"] == ServeOptions(port=1, data=source)
-        arguments["options"] = ServeOptions(port=1)
-    served = command.ServeOptions(source="photos")
-    with pytest.raises(SettingsError):
-        command.SERVE.run(lambda: None, {"options": ServeOptions(data="demo")}, served)
+            opened(source=str(package), **wrong)
     (folder := tmp_path / "photos.traced").mkdir()
-    served = command.ServeOptions(source=str(folder))
     with pytest.raises(DatasetFormatError):
-        command.SERVE.run(lambda: None, arguments, served)
+        opened(source=str(folder))
 
 
 def test_a_package_is_judged_in_a_browser_and_merged(home: Home, tmp_path: Path) -> None:
