@@ -215,12 +215,11 @@ def _look_first(workspace: "Workspace", imported: ImportReport) -> Iterator[str]
     """What follows an import, in words. The import stays, whatever fails here."""
     jobs, dataset_id = workspace.jobs, imported.dataset_id
     has_new = imported.added > 0 or (imported.update == "take" and imported.changes.changed > 0)
-    for operation in OPERATIONS.values() if workspace.settings.first_look else ():
-        options = operation.after_import if has_new else None
-        if options is None and operation.follows_import(jobs, dataset_id):
-            options = operation.options()
-        if options is None:
-            continue
+    looks = [(each, each.options()) for each in jobs.following_import(dataset_id)]
+    if has_new and workspace.settings.first_look:
+        own = [(each, each.after_import) for each in OPERATIONS.values()]
+        looks = [(each, options) for each, options in own if options is not None] + looks
+    for operation, options in looks:
         try:
             with progress(operation.title) as advance:
                 report = operation.run(jobs, dataset_id, options, advance)

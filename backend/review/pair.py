@@ -272,8 +272,7 @@ def _limits(dataset: DatasetRow, run: RunRow | None) -> str:
 
 def _unread_language(caption: str, run: RunRow | None) -> str:
     """The language of a caption that the model of its scores does not read; "": none."""
-    read = languages_of(run.model) if run is not None else frozenset[str]()
-    return foreign_language(caption, read) if read else ""
+    return foreign_language(caption, languages_of(run.model)) if run is not None else ""
 
 
 def _constants(caption: str, dataset: DatasetRow) -> tuple[tuple[int, int, str], ...]:

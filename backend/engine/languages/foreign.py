@@ -29,7 +29,7 @@ _CLEAR, _MOST, _UNSEEN = 1.5, 4.0, 1e-6
 @lru_cache(maxsize=10_000)
 def foreign_language(text: str, read: frozenset[str]) -> str:
     """The language of a caption, or its letters, as people call it; "" if it may be in one of
-    `read`, which are named as by `language_of`.
+    `read`, which are named as by `language_of`, or if there are none: nobody says.
 
     >>> english = frozenset({"en"})
     >>> foreign_language("Ein Mann liest eine Zeitung", english)
@@ -39,7 +39,7 @@ def foreign_language(text: str, read: frozenset[str]) -> str:
     >>> foreign_language("Los Angeles skyline", english)
     ''
     """
-    name = language_of(text)
+    name = language_of(text) if read else ""
     if name in ("", MIXED, *read):
         return ""
     if name == UNKNOWN or name in LATIN_LANGUAGES:
