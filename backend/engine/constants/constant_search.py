@@ -92,7 +92,7 @@ def _candidates(
         for words in captions:
             numbers.update(set(_runs(words, place, frequent)))
         common = _common(numbers, share, every)
-        for words in _longest(common, place):
+        for words in _longest(common, place, numbers):
             first, last = says_nothing(words, place, language)
             if first < last:
                 begins |= {words[first:last]} if place == "begin" else set()
@@ -128,14 +128,15 @@ def _runs(words: tuple[str, ...], place: Place, frequent: set[str]) -> Iterator[
             yield run[::-1] if place == "end" else run
 
 
-def _longest(common: set[tuple[str, ...]], place: Place) -> list[tuple[str, ...]]:
-    """Those that are no part of a longer one at the place."""
+def _longest(
+    common: set[tuple[str, ...]], place: Place, numbers: Mapping[tuple[str, ...], int]
+) -> list[tuple[str, ...]]:
+    """Those that are no part of a longer one at the place which is in about as many captions."""
     within = set()
     for words in common:
-        if place != "begin":
-            within.add(words[1:])
-        if place != "end":
-            within.add(words[:-1])
+        shorter = {words[1:]} if place != "begin" else set()
+        shorter |= {words[:-1]} if place != "end" else set()
+        within |= {part for part in shorter if numbers[words] >= _ALIKE * numbers[part]}
     return sorted(common - within, key=lambda words: (-len(words), words))
 
 

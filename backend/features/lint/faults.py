@@ -14,6 +14,7 @@ from itertools import pairwise
 from backend.datasets.cells import without_surrogates
 from backend.datasets.reading.json_captions import has_json
 from backend.datasets.reading.questions import is_request
+from backend.features.lint.boilerplate import has_boilerplate, without_boilerplate
 from backend.features.lint.chat_answers import (
     is_no_description,
     is_reasoning,
@@ -28,6 +29,7 @@ from backend.features.lint.machine_texts import (
     is_of_page_or_file,
     is_python,
     is_subtitle,
+    without_generator_settings,
     without_weights,
 )
 from backend.features.lint.refusals import is_refusal
@@ -481,11 +483,15 @@ RULES: dict[str, Rule] = {
         Rule("json", "JSON, a value of Python, a list or a fence of Markdown instead of a caption",
              _is_answer_in_code),
         Rule("camera", "words of a camera, a file or a web page, or a link, instead of a caption",
-             lambda text: is_of_page_or_file(text) or _is_of_camera(text)),
+             lambda text: (is_of_page_or_file(text) or _is_of_camera(text))
+             and not has_boilerplate(text)),
+        Rule("boilerplate", "hashtags, the name of a file, a shop or a site, behind the caption",
+             has_boilerplate, without_boilerplate),
         Rule("credit", "who took or owns the picture, behind the caption",
              has_credit, without_credit),
         Rule("coordinates", "places of boxes or points, or numbers of a detector", has_coordinates),
-        Rule("generator", "settings of an image generator", has_generator_settings),
+        Rule("generator", "settings of an image generator",
+             has_generator_settings, without_generator_settings),
         Rule("weights", "weights of a prompt in a sentence, such as (dog:1.2)",
              has_weights, without_weights),
         Rule("subtitles", "times or marks of subtitles", is_subtitle),

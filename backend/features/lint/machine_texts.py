@@ -60,6 +60,29 @@ def has_generator_settings(text: str) -> bool:
     return any(word in lower for word in _SETTINGS_WORDS) and _SETTINGS.search(text) is not None
 
 
+#: What can be taken out: marks of models, flags at the end, and all that follows the prompt.
+_MARKS = re.compile(r"\s?<(?:lora|lyco|hypernet|embedding|wlr):[^<>]{1,200}>", re.IGNORECASE)
+_FLAGS = re.compile(
+    r"(?:\s--(?:no(?:\s(?!--)\S{1,60}){1,20}|[a-z]{1,12}(?:\s[\w.:/?=&-]{1,200})?)){1,20}\s*\Z",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(
+    r"[\s,.]*(?:\bnegative prompt\s?:|\bsteps:\s{0,3}\d).*\Z", re.IGNORECASE | re.DOTALL
+)
+
+
+def without_generator_settings(text: str) -> str:
+    """Words in braces to choose from stay: only a person can tell which is right.
+
+    >>> without_generator_settings("a dog <lora:fur:0.8> runs --ar 16:9 --v 6")
+    'a dog runs'
+    >>> without_generator_settings("a dog\\nNegative prompt: cat\\nSteps: 20, Sampler: Euler a")
+    'a dog'
+    """
+    plain = _FLAGS.sub("", _MARKS.sub("", _BEHIND.sub("", text))).strip(" ,")
+    return plain or text
+
+
 #: As prompts have them: below 2, and without a blank, unlike what is measured ("(fat: 4.5)").
 _WEIGHTED = re.compile(r"(\({1,4})([^():]{0,78}[^\W\d_]{2}):[01]?\.\d{1,3}(\){1,4})")
 

@@ -117,6 +117,13 @@ def test_a_part_is_no_longer_than_most_captions_have_it() -> None:
     assert found_in(inside)["in the old"].captions == 45, "what is shorter names nothing"
 
 
+def test_a_shorter_part_that_clearly_more_captions_have_is_another_one() -> None:
+    marks = ["score_9, ", "score_9, score_8_up, ", "score_9, score_8_up, "]
+    parts = found_in([f"{marks[index % 3]}{caption}" for index, caption in enumerate(PLAIN)])
+    assert parts["score #"].captions == len(PLAIN)
+    assert parts["score # score # up"].captions < 0.7 * len(PLAIN)
+
+
 def test_nothing_is_constant_in_plain_captions() -> None:
     assert found_in(PLAIN) == {}
 
