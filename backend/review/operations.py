@@ -140,7 +140,8 @@ class Review(Queue, Verdicts):
         rows = self.queue_page(sample, None, SAMPLED_CAPTIONS).rows
         divisions = [find_claims(row.caption) for row in rows]
         tags = [len(claims) for claims in divisions if claims[0].kind == "tag"]
-        several = [len(claims) for claims in divisions if claims[0].kind not in ("tag", "whole")]
+        sentences = [len(claims) for claims in divisions if claims[0].kind != "tag"]
+        several = [number for number in sentences if number > 1]
         is_sample = len(rows) == SAMPLED_CAPTIONS
         models = self._store.read(dataset_queries.get_dataset, dataset_id).models
         return ClaimsFound(

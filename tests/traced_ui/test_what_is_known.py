@@ -284,7 +284,7 @@ def test_the_card_is_about_what_is_exported(fresh_demo: Workspace, tmp_path: Pat
 def test_the_forms_of_captions_are_counted(tmp_path: Path) -> None:
     tags = ", ".join(f"tag {number}" for number in range(15))
     texts = ["A dog runs. It is brown. The sky is blue. A cat sits. Rain falls."] * 3
-    texts += [tags] + ["A dog on a lawn."] * 5
+    texts += [tags] + ["A dog on a lawn."] * 4 + ["A dog on a lawn. Photo by Jane Doe"]
     rows = [
         {"file_name": "a.png", "id": str(number), "caption": text}
         for number, text in enumerate(texts)

@@ -26,7 +26,8 @@ def find_claims(
     one sentence is its own claim, with all its characters.
 
     `fits`: whether the model reads a text whole; longer sentences are divided at clauses.
-    `constants`: parts of captions that are left out: they belong to no claim.
+    `constants`: parts of captions that are left out: they belong to no claim, nor do endings that
+    say nothing about the picture.
 
     >>> [claim.kind for claim in find_claims("A dog runs. It is red.")]
     ['sentence', 'sentence']
@@ -37,9 +38,9 @@ def find_claims(
     'a dog.'
     """
     # As long as the caption, so that what stands in it has the same place in both.
-    text = blank_out(caption, constants) if constants else caption
+    text = blank_out(caption, constants)
     if division == "whole":
-        return whole(caption) if text is caption else tuple(_pieces(text))
+        return whole(caption) if text == caption else tuple(_pieces(text))
     place = list_beside_prose(text) if division == "auto" else None
     if place is not None:
         claims = _prose_and_tags(text, *place, fits)
@@ -48,8 +49,8 @@ def find_claims(
     else:
         claims = list(with_subjects(sentences_of(text, fits), text))
     if not claims:
-        return whole(caption) if text is caption else tuple(_pieces(text))
-    if len(claims) == 1 and text is caption and _covers(claims[0], caption):
+        return whole(caption) if text == caption else tuple(_pieces(text))
+    if len(claims) == 1 and text == caption and _covers(claims[0], caption):
         return whole(caption)
     return tuple(_with_repetitions(claims, caption))
 

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
+from backend.engine.constants.endings import blank_out_endings
+
 #: Han and kana have no blanks between words: each character is looked at alone.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 #: Stands for any number: a picture's, or one of a date.
@@ -145,13 +147,13 @@ def spans_in(caption: str, parts: Iterable[ConstantPart]) -> list[tuple[int, int
 
 def blank_out(caption: str, parts: Sequence[ConstantPart]) -> str:
     """The caption with line breaks in place of the parts that are left out and of what separates
-    them from the rest: what stands on both sides is apart, at its place. The caption itself, if
-    nothing else would be left to judge.
+    them from the rest, and of endings that say nothing about the picture (`endings`): what stands
+    on both sides is apart, at its place. The caption itself, if nothing else is left to judge.
 
     >>> blank_out("Ohwx, a dog.", [ConstantPart(("ohwx",), "begin")])
     '\\n\\n\\n\\n\\n\\na dog.'
     """
-    text = caption
+    text = blank_out_endings(caption)
     for start, end, _ in spans_in(caption, left_out(tuple(parts))):
         before = _SEPARATORS_BEFORE.search(text, 0, start)
         after = _SEPARATORS_AFTER.match(text, end)

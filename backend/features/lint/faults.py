@@ -14,13 +14,12 @@ from itertools import pairwise
 from backend.datasets.cells import without_surrogates
 from backend.datasets.reading.json_captions import has_json
 from backend.datasets.reading.questions import is_request
-from backend.features.lint.boilerplate import has_boilerplate, without_boilerplate
+from backend.engine.constants.endings import boilerplate_start, credit_start, cut_at
 from backend.features.lint.chat_answers import (
     is_no_description,
     is_reasoning,
     without_reasoning,
 )
-from backend.features.lint.credits import has_credit, without_credit
 from backend.features.lint.machine_texts import (
     has_coordinates,
     has_generator_settings,
@@ -459,6 +458,13 @@ _is_error = _searches(
 )
 
 
+def _ending(name: str, about: str, start: Callable[[str], int | None]) -> Rule:
+    """Of an ending that begins at `start`, which scoring leaves out too."""
+    return Rule(
+        name, about, lambda text: start(text) is not None, lambda text: cut_at(text, start(text))
+    )
+
+
 RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
@@ -484,11 +490,10 @@ RULES: dict[str, Rule] = {
              _is_answer_in_code),
         Rule("camera", "words of a camera, a file or a web page, or a link, instead of a caption",
              lambda text: (is_of_page_or_file(text) or _is_of_camera(text))
-             and not has_boilerplate(text)),
-        Rule("boilerplate", "hashtags, the name of a file, a shop or a site, behind the caption",
-             has_boilerplate, without_boilerplate),
-        Rule("credit", "who took or owns the picture, behind the caption",
-             has_credit, without_credit),
+             and boilerplate_start(text) is None),
+        _ending("boilerplate", "hashtags, the name of a file, a shop or a site, behind the caption",
+                boilerplate_start),
+        _ending("credit", "who took or owns the picture, behind the caption", credit_start),
         Rule("coordinates", "places of boxes or points, or numbers of a detector", has_coordinates),
         Rule("generator", "settings of an image generator",
              has_generator_settings, without_generator_settings),

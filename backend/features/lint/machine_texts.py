@@ -4,6 +4,7 @@ settings of an image generator, subtitles, values of Python, and words of a web 
 import re
 
 from backend.engine.claims.tags import is_tag_list
+from backend.engine.constants.endings import cut_at, flags_start
 
 _NUMBER = r"-?(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})"
 
@@ -60,12 +61,8 @@ def has_generator_settings(text: str) -> bool:
     return any(word in lower for word in _SETTINGS_WORDS) and _SETTINGS.search(text) is not None
 
 
-#: What can be taken out: marks of models, flags at the end, and all that follows the prompt.
+#: What can be taken out beside flags: marks of models, and all that follows the prompt.
 _MARKS = re.compile(r"\s?<(?:lora|lyco|hypernet|embedding|wlr):[^<>]{1,200}>", re.IGNORECASE)
-_FLAGS = re.compile(
-    r"(?:\s--(?:no(?:\s(?!--)\S{1,60}){1,20}|[a-z]{1,12}(?:\s[\w.:/?=&-]{1,200})?)){1,20}\s*\Z",
-    re.IGNORECASE,
-)
 _BEHIND = re.compile(
     r"[\s,.]*(?:\bnegative prompt\s?:|\bsteps:\s{0,3}\d).*\Z", re.IGNORECASE | re.DOTALL
 )
@@ -79,7 +76,8 @@ def without_generator_settings(text: str) -> str:
     >>> without_generator_settings("a dog\\nNegative prompt: cat\\nSteps: 20, Sampler: Euler a")
     'a dog'
     """
-    plain = _FLAGS.sub("", _MARKS.sub("", _BEHIND.sub("", text))).strip(" ,")
+    plain = _MARKS.sub("", _BEHIND.sub("", text))
+    plain = cut_at(plain, flags_start(plain)).strip(" ,")
     return plain or text
 
 

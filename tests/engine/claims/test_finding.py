@@ -108,6 +108,18 @@ def test_an_enumeration_in_a_sentence_is_no_list_of_tags(caption: str) -> None:
     assert "tag" not in {claim.kind for claim in find_claims(caption)}
 
 
+@pytest.mark.parametrize("division", ["auto", "whole"])
+@pytest.mark.parametrize(
+    "ending", [" (Photo: Jane Doe/AP)", " #cute #dog", " | Etsy", " IMG_0123.jpg", " --ar 16:9"]
+)
+def test_an_ending_that_says_nothing_of_the_picture_belongs_to_no_claim(
+    ending: str, division: Division
+) -> None:
+    caption = f"A red dog runs on grass{ending}"
+    (claim,) = find_claims(caption, division)
+    assert claim.of(caption) == "A red dog runs on grass"
+
+
 def test_what_is_repeated_is_marked() -> None:
     assert [c.repeats for c in find_claims("A dog runs. It is red. a dog  RUNS! A dog.")] == [
         False, False, True, False,

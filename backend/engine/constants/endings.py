@@ -1,0 +1,138 @@
+"""Endings that say nothing about the picture: who took or owns it, hashtags, the name of the file,
+of a shop or of a site that sells pictures, and flags of an image generator.
+
+They belong to no claim: models read them as something that the picture shows, so that a
+photographer's name becomes the most suspicious word.
+"""
+
+import re
+from collections.abc import Callable
+
+# ---------------------------------------------------------------- credits
+
+_CAPITAL = r"[A-ZÀ-ÖØ-Þ@][\w.'’-]{0,40}"
+_NAME = rf"{_CAPITAL}(?: (?:{_CAPITAL}|de|da|di|del|van|von|der|la)){{0,5}}"
+_NAMES = rf"{_NAME}(?:\s?[/,|]\s?{_NAME}){{0,3}}"
+_LABEL = (
+    r"(?i:(?:photo(?:graph)?|image|picture|pic)s?"
+    r"(?: by|\s?:|\s?/|\s?©|,? (?:courtesy of|courtesy|credits?)(?:\s?:)?)"
+    r"|credits?\s?:|courtesy of|copyright(?:\s?:|\s?©)?|©|\(c\))"
+)
+#: Behind a sentence, in brackets or behind a dash: "A photo by Lake Como" is a caption.
+_CREDIT = re.compile(
+    rf"(?:(?<=[.!?…;,)\]\"”])\s?|\s[|–—-]{{1,2}}\s|\s(?=[(\[]))"
+    rf"(?:{_LABEL}\s?{_NAMES}|[(\[]\s?{_LABEL}\s?{_NAMES}\s?[)\]]"
+    rf"|[(\[](?:AP|AFP) Photo/{_NAMES}[)\]])"
+    r"\.?\s*\Z"
+)
+#: One of them is in every credit, in lower case; no credit is longer.
+_CREDIT_WORDS = ("photo", "image", "pic", "credit", "courtesy", "copyright", "©", "(c)")
+_LONGEST_CREDIT = 200
+
+
+def credit_start(text: str) -> int | None:
+    """Where the credit at the end of a caption starts; None if there is none.
+
+    >>> credit_start("A dog runs. Photo by Jane Doe / Reuters"), credit_start("A photo by Jane.")
+    (11, None)
+    """
+    lower = text[-_LONGEST_CREDIT:].lower()  # nearly all captions are told by that
+    if not any(word in lower for word in _CREDIT_WORDS) or "(b)" in lower:  # "(c)" of a list
+        return None
+    match = _CREDIT.search(text, max(1, len(text) - _LONGEST_CREDIT))
+    return match.start() if match is not None and text[: match.start()].strip() else None
+
+
+# ---------------------------------------------------------------- pages and files
+
+_SEPARATOR = r"\s(?:[|·•»–—-]{1,2})\s"
+_SITES = (
+    r"(?:shutterstock|i ?stock(?:photo)?|getty ?images|alamy|dreamstime|adobe ?stock|depositphotos"
+    r"|123rf|freepik|vecteezy|unsplash|pexels|pixabay|flickr|pinterest|etsy|e ?bay|amazon"
+    r"|aliexpress|walmart|redbubble|zazzle|wikipedia|wikimedia commons)(?:\.(?:com|org|de|co\.uk))?"
+)
+_OFFERS = (
+    r"free shipping|free delivery|(?:buy|shop|order)(?: it)? (?:online|now|here)|in stock|on sale"
+    r"|best price|free download|(?:hd |4k |free )?wallpapers?|\d{1,2} ?% off"
+)
+_STOCK = (
+    r"(?:royalty[- ]free )?stock (?:photo(?:graph(?:y|s)?|s)?|images?|pictures?|vectors?"
+    r"|illustrations?)(?: #?\d{3,})?|royalty[- ]free(?: (?:photos?|images?|pictures?|vectors?))?"
+)
+#: Without a mark before it: "A man sells stock photos" is a caption.
+_TITLED = r"(?-i:(?:Royalty[- ]Free )?Stock (?:Photo|Image|Vector|Illustration))(?: #?\d{3,})?"
+#: A single hashtag belongs to the caption, unless that ends before it.
+_BOILERPLATE = re.compile(
+    r"(?:"
+    rf"{_SEPARATOR}(?:(?:at|on|from|by|via) )?(?:{_SITES}|{_OFFERS}|{_STOCK})"
+    rf"|,\s?(?:{_STOCK})|\s{_TITLED}"
+    r"|(?:\s+#[^\W\d]\w{1,40}){2,40}|(?<=[.!?])\s+#[^\W\d]\w{1,40}"
+    r"|\s[(\[]?[\w-]{0,40}\d[\w-]{0,40}\.(?:jpe?g|png|gif|webp|bmp|tiff?|heic)[)\]]?"
+    r"){1,5}[.!]?\s*\Z",
+    re.IGNORECASE,
+)
+#: None is longer; and what stands before it has so many words of letters.
+_LONGEST_BOILERPLATE, _FEWEST_WORDS = 600, 3
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def boilerplate_start(text: str) -> int | None:
+    """Where hashtags, a file's, shop's or site's name at the end of a caption start; None if there
+    are none.
+
+    >>> boilerplate_start("A dog on grass | Etsy"), boilerplate_start("A dog in a shop, on sale")
+    (14, None)
+    """
+    match = _BOILERPLATE.search(text, max(0, len(text) - _LONGEST_BOILERPLATE))
+    if match is None or len(_WORD.findall(text[: match.start()])) < _FEWEST_WORDS:
+        return None
+    return match.start()
+
+
+# ---------------------------------------------------------------- image generators
+
+_FLAG = (
+    r"(?:ar|aspect|v|version|niji|style|stylize|s|seed|chaos|c|quality|q|weird|tile|iw|sref|sw|cref"
+    r"|cw|oref|ow|hd|raw|stop|repeat|profile|p|exp|draft|fast|turbo|relax|video|motion|loop)"
+)
+_FLAGS = re.compile(
+    rf"(?:\s--(?:no(?:\s(?!--)\S{{1,60}}){{1,20}}|{_FLAG}(?:\s[\w.:/?=&-]{{1,200}})?)){{1,20}}\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def flags_start(text: str) -> int | None:
+    """Where flags of an image generator at the end of a caption start, as Midjourney's
+    (https://docs.midjourney.com); None if there are none.
+
+    >>> flags_start("a dog --ar 16:9 --no cats, text"), flags_start("a dog --nice")
+    (5, None)
+    """
+    match = _FLAGS.search(text) if " --" in text else None
+    return match.start() if match is not None and text[: match.start()].strip() else None
+
+
+# ---------------------------------------------------------------- all of them
+
+_STARTS: tuple[Callable[[str], int | None], ...] = (credit_start, boilerplate_start, flags_start)
+
+
+def cut_at(text: str, start: int | None) -> str:
+    """The caption without its ending.
+
+    >>> cut_at("A dog, © Jane Doe", credit_start("A dog, © Jane Doe"))
+    'A dog'
+    """
+    return text if start is None else text[:start].rstrip(" ,;")
+
+
+def blank_out_endings(text: str) -> str:
+    """The caption with line breaks in place of its endings, as long as before.
+
+    >>> blank_out_endings("A red dog. © AP #dog #cute").rstrip()
+    'A red dog.'
+    """
+    described = text
+    while start := min((s for f in _STARTS if (s := f(described)) is not None), default=None):
+        described = described[:start]
+    return described + "\n" * (len(text) - len(described))
