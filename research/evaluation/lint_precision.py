@@ -59,7 +59,7 @@ SPOILS: dict[str, Spoil] = {
     "invisible": _one_of("\ufeffCAPTION", "CAPTION\u200b and more", "soft\u00adware, CAPTION"),
     "markup": _one_of("<b>CAPTION</b>", "CAPTION &amp; more", "CAPTION<br>"),
     "camera": _one_of("OLYMPUS DIGITAL CAMERA", "DSC_0123.JPG", "SONY DSC", "IMG_20230401_123456"),
-    "boilerplate": _one_of("CAPTION #love #nature", "CAPTION | Etsy", "CAPTION IMG_0123.jpg"),
+    "page ending": _one_of("CAPTION #love #nature", "CAPTION | Etsy", "CAPTION IMG_0123.jpg"),
     "credit": _one_of("CAPTION (Photo: Jane Doe/AP)", "CAPTION | Credit: Jane Doe"),
     "weights": _one_of("CAPTION (blue sky:1.2)", "((CAPTION on grass:1.1))"),
     "glued": _one_of("A dog runs.The cat waits. CAPTION", "CAPTION #one#two#three"),

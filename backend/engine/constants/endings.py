@@ -51,7 +51,7 @@ _SITES = (
     r"|123rf|freepik|vecteezy|unsplash|pexels|pixabay|flickr|pinterest|etsy|e ?bay|amazon"
     r"|aliexpress|walmart|redbubble|zazzle|wikipedia|wikimedia commons)(?:\.(?:com|org|de|co\.uk))?"
 )
-_OFFERS = (
+_SHOP_WORDS = (
     r"free shipping|free delivery|(?:buy|shop|order)(?: it)? (?:online|now|here)|in stock|on sale"
     r"|best price|free download|(?:hd |4k |free )?wallpapers?|\d{1,2} ?% off"
 )
@@ -62,9 +62,9 @@ _STOCK = (
 #: Without a mark before it: "A man sells stock photos" is a caption.
 _TITLED = r"(?-i:(?:Royalty[- ]Free )?Stock (?:Photo|Image|Vector|Illustration))(?: #?\d{3,})?"
 #: A single hashtag belongs to the caption, unless that ends before it.
-_BOILERPLATE = re.compile(
+_PAGE_ENDING = re.compile(
     r"(?:"
-    rf"{_SEPARATOR}(?:(?:at|on|from|by|via) )?(?:{_SITES}|{_OFFERS}|{_STOCK})"
+    rf"{_SEPARATOR}(?:(?:at|on|from|by|via) )?(?:{_SITES}|{_SHOP_WORDS}|{_STOCK})"
     rf"|,\s?(?:{_STOCK})|\s{_TITLED}"
     r"|(?:\s+#[^\W\d]\w{1,40}){2,40}|(?<=[.!?])\s+#[^\W\d]\w{1,40}"
     r"|\s[(\[]?[\w-]{0,40}\d[\w-]{0,40}\.(?:jpe?g|png|gif|webp|bmp|tiff?|heic)[)\]]?"
@@ -72,18 +72,18 @@ _BOILERPLATE = re.compile(
     re.IGNORECASE,
 )
 #: None is longer; and what stands before it has so many words of letters.
-_LONGEST_BOILERPLATE, _FEWEST_WORDS = 600, 3
+_LONGEST_PAGE_ENDING, _FEWEST_WORDS = 600, 3
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def boilerplate_start(text: str) -> int | None:
+def page_ending_start(text: str) -> int | None:
     """Where hashtags, a file's, shop's or site's name at the end of a caption start; None if there
     are none.
 
-    >>> boilerplate_start("A dog on grass | Etsy"), boilerplate_start("A dog in a shop, on sale")
+    >>> page_ending_start("A dog on grass | Etsy"), page_ending_start("A dog in a shop, on sale")
     (14, None)
     """
-    match = _BOILERPLATE.search(text, max(0, len(text) - _LONGEST_BOILERPLATE))
+    match = _PAGE_ENDING.search(text, max(0, len(text) - _LONGEST_PAGE_ENDING))
     if match is None or len(_WORD.findall(text[: match.start()])) < _FEWEST_WORDS:
         return None
     return match.start()
@@ -114,7 +114,7 @@ def flags_start(text: str) -> int | None:
 
 # ---------------------------------------------------------------- all of them
 
-_STARTS: tuple[Callable[[str], int | None], ...] = (credit_start, boilerplate_start, flags_start)
+_STARTS: tuple[Callable[[str], int | None], ...] = (credit_start, page_ending_start, flags_start)
 
 
 def cut_at(text: str, start: int | None) -> str:

@@ -27,6 +27,12 @@ _OF_OPENINGS = frozenset(
     "seen see visible provided given a an the this that these in of we can may there is are "
     "be which where it us you i to as from and by for at".split()
 )
+#: Openings that name no picture.
+_HEDGES = re.compile(
+    r"(?:we|i|you|one)(?: can| could)? see|there (?:appears?|seems?) to be"
+    r"|(?:it|this|that|what) (?:seems|appears|looks)(?: like| that| as if| to be)?"
+    r"(?: there (?:is|are))?|possibly|probably|perhaps|apparently|presumably"
+)
 #: Praise, resolution, cameras, renderers and websites; and words that are praise beside these
 #: alone, or that stand behind a trigger.
 _QUALITY = frozenset(
@@ -161,7 +167,10 @@ def _english_opening(words: Sequence[str]) -> tuple[str, ...]:
     if last == len(words):
         return ()
     last = _without_loose(words, 0, last)
-    return tuple(words[:last]) if _PICTURES.intersection(words[:last]) else ()
+    if _PICTURES.intersection(words[:last]):
+        return tuple(words[:last])
+    hedge = _HEDGES.match(joined(words))
+    return tuple(words[: len(hedge[0].split())]) if hedge is not None else ()
 
 
 def _without_loose(words: Sequence[str], first: int, last: int) -> int:

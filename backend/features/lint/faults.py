@@ -14,7 +14,7 @@ from itertools import pairwise
 from backend.datasets.cells import without_surrogates
 from backend.datasets.reading.json_captions import has_json
 from backend.datasets.reading.questions import is_request
-from backend.engine.constants.endings import boilerplate_start, credit_start, cut_at
+from backend.engine.constants.endings import credit_start, cut_at, page_ending_start
 from backend.features.lint.chat_answers import (
     is_no_description,
     is_reasoning,
@@ -490,9 +490,9 @@ RULES: dict[str, Rule] = {
              _is_answer_in_code),
         Rule("camera", "words of a camera, a file or a web page, or a link, instead of a caption",
              lambda text: (is_of_page_or_file(text) or _is_of_camera(text))
-             and boilerplate_start(text) is None),
-        _ending("boilerplate", "hashtags, the name of a file, a shop or a site, behind the caption",
-                boilerplate_start),
+             and page_ending_start(text) is None),
+        _ending("page ending", "hashtags, the name of a file, a shop or a site, behind the caption",
+                page_ending_start),
         _ending("credit", "who took or owns the picture, behind the caption", credit_start),
         Rule("coordinates", "places of boxes or points, or numbers of a detector", has_coordinates),
         Rule("generator", "settings of an image generator",

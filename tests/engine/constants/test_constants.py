@@ -71,6 +71,12 @@ def test_what_may_be_seen_is_judged(before: str) -> None:
         )
 
 
+def test_openings_that_name_no_picture() -> None:
+    openings = ("we see", "i can see", "there appears to be", "it seems that there is", "possibly")
+    captions = [f"{openings[index % 5].capitalize()} {c}" for index, c in enumerate(PLAIN)]
+    assert left_out_of(captions) == set(openings)
+
+
 @pytest.mark.parametrize(
     ("before", "part"),
     [("Photo {}: ", "photo #"), ("[2021-03-{}] ", "# # #"), ("IMG_{}.jpg ", "img # jpg"),
