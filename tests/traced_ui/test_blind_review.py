@@ -227,7 +227,7 @@ def test_no_answer_depends_on_a_verdict_that_is_hidden(servers: list[str], name:
         assert secret not in every
 
 
-def test_some_of_the_questions_show_their_verdicts_to_those_who_gave_them(servers: list[str]) -> None:
+def test_some_of_them_show_their_verdicts_to_those_who_gave_them(servers: list[str]) -> None:
     """The test above would notice."""
     few = (["review=all", "note=smudged"], ACTS[:2], ["counts"])
     first, second = (asked_by(Asker(address, "Ada"), *few) for address in servers)
