@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.bundled import restrict_umask
 from backend.settings import load_settings
 from backend.version import VERSION
 from backend.workspace import Workspace
@@ -116,24 +117,14 @@ def test_a_start_imports_few_libraries(tmp_path: Path) -> None:
     assert sorted(imported - ours - LIBRARIES) == []
 
 
-def test_pages_are_opened_without_importing_model_libraries() -> None:
-    # The pages import the workspace, so one process shows what each imports.
-    opened = "".join(
-        f"import {name}, sys\nprint(*sys.modules)\n"
-        for name in ("backend.review.pair", "backend.workspace", "traced_ui.server")
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", opened],
-        cwd=ROOT, capture_output=True, text=True, check=True, timeout=200,
-    )  # fmt: skip
-    pair, workspace, server = (set(line.split()) for line in done.stdout.splitlines()[-3:])
-    # Opening a pair only reads what is stored.
-    assert {name for name in pair if name.startswith("backend.jobs")} <= READERS
-    assert pair.isdisjoint({*MODELS, "gradio"})
-    assert "backend.workspace" in workspace
-    assert "traced_ui.server" in server - workspace
-    assert sorted(workspace & MODELS) == []
-    assert sorted(server & MODELS) == []
+def test_a_pair_is_opened_without_importing_model_libraries() -> None:
+    """It only reads what is stored."""
+    opened = "import backend.review.pair, sys\nprint(*sys.modules)"
+    _, printed, reported = programs.run(["-c", opened], os.environ)
+    imported = set(printed.split())
+    assert "backend.review.pair" in imported, reported
+    assert {name for name in imported if name.startswith("backend.jobs")} <= READERS
+    assert imported.isdisjoint({*MODELS, "gradio"})
 
 
 def test_the_address_is_shown_before_the_pages_are_imported(tmp_path: Path) -> None:
@@ -188,6 +179,7 @@ def test_a_command_that_is_done_says_what_it_waits_for_and_ends(tmp_path: Path) 
     status, _, reported = run_with(thread, tmp_path)
     assert status == 3
     assert "a library" in reported
+    assert (tmp_path / "traced.db").stat().st_mode & 0o007 == 0, "the program restricts its umask"
 
 
 def test_a_command_ends_whatever_libraries_do_when_they_are_taken_apart(tmp_path: Path) -> None:
@@ -214,12 +206,16 @@ def test_results_that_cannot_be_written_at_the_end_are_a_failure(tmp_path: Path)
 def test_what_is_written_is_nobody_elses(
     tmp_path: Path, umask: int, modes: tuple[int, int]
 ) -> None:
-    malformed(tmp_path / "pairs")
-    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    program = f"import os, app; os.umask({umask}); app.run()"
-    for command in (["import", str(tmp_path / "pairs")], ["export", "pairs", str(tmp_path / "o")]):
-        status, _, reported = programs.run(["-c", program, *command], environment)
-        assert status == 0, reported
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    pairs, out = str(malformed(tmp_path / "pairs")), str(tmp_path / "o")
+    before = os.umask(umask)
+    try:
+        restrict_umask()
+        for command in (["import", pairs], ["export", "pairs", out]):
+            status, _, reported = invoked(environment, *command)
+            assert status == 0, reported
+    finally:
+        os.umask(before)
     places = [*(tmp_path / "state").rglob("*"), tmp_path / "o", *(tmp_path / "o").rglob("*")]
     assert (tmp_path / "state" / "traced.db") in places
     assert not (tmp_path / "state" / "traced.db-wal").exists(), "the database was closed"

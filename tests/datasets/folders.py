@@ -90,8 +90,9 @@ def zip_bytes(members: Mapping[str, bytes | str], method: int = zipfile.ZIP_DEFL
     return buffer.getvalue()
 
 
-def malformed(folder: Path) -> Path:
-    """Everything that goes wrong in real datasets, in one folder; ten rows are good."""
+def malformed(folder: Path, longest: int = 10_000) -> Path:
+    """Everything that goes wrong in real datasets, in one folder; ten rows are good. `longest`: the
+    characters of the longest caption."""
     rows: list[dict[str, Any]] = [
         {"id": "ok-1", "file_name": "a.png", "caption": "A dog."},
         {"id": "missing", "file_name": "gone.png", "caption": "A cat."},
@@ -99,7 +100,7 @@ def malformed(folder: Path) -> Path:
         {"id": "ok-one-pixel", "file_name": "pixel.png", "caption": "One pixel."},
         {"id": "empty", "file_name": "a.png", "caption": ""},
         {"id": "blank", "file_name": "a.png", "caption": " \t "},
-        {"id": "ok-long", "file_name": "a.png", "caption": ("long words " * 1000)[:10_000]},
+        {"id": "ok-long", "file_name": "a.png", "caption": ("long words " * 1000)[:longest]},
         {"id": "ok-html", "file_name": "a.png", "caption": "<img src=x onerror=alert(1)>${7*6}"},
         {"id": "ok-emoji", "file_name": "a.png", "caption": "🐕‍🦺 a dog 犬が走る كلب"},
         {"id": "ok-1", "file_name": "b.png", "caption": "The same id again."},

@@ -2,7 +2,7 @@
 
 import os
 import re
-import signal
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,25 +14,30 @@ import pytest
 
 from backend.workspace import Workspace
 from tests.fixtures import programs
-from tests.traced_ui.pages import Page, decisions
+from tests.traced_ui.conftest import workspace_in
+from tests.traced_ui.pages import Page
 from tests.traced_ui.serving import serving
 from traced_ui.board import Post, answer_in
 from traced_ui.board_processes import BoardProcesses
 
 
-@pytest.fixture
-def processes(workspace: Workspace) -> Iterator[BoardProcesses]:
-    started = BoardProcesses(workspace.settings, 2)
-    yield started
-    started.end()
+@pytest.fixture(scope="module")
+def workspace(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """One for all tests, each of which goes on where the one before has ended."""
+    folder = tmp_path_factory.mktemp("processes")
+    shutil.copytree(imported / "state", folder / "state")
+    opened = workspace_in(folder)
+    yield opened
+    opened.store.close()
 
 
 @pytest.fixture(scope="module")
-def shared_process(served: Workspace) -> Iterator[BoardProcesses]:
-    """One for all tests that store no verdict."""
-    started = BoardProcesses(served.settings, 1)
+def processes(workspace: Workspace) -> Iterator[BoardProcesses]:
+    """One: to start it takes longer than all its answers."""
+    started = BoardProcesses(workspace.settings, 1)
     yield started
     started.end()
+    assert not answering()
 
 
 def answering() -> list[psutil.Process]:
@@ -65,8 +70,9 @@ def test_they_give_the_answers_of_one_process(
         page, alone = ServedPage(workspace, address), Page(workspace)
         assert page.state == alone.state
         assert page.shown == alone.shown
-        page.post(page.verdict(page.pair, "correct"), page.verdict(page.pair + 1, "drop"))
-        assert decisions(workspace)[:2] == ["correct", "drop"]
+        first = page.pair
+        page.post(page.verdict(first, "correct"), page.verdict(first + 1, "drop"))
+        assert [page.view(first + n).verdict.decision for n in (0, 1)] == ["correct", "drop"]
         page.press("tag-add", edit={"name": "odd", "of": str(page.pair)})
         assert "odd" in page.shown["stage"], "what can be undone has a time, which JSON has not"
 
@@ -76,46 +82,44 @@ def test_a_process_that_is_killed_is_replaced_and_each_verdict_is_stored_once(
 ) -> None:
     with serving(workspace, processes=processes) as address:
         page = ServedPage(workspace, address)
-        before = answering()
-        assert len(before) == 2
-        for process in before:
-            process.kill()
-        page.post(page.verdict(page.pair, "correct"))
-        page.post(page.verdict(page.pair + 1, "correct"))
-        assert len(answering()) == 2
-        assert decisions(workspace)[:2] == ["correct"] * 2
-        assert not {p.pid for p in answering()} & {p.pid for p in before}
+        pair = page.pair
+        (before,) = answering()
+        before.kill()
+        page.post(page.verdict(pair, "unsure"))
+        (after,) = answering()
+        assert after.pid != before.pid
+        assert [act.decision for act in page.view(pair).verdict.history] == ["unsure"]
 
 
 def test_a_language_model_is_asked_by_the_server_alone(
-    served: Workspace, shared_process: BoardProcesses, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, processes: BoardProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its limits count what one program asks."""
     asked = []
     monkeypatch.setattr(
-        served.review, "suggest", lambda pair, claim: asked.append(pair) or ("a suggestion",)
+        workspace.review, "suggest", lambda pair, claim: asked.append(pair) or ("a suggestion",)
     )
-    with serving(served, processes=shared_process) as address:
-        page = ServedPage(served, address)
+    with serving(workspace, processes=processes) as address:
+        page = ServedPage(workspace, address)
         page.press("suggest")
         assert asked == [page.pair]
 
 
 def test_a_queue_by_meaning_is_answered_by_the_server_alone(
-    served: Workspace, shared_process: BoardProcesses, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, processes: BoardProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its model is loaded once, before the queue is shown."""
     sought = {"meaning": "a dog"}
-    served.review.save_view(1, "dogs", sought)
+    workspace.review.save_view(1, "dogs", sought)
     asked: list[str] = []
 
     def search(dataset_id: int, meaning: str = "", like: str = "") -> tuple[int, ...] | None:
         asked.append(meaning)
-        return (1, 2) if meaning else None
+        return (7, 8) if meaning else None
 
-    monkeypatch.setattr(served.review, "search", search)
-    with serving(served, processes=shared_process) as address:
-        page = ServedPage(served, address)
+    monkeypatch.setattr(workspace.review, "search", search)
+    with serving(workspace, processes=processes) as address:
+        page = ServedPage(workspace, address)
         for action, more in (
             ("find-meaning", {"text": "a dog"}), ("filter", {"filter": sought}), ("next", {}),
             ("filter", {"filter": {}}), ("view", {"name": "dogs"}), ("visit", {"address": sought}),
@@ -126,9 +130,9 @@ def test_a_queue_by_meaning_is_answered_by_the_server_alone(
 
 
 def test_a_malformed_act_is_refused_as_by_one_process(
-    served: Workspace, shared_process: BoardProcesses
+    workspace: Workspace, processes: BoardProcesses
 ) -> None:
-    with serving(served, processes=shared_process) as address:
+    with serving(workspace, processes=processes) as address:
         answers = [
             httpx.post(f"{address}review/acts", json=body).status_code
             for body in ({}, {"state": {"rows": -1}})
@@ -136,9 +140,11 @@ def test_a_malformed_act_is_refused_as_by_one_process(
     assert answers == [422, 422]
 
 
-def test_each_sees_what_its_curator_may_see(workspace: Workspace) -> None:
-    """Once there is an account, also in processes that were started before."""
-    processes = BoardProcesses(workspace.settings, 1)
+def test_each_sees_what_its_curator_may_see(
+    workspace: Workspace, processes: BoardProcesses
+) -> None:
+    """Once there is an account, also in processes that were started before; the last test here,
+    because there is one from now on."""
     page = Page(workspace)
     body = {"state": page.state.model_dump(), "redraw": True}
     post = Post.model_validate(body)
@@ -147,11 +153,9 @@ def test_each_sees_what_its_curator_may_see(workspace: Workspace) -> None:
     workspace.confine()
     with_login = processes.answer(post, "Ada", True)
     assert with_login == answer_in(workspace, post, "Ada")
-    processes.end()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_they_end_with_the_server(tmp_path: Path, how: signal.Signals) -> None:
+def test_they_end_with_the_server_however_that_ends(tmp_path: Path) -> None:
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     command = ["app.py", "serve", "--port", "0", "--processes", "2"]
     server = programs.start(command, environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -160,6 +164,6 @@ def test_they_end_with_the_server(tmp_path: Path, how: signal.Signals) -> None:
     assert httpx.get(f"{address}healthy", timeout=200).is_success
     children = psutil.Process(server.pid).children(recursive=True)
     assert sum("spawn_main" in " ".join(child.cmdline()) for child in children) == 2
-    server.send_signal(how)
+    server.kill()
     server.wait(60)
     assert psutil.wait_procs(children, timeout=60)[1] == []

@@ -5,7 +5,7 @@ import io
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.cli.invoking import as_json, environment_of, invoked
 from tests.fixtures.ranking_server import ranking_server
 from tests.fixtures.sizes import Sizes
-from tests.jobs.opening import OpenWorkspace, score_pairs
+from tests.jobs.opening import OpenWorkspace, opened, score_pairs
 
 PAIRS = 16
 SCORE = ("score", "pairs", "--detector", "nine signs", "--no-suggestions")
@@ -48,6 +48,14 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lambda number, _: {"caption": captions[number + PAIRS * (number % 4 == 3)]},
     )  # fmt: skip
     return score_pairs(base, detector="nine signs")
+
+
+@pytest.fixture(scope="module")
+def shared(scored: Path) -> Iterator[Workspace]:
+    """For tests that only ask."""
+    workspace = opened(scored / "state")
+    yield workspace
+    workspace.store.close()
 
 
 class Seeing:
@@ -147,21 +155,28 @@ def test_a_server_that_sees_is_asked_after_a_few_questions(scored: Path, tmp_pat
     [
         (lambda body: (200, answer(0.5)), "blind"),
         (by_length, "blind"),
-        (always_the_first(), "blind"),
+        (always_the_first(), "stale"),
         (exchanged(), "reversed"),
         (at_random(), "unclear"),
         (by_brightness, "unclear"),
         (one_behind(), "unclear"),
     ],
 )
-def test_a_server_that_does_not_is_refused_before_it_is_paid(
-    server: Respond, sight: str, scored: Path, tmp_path: Path
+def test_a_server_that_does_not_see_is_recognised(
+    server: Respond, sight: str, shared: Workspace
 ) -> None:
+    with chat_server(server) as served, pytest.raises(PictureUnseen) as refused:
+        check_sight(shared.store, 1, ChatEndpoint(served.url, "small"))
+    assert refused.value.sight == sight
+    assert len(served.requests) <= MOST
+
+
+def test_it_is_refused_before_it_is_paid(scored: Path, tmp_path: Path) -> None:
     environment = environment_of(scored, tmp_path)
-    with chat_server(server) as served:
+    with chat_server(by_length) as served:
         options = ("--second-opinion", served.url, "--top", "50%")
         status, _, err = invoked(environment, *SCORE, *options)
-        assert status == PictureUnseen.exit_status, sight
+        assert status == PictureUnseen.exit_status
         assert served.url in "".join(err.split())
         assert "--trust-server" in err
         assert len(served.requests) <= 1 + MOST
