@@ -46,7 +46,7 @@ from backend.datasets.read_options import (
     ReadOptions,
     where_to_state,
 )
-from backend.datasets.reading import argilla, hub_datasets
+from backend.datasets.reading import hub_datasets
 from backend.datasets.reading.annotations import (
     annotation_rows,
     is_mm_imdb,
@@ -72,6 +72,7 @@ from backend.datasets.reading.pair_checks import (
     derived_id,
     id_problem,
 )
+from backend.datasets.reading.row_forms import row_forms
 from backend.datasets.reading.sample_fields import SampleChoice, column_and_path
 from backend.datasets.reading.shards import tar_rows, zip_rows
 from backend.datasets.reading.sidecars import metadata_rows, sidecar_rows
@@ -310,8 +311,9 @@ class DatasetReader:
         columns, captions = (None, None)
         if good:
             columns, captions = self._columns_of(good, name, ours, choice.captions)
-            if any(map(argilla.has_answers, good)):
-                self._note(argilla.where_answers_are_read(name))
+            for note in (form.note(name, good) for form in row_forms()):
+                if note:
+                    self._note(note)
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
