@@ -3,7 +3,8 @@
 source_tables  which files of a source are tables, and which of them belong together
 tables, csv_table, json_tables, json_stream   rows of tables, with file and row number
 annotations    one JSON file: COCO, Karpathy splits, MM-IMDb, maps by picture's name
-shards, tar_samples, text_tars, energon   WebDataset, archives, datasets saved to disk
+shards, tar_samples, text_tars   WebDataset, archives, datasets saved to disk
+tar_descriptions   what features read beside tars: splits, samples that are left out, fields
 sidecars, captions_txt, embedded_captions   texts beside pictures, in lists, within pictures
 caption_columns, caption_fields, caption_texts, caption_lists   which text is the caption
 conversations, questions   turns of chats: which answer describes the picture
