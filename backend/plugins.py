@@ -21,7 +21,7 @@ GROUPS = (
     "formats", "operations", "pages", "criteria", "commands", "command_variants", "score_steps",
     "score_files", "notices", "tables", "export_choices", "export_steps", "mends", "parts",
     "actions", "filters", "pair_parts", "names", "endpoints", "similarity_kinds", "checks",
-    "suggestion_sources",
+    "suggestion_sources", "row_forms", "tar_descriptions",
 )  # fmt: skip
 _PREFIX = "traced_curator."
 #: The folder of the features, each with a `feature.py` that names what it adds.

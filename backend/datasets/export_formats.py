@@ -98,22 +98,6 @@ _OURS = (
         "the same as JSON lines",
     ),
     ExportFormat(
-        "conversations",
-        "backend.datasets.writing.conversation_writing:write_conversations",
-        "Conversations (JSONL) with image paths",
-        "JSON lines with the source's turns, or a question, and the caption as the answer, as "
-        "trainers of vision-language models read them (LLaVA, LlamaFactory, ms-swift)",
-        reserved=frozenset({"image"}),
-    ),
-    ExportFormat(
-        "messages",
-        "backend.datasets.writing.conversation_writing:write_messages",
-        "Messages (JSONL) with image paths",
-        "the same with `role` and `content` as parts, and the image in a list (TRL, Unsloth, "
-        "ms-swift)",
-        reserved=frozenset({"images"}),
-    ),
-    ExportFormat(
         "parquet",
         "backend.datasets.writing.table_writing:write_parquet",
         "Parquet with image paths",

@@ -29,7 +29,7 @@ from backend.progress import Progress, no_progress
 from backend.review.operations import Review
 from backend.settings import Settings
 from backend.store import Store
-from db.queries import classifier_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.pair_queries import PairRow
 
@@ -93,8 +93,9 @@ class Context:
         """Why the model that would score the dataset cannot score its pictures; "" if it can, or if
         it cannot be loaded, which scoring reports."""
         engine = self.engines.of_dataset(dataset_id)
+        dataset = self.store.read(dataset_queries.get_dataset, dataset_id)
         try:
-            return known_pictures.recognise(self.store, engine, dataset_id).refusal
+            return known_pictures.recognise(self.store, engine, dataset).refusal
         except TracedError:
             return ""
 
@@ -111,7 +112,8 @@ class Context:
         that, as general-purpose models, or if it or the pictures cannot be opened."""
         try:
             engine = self.engines.of_dataset(dataset_id, model)
-            recognition = known_pictures.examine(self.store, engine, dataset_id)
+            dataset = self.store.read(dataset_queries.get_dataset, dataset_id)
+            recognition = known_pictures.examine(self.store, engine, dataset)
         except TracedError:
             return None
         return recognition if recognition.sampled else None

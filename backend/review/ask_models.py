@@ -26,7 +26,7 @@ from backend.jobs.scoring.classifiers import (
     suspects_by,
     unjudged_suggestions,
 )
-from backend.jobs.scoring.dataset_constants import constants_before
+from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.dataset_models import division_before
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.known_pictures import check_picture_of
@@ -41,7 +41,7 @@ from backend.review.views import (
     SuggestionView,
 )
 from backend.store import Store
-from db.queries import pair_queries, run_queries
+from db.queries import dataset_queries, pair_queries, run_queries
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -122,6 +122,7 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     with store.reading() as session:
         pair = pair_queries.get_pair(session, pair_id)
         run = run_queries.latest_run(session, pair.dataset_id, "score")
+        dataset = dataset_queries.get_dataset(session, pair.dataset_id)
     image = _open_picture(store, pair_id)
     check_picture_of(store, engine, pair, image)
     prepare_scorer(store, engine, pair.dataset_id)
@@ -131,8 +132,7 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     judgement = judge_text(
         engine, image, state, caption[:LONGEST_EDIT],
         engine.claims(
-            caption[:LONGEST_EDIT], division_before(store, pair.dataset_id),
-            constants_before(store, pair.dataset_id),
+            caption[:LONGEST_EDIT], division_before(dataset), constants_in(dataset.models)
         ), classifier, classifier_captioner(engine, classifier),
         steps_needed_by(classifier, exploring, words=True), pair_id,
     )  # fmt: skip

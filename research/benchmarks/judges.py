@@ -15,7 +15,6 @@ import numpy as np
 from PIL import Image
 
 from backend.datasets.cells import trim
-from backend.datasets.reading.score_file import ScoreFile, read_all_scores, read_scores
 from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.datasets.safe_files.images import load_image
 from backend.engine.captions import Caption
@@ -30,6 +29,7 @@ from backend.errors import (
     QuestionRefused,
     SettingsError,
 )
+from backend.features.selection.score_file import ScoreFile, read_all_scores, read_scores
 from backend.features.vision_language.model_check import open_server
 from backend.features.vision_language.opinions import p_yes
 from backend.features.vision_language.server_question import question_about

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.datasets.reading.score_file import ScoreFile, read_scores
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
@@ -28,6 +27,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError
 from backend.features.corrections.corrector import Corrector
+from backend.features.selection.score_file import ScoreFile, read_scores
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS
 from research.evaluation import metrics

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from backend.datasets.reading.score_file import read_scores
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.datasets.writing.dataset_writer import write_dataset
 from backend.errors import SettingsError
@@ -66,9 +65,3 @@ def test_a_writer_is_given_no_address(tmp_path: Path) -> None:
 def test_a_switch_is_on_or_off(value: str) -> None:
     with pytest.raises(SettingsError):
         load_settings({}, {"TRACED_NO_LOGIN": value}, [])
-
-
-@pytest.mark.parametrize("name", ["scores.json", "scores.xlsx", "scores.tar"])
-def test_scores_in_another_format_are_no_list_of_ids(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SettingsError):
-        read_scores(write(tmp_path / name, '{"id": "p0", "score": 1}\n'))

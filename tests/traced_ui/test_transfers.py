@@ -16,6 +16,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.safe_files.uploads import ABANDONED
 from backend.datasets.writing.export_folder import digest_of, zip_export
 from backend.errors import ExportError
@@ -141,7 +142,10 @@ def test_an_export_is_downloaded_as_it_was_written(
     assert client.get(f"/exports/{job}.zip").status_code == 400
 
 
-@pytest.mark.parametrize("format", ["csv", "jsonl", "conversations", "messages", "imagefolder"])
+@pytest.mark.parametrize(
+    "format",
+    sorted({"csv", "jsonl", "conversations", "messages", "imagefolder"} & {*EXPORT_FORMATS}),
+)
 def test_a_downloaded_export_has_the_pictures_that_its_table_names(
     client: TestClient, workspace: Workspace, tmp_path: Path, format: str
 ) -> None:

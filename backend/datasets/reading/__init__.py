@@ -2,12 +2,13 @@
 
 source_tables  which files of a source are tables, and which of them belong together
 tables, csv_table, json_tables, json_stream   rows of tables, with file and row number
-annotations    one JSON file: COCO, Karpathy splits, MM-IMDb, VIA, maps by picture's name
-shards, tar_samples, text_tars, energon   WebDataset, archives, datasets saved to disk
+annotations    one JSON file: COCO, Karpathy splits, MM-IMDb, maps by picture's name
+shards, tar_samples, text_tars   WebDataset, archives, datasets saved to disk
+tar_descriptions   what features read beside tars: splits, samples that are left out, fields
 sidecars, captions_txt, embedded_captions   texts beside pictures, in lists, within pictures
 caption_columns, caption_fields, caption_texts, caption_lists   which text is the caption
-conversations, questions, batch_lines   turns of chats: which answer describes the picture
-argilla, label_studio, data_juicer, via   what annotation tools write
+conversations, questions   turns of chats: which answer describes the picture
+row_forms      what features read: rows as other programs write them
 image_paths, named_pictures   the picture that a row names
 hub_datasets, hub_download    which files of a repository belong to a dataset
 on_disk        state of the readers, kept on disk to bound memory

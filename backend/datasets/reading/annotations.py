@@ -6,7 +6,7 @@
   objects one behind the other (JSON lines).
 * A table that a data frame wrote (see `json_tables`).
 * An object with the captions by picture (see `captions_by_picture`).
-* Annotations of the VGG Image Annotator (see `via`).
+* What features read (see `row_forms`).
 * FiftyOne's own format: `samples.json`, an object with a list, whose labels are objects.
 * COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
 * MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` per film; the plot outline is the caption. It
@@ -15,17 +15,14 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from backend.datasets.cells import TableRow, UniqueNames, json_object, trim, unique_names
 from backend.datasets.columns import IMAGE_NAMES
-from backend.datasets.reading import argilla, data_juicer, label_studio
-from backend.datasets.reading.batch_lines import chat_of_line, is_batch_line
 from backend.datasets.reading.caption_texts import Captions, TextReader
 from backend.datasets.reading.captions_by_picture import maps_in, rows_by_picture
 from backend.datasets.reading.conversations import (
@@ -42,9 +39,9 @@ from backend.datasets.reading.conversations import (
 from backend.datasets.reading.json_stream import JsonFile
 from backend.datasets.reading.json_tables import is_one_row, table_rows
 from backend.datasets.reading.on_disk import AmbiguousName, Names
+from backend.datasets.reading.row_forms import RowContext, RowForm, row_forms
 from backend.datasets.reading.token_texts import join_tokens
 from backend.datasets.reading.unread_formats import unread_json
-from backend.datasets.reading.via import is_via_row, rows_of_csv, via_rows
 from backend.datasets.safe_files.regular_files import read_within
 from backend.datasets.safe_files.text_files import as_utf8
 from backend.datasets.splits import WORDS
@@ -61,49 +58,29 @@ def plain_rows(
     A row that is not one image with a text becomes a row with a problem.
     """
     before: dict[str, Any] = {}
+    forms = row_forms()
     for row in rows:
         if row.values is None:
             yield row
             continue
         try:
-            yield from _plain(row, row.values, rule, caption_column, before)
+            yield from _plain(row, forms, RowContext(rule, caption_column, before))
         except NoPair as problem:
             yield TableRow(row.number, None, str(problem))
         before = row.values
 
 
-def _plain(
-    row: TableRow,
-    values: dict[str, Any],
-    rule: AnswerRule,
-    caption_column: str | None,
-    before: Mapping[str, Any] = MappingProxyType({}),
-) -> Iterator[TableRow]:
-    """`before`: the values of the row above."""
-    is_stated = bool(caption_column) and caption_column.partition("[")[0] in values
-    if not is_stated and is_batch_line(values):
-        values = chat_of_line(values, rule)
-        row = replace(row, values=values)
-    if not is_stated and is_via_row(values):
-        yield from rows_of_csv(row, values, before)
+def _plain(row: TableRow, forms: Sequence[RowForm], context: RowContext) -> Iterator[TableRow]:
+    """`forms`: those that the row may be of; what one makes of it may be of a later one."""
+    if (values := row.values) is None:
+        yield row
         return
-    if data_juicer.is_sample(values):
-        for sample_row in data_juicer.rows_of_sample(row, values):
-            if sample_row.values is None:
-                yield sample_row
-            else:
-                yield from _plain(sample_row, sample_row.values, rule, caption_column)
-        return
-    if _is_label_studio(values):
-        for caption_values in label_studio.captions_of_task(values):
-            yield from _plain(
-                replace(row, values=caption_values), caption_values, rule, caption_column
-            )
-        return
-    if argilla.is_record(values) or argilla.has_answers(values):
-        yield from _of_argilla(row, values, rule, caption_column)
-        return
-    yield from _of_columns(row, values, rule, caption_column)
+    for place, form in enumerate(forms, 1):
+        if form.fits(values, context):
+            for plain_row in form.rows(row, values, context):
+                yield from _plain(plain_row, forms[place:], context)
+            return
+    yield from _of_columns(row, values, context.rule, context.caption_column)
 
 
 def _of_columns(
@@ -127,20 +104,6 @@ def _of_columns(
         yield replace(row, values={**_others(values), "image": single_image(images_in(values))})
     else:
         yield row
-
-
-def _of_argilla(
-    row: TableRow, values: dict[str, Any], rule: AnswerRule, caption_column: str | None
-) -> Iterator[TableRow]:
-    try:
-        columns = argilla.flatten_record(values) if argilla.is_record(values) else values
-        captions = [columns] if caption_column else list(argilla.captions_of_record(columns))
-    except (KeyError, TypeError, AttributeError) as problem:
-        raise NoPair("This record has not the form that Argilla exports.") from problem
-    for caption_values in captions:
-        yield from _of_columns(
-            replace(row, values=caption_values), caption_values, rule, caption_column
-        )
 
 
 def _of_conversation(
@@ -188,11 +151,6 @@ def _one_by_one(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
         identity = {"id": f"{rest['id']}#{number}"} if rest.get("id") is not None else {}
         pair_values = {**rest, **identity, "image": image_path(image), "caption": caption}
         yield replace(row, values=pair_values)
-
-
-def _is_label_studio(values: dict[str, Any]) -> bool:
-    """A task as Label Studio exports it in its form `JSON`."""
-    return isinstance(values.get("data"), dict) and isinstance(values.get("annotations"), list)
 
 
 def _is_fiftyone(values: dict[str, Any]) -> bool:
@@ -262,9 +220,10 @@ def _rows_of(file: JsonFile, path: Path, root: Path) -> Iterator[TableRow]:
         return
     if problem := unread_json(file.arrays, name):
         raise DatasetFormatError(problem)
-    if (rows := via_rows(file)) is not None:
-        yield from rows
-        return
+    for form in row_forms():
+        if (rows := form.rows_of_file(file)) is not None:
+            yield from rows
+            return
     is_row = is_one_row(file, path)
     if maps := maps_in(file, path, root, is_row):
         yield from rows_by_picture(file, maps, (path.parent, root))

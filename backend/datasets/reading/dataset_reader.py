@@ -46,7 +46,7 @@ from backend.datasets.read_options import (
     ReadOptions,
     where_to_state,
 )
-from backend.datasets.reading import argilla, hub_datasets
+from backend.datasets.reading import hub_datasets
 from backend.datasets.reading.annotations import (
     annotation_rows,
     is_mm_imdb,
@@ -59,7 +59,6 @@ from backend.datasets.reading.caption_fields import FIELD_COLUMN, kind_of
 from backend.datasets.reading.caption_texts import TextReader
 from backend.datasets.reading.captions_txt import caption_list_rows, is_caption_list
 from backend.datasets.reading.conversations import AnswerRule, has_questions_in_text
-from backend.datasets.reading.energon import energon_folder, sample_choice
 from backend.datasets.reading.hub_datasets import SourceTables
 from backend.datasets.reading.image_paths import ImagePaths
 from backend.datasets.reading.named_pictures import PicturesBelow, names_picture
@@ -72,6 +71,7 @@ from backend.datasets.reading.pair_checks import (
     derived_id,
     id_problem,
 )
+from backend.datasets.reading.row_forms import row_forms
 from backend.datasets.reading.sample_fields import SampleChoice, column_and_path
 from backend.datasets.reading.shards import tar_rows, zip_rows
 from backend.datasets.reading.sidecars import metadata_rows, sidecar_rows
@@ -84,6 +84,7 @@ from backend.datasets.reading.source_tables import (
     tables_of,
 )
 from backend.datasets.reading.tables import is_json_document, row_count, rows_of, text_encoding
+from backend.datasets.reading.tar_descriptions import describe_tars, sample_choice
 from backend.datasets.reading.tar_samples import CaptionEndings
 from backend.datasets.reading.text_tars import TextTars, set_texts_apart
 from backend.datasets.safe_files.containers import (
@@ -283,7 +284,7 @@ class DatasetReader:
     def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
         hub_datasets.check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
-        choice = sample_choice(table, self.source.energon, self.options)
+        choice = sample_choice(table, self.source.described, self.options)
         rows = self._rows(table, name, ours, choice)
         if ours:
             rows = (
@@ -310,8 +311,9 @@ class DatasetReader:
         columns, captions = (None, None)
         if good:
             columns, captions = self._columns_of(good, name, ours, choice.captions)
-            if any(map(argilla.has_answers, good)):
-                self._note(argilla.where_answers_are_read(name))
+            for note in (form.note(name, good) for form in row_forms()):
+                if note:
+                    self._note(note)
         if columns is not None:
             rows_in_head = ((row.values or {}, row.within) for row in head)
             cells = ((values.get(columns.image), within) for values, within in rows_in_head)
@@ -566,8 +568,8 @@ def read_dataset(
             )
         source, root = SourceTables([path]), path
     elif path.is_dir():
-        energon = energon_folder(path, options)
-        source = tables_of(path, options.subset, options.uncaptioned, energon)
+        described = describe_tars(path, options)
+        source = tables_of(path, options.subset, options.uncaptioned, described)
         source = set_texts_apart(source, path)
         root = path
     elif path.suffix.lower() not in (*SOURCES, *table_readers()) and not is_caption_list(path):

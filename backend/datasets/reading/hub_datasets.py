@@ -30,8 +30,7 @@ from backend.datasets.read_options import (
     is_hidden,
     where_to_state,
 )
-from backend.datasets.reading import energon
-from backend.datasets.reading.energon import EnergonFolder
+from backend.datasets.reading.tar_descriptions import TarDescription, files_about_tars
 from backend.datasets.safe_files.regular_files import open_within, read_within
 from backend.datasets.table_readers import table_readers
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError, UnsafePath
@@ -119,13 +118,13 @@ _POINTER_BYTES = 1024
 @dataclass(frozen=True)
 class SourceTables:
     """The tables of a source in order, the split of those that have one, and what was not read.
-    `energon`: what Energon's folder says about the tars; `text_tars`: those with the texts of the
+    `described`: what files beside the tars say of them; `text_tars`: those with the texts of the
     pictures in `tables`."""
 
     tables: list[Path]
     splits: dict[Path, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    energon: EnergonFolder | None = None
+    described: TarDescription | None = None
     text_tars: tuple[Path, ...] = ()
 
 
@@ -199,7 +198,7 @@ def _readable(names: frozenset[str]) -> list[str]:
 
 def _is_about_tars(name: str) -> bool:
     """Whether it says which samples of tars belong to which split, and which are left out."""
-    return any(f"/{name}".endswith(f"/{file}") for file in energon.FILES)
+    return any(f"/{name}".endswith(f"/{file}") for file in files_about_tars())
 
 
 def _holds_its_pictures(table: str) -> bool:

@@ -152,7 +152,7 @@ def tar_rows(
     if unknown := sorted(choice.excluded - excluded):
         names = ", ".join(f"'{trim(key, 80)}'" for key in unknown[:5])
         more = f" and {len(unknown) - 5:,} more" if len(unknown) > 5 else ""
-        texts.note(f"'{trim(path.name)}' has no samples that '.nv-meta' excludes: {names}{more}.")
+        texts.note(f"'{trim(path.name)}' lacks samples that are to be left out: {names}{more}.")
 
 
 _UNSORTED = (

@@ -28,7 +28,6 @@ from backend.datasets.reading import hub_datasets
 from backend.datasets.reading.annotations import is_mm_imdb
 from backend.datasets.reading.caption_fields import is_caption_name, texts_by_field, texts_unread
 from backend.datasets.reading.captions_txt import caption_lists
-from backend.datasets.reading.energon import EnergonFolder, energon_folder, energon_shards
 from backend.datasets.reading.hub_datasets import SourceTables
 from backend.datasets.reading.json_captions import caption_field
 from backend.datasets.reading.named_pictures import PICTURE_FOLDERS
@@ -42,6 +41,7 @@ from backend.datasets.reading.sidecars import (
     is_image,
     owners_of,
 )
+from backend.datasets.reading.tar_descriptions import TarDescription, describe_tars
 from backend.datasets.reading.unread_formats import unread_format
 from backend.datasets.safe_files.regular_files import open_regular, read_within
 from backend.datasets.splits import split_in, splits_of
@@ -134,10 +134,10 @@ def tables_of(
     folder: Path,
     subset: str | None,
     may_lack_captions: bool = False,
-    energon: EnergonFolder | None = None,
+    described: TarDescription | None = None,
 ) -> SourceTables:
     """The tables to read from a folder, by its content; `may_lack_captions`: pictures alone will
-    do; `energon`: what Energon's folder says. Raises DatasetFormatError if there are none, naming
+    do; `described`: what files beside tars say. Raises DatasetFormatError if there are none, naming
     what there is."""
     # MM-IMDb has its films in a folder, which is treated as the table.
     films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
@@ -145,8 +145,8 @@ def tables_of(
         return SourceTables([films])
     if split_of := saved_tables(folder):
         return SourceTables(list(split_of), split_of)
-    if energon is not None and (tars := energon_shards(folder)):
-        return _energon_tables(energon, tars)
+    if described is not None and described.tars:
+        return SourceTables(described.tars, described.splits, described.notes, described)
     ours = (folder / MARK).is_file() and subset is None
     if not ours and (hub_tables := hub_datasets.listed_files(folder, subset)) is not None:
         return hub_tables
@@ -360,27 +360,14 @@ def _holds_pairs(table: Path) -> bool:
     return (has_picture or names_picture) and any(map(is_caption_name, values))
 
 
-def _energon_tables(energon: EnergonFolder, tars: list[Path]) -> SourceTables:
-    """The shards that it does not leave out. Raises DatasetFormatError if that is all of them."""
-    tables = [tar for tar in tars if energon.name_of(tar) not in energon.excluded_shards]
-    if not tables:
-        raise DatasetFormatError(f"No shard is left. {' '.join(energon.notes)}")
-    splits = {tar: split for tar in tables if (split := energon.split_of(tar))}
-    if not energon.splits:
-        splits = splits_below(energon.root, tables)
-    return SourceTables(tables, splits, energon.notes, energon)
-
-
 def table_alone(path: Path, options: ReadOptions) -> SourceTables:
-    """A table that is given by itself; of a shard, with what Energon's folder above it says."""
+    """A table that is given by itself; of a tar, with what files beside it say."""
     if other := tables_of_readers(path):
         return SourceTables(other.tables, splits_below(path.parent, other.tables), other.notes)
-    energon = energon_folder(path, options) if path.suffix.lower() == ".tar" else None
-    if energon is None:
+    described = describe_tars(path, options) if path.suffix.lower() == ".tar" else None
+    if described is None:
         return SourceTables([path], splits_below(path.parent, [path]))
-    splits = {path: split} if (split := energon.split_of(path)) else {}
-    splits = splits or splits_below(path.parent, [path])
-    return SourceTables([path], splits, energon.notes, energon)
+    return SourceTables([path], described.splits, described.notes, described)
 
 
 def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:

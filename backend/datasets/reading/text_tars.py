@@ -51,7 +51,7 @@ def set_texts_apart(source: SourceTables, root: Path) -> SourceTables:
     """The source with its tars of texts apart from its tables, if these are tars of which some hold
     pictures and some none."""
     tars = [table for table in source.tables if table.suffix.lower() == ".tar"]
-    if source.energon is not None or len(tars) < 2 or len(tars) < len(source.tables):
+    if source.described is not None or len(tars) < 2 or len(tars) < len(source.tables):
         return source
     of_texts = {
         tar

@@ -1,6 +1,7 @@
 """Exports (`dataset_writer`): written beside the target, which is replaced when all is there.
 
-folder_writing, table_writing, shard_writing, conversation_writing   one function for each format
+folder_writing, table_writing, shard_writing   one function for each format
+source_exchanges   the question of its source that a caption answers
 json_writing   values of a row as JSON; source_texts: texts beside pictures as they were
 export_images  pictures, copied or named where they are
 export_folder  what tells an export from another folder; its digests

@@ -27,7 +27,7 @@ from backend.datasets.export_row import (
     json_values,
     typed_values,
 )
-from backend.datasets.reading.energon import write_energon_folder
+from backend.datasets.reading.tar_descriptions import tar_describers
 from backend.datasets.safe_files.containers import file_of
 from backend.datasets.writing.card_features import arrow_features
 from backend.datasets.writing.export_images import SplitNames, image_and_ending
@@ -67,7 +67,8 @@ def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
     if ending := _unify_endings(endings, target):
         target.features = _sample_features(ending)
         samples = {shard.name: of_shard[".txt"] for shard, of_shard in endings.items()}
-        write_energon_folder(target.part, ending.removeprefix("."), samples)
+        for describer in tar_describers():
+            describer.write(target.part, ending.removeprefix("."), samples)
     return count
 
 

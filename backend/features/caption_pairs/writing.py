@@ -22,9 +22,9 @@ from backend.datasets.export_row import (
     arrow_values,
     own_values,
 )
-from backend.datasets.writing.conversation_writing import question_of
 from backend.datasets.writing.export_images import SplitNames, image_and_ending
 from backend.datasets.writing.shard_writing import FEATURES, IMAGE
+from backend.datasets.writing.source_exchanges import question_of
 from backend.datasets.writing.table_writing import ImagePaths, csv_loader
 from backend.errors import ExportError
 from backend.features.caption_pairs.comparisons import CaptionPair

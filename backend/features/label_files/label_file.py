@@ -13,12 +13,11 @@ from typing import Any
 from backend.datasets.cells import TableRow, trim
 from backend.datasets.columns import IMAGE_NAMES, usual_name
 from backend.datasets.read_options import TABLES
-from backend.datasets.reading import argilla
 from backend.datasets.reading.json_stream import JsonFile
-from backend.datasets.reading.label_studio import names_of
 from backend.datasets.reading.tables import rows_of
 from backend.errors import DatasetFormatError, UnsupportedFormat
-from backend.features.label_files import label_studio
+from backend.features.label_files import argilla, label_studio
+from backend.features.label_files.task_captions import names_of
 from db.authors import is_reserved
 from db.decisions import DECISIONS
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from backend.datasets.cells import trim
-from backend.datasets.reading.label_studio import NOTES, annotator_of, names_of, texts_in
+from backend.features.label_files.task_captions import NOTES, annotator_of, names_of, texts_in
 from db.texts import is_blank
 
 #: The column that says what became of a task that has no verdict.

@@ -87,10 +87,11 @@ def _engines(
 ) -> Iterator[tuple[str, Engine]]:
     """The models on this machine that may know the pictures, the smallest first; why others do not
     is added to `problems`."""
+    dataset = store.read(dataset_queries.get_dataset, dataset_id)
     for view in sorted(_candidates(store, engines), key=lambda view: view.parameters or 0):
         try:
             engine = engines.of_dataset(dataset_id, view.name)
-            refusal = examine(store, engine, dataset_id).refusal
+            refusal = examine(store, engine, dataset).refusal
         except TracedError as problem:
             refusal = f"{view.name}: {problem}"
         if refusal:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from backend import plugins
 from backend.datasets.cells import trim
-from backend.datasets.reading.score_file import read_scores
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.statistics.highest import highest_share
 from backend.errors import SettingsError
@@ -30,6 +29,7 @@ from backend.features.selection.queries import (
     selection_columns,
 )
 from backend.features.selection.report import SHORT, SelectionLosses, SelectionReport
+from backend.features.selection.score_file import read_scores
 from backend.features.selection.stages import FEWEST, Selection, check_shares, select
 from backend.jobs.selection_criteria import ALIGN_SHARE, Criterion
 from backend.measures import MEASURES

@@ -38,9 +38,9 @@ import pyarrow.parquet as pq
 from backend.datasets.cells import trim
 from backend.datasets.export_row import MARK
 from backend.datasets.read_options import TABLES, is_hidden
-from backend.datasets.reading import energon
 from backend.datasets.reading.named_pictures import PICTURE_FOLDERS
 from backend.datasets.reading.tables import rows_of
+from backend.datasets.reading.tar_descriptions import files_about_tars
 from backend.datasets.reading.text_tars import TEXT_FOLDERS, has_pictures
 from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.datasets.safe_files.locations import Location, StoredFile
@@ -659,11 +659,11 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts |
 
 
 def _copy(source: Location, shard: StoredFile, folder: Path) -> Path:
-    """The shard on this machine; of a tar, with what Megatron-Energon says about its samples."""
+    """The shard on this machine; of a tar, with the files that describe its samples."""
     if not source.is_local and shard.name.endswith(".tar"):
-        for name in energon.FILES:
+        for name in files_about_tars():
             if (content := source.read(name)) is not None:
-                (folder / energon.FOLDER).mkdir(parents=True, exist_ok=True)
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(content)
     return source.copy(shard, folder)
 

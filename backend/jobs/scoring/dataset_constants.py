@@ -18,6 +18,7 @@ from backend.engine.constants.part import ConstantPart, spans_in, words_stated
 from backend.errors import NotFound
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries, signal_queries
+from db.queries.dataset_queries import DatasetRow
 
 #: Among what a dataset remembers; not there where no caption has a constant part.
 CONSTANTS = "constants"
@@ -63,15 +64,15 @@ class ConstantChoice:
 
 
 def choose_constants(
-    store: Store, dataset_id: int, choice: ConstantChoice | None
+    store: Store, dataset: DatasetRow, choice: ConstantChoice | None
 ) -> tuple[ConstantChoice, tuple[ConstantPart, ...]]:
     """The choice, by default that of the last scoring, and the parts that it yields. Raises
     SettingsError for a stated part that stands in no caption."""
-    choice = choice or choice_before(store, dataset_id)
-    captions = partial(captions_and_writers, store, dataset_id)
+    choice = choice or choice_in(dataset.models)
+    captions = partial(captions_and_writers, store, dataset.id)
     parts = list(stated_constants(choice.stated, captions, choice.may_lack))
     if choice.are_searched:
-        total = store.read(pair_queries.count_captions, dataset_id)
+        total = store.read(pair_queries.count_captions, dataset.id)
         parts += [part for part in find_constants(captions, total) if not _consists_of(part, parts)]
     return choice, tuple(
         replace(part, is_left_out=False, is_stated=True) if part.text in choice.judged else part

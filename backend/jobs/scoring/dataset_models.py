@@ -23,6 +23,7 @@ from backend.loaded_models import Engine
 from backend.settings import Settings
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries, run_queries, setting_queries
+from db.queries.dataset_queries import DatasetRow
 from db.queries.run_queries import RunRow
 
 #: Settings that a dataset remembers. The first group depends on the model: another model has its
@@ -146,10 +147,9 @@ def division_for(store: Store, engine: Engine, dataset_id: int) -> Division:
     return "auto" if is_new else _EARLIER
 
 
-def division_before(store: Store, dataset_id: int) -> Division:
+def division_before(dataset: DatasetRow) -> Division:
     """How captions were divided when the dataset was scored last."""
-    models = store.read(dataset_queries.get_dataset, dataset_id).models
-    return parse_division(str(models.get("claims") or _EARLIER))
+    return parse_division(str(dataset.models.get("claims") or _EARLIER))
 
 
 def remember(
@@ -166,10 +166,10 @@ def remember(
     pictures that it is to score `anyway`."""
     models = models_of(engine.settings, depth.name) | {"claims": division}
     with store.writing() as session:
-        was_anyway = was_scored_anyway(session, dataset_id, engine.settings)
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        was_anyway = was_scored_anyway(dataset, engine.settings)
         if anyway or was_anyway:
             models[ANYWAY] = True
-        dataset = dataset_queries.get_dataset(session, dataset_id)
         if is_unfamiliar or (was_anyway and dataset.is_unfamiliar):
             models[dataset_queries.UNFAMILIAR] = True
         if dict(dataset.models) != models:
@@ -182,9 +182,9 @@ def models_of(settings: Settings, depth: str) -> dict[str, Any]:
     return models | {"model": model_name(settings.model), "trajectories": depth}
 
 
-def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> bool:
+def was_scored_anyway(dataset: DatasetRow, settings: Settings) -> bool:
     """Whether the dataset was scored by this model with `anyway`: known pictures or not."""
-    models = dataset_queries.get_dataset(session, dataset_id).models
+    models = dataset.models
     return bool(models.get(ANYWAY)) and models.get("model") == model_name(settings.model)
 
 

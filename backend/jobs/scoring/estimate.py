@@ -9,7 +9,7 @@ from backend.engine import memory
 from backend.engine.detection.types import detector_for
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.jobs.reports import count_of
-from backend.jobs.scoring.dataset_constants import constants_before
+from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.dataset_models import depth_for, division_for
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.detect import Copies
@@ -108,17 +108,18 @@ def estimate(
     depth = depth_for(store, engine, dataset_id)
     detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
     with store.reading() as session:
-        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        dataset = dataset_queries.get_dataset(session, dataset_id)
         total = pair_queries.counts(session, dataset_id).total
         run = run_queries.find_run(session, **run_key(engine, dataset_id))
+    root = Path(dataset.root)
     workers = Workers(engine, root)
     scoring = Scoring(
         store, engine, dataset_id, root, total, depth, run, workers, suggestions,
         division=division_for(store, engine, dataset_id),
-        constants=constants_before(store, dataset_id),
+        constants=constants_in(dataset.models),
     )  # fmt: skip
     if not anyway:
-        check_pictures(store, engine, dataset_id, scoring.run_id)
+        check_pictures(store, engine, dataset, scoring.run_id)
     unscored_count, pairs = pairs_to_measure(scoring, anyway)
     prepare_scorer(store, engine, dataset_id, progress)
     # Warm-up is not counted.

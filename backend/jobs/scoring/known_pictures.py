@@ -18,6 +18,7 @@ from backend.jobs.scoring.image_batches import encode_opened, open_pictures
 from backend.loaded_models import Engine
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries, run_queries, trajectory_queries
+from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow
 
 #: Number of pictures sampled.
@@ -49,33 +50,31 @@ class Recognition:
         )
 
 
-def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> Recognition:
+def recognise(store: Store, engine: Engine, dataset: DatasetRow, run_id: int = 0) -> Recognition:
     """Examine a sample of the pictures that have no trajectory of the run (0: of all pictures), or
     neither caption nor suggestion, and have not been left out before.
 
     Nothing is examined for a general-purpose model, or if a user chose to score the dataset anyway.
     """
-    with store.reading() as session:
-        if was_scored_anyway(session, dataset_id, engine.settings):
-            return Recognition(engine.settings.model, 0, 0)
-    return examine(store, engine, dataset_id, run_id)
+    if was_scored_anyway(dataset, engine.settings):
+        return Recognition(engine.settings.model, 0, 0)
+    return examine(store, engine, dataset, run_id)
 
 
-def examine(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> Recognition:
+def examine(store: Store, engine: Engine, dataset: DatasetRow, run_id: int = 0) -> Recognition:
     """As `recognise`, whatever a user chose."""
     model = engine.settings.model
     familiarity = Familiarity.of_model(model)
     if familiarity is None:
         return Recognition(model, 0, 0)
     with store.reading() as session:
-        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
-        left_out = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
+        left_out = dataset_queries.files_with_problem(session, dataset.id, UNKNOWN)
         waiting = chain(
-            pair_queries.unscored_by_image(session, dataset_id, run_id),
-            pair_queries.without_description(session, dataset_id),
+            pair_queries.unscored_by_image(session, dataset.id, run_id),
+            pair_queries.without_description(session, dataset.id),
         )
         names = sample_names(name for _, name in waiting if name not in left_out)
-    pictures = open_pictures(root, names).values()
+    pictures = open_pictures(Path(dataset.root), names).values()
     images = [image for image in pictures if isinstance(image, Image.Image)]
     with engine.lock:
         unknown = int(familiarity.unknown(engine.scorer, images).sum())
@@ -98,13 +97,10 @@ def sample_names(names: Iterator[str]) -> list[str]:
     return paths
 
 
-def familiarity_for(
-    store: Store, engine: Engine, dataset_id: int, anyway: bool
-) -> Familiarity | None:
+def familiarity_for(engine: Engine, dataset: DatasetRow, anyway: bool) -> Familiarity | None:
     """The test by which single pictures of the dataset are left out; None: all are scored."""
-    with store.reading() as session:
-        if anyway or was_scored_anyway(session, dataset_id, engine.settings):
-            return None
+    if anyway or was_scored_anyway(dataset, engine.settings):
+        return None
     return Familiarity.of_model(engine.settings.model)
 
 
@@ -125,9 +121,9 @@ def encode_known(
     return {n: s for n, s in states.items() if n not in unknown}, broken, unknown
 
 
-def check_pictures(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> None:
+def check_pictures(store: Store, engine: Engine, dataset: DatasetRow, run_id: int = 0) -> None:
     """Raises UnknownPictures if the model does not know the dataset's pictures."""
-    if refusal := recognise(store, engine, dataset_id, run_id).refusal:
+    if refusal := recognise(store, engine, dataset, run_id).refusal:
         raise UnknownPictures(refusal)
 
 
@@ -147,7 +143,8 @@ def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.I
     the dataset is to be scored anyway."""
     info = engine.scorer.info
     with store.reading() as session:
-        if was_scored_anyway(session, pair.dataset_id, engine.settings):
+        dataset = dataset_queries.get_dataset(session, pair.dataset_id)
+        if was_scored_anyway(dataset, engine.settings):
             return
         run = run_queries.latest_run(session, pair.dataset_id, "score")
         is_scored = (

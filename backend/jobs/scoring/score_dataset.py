@@ -21,7 +21,7 @@ from backend.jobs.scoring.captioner_stages import Descriptions, Expectations
 from backend.jobs.scoring.dataset_constants import (
     ConstantChoice,
     choose_constants,
-    constants_before,
+    constants_in,
     count_suspected,
     remember_constants,
 )
@@ -160,8 +160,8 @@ def score_dataset(
     earlier = store.read(run_queries.find_run, **run_key(engine, dataset_id))
     earlier_id = earlier.id if earlier is not None else 0
     if not anyway:
-        check_pictures(store, engine, dataset_id, earlier_id)
-    is_unfamiliar = anyway and bool(examine(store, engine, dataset_id, earlier_id).refusal)
+        check_pictures(store, engine, dataset, earlier_id)
+    is_unfamiliar = anyway and bool(examine(store, engine, dataset, earlier_id).refusal)
     prepare_scorer(store, engine, dataset_id, progress)
     depth = depth_for(store, engine, dataset_id)
     detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
@@ -169,12 +169,14 @@ def score_dataset(
         check_detector(store, dataset_id)
     division = division_for(store, engine, dataset_id)
     progress(0, 0, "Looking for constant parts")
-    former = constants_before(store, dataset_id)
+    # Somebody may have switched one meanwhile.
+    dataset = store.read(dataset_queries.get_dataset, dataset_id)
+    former = constants_in(dataset.models)
     is_first = store.read(run_queries.latest_run, dataset_id, "score") is None
-    choice, constants = choose_constants(store, dataset_id, constant_choice)
-    is_divided_anew = division != division_before(store, dataset_id) or left_out(
-        constants
-    ) != left_out(former)
+    choice, constants = choose_constants(store, dataset, constant_choice)
+    is_divided_anew = division != division_before(dataset) or left_out(constants) != left_out(
+        former
+    )
     remember(store, engine, dataset_id, anyway, depth, division, is_unfamiliar)
     store.write(remember_constants, dataset_id, choice, constants)
     run = run_of(store, engine, dataset_id)
@@ -182,7 +184,7 @@ def score_dataset(
         forget_other_divisions(store, engine, run, division, constants)
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
-    familiarity = familiarity_for(store, engine, dataset_id, anyway)
+    familiarity = familiarity_for(engine, dataset, anyway)
     scoring = Scoring(
         store, engine, dataset_id, root, total, depth, run, Workers(engine, root), suggestions,
         anew, familiarity, division, constants,

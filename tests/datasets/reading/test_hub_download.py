@@ -29,7 +29,6 @@ from backend.errors import (
     UnsafePath,
 )
 from tests.datasets.folders import encoded, json_lines, read, write, zip_bytes
-from tests.datasets.reading.test_energon import dataset as energon_dataset
 from tests.features.streaming.shard_writer import write_litdata, write_mds
 from tests.fixtures.hub_server import TOKEN, Hub, Repository, dataset_hub, set_constants
 
@@ -107,27 +106,6 @@ def test_a_copy_is_read_like_a_folder_and_brought_up_to_date(hub: Hub, tmp_path:
     fetch(PETS, tmp_path, MOST)
     assert captions(folder) == [("train", "A dog."), ("val", "Hm.")]
     assert len([request for request in hub.requests if "/resolve/" in request]) == 1
-
-
-def test_what_says_which_samples_of_tars_count_is_copied_with_them(
-    hub: Hub, tmp_path: Path
-) -> None:
-    """Without it, samples would be imported that the dataset leaves out."""
-    source = energon_dataset(
-        tmp_path / "set",
-        split="split_parts: {train: ['shards/shard_{000..001}.tar']}\n"
-        "exclude: ['shards/shard_000.tar/blue']\n",
-    )
-    expected = captions(source)
-    assert "A blue square." not in dict(expected).values()
-    publish(hub, files_of(source))
-    assert captions(fetch(PETS, tmp_path / "copies", MOST)) == expected
-    publish(
-        hub,
-        files_of(source)
-        | {"README.md": card({"config_name": "default", "data_files": "shards/*.tar"})},
-    )
-    assert captions(fetch(PETS, tmp_path / "others", MOST)) == expected
 
 
 @pytest.mark.parametrize("kind", ["mds", "litdata", "lance"])

@@ -13,7 +13,6 @@ from PIL import ImageColor
 from backend.datasets.safe_files.containers import locate, relative_name
 from backend.datasets.safe_files.images import load_image
 from backend.datasets.writing.export_images import image_and_ending
-from backend.errors import DatasetFormatError
 from tests.datasets.folders import encoded, json_lines, picture, read, write, zip_bytes
 
 PAIRS = [("A dog.", "a.png"), ("A cat.", "b.png")]
@@ -23,19 +22,8 @@ def dump(value: Any) -> str:
     return json.dumps(value)
 
 
-def label_studio(caption: str, image: str) -> dict[str, Any]:
-    area = {"type": "textarea", "from_name": "caption", "value": {"text": [caption]}}
-    skipped = {"was_cancelled": True, "result": [{"value": {"text": ["Skipped."]}}]}
-    annotations = [{"result": [area]}, skipped]
-    return {"data": {"image": f"/data/local-files/?d={image}"}, "annotations": annotations}
-
-
 def swift(caption: str, image: str) -> dict[str, Any]:
     return {"query": "<image>What is it?", "response": caption, "images": [image]}
-
-
-def via(caption: str, image: str) -> dict[str, Any]:
-    return {"filename": image, "size": 7, "regions": [], "file_attributes": {"caption": caption}}
 
 
 def one_row(captions: list[str], images: list[str]) -> dict[str, Any]:
@@ -48,19 +36,7 @@ FILES: dict[str, tuple[str, str | bytes]] = {
     "kohya": ("meta_cap.json", dump({i.removesuffix(".png"): {"caption": c, "tags": "x"}
                                      for c, i in PAIRS})),
     "kohya, whole paths": ("meta.json", dump({f"C:\\train\\{i}": {"tags": c} for c, i in PAIRS})),
-    "VIA's CSV": (
-        "via.csv",
-        "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,"
-        "region_attributes\n" + "".join(
-            f'{i},7,"{{""caption"":""{c}""}}",2,{region},"{{""name"":""rect""}}",{{}}\n'
-            for c, i in PAIRS for region in ((0, 1) if i == PAIRS[0][1] else (1,))
-        ),
-    ),
-    "VIA": ("via.json", dump({f"{i}7": via(c, i) for c, i in PAIRS})),
-    "VIA, a project": ("via_project.json", dump({"_via_settings": {"ui": {}}, "_via_img_metadata": {
-        f"{i}7": via(c, i) for c, i in PAIRS}, "_via_image_id_list": ["a.png7"]})),
     "captions by name": ("captions.json", dump({i: c for c, i in PAIRS})),
-    "label studio": ("tasks.json", dump([label_studio(c, i) for c, i in PAIRS])),
     "excel": ("a.csv", "sep=;\nimage;caption\n" + "".join(f"{i};{c}\n" for c, i in PAIRS)),
     "no header": ("a.tsv", "".join(f"{i}\t{c}\n" for c, i in PAIRS)),
     "no header, caption first": ("a.tsv", "".join(f"{c}\t{i}\n" for c, i in PAIRS)),
@@ -172,41 +148,6 @@ def test_several_images_with_one_caption_are_no_pair(tmp_path: Path) -> None:
     assert [problem.row for problem in reader.problems] == [2]
 
 
-def text_result(*texts: str, name: str = "caption", **place: float) -> dict[str, Any]:
-    return {"type": "textarea", "from_name": name, "value": {"text": list(texts), **place}}
-
-
-def test_every_annotation_of_a_task_is_a_caption_with_its_writer(tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
-    annotations = [
-        {"result": [text_result("A dog.")], "completed_by": {"id": 3, "email": "a@example.org"}},
-        {"result": [text_result("A cat."), text_result("Dark.", name="comment"),
-                    text_result("STOP", name="sign", x=1, y=2, width=3, height=4)],
-         "completed_by": 7},
-        {"result": [text_result("Skipped.")], "was_cancelled": True},
-        {"result": []},
-    ]  # fmt: skip
-    task = {"id": 25, "data": {"image": "a.png"}, "annotations": annotations}
-    pairs, reader = read(write(tmp_path / "t.json", dump([task])))
-    assert reader.problems == []
-    assert {pair.id: (pair.caption, pair.extra["writer"]) for pair in pairs} == {
-        "25#1": ("A dog.", "a@example.org"), "25": ("A cat.", "7"),
-    }  # fmt: skip
-    (region,) = pairs[0].extra["region_texts"]
-    assert (region["texts"], region["x"], region["height"]) == (["STOP"], 1, 4)
-    assert pairs[0].extra["comment"] == "Dark."
-
-
-def test_texts_of_regions_alone_are_no_caption(tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
-    boxes = {"result": [text_result("STOP", x=1, y=2, width=3, height=4)]}
-    tasks = [{"id": n, "data": {"image": "a.png", **more}, "annotations": [boxes]}
-             for n, more in enumerate([{}, {"caption": "A sign."}])]  # fmt: skip
-    pairs, reader = read(write(tmp_path / "t.json", dump(tasks)))
-    assert [(pair.id, pair.caption) for pair in pairs] == [("1", "A sign.")]
-    assert [problem.row for problem in reader.problems] == [1]
-
-
 @pytest.mark.parametrize(
     ("labels", "classes", "captions"),
     [
@@ -272,21 +213,3 @@ def test_a_name_in_two_zips_is_not_guessed_at_and_a_file_comes_first(tmp_path: P
     places = [relative_name(pair.image_path, tmp_path).partition("#")[0] for pair in pairs]
     assert places == ["b.png", "1.zip!/a.png"]
     assert [(problem.row, problem.kind) for problem in reader.problems] == [(1, "unusable row")]
-
-
-def test_the_picture_of_via_may_be_stated(tmp_path: Path) -> None:
-    for _, image in PAIRS:
-        picture(tmp_path / image)
-    for program in ("VIA's CSV", "VIA"):
-        name, text = FILES[program]
-        pairs, _ = read(write(tmp_path / name, text), image_column="filename")
-        assert len(pairs) == len(PAIRS)
-
-
-def test_a_field_of_via_that_stands_twice_is_a_problem(tmp_path: Path) -> None:
-    twice = dump({"a.png7": via("A dog.", "a.png")}).replace(
-        '{"caption":', '{"caption": "A cat.", "caption":'
-    )
-    picture(tmp_path / "a.png")
-    with pytest.raises(DatasetFormatError, match="'caption' twice"):
-        read(write(tmp_path / "via.json", twice))

@@ -133,7 +133,7 @@ def test_text_that_cannot_be_found_again_is_refused_in_short(tmp_path: Path) -> 
         assert all("iVBOR" not in problem.message for problem in reader.problems)
 
 
-@pytest.mark.parametrize("format", ["imagefolder", "messages", "parquet-images", "webdataset"])
+@pytest.mark.parametrize("format", ["imagefolder", "jsonl", "parquet-images", "webdataset"])
 def test_such_pictures_are_exported(tmp_path: Path, format: str) -> None:
     rows = [FORMS["image_url"](content) for content in (RED, BLUE)]
     pairs, reader = read(write(tmp_path / "s" / "t.jsonl", json_lines(rows)))

@@ -473,19 +473,6 @@ def check_json(out: Path) -> None:
                 json.loads(row["extra"], parse_constant=refuse)
 
 
-def test_conversations_are_one_question_and_the_caption(tmp_path: Path) -> None:
-    """As LLaVA's trainer reads them: a list of turns, of which the first names the image."""
-    image, caption = picture(tmp_path / "source" / "a.png"), 'A dog.\n"Hi"'
-    row = ExportRow("1", image, caption, "before", "train", "correction")
-    out = write(image.parent, tmp_path / "o", "conversations", [row])
-    (line,) = (out / "data.jsonl").read_text(encoding="utf-8").splitlines()
-    entry = json.loads(line)
-    question, answer = entry["conversations"]
-    assert (question["from"], question["value"].count("<image>")) == ("human", 1)
-    assert answer == {"from": "gpt", "value": caption}
-    assert (out / entry["image"]).resolve() == image
-
-
 @pytest.mark.parametrize("ending", [".jp2", ".tga", ".qoi", ".pnm"])
 @pytest.mark.parametrize("format", ["webdataset", "sidecar", "parquet-images"])
 def test_rare_formats_keep_the_name_by_which_they_are_read(

@@ -239,45 +239,6 @@ def test_prompts_and_completions_in_json_lines_are_read(tmp_path: Path) -> None:
     assert reader.problems == []
 
 
-def test_data_juicer_samples_are_read(tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
-    picture(tmp_path / "b.png")
-    rows = [
-        {"id": "1", "images": ["a.png"], "text": "<__dj__image> A dog. <|__dj__eoc|>"},
-        {"id": "2", "images": ["a.png", "b.png"],
-         "text": "<__dj__image>\nOne. <|__dj__eoc|> Two. <__dj__image> <|__dj__eoc|>"},
-        {"id": "3", "images": ["a.png", "b.png"], "text": "<__dj__image> Less. <|__dj__eoc|>"},
-        {"id": "4", "images": ["a.png", "b.png"], "text": "<__dj__image><__dj__image> Both."},
-    ]  # fmt: skip
-    pairs, reader = read(write(tmp_path / "dj.jsonl", json_lines(rows)))
-    assert [(p.id, p.caption, p.image_path.name) for p in pairs] == [
-        ("1", "A dog.", "a.png"), ("2#0", "One.", "a.png"), ("2#1", "Two.", "b.png"),
-    ]  # fmt: skip
-    assert [p.row for p in reader.problems] == [3, 4]
-
-
-def test_what_data_juicer_makes_of_llava_is_read(tmp_path: Path) -> None:
-    """Its converter keeps LLaVA's mark of an image, and writes turns into the text."""
-    picture(tmp_path / "a.png")
-    question, more = "[[human]]: <image>\nDescribe it.", "[[human]]: How many?"
-    rows = [
-        {"id": "2", "images": ["a.png"], "text": f"{question}\n[[gpt]]: A dog.\n <|__dj__eoc|>"},
-        {"id": "3", "images": ["a.png"],
-         "text": f"{question}\n[[gpt]]: A cow.\n{more}\n[[gpt]]: Two. <|__dj__eoc|>"},
-        {"id": "4", "images": ["a.png"],
-         "text": f"{question}\n[[gpt]]: A pig. <|__dj__eoc|>\n{more}\n[[gpt]]: Two. <|__dj__eoc|>"},
-        {"id": "5", "images": [], "text": f"{question}\n[[gpt]]: Less. <|__dj__eoc|>"},
-    ]  # fmt: skip
-    pairs, reader = read(write(tmp_path / "dj.jsonl", json_lines(rows)))
-    assert [(p.id, p.caption, p.image_path.name) for p in pairs] == [
-        ("2", "A dog.\n", "a.png"), ("3", "A cow.", "a.png"), ("4", "A pig.", "a.png"),
-    ]  # fmt: skip
-    assert [p.row for p in reader.problems] == [4]
-    alone = [{"id": "1", "images": ["a.png"], "text": "<image>\nA dog.\n <|__dj__eoc|>"}]
-    pairs, _ = read(write(tmp_path / "captions.jsonl", json_lines(alone)))
-    assert [(p.id, p.caption, p.image_path.name) for p in pairs] == [("1", "A dog.", "a.png")]
-
-
 def with_iptc(jpeg: bytes, caption: bytes) -> bytes:
     """A JPEG with a Photoshop segment, which contains the IPTC record."""
     record = b"\x1c\x02\x78" + struct.pack(">H", len(caption)) + caption

@@ -40,6 +40,7 @@ from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
 from tests.cli.invoking import as_json
 from tests.datasets.folders import make_tar
+from tests.fixtures.features import needs
 from tests.fixtures.object_store import ObjectStore
 from tests.fixtures.shared import SharedFolder
 from tests.fixtures.sizes import Sizes
@@ -236,6 +237,7 @@ def test_addresses_serve_as_source_and_destination(
         shard_scores.score_shards(engine, "s3://shop/out/run.json", "s3://shop/new", devices=HERE)
 
 
+@needs("energon")
 @pytest.mark.parametrize("is_address", [False, True])
 def test_samples_that_energon_leaves_out_are_not_scored(
     scored: Path, engine: Engine, tmp_path: Path, object_store: ObjectStore, is_address: bool

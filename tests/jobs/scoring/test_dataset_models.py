@@ -241,7 +241,8 @@ def test_a_decision_to_score_anyway_is_remembered(
     again = open_workspace()
     assert again.jobs.score(unknown, suggestions=False).skipped == PHOTOGRAPHS
     assert again.review.is_unfamiliar(unknown), "also after it was scored again"
-    assert not recognise(again.store, again.engine, unknown).refusal
+    dataset = again.store.read(dataset_queries.get_dataset, unknown)
+    assert not recognise(again.store, again.engine, dataset).refusal
 
 
 def add_pictures(folder: Path, count: int, captions: tuple[str, ...] = ("A dog",)) -> list[str]:

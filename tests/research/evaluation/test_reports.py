@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from app import app
-from backend.datasets.reading.score_file import ScoreFile
 from backend.errors import DatasetFormatError, SettingsError
+from backend.features.selection.score_file import ScoreFile
 from research.evaluation.evaluate import (
     EvaluationReport,
     Plan,

@@ -10,7 +10,7 @@ import pytest
 from backend.datasets.export_row import ExportRow
 from backend.datasets.reading.conversations import SHOWN
 from backend.datasets.writing.dataset_writer import write_dataset
-from tests.datasets.folders import read
+from tests.datasets.folders import picture, read
 from tests.datasets.reading.test_conversations import (
     DESCRIBE,
     NUMBERED,
@@ -145,10 +145,10 @@ def test_numbers_of_pictures_mean_nothing_in_a_row_with_one(
     tmp_path: Path, format: str, row: dict[str, Any]
 ) -> None:
     first, second = export(tmp_path, format, row)
-    for line, picture, caption in ((first, "a.png", RIGHT), (second, "b.png", "Of b.")):
+    for line, shown, caption in ((first, "a.png", RIGHT), (second, "b.png", "Of b.")):
         assert turns_of(line, format) == [("user", "<image>\nDescribe it."), ("assistant", caption)]
         path = line["image"] if format == "conversations" else line["images"][0]
-        assert Path(path).name == picture
+        assert Path(path).name == shown
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -256,3 +256,17 @@ def test_llava_turns_keep_their_other_fields(tmp_path: Path) -> None:
     turns[1]["loss"] = "1"
     (line,) = export(tmp_path, "conversations", {"conversations": turns})
     assert line["conversations"][1] == {"from": "gpt", "value": RIGHT, "loss": "1"}
+
+
+def test_conversations_are_one_question_and_the_caption(tmp_path: Path) -> None:
+    """As LLaVA's trainer reads them: a list of turns, of which the first names the image."""
+    image, caption = picture(tmp_path / "source" / "a.png"), 'A dog.\n"Hi"'
+    row = ExportRow("1", image, caption, "before", "train", "correction")
+    out = tmp_path / "o"
+    write_dataset([row], out, format="conversations", card="", source_root=image.parent)
+    (line,) = (out / "data.jsonl").read_text(encoding="utf-8").splitlines()
+    entry = json.loads(line)
+    question, answer = entry["conversations"]
+    assert (question["from"], question["value"].count("<image>")) == ("human", 1)
+    assert answer == {"from": "gpt", "value": caption}
+    assert (out / entry["image"]).resolve() == image

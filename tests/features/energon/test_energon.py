@@ -1,18 +1,23 @@
 """Datasets of Megatron-Energon: splits, excludes and fields of the folder `.nv-meta`."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from backend.datasets.export_row import ExportRow
-from backend.datasets.reading.brace_ranges import expand
 from backend.datasets.reading.dataset_reader import DatasetReader
 from backend.datasets.reading.hub_datasets import SourceTables
+from backend.datasets.reading.hub_download import fetch
 from backend.errors import DatasetFormatError
+from backend.features.energon.brace_ranges import expand
 from tests.datasets.folders import encoded, make_tar, read, write
+from tests.datasets.reading.test_hub_download import MOST, PETS, card, files_of, publish
+from tests.datasets.reading.test_hub_download import captions as copied_captions
 from tests.datasets.writing.test_export_loaders import write as export
+from tests.fixtures.hub_server import Hub, dataset_hub
 
 COLOURS = ("red", "blue", "green", "yellow")
 
@@ -210,3 +215,30 @@ def test_an_export_has_the_folder_and_is_read_by_it(tmp_path: Path) -> None:
     assert [(pair.caption, pair.split) for pair in pairs] == [
         (row.caption, row.split) for row in rows
     ]
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    with dataset_hub(monkeypatch, tmp_path / "hub") as server:
+        yield server
+
+
+def test_what_says_which_samples_of_tars_count_is_copied_with_them(
+    hub: Hub, tmp_path: Path
+) -> None:
+    """Without it, samples would be imported that the dataset leaves out."""
+    source = dataset(
+        tmp_path / "set",
+        split="split_parts: {train: ['shards/shard_{000..001}.tar']}\n"
+        "exclude: ['shards/shard_000.tar/blue']\n",
+    )
+    expected = copied_captions(source)
+    assert "A blue square." not in dict(expected).values()
+    publish(hub, files_of(source))
+    assert copied_captions(fetch(PETS, tmp_path / "copies", MOST)) == expected
+    publish(
+        hub,
+        files_of(source)
+        | {"README.md": card({"config_name": "default", "data_files": "shards/*.tar"})},
+    )
+    assert copied_captions(fetch(PETS, tmp_path / "others", MOST)) == expected

@@ -24,17 +24,18 @@ from backend.datasets.reading.conversations import (
     SHOWN,
     Conversation,
     Exchange,
-    NoPair,
     Turn,
     content_of,
-    conversation_in,
     text_of_turn,
 )
-from backend.datasets.reading.questions import PICTURE_MARK, asks_for_description
+from backend.datasets.writing.source_exchanges import (
+    MARKER,
+    captions_of,
+    conversation_of,
+    exchange_of,
+)
 from backend.datasets.writing.table_writing import LINE_FEATURES, ImagePaths, write_lines
 
-#: Where trainers put a picture, a film or a sound.
-_MARKER = re.compile(r"<(image|video|audio)>", re.IGNORECASE)
 #: The mark of a picture, which becomes a part, with the line breaks that part it from the text.
 _PICTURE_IN_TEXT = re.compile(r"\n?(<image>)\n?", re.IGNORECASE)
 _QUESTION = "Describe the image in one sentence."
@@ -90,10 +91,10 @@ class _Writer:
 
     def turns(self, row: ExportRow) -> tuple[list[Turn], ExportRow]:
         """The turns of the row, and the row without the columns that they come from."""
-        answer, markers = _MARKER.subn(r"(\1)", row.caption)
+        answer, markers = MARKER.subn(r"(\1)", row.caption)
         self._captions_with_markers += markers > 0
-        conversation = _conversation(row)
-        exchange = _exchange_of(row, conversation) if conversation is not None else None
+        conversation = conversation_of(row)
+        exchange = exchange_of(row, conversation) if conversation is not None else None
         if conversation is None or exchange is None:
             turns = [Turn("user", f"{MARK}\n{_QUESTION}"), Turn("assistant", answer)]
             return turns, self._rename(row, row.extra)
@@ -115,7 +116,7 @@ class _Writer:
         for each in conversation.exchanges:
             asides -= _places_of(each)
         alone = frozenset(asides | _places_of(exchange))
-        captions = _captions_of(row, conversation)
+        captions = captions_of(row, conversation)
         others = frozenset(range(len(conversation.turns)))
         for each in captions:
             if each != exchange:
@@ -145,44 +146,13 @@ class _Writer:
             )
 
 
-def question_of(row: ExportRow) -> str:
-    """The question to which the row's caption is the answer in its source, without the mark of the
-    picture; "" if there is none."""
-    conversation = _conversation(row)
-    exchange = _exchange_of(row, conversation) if conversation is not None else None
-    return PICTURE_MARK.sub("", exchange.question).strip() if exchange is not None else ""
-
-
-def _conversation(row: ExportRow) -> Conversation | None:
-    try:
-        return conversation_in(row.extra)
-    except NoPair:
-        return None
-
-
-def _exchange_of(row: ExportRow, conversation: Conversation) -> Exchange | None:
-    """The exchange whose answer was imported as the row's caption; None if there is none."""
-    texts = (row.original_caption, _MARKER.sub(r"(\1)", row.original_caption))
-    exchanges = [each for each in conversation.exchanges if each.answer in texts]
-    captions = _captions_of(row, conversation)
-    return next((each for each in exchanges if each in captions), next(iter(exchanges), None))
-
-
-def _captions_of(row: ExportRow, conversation: Conversation) -> list[Exchange]:
-    """The exchanges that are pairs of their own."""
-    exchanges, places = conversation.exchanges, row.extra.get(CAPTION_TURNS)
-    if isinstance(places, list):
-        return [each for each in exchanges if each.place in places]
-    return [each for each in exchanges if asks_for_description(each.question)]
-
-
 def _places_of(exchange: Exchange) -> set[int]:
     return {*range(exchange.start, exchange.place + 1)}
 
 
 def _plain_text(turn: Turn) -> str:
     """Without marks, which belong into questions alone."""
-    return turn.text if turn.is_question else _MARKER.sub(r"(\1)", turn.text)
+    return turn.text if turn.is_question else MARKER.sub(r"(\1)", turn.text)
 
 
 def _with_one_mark(turns: Sequence[Turn]) -> list[Turn]:

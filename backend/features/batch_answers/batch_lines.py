@@ -13,9 +13,10 @@ answer. A table that keeps such an answer beside its captions is none of these f
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from backend.datasets.cells import trim
+from backend.datasets.cells import TableRow, trim
 from backend.datasets.columns import CAPTION_NAMES, LIST_NAMES
 from backend.datasets.read_options import PICTURES
 from backend.datasets.reading.conversations import (
@@ -27,6 +28,7 @@ from backend.datasets.reading.conversations import (
     images_in,
     turns_of,
 )
+from backend.datasets.reading.row_forms import RowContext, RowForm
 
 _KEYS = ("custom_id", "key")
 #: Where a line has its request, its answer, or both, and a field of each.
@@ -42,9 +44,10 @@ _WHOLE = (
 _COLUMNS = "a table with the columns 'image' (files of the pictures) and 'caption' (these answers)"
 
 
-def is_batch_line(values: Mapping[str, Any]) -> bool:
+def _is_batch_line(values: Mapping[str, Any], context: RowContext) -> bool:
     """Whether it is a line of such a file, or a conversation as Gemini writes it."""
-    if any(values.get(name) not in (None, "") for name in (*CAPTION_NAMES, *LIST_NAMES)):
+    names = (*CAPTION_NAMES, *LIST_NAMES)
+    if context.states_caption(values) or any(values.get(n) not in (None, "") for n in names):
         return False
     contents = values.get("contents")
     is_line = (
@@ -69,7 +72,7 @@ def _has_parts(turn: Any) -> bool:
     return isinstance(turn, dict) and isinstance(turn.get("parts"), list)
 
 
-def chat_of_line(values: Mapping[str, Any], rule: AnswerRule) -> dict[str, Any]:
+def _chat_of_line(values: Mapping[str, Any], rule: AnswerRule) -> dict[str, Any]:
     """The row with the turns of the line as `messages`, and its picture as `image` if only its key
     names it. Counts what has several answers. Raises NoPair for a request without a whole answer,
     and for an answer whose picture is unknown or uncertain."""
@@ -190,3 +193,10 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
             path = about.get("data") or about.get("fileUri") or about.get("file_uri")
             return {"type": "image", "image": path}
     return {"type": "text", "text": part.get("text", "")}
+
+
+def _rows(row: TableRow, values: Mapping[str, Any], context: RowContext) -> Iterator[TableRow]:
+    yield replace(row, values=_chat_of_line(values, context.rule))
+
+
+FORM = RowForm(_is_batch_line, _rows)

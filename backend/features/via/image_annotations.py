@@ -9,6 +9,7 @@ from typing import Any
 
 from backend.datasets.cells import TableRow, UniqueNames, json_object
 from backend.datasets.reading.json_stream import JsonFile
+from backend.datasets.reading.row_forms import RowContext, RowForm
 from backend.errors import DatasetFormatError
 
 _PLACES = ("", "_via_img_metadata")
@@ -16,7 +17,7 @@ _NAME, _ATTRIBUTES = "filename", "file_attributes"
 _OF_CSV = {_NAME, _ATTRIBUTES, "region_count", "region_id"}
 
 
-def via_rows(file: JsonFile) -> Iterator[TableRow] | None:
+def _rows_of_file(file: JsonFile) -> Iterator[TableRow] | None:
     """A row per picture, with the attributes of the file as columns; None for another file."""
     if file.is_array or file.is_lines or file.arrays.keys() - {"_via_image_id_list"}:
         return None
@@ -25,11 +26,11 @@ def via_rows(file: JsonFile) -> Iterator[TableRow] | None:
             continue
         fields = [set(fields) for _, _, fields in islice(file.beginnings(place), 3)]
         if fields and all(names >= {_NAME, _ATTRIBUTES} for names in fields):
-            return _rows(file, place)
+            return _rows_in(file, place)
     return None
 
 
-def _rows(file: JsonFile, place: str) -> Iterator[TableRow]:
+def _rows_in(file: JsonFile, place: str) -> Iterator[TableRow]:
     for number, (_, picture) in enumerate(file.members(place), 1):
         attributes = picture.get(_ATTRIBUTES) if isinstance(picture, UniqueNames) else None
         if not isinstance(attributes, UniqueNames):
@@ -40,17 +41,14 @@ def _rows(file: JsonFile, place: str) -> Iterator[TableRow]:
             yield TableRow(number, _columns(picture, attributes))
 
 
-def is_via_row(values: Mapping[str, Any]) -> bool:
-    """Whether it is a row of a CSV of this program."""
-    return values.keys() >= _OF_CSV
+def _is_csv_row(values: Mapping[str, Any], context: RowContext) -> bool:
+    return values.keys() >= _OF_CSV and not context.states_caption(values)
 
 
-def rows_of_csv(
-    row: TableRow, values: Mapping[str, Any], before: Mapping[str, Any]
-) -> Iterator[TableRow]:
+def _rows(row: TableRow, values: Mapping[str, Any], context: RowContext) -> Iterator[TableRow]:
     """The row of the picture, with the attributes of the file as columns; none for a further region
-    of it, which repeats what the row `before` says."""
-    if all(values[name] == before.get(name) for name in (_NAME, _ATTRIBUTES)):
+    of it, which repeats what the row before says."""
+    if all(values[name] == context.before.get(name) for name in (_NAME, _ATTRIBUTES)):
         return
     try:
         attributes = json_object(str(values[_ATTRIBUTES] or "{}"))
@@ -64,3 +62,6 @@ def _columns(picture: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[
     """What is said of a picture, whose own file name stands against an attribute of that name."""
     others = {name: value for name, value in picture.items() if name != _ATTRIBUTES}
     return {**others, **attributes, _NAME: picture.get(_NAME)}
+
+
+FORM = RowForm(_is_csv_row, _rows, _rows_of_file)

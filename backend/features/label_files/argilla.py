@@ -6,10 +6,14 @@ person) or flat (`to_datasets`, the hub). Both become the flat columns: the fiel
 `QUESTION.responses` with `.users` and `.status`, `QUESTION.suggestion` with `.agent` and `.score`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from backend.datasets.cells import TableRow
 from backend.datasets.columns import CAPTION_NAMES, usual_name
+from backend.datasets.reading.conversations import NoPair
+from backend.datasets.reading.row_forms import RowContext, RowForm
 from db.texts import is_blank
 
 RESPONSES, SUGGESTION = ".responses", ".suggestion"
@@ -38,11 +42,26 @@ def has_answers(columns: Iterable[str]) -> bool:
     return any(name.endswith(RESPONSES) for name in columns)
 
 
-def where_answers_are_read(file: str) -> str:
+def _rows(row: TableRow, values: dict[str, Any], context: RowContext) -> Iterator[TableRow]:
+    try:
+        columns = flatten_record(values) if is_record(values) else values
+        captions = [columns] if context.caption_column else list(captions_of_record(columns))
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise NoPair("This record has not the form that Argilla exports.") from problem
+    return (replace(row, values=caption_values) for caption_values in captions)
+
+
+def _note(file: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Where answers are read."""
+    if not any(map(has_answers, rows)):
+        return ""
     return (
         f"'{file}' has answers of people, which are columns. To take them as verdicts, give the "
         "same file again as labels that were given elsewhere."
     )
+
+
+FORM = RowForm(lambda values, _: is_record(values) or has_answers(values), _rows, note=_note)
 
 
 def flatten_record(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from backend.datasets.reading.argilla import answers_of
 from backend.datasets.reading.dataset_reader import SourcePair
+from backend.features.label_files.argilla import answers_of
 from tests.datasets.folders import json_lines, picture, read, write
 
 FIELDS = {"image": "a.png", "caption": "A dog."}

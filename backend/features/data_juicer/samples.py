@@ -11,6 +11,7 @@ from typing import Any
 
 from backend.datasets.cells import TableRow
 from backend.datasets.reading.conversations import NoPair, image_path
+from backend.datasets.reading.row_forms import RowContext, RowForm
 from db.texts import is_blank
 
 #: Special tokens (data_juicer/utils/mm_utils.py: SpecialTokens).
@@ -19,7 +20,7 @@ _LLAVA_IMAGE = "<image>"
 _TURN = re.compile(r"^\[\[(\w+)\]\]: ", re.MULTILINE)
 
 
-def is_sample(values: dict[str, Any]) -> bool:
+def _is_sample(values: dict[str, Any], _: RowContext) -> bool:
     text = values.get("text")
     return (
         isinstance(text, str)
@@ -28,7 +29,7 @@ def is_sample(values: dict[str, Any]) -> bool:
     )
 
 
-def rows_of_sample(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
+def _rows(row: TableRow, values: dict[str, Any], _: RowContext) -> Iterator[TableRow]:
     """A row with `image` and `text` for each chunk: the n-th mark in the text is the n-th image. A
     sample with turns is one row with `images` and `conversations`, as LLaVA has them."""
     images = [image_path(image) for image in values["images"]]
@@ -41,7 +42,8 @@ def rows_of_sample(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
             f"Its text has {marks} image marks ({_IMAGE}), but its list has {len(images)} images."
         )
     rest = {key: value for key, value in values.items() if key not in ("images", "text")}
-    chunks = [_without_blank(chunk) for chunk in text.split(_END) if not is_blank(chunk)]
+    # A blank stands between a text and the mark of its end.
+    chunks = [chunk.removesuffix(" ") for chunk in text.split(_END) if not is_blank(chunk)]
     if _TURN.match(text):
         turns = _turns("\n".join(chunk.removeprefix("\n") for chunk in chunks))
         yield replace(row, values={**rest, "images": images, "conversations": turns})
@@ -62,11 +64,6 @@ def rows_of_sample(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
         yield replace(row, values=chunk_values)
 
 
-def _without_blank(chunk: str) -> str:
-    """Without the blank that stands between a text and the mark of its end."""
-    return chunk.removesuffix(" ")
-
-
 def _turns(text: str) -> list[dict[str, str]]:
     starts = [*_TURN.finditer(text)]
     ends = [start.start() - 1 for start in starts[1:]] + [len(text)]  # less a line break
@@ -74,3 +71,6 @@ def _turns(text: str) -> list[dict[str, str]]:
         {"from": start[1], "value": text[start.end() : end].replace(_IMAGE, _LLAVA_IMAGE)}
         for start, end in zip(starts, ends, strict=True)
     ]
+
+
+FORM = RowForm(_is_sample, _rows)

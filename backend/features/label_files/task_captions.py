@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from backend.datasets.cells import TableRow
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.reading.caption_texts import Captions
 from backend.datasets.reading.conversations import NoPair
+from backend.datasets.reading.row_forms import RowContext, RowForm
 from db.texts import is_blank
 
 #: Texts of parts of the picture; a text with one of the keys of _PLACE is of such a part.
@@ -101,3 +104,15 @@ def texts_in(content: Any) -> Iterable[str]:
             yield from texts_in(part)
     elif content is not None and not isinstance(content, dict):
         yield str(content)
+
+
+def _is_task(values: Mapping[str, Any], _: RowContext) -> bool:
+    """Whether it is a task as Label Studio exports it in its form `JSON`."""
+    return isinstance(values.get("data"), dict) and isinstance(values.get("annotations"), list)
+
+
+def _rows(row: TableRow, values: Mapping[str, Any], _: RowContext) -> Iterator[TableRow]:
+    return (replace(row, values=columns) for columns in captions_of_task(values))
+
+
+FORM = RowForm(_is_task, _rows)

@@ -10,7 +10,7 @@ Exports have one too; `energon prepare FOLDER --tar-index-only` adds what it nee
 import json
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +19,26 @@ import yaml
 from backend.datasets.cells import trim
 from backend.datasets.export_row import MARK
 from backend.datasets.read_options import ReadOptions, is_hidden, where_to_state
-from backend.datasets.reading.brace_ranges import expand
 from backend.datasets.reading.sample_fields import SampleChoice
+from backend.datasets.reading.source_tables import splits_below
+from backend.datasets.reading.tar_descriptions import TarDescriber, TarDescription
 from backend.datasets.safe_files.regular_files import read_within
 from backend.datasets.splits import WORDS
 from backend.errors import DatasetFormatError
+from backend.features.energon.brace_ranges import expand
 from db.texts import compose
 
-FOLDER = ".nv-meta"
+_FOLDER = ".nv-meta"
 #: The files of the folder that are read.
-FILES = tuple(
-    f"{FOLDER}/{name}{end}" for name in ("dataset", "split") for end in (".yaml", ".json")
+_FILES = tuple(
+    f"{_FOLDER}/{name}{end}" for name in ("dataset", "split") for end in (".yaml", ".json")
 )
 _MOST_BYTES = 16_000_000
 _MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
-class EnergonFolder:
+class _Metadata:
     """What the folder says. Shards are named relative to `root`. `splits`: of the shards that have
     one; `excluded_shards`: those that are left out as a whole; `excluded`: the keys of samples that
     are left out, by shard; `captions`, `pictures`: names of fields, "" if it does not say."""
@@ -61,7 +63,27 @@ class EnergonFolder:
         return SampleChoice(self.captions, self.pictures, excluded)
 
 
-def energon_folder(source: Path, options: ReadOptions) -> EnergonFolder | None:
+def _describe(source: Path, options: ReadOptions) -> TarDescription | None:
+    """What `.nv-meta` says about a folder or a tar. Raises DatasetFormatError as `_metadata_of`,
+    and if it leaves out all tars of a folder."""
+    about = _metadata_of(source, options)
+    if about is None:
+        return None
+    if not source.is_dir():
+        splits = {source: split} if (split := about.split_of(source)) else {}
+        splits = splits or splits_below(source.parent, [source])
+        return TarDescription([source], splits, about.notes, about.choice_of)
+    shards = _shards_below(source)
+    tars = [tar for tar in shards if about.name_of(tar) not in about.excluded_shards]
+    if shards and not tars:
+        raise DatasetFormatError(f"No shard is left. {' '.join(about.notes)}")
+    splits = {tar: split for tar in tars if (split := about.split_of(tar))}
+    if not about.splits:
+        splits = splits_below(about.root, tars)
+    return TarDescription(tars, splits, about.notes, about.choice_of)
+
+
+def _metadata_of(source: Path, options: ReadOptions) -> _Metadata | None:
     """What `.nv-meta` says about a folder or a tar; None without one. It is looked for in the
     folders above too: one above a folder, two above a tar.
 
@@ -69,33 +91,24 @@ def energon_folder(source: Path, options: ReadOptions) -> EnergonFolder | None:
     `options` name none.
     """
     places = (source, source.parent) if source.is_dir() else list(source.parents)[:2]
-    root = next((place for place in places if (place / FOLDER).is_dir()), None)
+    root = next((place for place in places if (place / _FOLDER).is_dir()), None)
     if root is None:
         return None
     dataset, splits = _load(root, "dataset"), _load(root, "split")
     captions, pictures, notes = _fields(dataset, options)
     if splits is None:
-        notes.append(f"'{FOLDER}' has no split.yaml: splits are those that names of files state.")
-        return EnergonFolder(root, captions=captions, pictures=pictures, notes=tuple(notes))
-    names = frozenset(path.relative_to(root).as_posix() for path in energon_shards(root))
+        notes.append(f"'{_FOLDER}' has no split.yaml: splits are those that names of files state.")
+        return _Metadata(root, captions=captions, pictures=pictures, notes=tuple(notes))
+    names = frozenset(path.relative_to(root).as_posix() for path in _shards_below(root))
     split_of_shard, split_notes = _splits(splits, names)
     excluded_shards, excluded, exclude_notes = _excludes(splits, names)
-    return EnergonFolder(
+    return _Metadata(
         root, split_of_shard, excluded_shards, excluded, captions, pictures,
         (*notes, *split_notes, *exclude_notes),
     )  # fmt: skip
 
 
-def sample_choice(table: Path, energon: EnergonFolder | None, options: ReadOptions) -> SampleChoice:
-    """What is read of a table's samples; what a person states takes precedence."""
-    choice = SampleChoice()
-    if energon is not None and table.suffix.lower() == ".tar":
-        choice = energon.choice_of(table)
-    captions = options.caption_column or choice.captions
-    return replace(choice, captions=captions, may_lack_captions=options.uncaptioned)
-
-
-def energon_shards(root: Path) -> list[Path]:
+def _shards_below(root: Path) -> list[Path]:
     """All tars below the folder, but those of exports and in hidden folders."""
     return [
         path for path in sorted(root.rglob("*.tar"))
@@ -105,10 +118,10 @@ def energon_shards(root: Path) -> list[Path]:
     ]  # fmt: skip
 
 
-def write_energon_folder(root: Path, picture: str, samples: Mapping[str, int]) -> None:
+def _write(root: Path, picture: str, samples: Mapping[str, int]) -> None:
     """Write the folder for tars with texts in `.txt`. `picture`: the ending of pictures, without
     the dot; `samples`: how many each tar holds, by its name, which begins with its split."""
-    folder = root / FOLDER
+    folder = root / _FOLDER
     folder.mkdir(exist_ok=True)
     parts: dict[str, list[str]] = {}
     for shard in samples:
@@ -130,7 +143,7 @@ def write_energon_folder(root: Path, picture: str, samples: Mapping[str, int]) -
 def _load(root: Path, name: str) -> Mapping[str, Any] | None:
     """The mapping in `NAME.yaml` or `NAME.json`; None without either. Raises DatasetFormatError."""
     path = next(
-        (p for ending in (".yaml", ".json") if (p := root / FOLDER / f"{name}{ending}").is_file()),
+        (p for ending in (".yaml", ".json") if (p := root / _FOLDER / f"{name}{ending}").is_file()),
         None,
     )
     if path is None:
@@ -152,7 +165,7 @@ def _load(root: Path, name: str) -> Mapping[str, Any] | None:
 
 def _broken(place: str, reason: str) -> DatasetFormatError:
     return DatasetFormatError(
-        f"'{FOLDER}/{place}' cannot be read: {trim(reason, 200)}. Without it excluded samples "
+        f"'{_FOLDER}/{place}' cannot be read: {trim(reason, 200)}. Without it excluded samples "
         "would be imported: repair it, or move the folder away to read the tars without it."
     )
 
@@ -164,8 +177,8 @@ def _fields(dataset: Mapping[str, Any] | None, options: ReadOptions) -> tuple[st
     kind = str(kind.get("__class__", "")) if isinstance(kind, dict) else str(kind)
     if loader := dataset.get("sample_loader"):
         note = (
-            f"'{FOLDER}/dataset.yaml' leaves it to '{trim(str(loader))}' which texts are captions. "
-            "Such code is not run: captions are found as in other tars."
+            f"'{_FOLDER}/dataset.yaml' leaves it to '{trim(str(loader))}' which texts are "
+            "captions. Such code is not run: captions are found as in other tars."
         )
         return "", "", [note]
     fields = dataset.get("field_map")
@@ -179,7 +192,7 @@ def _fields(dataset: Mapping[str, Any] | None, options: ReadOptions) -> tuple[st
         )
         kind_words = f" of the type {trim(kind)}" if kind else ""
         raise DatasetFormatError(
-            f"'{FOLDER}/dataset.yaml' describes samples{kind_words} with {names or 'no fields'}; "
+            f"'{_FOLDER}/dataset.yaml' describes samples{kind_words} with {names or 'no fields'}; "
             "none is a caption. Choose a field, such as txt or json[detailed].",
             **where_to_state("caption_column"),
         )
@@ -211,11 +224,11 @@ def _splits(about: Mapping[str, Any], names: frozenset[str]) -> tuple[dict[str, 
                 several.append(name)
     notes = []
     if gone:
-        notes.append(f"'{FOLDER}/split.yaml' names shards that are not here: {_few(gone)}.")
+        notes.append(f"'{_FOLDER}/split.yaml' names shards that are not here: {_few(gone)}.")
     if several:
         notes.append(f"Shards of more than one split, which count to the first: {_few(several)}.")
     if unnamed := sorted(names - splits.keys() - _whole_shards(about)):
-        notes.append(f"'{FOLDER}/split.yaml' gives no split to {_few(unnamed)}.")
+        notes.append(f"'{_FOLDER}/split.yaml' gives no split to {_few(unnamed)}.")
     return splits, notes
 
 
@@ -240,11 +253,11 @@ def _excludes(
             shards.add(shard)
     notes = []
     if shards:
-        notes.append(f"Left out, as '{FOLDER}/split.yaml' says: {_few(sorted(shards))}.")
+        notes.append(f"Left out, as '{_FOLDER}/split.yaml' says: {_few(sorted(shards))}.")
     if number := sum(len(keys) for shard, keys in samples.items() if shard not in shards):
-        notes.append(f"{number:,} samples are left out, as '{FOLDER}/split.yaml' says.")
+        notes.append(f"{number:,} samples are left out, as '{_FOLDER}/split.yaml' says.")
     if unknown:
-        notes.append(f"'{FOLDER}/split.yaml' excludes what is not here: {_few(unknown)}.")
+        notes.append(f"'{_FOLDER}/split.yaml' excludes what is not here: {_few(unknown)}.")
     excluded = {shard: frozenset(keys) for shard, keys in samples.items() if shard not in shards}
     return frozenset(shards), excluded, notes
 
@@ -253,3 +266,6 @@ def _few(names: Iterable[str]) -> str:
     unique = list(dict.fromkeys(names))
     more = f" and {len(unique) - _MOST_NAMED:,} more" if len(unique) > _MOST_NAMED else ""
     return ", ".join(f"'{trim(name)}'" for name in unique[:_MOST_NAMED]) + more
+
+
+DESCRIBER = TarDescriber(_FILES, _describe, _write)
