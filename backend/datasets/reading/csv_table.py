@@ -24,6 +24,9 @@ DELIMITERS = (",", ";", "\t", "|")
 #: Maximum number of characters of a multi-line record.
 _LONGEST_RECORD = 2_000_000
 _SHAPES = 200
+#: Stands for a carriage return within a line, which `csv` accepts in quoted cells alone and pandas
+#: writes without quotation marks (before Python 3.13). No decoded text has this surrogate.
+_RETURN = "\ud80d"
 #: The line by which Excel is told the delimiter.
 _EXCEL = re.compile(r"sep=(.)", re.IGNORECASE)
 #: A quoted cell and the text before it; the cell may continue on the next line.
@@ -53,7 +56,7 @@ def csv_rows(
                 continue
             reader = csv.reader(feed, delimiter=delimiter or _delimiter_of(first), strict=True)
         try:
-            cells = next(reader)
+            cells = [cell.replace(_RETURN, "\r") for cell in next(reader)]
         except StopIteration:
             break
         except _Unreadable as problem:
@@ -113,7 +116,7 @@ class _Lines(Iterator[str]):
     """The lines that `csv.reader` reads; keeps track of those of the current record."""
 
     def __init__(self, lines: Iterable[TextLine]) -> None:
-        self._lines = split_at_returns(lines)
+        self._lines = _without_returns(lines)
         self._pushed: deque[TextLine] = deque()
         self.number = 0
         self.begin()
@@ -203,13 +206,30 @@ class _Lines(Iterator[str]):
         return [_shape(cell) for cell in image]
 
 
-def split_at_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
-    """Split lines at bare carriage returns."""
+def _without_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
+    """Lines without carriage returns but at their ends. If the first line has one, they are line
+    ends; elsewhere they are characters of a cell, for which `_RETURN` stands."""
+    are_ends = None
     for line in lines:
-        if line.text is None or "\r" not in line.text.rstrip("\r\n"):
+        has_one = line.text is not None and has_return(line.text)
+        are_ends = has_one if are_ends is None else are_ends
+        if line.text is None or not has_one:
             yield line
+        elif are_ends:
+            yield from map(TextLine, split_at_returns(line.text))
         else:
-            yield from (TextLine(part) for part in io.StringIO(line.text, newline=""))
+            text = line.text.rstrip("\r\n")
+            yield TextLine(text.replace("\r", _RETURN) + line.text[len(text) :])
+
+
+def has_return(line: str) -> bool:
+    """Whether a carriage return is before the line's end."""
+    return "\r" in line.rstrip("\r\n")
+
+
+def split_at_returns(line: str) -> Iterator[str]:
+    """The lines of a line that bare carriage returns end."""
+    return iter(io.StringIO(line, newline=""))
 
 
 def _delimiter_of(header: str) -> str:

@@ -74,6 +74,24 @@ def test_quoted_captions_of_several_lines_are_kept(tmp_path: Path, columns: list
         assert [pair.caption for pair in pairs] == [row["caption"] for row in csv.DictReader(file)]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_return_without_quotation_marks_is_a_character_of_its_cell(
+    tmp_path: Path, end: str
+) -> None:
+    """As pandas writes it before Python 3.13."""
+    lines = ["image,caption", "a.png,A blue\rcar", 'a.png,"A ""dog"",\rwet"', "a.png,A cat", ""]
+    picture(tmp_path / "a.png")
+    pairs, reader = read(write(tmp_path / "t.csv", end.join(lines).encode()))
+    assert [pair.caption for pair in pairs] == ["A blue\rcar", 'A "dog",\rwet', "A cat"]
+    assert ([pair.row for pair in pairs], reader.problems) == ([2, 3, 4], [])
+
+
+def test_returns_end_the_rows_of_a_table_that_has_no_other_line_ends(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    pairs, reader = read(write(tmp_path / "t.csv", b"image,caption\ra.png,A dog\ra.png,A cat\r"))
+    assert ([pair.caption for pair in pairs], reader.problems) == (["A dog", "A cat"], [])
+
+
 # ---------------------------------------------------------------- encodings
 
 
