@@ -3,8 +3,8 @@
 `csv` treats everything from a quotation mark to the next one as one cell, across any number of
 lines. Therefore each multi-line record is checked while it grows: if a line in it looks like a
 complete row (as many cells as the header, and an image cell that looks like those of other rows),
-or if the record never ends, its first line is reported as a problem, and reading resumes with the
-next line. Ordinary multi-line captions are not affected.
+or if the record never ends, its first line is reported as a problem (in a TSV, read as it is), and
+reading resumes with the next line. Ordinary multi-line captions are not affected.
 """
 
 import csv
@@ -62,12 +62,14 @@ def csv_rows(
         except _Unreadable as problem:
             yield TableRow(feed.number, None, str(problem))
             continue
-        except _NeverClosed:
-            yield TableRow(feed.first, None, _NEVER_CLOSED)
-            feed.again()
-            continue
-        except csv.Error as problem:
-            yield TableRow(feed.first, None, _NEVER_CLOSED if feed.ended else _csv_problem(problem))
+        except (_NeverClosed, csv.Error) as problem:
+            cells = feed.plain_cells(isinstance(problem, _NeverClosed))
+            if header is not None and cells:
+                yield TableRow(feed.first, dict(zip(header, cells, strict=True)))
+            elif isinstance(problem, _NeverClosed) or feed.ended:
+                yield TableRow(feed.first, None, _NEVER_CLOSED)
+            else:
+                yield TableRow(feed.first, None, _csv_problem(problem))
             feed.again()
             continue
         if header is None:
@@ -135,6 +137,15 @@ class _Lines(Iterator[str]):
         """Push back all lines of the record but the first, to read them again."""
         self._pushed.extendleft(TextLine(line) for line in reversed(self.taken[1:]))
         self.number = self.first
+
+    def plain_cells(self, is_followed: bool) -> list[str]:
+        """The cells of a row of TSV with an odd quotation mark, which is a character there: the
+        format has none of its own (IANA). Empty for other rows. `is_followed`: the last line taken
+        is the next row."""
+        if self._delimiter != "\t" or len(self.taken) != 1 + is_followed:
+            return []
+        cells = self.taken[0].rstrip("\r\n").replace(_RETURN, "\r").split("\t")
+        return cells if len(cells) == self._columns else []
 
     def peek(self) -> str | None:
         """The next line without consuming it; None at the end or if it cannot be decoded."""

@@ -243,6 +243,18 @@ def test_text_after_a_closing_quotation_mark_is_reported(tmp_path: Path, line: s
     assert reader.problems[0].row == 3
 
 
+def test_odd_quotation_marks_of_a_tsv_are_characters_of_their_captions(tmp_path: Path) -> None:
+    """That format has no quotation marks of its own."""
+    captions = ['"stop" sign', '" opens', "a dog", '"ends" ', 'a "red" cat', '"last']
+    picture(tmp_path / "a.png")
+    text = "".join(f"{caption}\ta.png\n" for caption in ["caption", *captions])
+    pairs, reader = read(write(tmp_path / "t.tsv", text.replace("a.png", "image", 1)))
+    assert ([pair.caption for pair in pairs], reader.problems) == (captions, [])
+    lines = 'image\tcaption\na.png\t"Two\nlines" more\na.png\tThree\n'
+    pairs, reader = read(write(tmp_path / "u.tsv", lines))
+    assert ([pair.caption for pair in pairs], reader.problems[0].row) == (["Three"], 2)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_utf16_and_utf32_without_a_bom_are_refused(tmp_path: Path, encoding: str) -> None:
     with pytest.raises(DatasetFormatError, match=f"whether it is {encoding}-le"):
