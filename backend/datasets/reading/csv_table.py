@@ -3,8 +3,8 @@
 `csv` treats everything from a quotation mark to the next one as one cell, across any number of
 lines. Therefore each multi-line record is checked while it grows: if a line in it looks like a
 complete row (as many cells as the header, and an image cell that looks like those of other rows),
-or if the record never ends, its first line is reported as a problem, and reading resumes with the
-next line. Ordinary multi-line captions are not affected.
+or if the record never ends, its first line is reported as a problem (in a TSV, read as it is), and
+reading resumes with the next line. Ordinary multi-line captions are not affected.
 """
 
 import csv
@@ -24,6 +24,9 @@ DELIMITERS = (",", ";", "\t", "|")
 #: Maximum number of characters of a multi-line record.
 _LONGEST_RECORD = 2_000_000
 _SHAPES = 200
+#: Stands for a carriage return within a line, which `csv` accepts in quoted cells alone and pandas
+#: writes without quotation marks (before Python 3.13). No decoded text has this surrogate.
+_RETURN = "\ud80d"
 #: The line by which Excel is told the delimiter.
 _EXCEL = re.compile(r"sep=(.)", re.IGNORECASE)
 #: A quoted cell and the text before it; the cell may continue on the next line.
@@ -53,18 +56,20 @@ def csv_rows(
                 continue
             reader = csv.reader(feed, delimiter=delimiter or _delimiter_of(first), strict=True)
         try:
-            cells = next(reader)
+            cells = [cell.replace(_RETURN, "\r") for cell in next(reader)]
         except StopIteration:
             break
         except _Unreadable as problem:
             yield TableRow(feed.number, None, str(problem))
             continue
-        except _NeverClosed:
-            yield TableRow(feed.first, None, _NEVER_CLOSED)
-            feed.again()
-            continue
-        except csv.Error as problem:
-            yield TableRow(feed.first, None, _NEVER_CLOSED if feed.ended else _csv_problem(problem))
+        except (_NeverClosed, csv.Error) as problem:
+            cells = feed.plain_cells(isinstance(problem, _NeverClosed))
+            if header is not None and cells:
+                yield TableRow(feed.first, dict(zip(header, cells, strict=True)))
+            elif isinstance(problem, _NeverClosed) or feed.ended:
+                yield TableRow(feed.first, None, _NEVER_CLOSED)
+            else:
+                yield TableRow(feed.first, None, _csv_problem(problem))
             feed.again()
             continue
         if header is None:
@@ -113,7 +118,7 @@ class _Lines(Iterator[str]):
     """The lines that `csv.reader` reads; keeps track of those of the current record."""
 
     def __init__(self, lines: Iterable[TextLine]) -> None:
-        self._lines = split_at_returns(lines)
+        self._lines = _without_returns(lines)
         self._pushed: deque[TextLine] = deque()
         self.number = 0
         self.begin()
@@ -132,6 +137,15 @@ class _Lines(Iterator[str]):
         """Push back all lines of the record but the first, to read them again."""
         self._pushed.extendleft(TextLine(line) for line in reversed(self.taken[1:]))
         self.number = self.first
+
+    def plain_cells(self, is_followed: bool) -> list[str]:
+        """The cells of a row of TSV with an odd quotation mark, which is a character there: the
+        format has none of its own (IANA). Empty for other rows. `is_followed`: the last line taken
+        is the next row."""
+        if self._delimiter != "\t" or len(self.taken) != 1 + is_followed:
+            return []
+        cells = self.taken[0].rstrip("\r\n").replace(_RETURN, "\r").split("\t")
+        return cells if len(cells) == self._columns else []
 
     def peek(self) -> str | None:
         """The next line without consuming it; None at the end or if it cannot be decoded."""
@@ -203,13 +217,30 @@ class _Lines(Iterator[str]):
         return [_shape(cell) for cell in image]
 
 
-def split_at_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
-    """Split lines at bare carriage returns."""
+def _without_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
+    """Lines without carriage returns but at their ends. If the first line has one, they are line
+    ends; elsewhere they are characters of a cell, for which `_RETURN` stands."""
+    are_ends = None
     for line in lines:
-        if line.text is None or "\r" not in line.text.rstrip("\r\n"):
+        has_one = line.text is not None and has_return(line.text)
+        are_ends = has_one if are_ends is None else are_ends
+        if line.text is None or not has_one:
             yield line
+        elif are_ends:
+            yield from map(TextLine, split_at_returns(line.text))
         else:
-            yield from (TextLine(part) for part in io.StringIO(line.text, newline=""))
+            text = line.text.rstrip("\r\n")
+            yield TextLine(text.replace("\r", _RETURN) + line.text[len(text) :])
+
+
+def has_return(line: str) -> bool:
+    """Whether a carriage return is before the line's end."""
+    return "\r" in line.rstrip("\r\n")
+
+
+def split_at_returns(line: str) -> Iterator[str]:
+    """The lines of a line that bare carriage returns end."""
+    return iter(io.StringIO(line, newline=""))
 
 
 def _delimiter_of(header: str) -> str:

@@ -27,7 +27,7 @@ from backend.datasets.read_options import (
     where_to_state,
 )
 from backend.datasets.reading.caption_fields import MARKS
-from backend.datasets.reading.csv_table import csv_rows, split_at_returns
+from backend.datasets.reading.csv_table import csv_rows, has_return, split_at_returns
 from backend.datasets.reading.json_tables import is_document
 from backend.datasets.reading.pair_checks import derived_id
 from backend.datasets.reading.sample_fields import NAMED_LIKE_CAPTIONS
@@ -559,12 +559,14 @@ def _csv_records(lines: _Lines, stated: str | None, name: str) -> Iterator[_Reco
     pulled: list[tuple[int, int, str]] = []
 
     def feed() -> Iterator[TextLine]:
+        are_ends = False
         for start, number, text in lines:
+            are_ends = has_return(text) if number == 1 else are_ends
             is_text = text.isascii() or not any("\udc80" <= c <= "\udcff" for c in text)
-            for part in split_at_returns([TextLine(text)]):
-                pulled.append((start, number, part.text or ""))
-                start += len(_encode(part.text or "", lines.encoding))
-                yield part if is_text else TextLine(None, "not text")
+            for part in split_at_returns(text) if are_ends else [text]:
+                pulled.append((start, number, part))
+                start += len(_encode(part, lines.encoding))
+                yield TextLine(part) if is_text else TextLine(None, "not text")
 
     first = 0
     for row in csv_rows(feed(), stated, name):

@@ -74,6 +74,24 @@ def test_quoted_captions_of_several_lines_are_kept(tmp_path: Path, columns: list
         assert [pair.caption for pair in pairs] == [row["caption"] for row in csv.DictReader(file)]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_return_without_quotation_marks_is_a_character_of_its_cell(
+    tmp_path: Path, end: str
+) -> None:
+    """As pandas writes it before Python 3.13."""
+    lines = ["image,caption", "a.png,A blue\rcar", 'a.png,"A ""dog"",\rwet"', "a.png,A cat", ""]
+    picture(tmp_path / "a.png")
+    pairs, reader = read(write(tmp_path / "t.csv", end.join(lines).encode()))
+    assert [pair.caption for pair in pairs] == ["A blue\rcar", 'A "dog",\rwet', "A cat"]
+    assert ([pair.row for pair in pairs], reader.problems) == ([2, 3, 4], [])
+
+
+def test_returns_end_the_rows_of_a_table_that_has_no_other_line_ends(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    pairs, reader = read(write(tmp_path / "t.csv", b"image,caption\ra.png,A dog\ra.png,A cat\r"))
+    assert ([pair.caption for pair in pairs], reader.problems) == (["A dog", "A cat"], [])
+
+
 # ---------------------------------------------------------------- encodings
 
 
@@ -223,6 +241,18 @@ def test_text_after_a_closing_quotation_mark_is_reported(tmp_path: Path, line: s
     assert [pair.caption for pair in pairs] == ["One", "Three"]
     assert "closing quotation mark" in reader.problems[0].message
     assert reader.problems[0].row == 3
+
+
+def test_odd_quotation_marks_of_a_tsv_are_characters_of_their_captions(tmp_path: Path) -> None:
+    """That format has no quotation marks of its own."""
+    captions = ['"stop" sign', '" opens', "a dog", '"ends" ', 'a "red" cat', '"last']
+    picture(tmp_path / "a.png")
+    text = "".join(f"{caption}\ta.png\n" for caption in ["caption", *captions])
+    pairs, reader = read(write(tmp_path / "t.tsv", text.replace("a.png", "image", 1)))
+    assert ([pair.caption for pair in pairs], reader.problems) == (captions, [])
+    lines = 'image\tcaption\na.png\t"Two\nlines" more\na.png\tThree\n'
+    pairs, reader = read(write(tmp_path / "u.tsv", lines))
+    assert ([pair.caption for pair in pairs], reader.problems[0].row) == (["Three"], 2)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
