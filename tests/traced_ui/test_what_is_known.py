@@ -20,7 +20,7 @@ from backend.jobs.export_counts import LIKELY_WRONG
 from backend.jobs.export_facts import ERRORS_LEFT
 from backend.jobs.reports import ExportCounts
 from backend.operations.registry import OPERATIONS
-from backend.review.views import PairView
+from backend.review.views import ClaimView, PairView
 from backend.verdict_texts import UNDECIDED
 from backend.workspace import QueueFilter, Workspace
 from db.queries import dataset_queries
@@ -298,6 +298,16 @@ def test_the_forms_of_captions_are_counted(tmp_path: Path) -> None:
     words = claims_message(form)
     assert re.findall(r"\d+", words) == ["3", "9", "5", "1", "15"]
     workspace.store.close()
+
+
+def test_a_single_claim_is_judged_by_the_verdict_alone(demo_views: list[PairView]) -> None:
+    """As where a credit behind the caption is no claim."""
+    first = ClaimView(0, 5, "sentence", False, False, True, numbers={})
+    shown = [
+        review_page.stage(replace(demo_views[0], claims=claims))
+        for claims in ((first,), (first, replace(first, start=5, end=9)))
+    ]
+    assert ["claim-bar" in each for each in shown] == [False, True]
 
 
 def test_what_does_not_help_is_offered_nowhere(demo_views: list[PairView]) -> None:

@@ -15,7 +15,7 @@ let drawing = 0, asked = 0;
 /** Select the claim before or behind the selected one. */
 export function moveClaim(by) {
   const every = claims(), next = every[every.indexOf(selected()) + by];
-  if (!every.length) { if (stage()) say("one-claim"); }
+  if (every.length < 2) { if (stage()) say("one-claim"); }
   else if (next) select(next);
 }
 
@@ -69,7 +69,7 @@ export const removeClaim = () => withSelected(removeAt);
 
 function withSelected(run) {
   if (!stage()) return;  // many pairs at once
-  if (!selected()) { say("one-claim"); return; }
+  if (claims().length < 2) { say("one-claim"); return; }
   const start = startOf(selected());
   soon(() => { const claim = claimAt(start); if (claim) run(claim); });
 }
