@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from backend.engine.constants.constant_search import find_constants
 from backend.engine.constants.part import ConstantPart
 from backend.features.lint import queries
 from backend.features.lint.comparison import COMPARED, FIRST, Comparison
 from backend.features.lint.faults import RULES, faults_of
+from backend.features.lint.placeholder_pictures import MANY, pairs_of_placeholders
 from backend.jobs.batched_reads import read_in_batches
 from backend.jobs.notices import notices_of, texts_of
 from backend.jobs.scoring.dataset_constants import captions_and_writers
@@ -16,15 +18,21 @@ from backend.jobs.shared_pictures import pairs_of_shared_pictures
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import pair_queries
+from db.queries import dataset_queries, pair_queries
 
 #: What is wrong with the picture's splits, not with the caption.
 SEVERAL_SPLITS = "several splits"
+#: What is wrong with the picture itself.
+PLACEHOLDER = "placeholder picture"
 #: All faults by name, with what they are.
 FAULTS = (
     {name: rule.about for name, rule in RULES.items()}
     | COMPARED
-    | {SEVERAL_SPLITS: "the picture is in several splits: a test of what training has seen"}
+    | {
+        SEVERAL_SPLITS: "the picture is in several splits: a test of what training has seen",
+        PLACEHOLDER: f"one picture under {MANY} names or more with different captions, such as one "
+        "that stands where a picture is gone",
+    }
 )
 #: Captions of each fault that the report shows.
 EXAMPLES = 3
@@ -75,7 +83,7 @@ class LintReport:
         lines += self.notices
         number = f"{self.faulty:,}" if self.faulty else "None"
         verb = "has" if self.faulty == 1 else "have"
-        lines.append(f"{number} of {self.pairs:,} captions {verb} a fault.")
+        lines.append(f"{number} of {self.pairs:,} pairs {verb} a fault.")
         if self.faults and not any(fault.tag for fault in self.faults):
             lines.append("None is tagged: lint makes a queue of each fault.")
         return "\n".join(lines)
@@ -105,12 +113,15 @@ def lint(
         if done % _AT_ONCE == 0:
             progress(done, 2 * total, "Reading captions")
     leaking_ids = pairs_of_shared_pictures(store, dataset_id)
+    root = Path(store.read(dataset_queries.get_dataset, dataset_id).root)
+    placeholder_ids = pairs_of_placeholders(root, captions)
     ids: dict[str, list[int]] = {name: [] for name in FAULTS}
     examples: dict[str, list[tuple[str, str]]] = {name: [] for name in ids}
     for done, row in enumerate(captions(), start=1):
         splits = (SEVERAL_SPLITS,) if row.id in leaking_ids else ()
+        picture = (PLACEHOLDER,) if row.id in placeholder_ids else ()
         compared = comparison.faults_of(row.caption, row.image_path)
-        for name in (*faults_of(row.caption), *compared, *splits):
+        for name in (*faults_of(row.caption), *compared, *splits, *picture):
             ids[name].append(row.id)
             if len(examples[name]) < EXAMPLES:
                 examples[name].append((row.external_id, " ".join(row.caption[:_SHOWN].split())))

@@ -16,8 +16,8 @@ class LintOptions(Options):
     reasoning or an answer to a question in place of a caption, cut endings, placeholders, broken or
     invisible characters, JSON, HTML, Markdown, coordinates, settings of image generators, weights
     of a prompt, subtitles, credits, hashtags, words of a camera, a web page or a prompt, one
-    caption on many pictures, a picture in several splits, lost commas, and what is unlike the rest
-    in length or language.
+    caption on many pictures, one picture under many names, a picture in several splits, lost
+    commas, and what is unlike the rest in length or language.
 
     Each fault becomes a tag, `lint: NAME`, by which the queue, exports and edits find its pairs;
     tags of an earlier run are replaced. `edit --mend NAME` repairs what can be repaired without

@@ -1,6 +1,7 @@
 """`lint`: faults are counted, tagged and mended."""
 
 import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,29 @@ def test_the_command_import_says_it_too_and_tags_nothing(tmp_path: Path) -> None
     assert opened(tmp_path / "state").review.tags(1) == {}
     assert opened(tmp_path / "state").jobs.run("lint", 1, tag=False).in_words() in first_look
     assert as_json(environment, "import", source, "--no-first-look")["first_look"] == []
+
+
+@pytest.mark.parametrize("in_tar", [False, True])
+def test_one_picture_under_many_names_is_a_placeholder(tmp_path: Path, in_tar: bool) -> None:
+    """Ten with different captions; not nine, and not as many copies beside one caption."""
+    shown = {"gone": 10, "nine": 9, "copies": 10}
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    for place, (name, copies) in enumerate(shown.items()):
+        for number in range(copies):
+            Image.new("RGB", (8 + place, 8), "red").save(folder / f"{name}{number}.png")
+            caption = f"A {THINGS[number]} in a park." if name != "copies" else "A dog runs."
+            (folder / f"{name}{number}.txt").write_text(caption, encoding="utf-8")
+    if in_tar:
+        with tarfile.open(tmp_path / "pairs.tar", "w") as tar:
+            for path in sorted(folder.iterdir()):
+                tar.add(path, path.name)
+    workspace = opened(tmp_path / "state")
+    workspace.jobs.import_dataset(tmp_path / ("pairs.tar" if in_tar else "pairs"))
+    report: LintReport = workspace.jobs.run("lint", 1)
+    (fault,) = (each for each in report.faults if each.name == linting.PLACEHOLDER)
+    assert fault.pairs == len(pairs_with(workspace, fault.tag)) == 10
+    assert all("gone" in name for name, _ in fault.examples)
 
 
 @pytest.mark.parametrize(
