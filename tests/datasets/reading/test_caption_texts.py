@@ -9,6 +9,7 @@ from backend.datasets.export_row import ExportRow
 from backend.datasets.reading.caption_texts import listed_captions
 from backend.datasets.writing.dataset_writer import write_dataset
 from tests.datasets.folders import csv_file, encoded, make_tar, picture, read, write
+from tests.fixtures.features import needs
 
 
 @pytest.mark.parametrize("texts", [["A dog.", 'It says "no".'], ["[x]", "日本 'é'\n"]])
@@ -48,7 +49,8 @@ def test_a_caption_file_reads_alike_in_a_tar_and_beside_a_picture(
 
 
 @pytest.mark.parametrize("format", ["webdataset", "sidecar", "imagefolder", "jsonl", "csv", "coco",
-                                    "conversations", "parquet"])  # fmt: skip
+                                    pytest.param("conversations", marks=needs("conversations")),
+                                    "parquet"])  # fmt: skip
 def test_marks_and_line_ends_of_captions_survive_every_export(tmp_path: Path, format: str) -> None:
     image = picture(tmp_path / "source" / "a.png")
     captions = ["\ufeffA dog.", "\ufeff\ufeffA dog.", "A dog.\n", "A dog.\r\n", "\nA\rdog.\x85",
@@ -68,16 +70,3 @@ def test_the_card_says_what_a_trainer_reads_of_several_lines(tmp_path: Path) -> 
     assert "2 captions have several lines, and the first of 1 is empty" in (
         tmp_path / "out" / "README.md"
     ).read_text("utf-8")
-
-
-def test_conversations_have_one_marker_for_each_picture(tmp_path: Path) -> None:
-    image = picture(tmp_path / "source" / "a.png")
-    texts = ["<image>\nA dog.", "a <video> b", "A sign <EXIT>."]
-    every = [ExportRow(str(n), image, text, "") for n, text in enumerate(texts)]
-    out = tmp_path / "out"
-    write_dataset(every, out, format="conversations", card="", source_root=image.parent)
-    rows = [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]
-    answers = [row["conversations"][1]["value"] for row in rows]
-    assert answers == ["(image)\nA dog.", "a (video) b", "A sign <EXIT>."]
-    assert [row["caption"] for row in rows] == texts
-    assert "in 2 captions" in (out / "README.md").read_text("utf-8")

@@ -29,7 +29,7 @@ from backend.errors import (
     UnsafePath,
 )
 from tests.datasets.folders import encoded, json_lines, read, write, zip_bytes
-from tests.features.streaming.shard_writer import write_litdata, write_mds
+from tests.fixtures.features import needs
 from tests.fixtures.hub_server import TOKEN, Hub, Repository, dataset_hub, set_constants
 
 datasets.disable_progress_bars()
@@ -108,7 +108,14 @@ def test_a_copy_is_read_like_a_folder_and_brought_up_to_date(hub: Hub, tmp_path:
     assert len([request for request in hub.requests if "/resolve/" in request]) == 1
 
 
-@pytest.mark.parametrize("kind", ["mds", "litdata", "lance"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("mds", marks=needs("streaming")),
+        pytest.param("litdata", marks=needs("streaming")),
+        pytest.param("lance", marks=needs("lance")),
+    ],
+)
 def test_tables_of_features_are_copied_whole(hub: Hub, tmp_path: Path, kind: str) -> None:
     source = tmp_path / "set"
     rows = [{"caption": f"A {colour} square.".encode(), "image": encoded(colour=colour)}
@@ -122,8 +129,12 @@ def test_tables_of_features_are_copied_whole(hub: Hub, tmp_path: Path, kind: str
             str(source / "train.lance"),
         )
     elif kind == "mds":
+        from tests.features.streaming.shard_writer import write_mds
+
         write_mds(source, {"caption": "str", "image": "jpeg"}, [rows[:1], rows[1:]])
     else:
+        from tests.features.streaming.shard_writer import write_litdata
+
         samples = [{str(n): value for n, value in enumerate(row.values())} for row in rows]
         write_litdata(source, ["str", "jpeg"], {"caption": None, "image": None}, samples)
     publish(hub, files_of(source))

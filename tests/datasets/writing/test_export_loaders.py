@@ -116,7 +116,7 @@ OF_EVERY_PAIR = sorted(name for name, each in EXPORT_FORMATS.items() if each.con
 #: Where a format has the caption.
 CAPTION_COLUMNS = {"webdataset": "txt", "preference": "chosen", "hard-negatives": "title"}
 #: Formats with one table of all splits, which loaders call by one name.
-IN_ONE = {"csv", "jsonl", "conversations", "messages", "parquet"}
+IN_ONE = {"csv", "jsonl", "conversations", "messages", "parquet"} & {*FORMATS}
 
 
 @pytest.mark.parametrize("format", FORMATS)

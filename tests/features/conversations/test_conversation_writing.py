@@ -270,3 +270,16 @@ def test_conversations_are_one_question_and_the_caption(tmp_path: Path) -> None:
     assert (question["from"], question["value"].count("<image>")) == ("human", 1)
     assert answer == {"from": "gpt", "value": caption}
     assert (out / entry["image"]).resolve() == image
+
+
+def test_conversations_have_one_marker_for_each_picture(tmp_path: Path) -> None:
+    image = picture(tmp_path / "source" / "a.png")
+    texts = ["<image>\nA dog.", "a <video> b", "A sign <EXIT>."]
+    every = [ExportRow(str(n), image, text, "") for n, text in enumerate(texts)]
+    out = tmp_path / "out"
+    write_dataset(every, out, format="conversations", card="", source_root=image.parent)
+    rows = [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]
+    answers = [row["conversations"][1]["value"] for row in rows]
+    assert answers == ["(image)\nA dog.", "a (video) b", "A sign <EXIT>."]
+    assert [row["caption"] for row in rows] == texts
+    assert "in 2 captions" in (out / "README.md").read_text("utf-8")
