@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from db.errors import StoreProblem
+from db.errors import AlreadyExists, StoreProblem
 from db.session import Store
 
 #: Pages per step, so that writers can work in between.
@@ -20,10 +20,12 @@ def backup(store: Store, target: Path) -> Path:
     """Write a copy to `target`, which must not exist yet; atomic.
 
     SQLite: a database file, checked, by SQLite's own online backup. PostgreSQL: an archive by
-    `pg_dump`, for `pg_restore`. Raises StoreProblem saying what to do.
+    `pg_dump`, for `pg_restore`. Raises AlreadyExists or StoreProblem, saying what to do.
     """
     if target.exists():
-        raise StoreProblem(f"{target} exists already. Give the name of a new file.")
+        raise AlreadyExists(
+            f"{target} exists already; nothing was written. Give the name of a new file."
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         # In a new folder of our own, so that no link waits under the name that is written.

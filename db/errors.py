@@ -3,7 +3,7 @@
     StoreProblem          the database cannot be opened, read or written
     ├── NewerDatabase     it was made by a newer version of the program
     └── UnstorableText    a text that no database can hold faithfully
-    AlreadyExists         a name that must be unique is taken
+    AlreadyExists         a name that must be unique is taken, also that of a file
     MissingRow            there is no such dataset, pair, run, classifier or job
     VersionConflict       someone else decided the pair in the meantime; carries the current state
 

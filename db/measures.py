@@ -150,7 +150,9 @@ _OWN = (
         name="p_error", title="Chance of error", symbol="p", worst="high", low=0.0, high=1.0,
         line=0.5, operation="score", is_column=True, of_claims=True, order="most likely wrong",
         explanation="The TRACED probability of error: how likely the caption is wrong, by a "
-        "classifier (the error finder) that learns from planted errors and from verdicts.",
+        "classifier (the error finder) that learns from planted errors and from verdicts. "
+        "Of a caption in a language that the model does not read it says nothing: pages show none, "
+        "files have it.",
     ),
     Measure(
         name="s_0", title="Match (s)", symbol="s", unit=OF_THE_MODEL, operation="score",

@@ -6,6 +6,7 @@ database unchanged, and of two processes that start at once only one migrates.
 
 import os
 import re
+import sqlite3
 import threading
 import warnings
 from functools import cache
@@ -27,6 +28,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _ADVISORY_LOCK = 7_238_946_120
 #: The last commit that upgrades databases from revisions before our oldest.
 OLDER_PROGRAM = "249e9682"
+#: The oldest SQLite library that our migrations run on: ALTER TABLE … DROP COLUMN came with it.
+OLDEST_SQLITE = (3, 35)
 #: Alembic's `op` and `context` belong to the process: of two threads that migrate different
 #: databases, one would run its statements on the other's connection.
 _one_thread = threading.Lock()
@@ -46,6 +49,7 @@ def open_store(url: str) -> Store:
     store_url = parse_url(url)
     address = store_url.render_as_string(hide_password=True)
     if store_url.get_backend_name() == "sqlite":
+        _check_sqlite()
         _make_folder(Path(str(store_url.database)), address)
     migrator = make_engine(store_url, migrates=True)
     try:
@@ -103,6 +107,18 @@ def _newest_in(folder: Path) -> str:
     newest = ScriptDirectory(str(folder)).get_current_head()
     assert newest is not None
     return newest
+
+
+def _check_sqlite() -> None:
+    """The library is that of Python, so that a database may have been made by a newer one."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        oldest = ".".join(map(str, OLDEST_SQLITE))
+        raise StoreProblem(
+            f"The SQLite library of this Python is {sqlite3.sqlite_version}; TRACED Curator needs "
+            f"{oldest} or newer. Nothing was changed. Use a Python with a newer library, or a "
+            "PostgreSQL database.",
+            terminal="A Python by uv or conda brings its own SQLite library.",
+        )
 
 
 def _make_folder(path: Path, address: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -46,11 +47,12 @@ def grid(
     is_unfamiliar: bool = False,
     order: str = "",
     buttons: Sequence[GridButton] = (),
+    unread: Mapping[int, str] = MappingProxyType({}),
 ) -> Markup:
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
     pair id, shaded as on the pair's own page; `tags`: the pairs' tags by pair id; `leading`,
-    `is_unfamiliar`: as in `QueuePanel`. `order`: of the queue, whose value each card shows.
-    `buttons`: added ones."""
+    `is_unfamiliar`, `unread`: as in `QueuePanel`. `order`: of the queue, whose value each card
+    shows. `buttons`: added ones."""
     suspects_by_pair = suspects or {}
     cards = []
     for row in rows:
@@ -73,7 +75,7 @@ def grid(
         cards.append((row, highlighted_caption(text, words), fingerprint, top, offset))
     return render(
         "review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, tags=tags or {},
-        columns=None, is_unfamiliar=is_unfamiliar, buttons=buttons,
+        columns=None, is_unfamiliar=is_unfamiliar, buttons=buttons, unread=unread,
         by_order={row.pair_id: by_order(row, order) for row in rows},
     )  # fmt: skip
 
@@ -102,11 +104,12 @@ def table(
     leading: Mapping[int, tuple[int, int]] | None = None,
     is_unfamiliar: bool = False,
     buttons: Sequence[GridButton] = (),
+    unread: Mapping[int, str] = MappingProxyType({}),
 ) -> Markup:
     """A page of the queue as a table. `extras`: the columns of the source by pair id, and `tags`;
     `order`: of the queue. `view`: the scroll position stays as long as this does. `has_more`:
-    whether rows follow on this page. `leading`, `is_unfamiliar`: as in `QueuePanel`. `buttons`:
-    added ones."""
+    whether rows follow on this page. `leading`, `is_unfamiliar`, `unread`: as in `QueuePanel`.
+    `buttons`: added ones."""
     extra_names = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
     columns = {
         **_TABLE,
@@ -131,7 +134,9 @@ def table(
         }
         values |= {name: MEASURES[name].write(row.numbers[name]) for name in numbers[row.pair_id]}
         if row.p_error is not None:
-            values["p_error"] = chance(row.p_error, is_unfamiliar)
+            values["p_error"] = chance(
+                row.p_error, is_unfamiliar, unread_language=unread.get(row.pair_id, "")
+            )
         values["decision"] = LISTED[decision] if decision else ""
         if row.pair_id in (leading or {}):
             values["claim"] = shown_text(row, leading, LONGEST_ON_CARD)

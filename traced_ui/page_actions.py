@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, WrapValidat
 from backend.datasets.reading.pair_checks import pair_name
 from backend.errors import SettingsError, TracedError
 from backend.jobs.reports import JobView
+from backend.review.pair import languages_not_read
 from backend.review.queue import is_plain
 from backend.review.queue_form import START, as_query, clean_fields, from_fields, id_in
 from backend.review.views import PairView
@@ -453,6 +454,7 @@ class PageActions:
                 self.say(OPEN_ELSEWHERE)
             state.limits, state.waiting = view.opinion.limits[:2000], view.p_error is None
             state.is_unfamiliar = view.is_unfamiliar
+            state.languages_read = sorted(view.languages_read)
         queue, page, counts = self.draw_queue()
         parts: Parts = {"chart": "", "steps": ""}
         if view is None:
@@ -471,13 +473,14 @@ class PageActions:
                     has_more=page.next_cursor is not None and state.rows < MOST_ROWS,
                     leading=self.review.leading_claims(page.rows),
                     is_unfamiliar=state.is_unfamiliar, buttons=ADDED_BUTTONS,
+                    unread=languages_not_read(page.rows, frozenset(state.languages_read)),
                 )  # fmt: skip
             else:
                 suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
                 leading = self.review.leading_claims(page.rows)
                 parts["stage"] = overview.grid(
                     page.rows, suspects, tags, leading, state.is_unfamiliar, state.filter["order"],
-                    ADDED_BUTTONS,
+                    ADDED_BUTTONS, languages_not_read(page.rows, frozenset(state.languages_read)),
                 )  # fmt: skip
             parts["steps"] = review_page.guidelines(view)
         else:
@@ -520,6 +523,7 @@ class PageActions:
             draft=state.groups_draft,
             leading=self.review.leading_claims(rows),
             is_unfamiliar=state.is_unfamiliar,
+            unread=languages_not_read(rows, frozenset(state.languages_read)),
             notices=self.review.notices(filter.dataset_id),
             skipped=queue_panel.Skipped(self._count_skipped(), state.shows_skipped),
             undo_list=self._draw_undo_list(filter.dataset_id) if state.shows_history else "",

@@ -105,6 +105,8 @@ class PageState(BaseModel):
     limits: str = Field("", max_length=2000)
     #: The dataset's model does not know such pictures, and was told to score them.
     is_unfamiliar: bool = False
+    #: The languages that it reads; none: nobody says.
+    languages_read: list[str] = Field(default_factory=list, max_length=100)
 
     @property
     def place(self) -> int | None:

@@ -1,7 +1,7 @@
 """The queue beside the pair: its filters, its progress, and a page of its pairs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -125,6 +125,8 @@ class QueuePanel:
     leading: Mapping[int, tuple[int, int]] | None = None
     #: The model does not know such pictures, and its chances are no figures.
     is_unfamiliar: bool = False
+    #: The languages of captions that the model does not read, by pair id: as little.
+    unread: Mapping[int, str] = field(default_factory=dict)
     #: What there is to say of the dataset as a whole.
     notices: Sequence[Sentence] = ()
     #: What is put aside.
@@ -207,7 +209,7 @@ class QueuePanel:
         return _draw_row(
             row.pair_id, shown_text(row, self.leading, LONGEST_IN_QUEUE), row.p_error, decision,
             by_order(row, order), row.note[:LONGEST_NOTE], self.is_unfamiliar,
-            row.pair_id == self.current,
+            self.unread.get(row.pair_id, ""), row.pair_id == self.current,
         )  # fmt: skip
 
 
@@ -277,13 +279,14 @@ _draw_closed_filters = lru_cache(maxsize=64)(_draw_filters)
 @lru_cache(maxsize=4096)
 def _draw_row(
     pair_id: int, text: str, p_error: float | None, decision: str, order: str, note: str,
-    is_unfamiliar: bool, is_current: bool,
+    is_unfamiliar: bool, unread_language: str, is_current: bool,
 ) -> Markup:  # fmt: skip
     """A row of the queue. `decision`: in words; `order`: the number that it is ordered by; `text`,
     `note`: as far as they are shown, because they are kept as well."""
     return render(
         "review/queue_row.html", pair_id=pair_id, text=text, p_error=p_error, decision=decision,
-        order=order, note=note, is_unfamiliar=is_unfamiliar, is_current=is_current,
+        order=order, note=note, is_unfamiliar=is_unfamiliar, unread_language=unread_language,
+        is_current=is_current,
     )  # fmt: skip
 
 

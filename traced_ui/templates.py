@@ -36,13 +36,21 @@ def percent(value: float | None) -> str:
     return f"{value:.0%}".replace("%", " %")
 
 
-def chance(p_error: float | None, is_unfamiliar: bool, in_a_sentence: bool = False) -> str:
-    """How likely a caption is wrong; no figure if the model does not know such pictures.
+def chance(
+    p_error: float | None,
+    is_unfamiliar: bool,
+    in_a_sentence: bool = False,
+    unread_language: str = "",
+) -> str:
+    """How likely a caption is wrong; no figure if the model does not know such pictures or does
+    not read the caption's language.
 
     >>> chance(0.72, False), chance(0.72, False, True)
     ('72 %', '72 % likely wrong')
     >>> chance(0.99, True), chance(0.99, True, True)
     ('not known', 'the model does not know such pictures')
+    >>> chance(0.99, False, False, "German"), chance(0.99, False, True, "German")
+    ('not known', 'the model does not read German')
     >>> chance(None, False), chance(None, True, True)
     ('–', 'not scored')
     """
@@ -50,6 +58,8 @@ def chance(p_error: float | None, is_unfamiliar: bool, in_a_sentence: bool = Fal
         return "not scored" if in_a_sentence else percent(None)
     if is_unfamiliar:
         return "the model does not know such pictures" if in_a_sentence else "not known"
+    if unread_language:
+        return f"the model does not read {unread_language}" if in_a_sentence else "not known"
     return f"{percent(p_error)} likely wrong" if in_a_sentence else percent(p_error)
 
 

@@ -70,7 +70,8 @@ def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
     try:
         store = open_database(settings.database_url)
     except StoreError as problem:
-        yield Finding("database", "problem", str(problem), "Choose another location with --db.")
+        remedy = problem.remedies.get("terminal") or "Choose another location with --db."
+        yield Finding("database", "problem", str(problem), remedy)
     else:
         findings = list(_database(store))
         yield from findings

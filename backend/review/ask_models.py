@@ -14,6 +14,7 @@ from backend.engine.concreteness.scoring import Contribution
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import SuspectWord
+from backend.engine.languages.foreign import foreign_language
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.word_expectations import with_expectations
@@ -33,7 +34,7 @@ from backend.jobs.scoring.known_pictures import check_picture_of
 from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
 from backend.jobs.scoring.suggest import suggest_for
 from backend.loaded_models import Engine
-from backend.review.pair import image_path, view_of
+from backend.review.pair import image_path, languages_read, view_of
 from backend.review.verdicts import LONGEST_EDIT
 from backend.review.views import (
     Abstractness,
@@ -143,6 +144,7 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
         p_error=judgement.p_error,
         icc=judgement.icc,
         suspects=judgement.suspects,
+        unread_language=foreign_language(caption, languages_read(run)),
     )
 
 

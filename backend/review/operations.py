@@ -14,7 +14,7 @@ from backend.jobs.scoring.dataset_constants import choice_in, constants_in, swit
 from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.review import ask_models, pair_selection
-from backend.review.pair import image_path, view_of
+from backend.review.pair import image_path, languages_not_read, languages_read, view_of
 from backend.review.queue import Queue, QueueCaches
 from backend.review.verdicts import Verdicts
 from backend.review.views import (
@@ -133,6 +133,11 @@ class Review(Queue, Verdicts):
     def is_unfamiliar(self, dataset_id: int) -> bool:
         """Whether the dataset's model was told to score pictures that it does not know."""
         return self._store.read(dataset_queries.get_dataset, dataset_id).is_unfamiliar
+
+    def languages_not_read(self, dataset_id: int, rows: Sequence[Any]) -> dict[int, str]:
+        """See `pair.languages_not_read`, for the model of the dataset's scores."""
+        run = self._store.read(run_queries.latest_run, dataset_id, "score")
+        return languages_not_read(rows, languages_read(run))
 
     def claims_found(self, dataset_id: int) -> ClaimsFound:
         """What captions consist of by their form, whatever they are scored as."""

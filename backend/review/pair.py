@@ -1,8 +1,9 @@
 """Everything about one pair as pages show it, from the store alone: fast, no model is queried."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from backend.datasets.caption_writers import writer_of
 from backend.datasets.cells import split_proof
@@ -114,7 +115,8 @@ def view_of(
             session, pair_id, run.id if run else None, kind=None
         )
         corrections = [row for row in rows if row.kind == "correction"]
-        language = _unread_language(pair.caption, run)
+        read = languages_read(run)
+        language = foreign_language(pair.caption, read)
         is_beyond_model = dataset.is_unfamiliar or bool(language)
         if is_beyond_model:  # its chances are no figures
             corrections = [replace(row, p_before=None, p_after=None) for row in corrections]
@@ -167,7 +169,7 @@ def view_of(
         caption=pair.caption,
         split=pair.split,
         numbers=pair.numbers,
-        picture=_picture(pair, dataset, captions),
+        picture=_picture(pair, dataset, captions, read),
         verdict=VerdictOfPair(
             pair.verdict_version, pair.decision, corrected_text, pair.enriches, pair.note,
             tuple(_verdict(pair.caption, act) for act in history),
@@ -195,6 +197,7 @@ def view_of(
             new_writer(pair, corrected_text, proposal) if corrected_text else None,
         ),
         is_unfamiliar=dataset.is_unfamiliar,
+        languages_read=read,
         unread_language=language,
         wrong_words=tuple(marks),
         tags=tags,
@@ -206,11 +209,14 @@ def view_of(
     )  # fmt: skip
 
 
-def _picture(pair: PairRow, dataset: DatasetRow, captions: Sequence[CaptionRow]) -> PictureOfPair:
+def _picture(
+    pair: PairRow, dataset: DatasetRow, captions: Sequence[CaptionRow], read: frozenset[str]
+) -> PictureOfPair:
     size, problem = _image_size(dataset, pair.image_path)
     return PictureOfPair(
         pair.image_path, split_proof(pair.image_path)[0], size, problem, tuple(captions),
         _contradictions(pair.id, captions),
+        languages_not_read(captions, read),
     )  # fmt: skip
 
 
@@ -270,9 +276,16 @@ def _limits(dataset: DatasetRow, run: RunRow | None) -> str:
     return " ".join(filter(None, (stated, reading_note(dataset.models, run))))
 
 
-def _unread_language(caption: str, run: RunRow | None) -> str:
-    """The language of a caption that the model of its scores does not read; "": none."""
-    return foreign_language(caption, languages_of(run.model)) if run is not None else ""
+def languages_read(run: RunRow | None) -> frozenset[str]:
+    """The languages that the model of these scores reads; empty: nobody says."""
+    return languages_of(run.model) if run is not None else frozenset()
+
+
+def languages_not_read(rows: Iterable[Any], read: frozenset[str]) -> dict[int, str]:
+    """The languages of captions of these pairs, by pair id, that are not among those that are
+    `read`: their chances of error say nothing."""
+    languages = {row.pair_id: foreign_language(row.caption, read) for row in rows}
+    return {pair_id: language for pair_id, language in languages.items() if language}
 
 
 def _constants(caption: str, dataset: DatasetRow) -> tuple[tuple[int, int, str], ...]:

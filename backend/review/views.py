@@ -205,6 +205,8 @@ class PictureOfPair:
     problem: str = ""
     captions: tuple[CaptionRow, ...] = ()
     contradictions: tuple[UnanchoredWord, ...] = ()
+    #: The languages of those captions that the model does not read, by pair id.
+    unread: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -288,6 +290,8 @@ class PairView(MeasuredRecord):
     writers: Writers = Writers()
     #: The model was told to score pictures of a kind that it does not know.
     is_unfamiliar: bool = False
+    #: The languages that the model reads; empty: nobody says.
+    languages_read: frozenset[str] = frozenset()
     #: The language that the caption seems to be in and the model does not read; "": none.
     unread_language: str = ""
     #: Character ranges (start, end) of the words that a curator marked as wrong.
@@ -446,6 +450,8 @@ class CaptionCheck:
     p_error: float | None
     icc: float
     suspects: tuple[SuspectWord, ...] = ()
+    #: As in `PairView`.
+    unread_language: str = ""
 
 
 def _worth_naming(caption: str, doubts: Sequence[str]) -> tuple[str, ...]:

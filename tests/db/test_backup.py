@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 
 from db import Store, open_store
 from db.backup import backup, check
-from db.errors import StoreProblem
+from db.errors import AlreadyExists, StoreProblem
 from db.queries import pair_queries, verdict_acts
 from tests.db.building import add_dataset, decide
 
@@ -42,7 +42,7 @@ def test_a_backup_overwrites_no_file_and_writes_through_no_link(
     (tmp_path / "mine").write_text("mine")
     for name in (f".copy.db.part-{os.getpid()}", ".copy.db.part"):
         (tmp_path / name).symlink_to(tmp_path / "mine")
-    with pytest.raises(StoreProblem, match="exists already"):
+    with pytest.raises(AlreadyExists, match="mine"):
         backup(sqlite_store, tmp_path / "mine")
     backup(sqlite_store, tmp_path / "copy.db")
     assert (tmp_path / "mine").read_text() == "mine"

@@ -181,6 +181,16 @@ def test_a_newer_database_is_refused_and_not_changed(url: str, tmp_path: Path) -
     assert (version, count) == ("9999", 10)
 
 
+def test_an_older_library_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+    with pytest.raises(StoreProblem, match=r"3\.35") as refused:
+        open_store(f"sqlite:///{tmp_path}/new/photos.db")
+    assert refused.value.terminal
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE runs (distance REAL)")

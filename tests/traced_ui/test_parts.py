@@ -258,17 +258,28 @@ def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> N
     listed = row("A dog", 1, None)  # 70 %
     filter = {"review": "all", "order": "p_error"}
     counts = ReviewCounts(1, 1, 0, 0)
-    for is_unfamiliar in (False, True):
+    for is_unfamiliar, unread in ((False, {}), (True, {}), (False, {1: "German"})):
+        beyond = is_unfamiliar or bool(unread)
         lists = {
             "queue": queue_panel.QueuePanel(
-                [listed], 1, counts, filter, "1", False, True, {}, is_unfamiliar=is_unfamiliar
+                [listed],
+                1,
+                counts,
+                filter,
+                "1",
+                False,
+                True,
+                {},
+                is_unfamiliar=is_unfamiliar,
+                unread=unread,
             ).draw(),
-            "grid": overview.grid([listed], is_unfamiliar=is_unfamiliar),
-            "table": overview.table([listed], {}, {}, is_unfamiliar=is_unfamiliar),
+            "grid": overview.grid([listed], is_unfamiliar=is_unfamiliar, unread=unread),
+            "table": overview.table([listed], {}, {}, is_unfamiliar=is_unfamiliar, unread=unread),
         }
         for name, markup in lists.items():
-            assert ("not know" in markup) == is_unfamiliar, name
-            assert bool(re.search(r"70 %|0\.700|% likely", markup)) != is_unfamiliar, name
+            assert bool(re.search("not (know|read)", markup)) == beyond, name
+            is_figure = bool(re.search(r"70 %|0\.700|% likely|--p:", markup))
+            assert is_figure != beyond, name
 
 
 def test_what_a_row_of_the_queue_does_not_show_is_not_kept() -> None:

@@ -4,7 +4,9 @@ The browser sends the pairs and the versions that the curator saw; pairs decided
 not changed.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import gradio as gr
@@ -149,14 +151,21 @@ def page_html(
         if view.group_count:
             text = f"Nothing is undecided in {count_of(view.group_count, 'group')}."
         return part("empty", "Nothing to choose from", text)
-    is_unfamiliar = workspace.review.is_unfamiliar(dataset_id)
-    return groups_html(view, dataset_id, after is None, is_unfamiliar)
+    rows = [row for group in view.groups for picture in group.pictures for row in picture.rows[:1]]
+    return groups_html(
+        view, dataset_id, after is None, workspace.review.is_unfamiliar(dataset_id),
+        workspace.review.languages_not_read(dataset_id, rows),
+    )  # fmt: skip
 
 
 def groups_html(
-    view: DuplicatesView, dataset_id: int, is_first_page: bool, is_unfamiliar: bool = False
+    view: DuplicatesView,
+    dataset_id: int,
+    is_first_page: bool,
+    is_unfamiliar: bool = False,
+    unread: Mapping[int, str] = MappingProxyType({}),
 ) -> str:
-    """Groups as rows of pictures."""
+    """Groups as rows of pictures. `is_unfamiliar`, `unread`: as in `QueuePanel`."""
     versions = {
         group.id: [
             [row.pair_id, row.verdict_version] for picture in group.pictures
@@ -167,6 +176,7 @@ def groups_html(
     return render_in(
         "groups.html", view=view, dataset_id=dataset_id, seen=versions, shown=SHOWN,
         short=LISTED, is_first_page=is_first_page, is_unfamiliar=is_unfamiliar,
+        unread=unread,
     )  # fmt: skip
 
 

@@ -164,6 +164,7 @@ def region_html(
     return render_in("map_region.html", address=address, inside=inside, undecided=undecided_count,
                   rows=rows, dataset_id=dataset_id,
                   is_unfamiliar=workspace.review.is_unfamiliar(dataset_id),
+                  unread=workspace.review.languages_not_read(dataset_id, rows),
     )  # fmt: skip
 
 

@@ -236,6 +236,7 @@ SAMPLES: dict[str, Callable[[str], str]] = {
     "map_region.html": lambda text: render_in(
         "map_region.html", address=f"?text={text}", inside=text, undecided=text,
         rows=[row(text, 1, None), row(text, 2, "drop")], dataset_id=3, is_unfamiliar=False,
+        unread={},
     ),
 }  # fmt: skip
 
@@ -250,14 +251,16 @@ def test_verdicts_have_the_same_names_on_the_map() -> None:
 
 
 def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> None:
-    for is_unfamiliar in (False, True):
-        shown = replace(pair("A dog"), is_unfamiliar=is_unfamiliar)
+    for is_unfamiliar, language in ((False, ""), (True, ""), (False, "German")):
+        shown = replace(pair("A dog"), is_unfamiliar=is_unfamiliar, unread_language=language)
+        is_beyond = is_unfamiliar or bool(language)
         for markup in (
             render_in("map_card.html", pair=shown, text=""),
             render_in(
                 "map_region.html", address="?", inside="1 pair", undecided="1",
                 rows=[row("A dog", 1, None)], dataset_id=1, is_unfamiliar=is_unfamiliar,
+                unread={1: language},
             ),
         ):  # fmt: skip
-            assert ("not know" in markup) == is_unfamiliar
-            assert bool(re.search(r"70 %|0\.700|% likely", markup)) != is_unfamiliar
+            assert bool(re.search("not (know|read)", markup)) == is_beyond
+            assert bool(re.search(r"70 %|0\.700|% likely", markup)) != is_beyond

@@ -1,5 +1,6 @@
 """Captions that the model cannot read are tagged, counted, and not accused on their pages."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +11,13 @@ from backend.features.unread_languages.notice import PREFIX, look
 from backend.jobs import notices
 from backend.progress import no_progress
 from backend.review.pair import view_of
+from backend.settings import load_settings
 from backend.store import Store
+from backend.workspace import QueueFilter, Workspace
 from db.queries import tag_queries
 from db.queries.pair_queries import NewPair
-from tests.db.building import add_pairs, start_run
+from tests.db.building import add_pairs, set_probabilities, start_run
+from tests.traced_ui.pages import Page
 
 ENGLISH = ("A red ball on a table", "Los Angeles skyline", "Rothenburg ob der Tauber", "Dog", "")
 GERMAN = ("Ein roter Ball liegt auf dem Tisch", "Eine Frau geht über die Straße")
@@ -50,6 +54,28 @@ def test_captions_in_another_language_are_found_until_a_model_reads_it(store: St
     assert store.read(tag_queries.counts, dataset_id) == {}
     assert notices.notices_of(store, dataset_id) == ()
     assert view_of(store, ids[-1]).unread_language == ""
+
+
+def test_no_list_shows_a_chance_of_a_caption_that_is_not_read(tmp_path: Path) -> None:
+    """Both are captions of one picture; the grid, the table and beside the pair."""
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    store = workspace.store
+    rows = [NewPair(f"{i}", "1.png", text) for i, text in enumerate((ENGLISH[0], GERMAN[0]))]
+    dataset_id, ids = add_pairs(store.opened, "mixed", rows)
+    set_probabilities(store.opened, ids, (0.4, 0.9))
+    scored(store, "embedded", dataset_id)
+    page = Page(workspace, dataset_id, order="p_error")
+    assert page.pair == ids[1]
+    lists = [page.shown["queue"], page.shown["steps"]]
+    for view in ("grid", "table"):
+        page.send(view)
+        lists.append(page.shown["stage"])
+    for markup in lists:
+        assert "40 %" in markup
+        assert "90 %" not in markup
+    listed = workspace.review.queue_page(QueueFilter(dataset_id)).rows
+    assert workspace.review.languages_not_read(dataset_id, listed) == {ids[1]: "German"}
+    store.close()
 
 
 def test_where_nothing_is_known_of_the_model_nothing_is_said(store: Store) -> None:
