@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import ColumnElement, delete, exists, func, select
+from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
 from db.models import Pair, PairNumber
 from db.queries.pair_queries import PairCaption
-from db.queries.statements import check_number, in_dataset, lock_pairs, save_rows
+from db.queries.statements import check_number, in_dataset, save_rows
 
 
 def save_numbers(session: Session, measure: str, value_of_pair: Mapping[int, float]) -> None:
@@ -20,19 +20,6 @@ def save_numbers(session: Session, measure: str, value_of_pair: Mapping[int, flo
         for pair_id, value in value_of_pair.items()
     ]
     save_rows(session, PairNumber, ("pair_id", "measure"), rows)
-
-
-def replace_numbers(
-    session: Session, dataset_id: int, measure: str, value_of_pair: Mapping[int, float]
-) -> None:
-    """As `save_numbers`, of these pairs and no others of the dataset."""
-    lock_pairs(session, list(value_of_pair))  # first, as who writes pairs and then their numbers
-    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
-    of_dataset = PairNumber.measure == measure, PairNumber.pair_id.in_(pairs)
-    session.execute(
-        delete(PairNumber).where(*of_dataset), execution_options={"synchronize_session": False}
-    )
-    save_numbers(session, measure, value_of_pair)
 
 
 def unmeasured_pairs(

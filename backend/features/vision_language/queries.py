@@ -6,12 +6,14 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from db.blobs import encode_suspects
-from db.models import Pair, SecondOpinion
+from db.models import Pair, PairNumber, SecondOpinion
 from db.queries import measure_queries
 from db.queries.pair_queries import PairCaption
 from db.queries.ranking_queries import check_probability, p_error_of
 from db.queries.signal_queries import ModelAnswerRow, opinions_where
-from db.queries.statements import in_dataset, save_rows
+from db.queries.statements import in_dataset, lock_pairs, save_rows
+
+_MEASURE = "second_opinion"
 
 
 def unasked_pairs(session: Session, dataset_id: int, run_id: int, limit: int) -> list[PairCaption]:
@@ -47,4 +49,10 @@ def delete_opinions(session: Session, run_id: int, pair_ids: Sequence[int] | Non
 
 def save_signs(session: Session, dataset_id: int, sign_of: Mapping[int, float]) -> None:
     """Set the sign of these pairs, and of no others of the dataset."""
-    measure_queries.replace_numbers(session, dataset_id, "second_opinion", sign_of)
+    lock_pairs(session, list(sign_of))  # first, as who writes pairs and then their numbers
+    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
+    of_dataset = PairNumber.measure == _MEASURE, PairNumber.pair_id.in_(pairs)
+    session.execute(
+        delete(PairNumber).where(*of_dataset), execution_options={"synchronize_session": False}
+    )
+    measure_queries.save_numbers(session, _MEASURE, sign_of)
