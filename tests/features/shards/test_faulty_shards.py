@@ -1,6 +1,7 @@
 """A shard that has a fault as a whole is named, teaches no detector and is left out."""
 
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,10 +19,19 @@ from backend.features.shards.shard_ranking import rank_shards
 from backend.loaded_models import Engine
 from tests.datasets.folders import encoded, make_tar
 from tests.features.shards.test_shard_scores import HERE, write_shards
+from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import OpenWorkspace
 
-SHARDS, PAIRS = 2, 50  # the fewest rows that are compared
+SHARDS, PAIRS = 2, 24
 FAULTY = "00001.tar"
+
+
+@pytest.fixture(autouse=True)
+def few_rows(sizes: Sizes) -> None:
+    """So many are compared already, not only fifty."""
+    for module in ("search", "row_sequences"):  # else imported later, with fifty
+        import_module(f"backend.features.rows.{module}")
+    sizes(FEWEST_ROWS=PAIRS)
 
 
 @pytest.fixture
@@ -99,5 +109,5 @@ def test_a_name_alone_makes_no_tar_one_of_texts(engine: Engine, tmp_path: Path) 
     source = tmp_path / "source"
     source.mkdir()
     for kind in ("image", "text"):
-        write_shards(source / kind, count=1)
+        write_shards(source / kind, pairs=4, count=1)
     assert score(engine, source, tmp_path / "out").failed == ()
