@@ -15,15 +15,34 @@ from backend.workspace import QueueFilter, Workspace
 from db.queries import dataset_queries, detection_queries, pair_queries, suggestion_queries
 from tests.cli.invoking import as_json
 from tests.fixtures.features import needs
-from tests.jobs.opening import OpenWorkspace
+from tests.jobs.opening import OpenWorkspace, opened
 
 COUNT = 30  # the fewest in which a part is constant
 BEFORE = "ohwx style, "
 
 
+CHEAP = {"captioner": "none", "detector": "eight signs", "trajectories": "first-step"}
+#: The datasets of `scored`: the same pairs without and with `BEFORE`.
+PLAIN, TRIGGER = 1, 2
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("constants")
+    workspace = opened(folder / "state", **CHEAP)
+    for name, before in (("plain", ""), ("trigger", BEFORE)):
+        dataset = workspace.find_or_import(str(source(folder / name, before)))
+        report = workspace.jobs.score(dataset, anyway=True)
+        found = [(part.text, part.captions, part.is_left_out) for part in report.constants]
+        assert found == ([("ohwx style", COUNT, True)] if before else [])
+        assert report.former_constants is None
+    workspace.store.close()
+    return folder
+
+
 @pytest.fixture
-def workspace(open_workspace: OpenWorkspace) -> Workspace:
-    return open_workspace(captioner="none", detector="eight signs", trajectories="first-step")
+def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
+    return open_workspace(copy_of=scored, **CHEAP)
 
 
 def source(folder: Path, before: str) -> Path:
@@ -47,21 +66,14 @@ def scores(workspace: Workspace, dataset: int, out: Path) -> list[dict[str, Any]
 def test_the_scores_are_those_of_the_captions_without_their_trigger(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    plain = workspace.find_or_import(str(source(tmp_path / "plain", "")))
-    workspace.jobs.score(plain, anyway=True)
-    with_trigger = workspace.find_or_import(str(source(tmp_path / "trigger", BEFORE)))
-    report = workspace.jobs.score(with_trigger, anyway=True)
-    assert [(part.text, part.captions, part.is_left_out) for part in report.constants] == [
-        ("ohwx style", COUNT, True)
-    ]
-    expected = scores(workspace, plain, tmp_path / "plain.jsonl")
-    actual = scores(workspace, with_trigger, tmp_path / "trigger.jsonl")
+    expected = scores(workspace, PLAIN, tmp_path / "plain.jsonl")
+    actual = scores(workspace, TRIGGER, tmp_path / "trigger.jsonl")
     assert [row["s_0"] for row in actual] == pytest.approx([row["s_0"] for row in expected])
     for row, without in zip(actual, expected, strict=True):
         assert row["caption"] == BEFORE + without["caption"]
         assert all(start >= len(BEFORE) for start, _, _ in row["suspects"])
     with workspace.store.reading() as session:
-        pairs = list(pair_queries.iterate_pairs(session, with_trigger))
+        pairs = list(pair_queries.iterate_pairs(session, TRIGGER))
         suggestions = [
             (pair, each) for pair in pairs
             for each in suggestion_queries.list_suggestions(session, pair.id)
@@ -70,19 +82,17 @@ def test_the_scores_are_those_of_the_captions_without_their_trigger(
     assert suggestions
     assert all(each.caption.startswith(BEFORE) for _, each in suggestions)
     assert any(row.suspects for row in suspects.values())
-    assert workspace.jobs.score(with_trigger, anyway=True).scored == 0, "nothing is left to do"
+    assert workspace.jobs.score(TRIGGER, anyway=True).scored == 0, "nothing is left to do"
 
 
 def test_where_nothing_is_constant_nothing_is_remembered_or_changed(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    dataset = workspace.find_or_import(str(source(tmp_path / "plain", "")))
-    workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=False)
-    before = scores(workspace, dataset, tmp_path / "a.jsonl")
-    again = workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=True)
+    assert "constants" not in workspace.store.read(dataset_queries.get_dataset, PLAIN).models
+    before = scores(workspace, PLAIN, tmp_path / "a.jsonl")
+    again = workspace.jobs.score(PLAIN, anyway=True, suggestions=False, constants=False)
     assert (again.scored, again.constants) == (0, ())
-    assert scores(workspace, dataset, tmp_path / "b.jsonl") == before
-    assert "constants" not in workspace.store.read(dataset_queries.get_dataset, dataset).models
+    assert scores(workspace, PLAIN, tmp_path / "b.jsonl") == before
 
 
 def test_parts_are_stated_remembered_and_forgotten(workspace: Workspace, tmp_path: Path) -> None:
@@ -111,7 +121,8 @@ def test_words_that_are_stated_one_by_one_are_no_part_of_their_own(
 
 
 def test_the_command_line_states_and_stops_looking(tmp_path: Path) -> None:
-    state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "TRACED_TRAJECTORIES": "first-step"}
+    state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    state |= {f"TRACED_{name.upper()}": value for name, value in CHEAP.items()}
     command = ("score", str(source(tmp_path / "drawn", "red ")), "--anyway", "--no-suggestions")
     stated = as_json(state, *command, "--constant", "red")
     assert ["red"] in [part["words"] for part in stated["constants"] if part["is_stated"]]
@@ -121,9 +132,7 @@ def test_the_command_line_states_and_stops_looking(tmp_path: Path) -> None:
 def test_a_part_that_is_switched_off_is_judged_from_the_next_scoring_on(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    dataset = workspace.find_or_import(str(source(tmp_path / "trigger", BEFORE)))
-    options: dict[str, Any] = {"anyway": True, "suggestions": False}
-    workspace.jobs.score(dataset, **options)
+    dataset, options = TRIGGER, {"anyway": True, "suggestions": False}
     left_out = scores(workspace, dataset, tmp_path / "a.jsonl")
     workspace.review.switch_constant(dataset, "ohwx style", is_left_out=False)
     assert scores(workspace, dataset, tmp_path / "b.jsonl") == left_out, "nothing was scored yet"
@@ -141,29 +150,24 @@ def test_a_part_that_is_switched_off_is_judged_from_the_next_scoring_on(
 def test_constant_parts_are_exported_beside_the_scores_and_on_the_card(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    dataset = workspace.find_or_import(str(source(tmp_path / "trigger", BEFORE)))
-    first = workspace.jobs.score(dataset, anyway=True, suggestions=False)
-    assert first.former_constants is None
-    rows = scores(workspace, dataset, tmp_path / "a.jsonl")
+    rows = scores(workspace, TRIGGER, tmp_path / "a.jsonl")
     assert {row["caption"][slice(*span)] for row in rows for span in row["constants"]} == {
         "ohwx style"
     }
-    card = export_facts.facts(workspace.store, dataset)
+    card = export_facts.facts(workspace.store, TRIGGER)
     assert any("ohwx style" in str(line) for line in card.values())
-    again = workspace.jobs.score(dataset, anyway=True, suggestions=False, constants=False)
+    again = workspace.jobs.score(TRIGGER, anyway=True, suggestions=False, constants=False)
     assert again.former_constants == ("ohwx style",)
     assert again.constants == ()
     assert "ohwx style" in again.in_words()
-    assert "constants" not in scores(workspace, dataset, tmp_path / "b.jsonl")[0]
+    assert "constants" not in scores(workspace, TRIGGER, tmp_path / "b.jsonl")[0]
 
 
 @needs("specificity")
 @needs("phrases")
-def test_specificity_and_support_do_not_read_them(workspace: Workspace, tmp_path: Path) -> None:
+def test_specificity_and_support_do_not_read_them(workspace: Workspace) -> None:
     numbers = []
-    for name, before in (("plain", ""), ("trigger", BEFORE)):
-        dataset = workspace.find_or_import(str(source(tmp_path / name, before)))
-        workspace.jobs.score(dataset, anyway=True, suggestions=False)
+    for dataset in (PLAIN, TRIGGER):
         workspace.jobs.run("specificity", dataset)
         workspace.jobs.run("support", dataset)
         with workspace.store.reading() as session:
