@@ -49,6 +49,22 @@ def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
     return open_workspace(copy_of=scored, **SETTINGS)
 
 
+@pytest.fixture(scope="module")
+def found(scored: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That workspace once they were looked for, to copy."""
+    base = tmp_path_factory.mktemp("found")
+    shutil.copytree(scored / "state", base / "state")
+    workspace = opened(base / "state", **SETTINGS)
+    workspace.jobs.run("regions", 1)
+    workspace.store.close()
+    return base
+
+
+@pytest.fixture
+def with_regions(open_workspace: OpenWorkspace, found: Path) -> Workspace:
+    return open_workspace(copy_of=found, **SETTINGS)
+
+
 def top_suspects(workspace: Workspace) -> dict[int, list[tuple[int, int]]]:
     rows = workspace.review.queue_page(QueueFilter(1, "all")).rows
     views = [workspace.review.open_pair(row.pair_id) for row in rows]
@@ -62,6 +78,9 @@ def test_every_top_suspect_has_a_region_or_none_in_the_picture(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     spans = top_suspects(workspace)
+    with pytest.raises(NotScored):
+        boxes.write(workspace.store, 1, tmp_path / "boxes.json")
+    assert not (tmp_path / "boxes.json").exists()
     report: RegionsReport = workspace.jobs.run("regions", 1)
     stored = workspace.store.read(queries.of_dataset, 1, list(spans))
     every = [region for rows in stored.values() for region in rows]
@@ -86,12 +105,8 @@ def test_every_top_suspect_has_a_region_or_none_in_the_picture(
     ]
 
 
-def test_tools_that_show_boxes_read_them(workspace: Workspace, tmp_path: Path) -> None:
-    out = tmp_path / "boxes.json"
-    with pytest.raises(NotScored):
-        boxes.write(workspace.store, 1, out)
-    assert not out.exists()
-    workspace.jobs.run("regions", 1)
+def test_tools_that_show_boxes_read_them(with_regions: Workspace, tmp_path: Path) -> None:
+    workspace, out = with_regions, tmp_path / "boxes.json"
     views = [workspace.review.open_pair(pair) for pair in top_suspects(workspace)]
     rows = workspace.review.queue_page(QueueFilter(1, "all")).rows
     p_errors = {row.pair_id: row.numbers["p_error"] for row in rows}
@@ -129,30 +144,26 @@ def test_tools_that_show_boxes_read_them(workspace: Workspace, tmp_path: Path) -
             assert each["p_error"] == pytest.approx(p_errors[view.pair_id], abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["missing", "broken", "folder", "another"])
 def test_pictures_that_cannot_be_opened_have_no_boxes(
-    workspace: Workspace, tmp_path: Path, kind: str
+    with_regions: Workspace, tmp_path: Path
 ) -> None:
     """Nor has one that is another picture now, whose pixels the boxes are not about."""
-    out, root = tmp_path / "boxes.json", tmp_path / "pictures"
+    workspace, out, root = with_regions, tmp_path / "boxes.json", tmp_path / "pictures"
     shutil.copytree(workspace.summary(1).root, root)
     workspace.relocate_dataset(1, root)
-    workspace.jobs.run("regions", 1)
     before = boxes.write(workspace.store, 1, out)
-    document = json.loads(out.read_text())
-    gone = document["images"][0]
-    (root / gone["file_name"]).unlink()
-    if kind == "broken":
-        (root / gone["file_name"]).write_bytes(b"no picture")
-    if kind == "folder":
-        (root / gone["file_name"]).mkdir()
-    if kind == "another":
-        Image.new("RGB", (30, 20)).save(root / gone["file_name"])
+    names = [image["file_name"] for image in json.loads(out.read_text())["images"]]
+    for name in names[:4]:
+        (root / name).unlink()  # the first is missing
+    (root / names[1]).write_bytes(b"no picture")
+    (root / names[2]).mkdir()
+    Image.new("RGB", (30, 20)).save(root / names[3])
     report = boxes.write(workspace.store, 1, out)
     document = json.loads(out.read_text())
-    assert (report.pictures, report.unreadable) == (before.pictures - 1, 1)
-    assert gone["file_name"] not in [image["file_name"] for image in document["images"]]
+    assert (report.pictures, report.unreadable) == (before.pictures - 4, 4)
+    assert [image["file_name"] for image in document["images"]] == names[4:]
     ids = {image["id"] for image in document["images"]}
+    assert ids
     assert all(each["image_id"] in ids for each in document["annotations"])
     assert len(document["annotations"]) == report.boxes
 
