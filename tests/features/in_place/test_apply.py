@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backend.datasets.read_options import ReadOptions
-from backend.errors import DatasetError
+from backend.errors import DatasetError, SettingsError
 from backend.features.in_place import writing
 from backend.features.in_place.report import ApplyReport
 from backend.features.in_place.writing import COPIES
@@ -425,6 +425,18 @@ def test_a_new_caption_is_written_through_no_link_out_of_the_source(
     report = apply(workspace)
     assert [left.file for left in report.left_alone] == ["in/a.png"]
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["a.png"]
+
+
+def test_of_several_curators_adjudicators_alone_write_into_the_source(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = captioned(tmp_path / "pairs", a="a dog")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+    for options in ({}, {"undo": True}):
+        with pytest.raises(SettingsError):
+            workspace.jobs.seen_by("Bea").run("apply", 1, **options)
+    assert contents(folder)["a.txt"] == b"a dog"
 
 
 def test_other_formats_are_left_alone(workspace: Workspace, tmp_path: Path) -> None:
