@@ -116,10 +116,6 @@ def view_of(
         )
         corrections = [row for row in rows if row.kind == "correction"]
         read = languages_read(run)
-        language = foreign_language(pair.caption, read)
-        is_beyond_model = dataset.is_unfamiliar or bool(language)
-        if is_beyond_model:  # its chances are no figures
-            corrections = [replace(row, p_before=None, p_after=None) for row in corrections]
         richer = [row for row in rows if row.kind == "boost"]
         is_judged = pair.p_error is not None
         classifier = classifier_queries.active(session, pair.dataset_id) if is_judged else None
@@ -135,8 +131,6 @@ def view_of(
             proposal = suggestion_queries.accepted_texts(session, [pair_id]).get(pair_id)
         # The last: one that fails ends the transaction.
         parts = read_parts(session, pair, dataset, settings) if settings else {}
-    is_open = pair.decision is None and not is_beyond_model
-    better = better_picture(rows) if is_open else None
     trajectory = None
     corrected_text = pair.corrected_caption or edited_texts.get(pair_id)
     claim_views: tuple[ClaimView, ...] = ()
@@ -162,7 +156,7 @@ def view_of(
         else:
             trajectory = leading.trajectory
     suspects = to_suspects(detection) if detection is not None else ()
-    return PairView(
+    view = PairView(
         pair_id=pair.id,
         dataset_id=pair.dataset_id,
         external_id=pair.external_id,
@@ -185,9 +179,7 @@ def view_of(
             bool(pair.truncated),
             pair.words_read,
             Likeness(word, kind, *alike),
-            None if better is None else BetterPicture(*better),
         ),
-        suggestions=_suggestions(pair, corrections, richer, corrector),
         support=PhraseSupport(
             None if phrases is None else _phrases(phrases, suspects, phrases_run),
             _phrases_note(pair.caption, phrases_run),
@@ -198,7 +190,7 @@ def view_of(
         ),
         is_unfamiliar=dataset.is_unfamiliar,
         languages_read=read,
-        unread_language=language,
+        unread_language=foreign_language(pair.caption, read),
         wrong_words=tuple(marks),
         tags=tags,
         guidelines=dataset.guidelines,
@@ -207,6 +199,16 @@ def view_of(
         constants=_constants(pair.caption, dataset) if claim_views else (),
         parts=parts,
     )  # fmt: skip
+    better = None
+    if view.is_beyond_model:  # its chances are no figures
+        corrections = [replace(row, p_before=None, p_after=None) for row in corrections]
+    elif pair.decision is None:
+        better = better_picture(rows)
+    return replace(
+        view,
+        suggestions=_suggestions(pair, corrections, richer, corrector),
+        opinion=replace(view.opinion, better_picture=BetterPicture(*better) if better else None),
+    )
 
 
 def _picture(

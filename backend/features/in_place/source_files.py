@@ -242,7 +242,7 @@ class SourceFiles:
         if own_text := named.get(group.changes[0].kind):
             texts, metadata = [own_text], []
         if not texts and group.changes[0].before == "" and not metadata:
-            path = picture.with_suffix(".txt")
+            path = self._place_of(picture.with_suffix(".txt"))
             content = group.changes[0].after.encode()
             splices = (Splice(0, b"", content),)
             return FileChange(path, self._name(path), content=content, splices=splices, captions=1)

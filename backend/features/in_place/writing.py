@@ -4,6 +4,9 @@ Beside the source lies the folder `.bak`, with a folder for each run: the files 
 and `journal.jsonl`, one line per file with its digests before and after, written before the file
 is, and a last line when all are written. A program that is killed leaves each file as it was or as
 it was to be; the next run continues, and `put_back` undoes either.
+
+A dataset may come with such a folder, made by somebody else: no link in it is followed, and no
+journal names a file outside of the source.
 """
 
 import fcntl
@@ -17,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor  # noqa: TID251  (see `write`)
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeGuard
 
 from backend.datasets.safe_files.regular_files import flush, open_within, replacement
@@ -53,6 +56,7 @@ def alone(folder: Path) -> Iterator[Path]:
         ) from problem
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _refuse_links(copies)
         yield copies
     except BlockingIOError as problem:
         raise DatasetError(
@@ -64,6 +68,18 @@ def alone(folder: Path) -> Iterator[Path]:
         os.close(descriptor)
         if not any(copies.iterdir()):
             copies.rmdir()
+
+
+def _refuse_links(copies: Path) -> None:
+    """A copy, or a line of the journal, would be written where the link leads. Raises DatasetError:
+    this program makes none there."""
+    for folder, folders, files in os.walk(copies):
+        for path in (Path(folder, name) for name in (*folders, *files)):
+            if path.is_symlink():
+                raise DatasetError(
+                    f"Nothing was changed: '{path}' is a link, and copies go nowhere else. Move "
+                    f"'{copies}' away if it came with the dataset."
+                )
 
 
 @dataclass(frozen=True)
@@ -171,7 +187,7 @@ def _note(run: Path, entries: Sequence[_Entry | None]) -> None:
 
 def _lines(run: Path) -> list[_Entry | None]:
     """What the journal says; a last line that a kill has cut says nothing, and its file was not
-    written."""
+    written. Nor does one that is none of ours, or names a file outside of the source."""
     lines: list[_Entry | None] = []
     if not (run / _JOURNAL).is_file():
         return lines
@@ -179,10 +195,16 @@ def _lines(run: Path) -> list[_Entry | None]:
         for line in journal:
             try:
                 values = json.loads(line)
-            except ValueError:
+                entry = None if "is_complete" in values else _Entry(**values)
+                if entry is None or _is_below(PurePath(entry.file)):
+                    lines.append(entry)
+            except (ValueError, TypeError):
                 continue
-            lines.append(None if "is_complete" in values else _Entry(**values))
     return lines
+
+
+def _is_below(name: PurePath) -> bool:
+    return not name.is_absolute() and ".." not in name.parts
 
 
 def _entries(run: Path) -> list[_Entry]:

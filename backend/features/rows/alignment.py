@@ -26,7 +26,7 @@ that fits best. A path is no finding if the captions do not fit clearly better t
 stand (`CLEARLY`): neighbouring pictures may show one scene.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 
@@ -139,9 +139,12 @@ def centre(vectors: Vectors) -> Vectors:
     return unit(vectors - vectors.mean(0, keepdims=True))
 
 
-def align(captions: Vectors, pictures: Vectors) -> tuple[list[Run], Likenesses]:
+def align(
+    captions: Vectors, pictures: Vectors, meanwhile: Callable[[], None] = lambda: None
+) -> tuple[list[Run], Likenesses]:
     """The runs of a file, and what its likenesses say; where captions fit no picture nearby, those
-    farther off are compared, too. Both: centred vectors [rows, d]."""
+    farther off are compared, too. Both: centred vectors [rows, d]. `meanwhile`: called again and
+    again; what it raises ends the work."""
     band = band_of(captions, pictures)
     likenesses = measure(band)
     runs = runs_of(band, likenesses)
@@ -149,7 +152,7 @@ def align(captions: Vectors, pictures: Vectors) -> tuple[list[Run], Likenesses]:
     rows = [row for run in misfits for row in range(run.first, run.last + 1)]
     if not likenesses.can_tell:
         rows = list(range(len(band)))
-    far = far_offsets(captions, pictures, likenesses.chance, rows)
+    far = far_offsets(captions, pictures, likenesses.chance, rows, meanwhile)
     if not far:
         return runs, likenesses
     band = np.concatenate([band, band_of(captions, pictures, far)], axis=1)
@@ -173,14 +176,19 @@ def band_of(captions: Vectors, pictures: Vectors, offsets: Sequence[int] = OFFSE
 
 
 def far_offsets(
-    captions: Vectors, pictures: Vectors, chance: float, rows: Sequence[int]
+    captions: Vectors,
+    pictures: Vectors,
+    chance: float,
+    rows: Sequence[int],
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> list[int]:
     """Offsets beyond `FARTHEST` where captions of these rows belong, best first: what was left out
     or put in moves all that follow. Vectors as in `band_of`; `chance`: spread of likenesses between
-    captions and pictures of other rows."""
+    captions and pictures of other rows; `meanwhile`: as of `align`."""
     count = len(captions)
     best = np.zeros(2 * count - 1)  # by offset + count - 1
     for start in range(0, len(rows), _WINDOW):
+        meanwhile()
         window = rows[start : start + _WINDOW]
         sums = np.zeros(len(best))
         for row, likeness in zip(window, captions[list(window)] @ pictures.T, strict=True):

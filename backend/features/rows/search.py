@@ -4,7 +4,7 @@ Rows are compared in stretches of a file, so that memory depends on no file's le
 opened; each caption is encoded once by the scorer's text encoder.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -37,13 +37,14 @@ from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
+from backend.progress import LastReport, Progress, no_progress
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries
 from db.texts import is_blank
 
 #: Rows of a stretch; swaps are looked for within one.
 STRETCH = 20_000
+_STAGE = "Comparing rows"
 #: Captions that are encoded at once.
 _BATCH = 256
 #: Vectors that differ less than this from their mean (1 - its squared length) tell nothing.
@@ -143,16 +144,18 @@ def compare(
     search = Search()
     total = sum(len(sequence.pairs) for sequence in sequences)
     moves: list[NDArray[np.int64]] = []
+    last_report = LastReport(progress)
+    last_report(0, total, _STAGE)
     for sequence in sequences:
-        look = _SequenceSearch(store, engine, vectors, sequence, search)
-        moves.append(look.run(partial(_report, progress, search, total)))
+        look = _SequenceSearch(store, engine, vectors, sequence, search, last_report.repeat)
+        moves.append(look.run(partial(_report, last_report, search, total)))
         search.pairs += len(sequence.pairs)
     search.moves = np.concatenate([search.moves, *moves])
     return search
 
 
 def _report(progress: Progress, search: Search, total: int, done: int) -> None:
-    progress(min(search.pairs + done, total), total, "Comparing rows")
+    progress(min(search.pairs + done, total), total, _STAGE)
 
 
 class _SequenceSearch:
@@ -165,9 +168,12 @@ class _SequenceSearch:
         vectors: StoredVectors,
         sequence: RowSequence,
         search: Search,
+        meanwhile: Callable[[], None],
     ) -> None:
         self.store, self.engine, self.vectors = store, engine, vectors
         self.sequence, self.search = sequence, search
+        #: Asked within a stretch, which may take a minute, whether the job was cancelled.
+        self._meanwhile = meanwhile
         #: Of each row: whether its caption fits its own picture; whose picture its caption
         #: belongs to.
         self._fits = np.zeros(len(sequence.pairs), np.bool_)
@@ -228,6 +234,7 @@ class _SequenceSearch:
         """Their vectors; pages that need the models take their turn between two batches."""
         parts: list[Vectors] = []
         for start in range(0, len(captions), _BATCH):
+            self._meanwhile()
             with self.engine.lock:
                 parts.append(
                     unit(self.engine.scorer.text_embeddings(captions[start : start + _BATCH]))
@@ -235,7 +242,7 @@ class _SequenceSearch:
         return np.concatenate(parts)
 
     def _look_at(self, stretch: _Stretch, problems: dict[str, None]) -> Iterator[Finding]:
-        runs, likenesses = align(stretch.captions, stretch.pictures)
+        runs, likenesses = align(stretch.captions, stretch.pictures, self._meanwhile)
         if (runs or not likenesses.can_tell) and not self._is_order_known:
             self._is_order_known = True
             if (finding := self._find_order(likenesses)) is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backend.datasets.read_options import ReadOptions
-from backend.errors import DatasetError
+from backend.errors import DatasetError, SettingsError
 from backend.features.in_place import writing
 from backend.features.in_place.report import ApplyReport
 from backend.features.in_place.writing import COPIES
@@ -384,6 +384,59 @@ def test_links_and_rights_of_files_stay(workspace: Workspace, tmp_path: Path) ->
     assert apply(workspace).captions == 1
     assert (folder / "a.txt").is_symlink()
     assert (text.read_bytes(), text.stat().st_mode & 0o777) == (b"a cat", 0o640)
+
+
+@pytest.mark.parametrize("is_undo", [False, True])
+def test_a_folder_of_copies_that_came_with_the_dataset(
+    workspace: Workspace, tmp_path: Path, is_undo: bool
+) -> None:
+    """By no link in it and by no journal is anything outside of the source written or removed."""
+    folder = captioned(tmp_path / "pairs", a="a dog")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+    outside = write(tmp_path / "outside" / ".a.txt.part", "theirs")
+    run = folder / COPIES / "29990101-000000-000000"
+    digests = {"before": "", "after": ""}
+    journal = write(run / "journal.jsonl", "")
+    for link, target in ((journal, outside), (run / "files", outside.parent)):
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        with pytest.raises(DatasetError, match=link.name):
+            apply(workspace, undo=is_undo)
+        link.unlink()
+        write(journal, "")
+    lines = [{"file": name, **digests} for name in ("../outside/a.txt", f"{outside.parent}/a.txt")]
+    write(journal, "".join(f"{json.dumps(line)}\n" for line in (*lines, 1, {"file": 1})))
+    (run / "files").mkdir()
+    apply(workspace, undo=is_undo)
+    assert contents(outside.parent) == {outside.name: b"theirs"}
+    assert contents(folder)["a.txt"] == (b"a dog" if is_undo else b"a cat")
+
+
+def test_a_new_caption_is_written_through_no_link_out_of_the_source(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pairs"
+    picture(folder / "in" / "a.png")
+    workspace.jobs.import_dataset(folder, options=read_options(uncaptioned=True))
+    correct(workspace, {"": "a cat"})
+    (folder / "in").rename(tmp_path / "elsewhere")
+    (folder / "in").symlink_to(tmp_path / "elsewhere")
+    report = apply(workspace)
+    assert [left.file for left in report.left_alone] == ["in/a.png"]
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["a.png"]
+
+
+def test_of_several_curators_adjudicators_alone_write_into_the_source(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = captioned(tmp_path / "pairs", a="a dog")
+    workspace.jobs.import_dataset(folder)
+    correct(workspace, {"a dog": "a cat"})
+    for is_undo in (False, True):
+        with pytest.raises(SettingsError):
+            workspace.jobs.seen_by("Bea").run("apply", 1, undo=is_undo)
+    assert contents(folder)["a.txt"] == b"a dog"
 
 
 def test_other_formats_are_left_alone(workspace: Workspace, tmp_path: Path) -> None:

@@ -365,6 +365,24 @@ def test_far_offsets_count_rows_without_a_vector(store: Store, tmp_path: Path, r
     assert {abs(finding.offset or 0) for finding in search.findings} == {150}
 
 
+@pytest.mark.parametrize("reports", [1, 2, 6])
+def test_a_search_is_cancelled_within_a_stretch(store: Store, tmp_path: Path, reports: int) -> None:
+    """While captions are encoded, and while far offsets are looked for, 32 rows at a time."""
+    drawn = DrawnPairs(ROWS)
+    drawn.move([*ALL[150:], *ALL[:150]])
+    engine, dataset_id, _ = store_pairs(store, tmp_path, drawn)
+    made: list[int] = []
+
+    def cancel(done: int, *_: Any) -> None:
+        made.append(done)
+        if len(made) > reports:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        find_moved(store, engine, dataset_id, cancel)
+    assert set(made) == {0}
+
+
 def test_a_few_rows_far_away_do_not_say_how_many_captions_are_wrong() -> None:
     drawn = DrawnPairs(ROWS)
     drawn.make_wrong(ALL[30:270:2])
