@@ -46,10 +46,13 @@ def download(options: DownloadCommand) -> None:
             Limits(options.timeout, int(options.megabytes * 1e6)), options.limit,
             options.url_column, options.caption_column, update,
         )  # fmt: skip
+    advice = ""
+    if report.failed:
+        advice = " (failures.jsonl says why; delete it to have these rows asked for again)"
     emit(
         report, options.as_json,
         f"{count_of(report.written, 'image')} in {report.folder}, {report.already_there} "
-        f"already done, {report.failed} failed (failures.jsonl says why). Next: "
+        f"already done, {report.failed} failed{advice}. Next: "
         f"python app.py import {report.folder}",
     )  # fmt: skip
 

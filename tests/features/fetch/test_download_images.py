@@ -94,6 +94,10 @@ def test_a_download_resumes_where_it_stopped(tmp_path: Path) -> None:
         again = len(requests)
         assert download(table, out, INSIDE).already_there == 12
         assert len(requests) == again, "nothing is fetched twice"
+        (out / "failures.jsonl").unlink()
+        report = download(table, out, INSIDE)
+        assert (report.already_there, report.written) == (6, 0), "but failed rows, if one says so"
+        assert len(requests) > again
 
 
 def test_a_folder_with_other_content_is_left_untouched(tmp_path: Path) -> None:
