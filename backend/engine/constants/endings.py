@@ -7,6 +7,7 @@ photographer's name becomes the most suspicious word.
 
 import re
 from collections.abc import Callable
+from itertools import islice
 
 # ---------------------------------------------------------------- credits
 
@@ -66,13 +67,13 @@ _PAGE_ENDING = re.compile(
     r"(?:"
     rf"{_SEPARATOR}(?:(?:at|on|from|by|via) )?(?:{_SITES}|{_SHOP_WORDS}|{_STOCK})"
     rf"|,\s?(?:{_STOCK})|\s{_TITLED}"
-    r"|(?:\s+#[^\W\d]\w{1,40}){2,40}|(?<=[.!?])\s+#[^\W\d]\w{1,40}"
+    r"|(?:\s#[^\W\d]\w{1,40}){2,150}|(?<=[.!?])\s#[^\W\d]\w{1,40}"
     r"|\s[(\[]?[\w-]{0,40}\d[\w-]{0,40}\.(?:jpe?g|png|gif|webp|bmp|tiff?|heic)[)\]]?"
-    r"){1,5}[.!]?\s*\Z",
+    r")[.!]?\s*\Z",
     re.IGNORECASE,
 )
-#: None is longer; and what stands before it has so many words of letters.
-_LONGEST_PAGE_ENDING, _FEWEST_WORDS = 600, 3
+#: None is longer; several may follow each other; what stands before has so many words of letters.
+_LONGEST_PAGE_ENDING, _MOST_PAGE_ENDINGS, _FEWEST_WORDS = 600, 5, 3
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -83,10 +84,19 @@ def page_ending_start(text: str) -> int | None:
     >>> page_ending_start("A dog on grass | Etsy"), page_ending_start("A dog in a shop, on sale")
     (14, None)
     """
-    match = _PAGE_ENDING.search(text, max(0, len(text) - _LONGEST_PAGE_ENDING))
-    if match is None or len(_WORD.findall(text[: match.start()])) < _FEWEST_WORDS:
-        return None
-    return match.start()
+    start = None
+    for _ in range(_MOST_PAGE_ENDINGS):
+        end = len(text) if start is None else start
+        match = _PAGE_ENDING.search(text[:end], max(0, end - _LONGEST_PAGE_ENDING))
+        if match is None or not _has_words(text, match.start()):
+            break
+        start = match.start()
+    return start
+
+
+def _has_words(text: str, end: int) -> bool:
+    words = islice(_WORD.finditer(text, 0, end), _FEWEST_WORDS)
+    return sum(1 for _ in words) == _FEWEST_WORDS
 
 
 # ---------------------------------------------------------------- image generators
@@ -95,8 +105,11 @@ _FLAG = (
     r"(?:ar|aspect|v|version|niji|style|stylize|s|seed|chaos|c|quality|q|weird|tile|iw|sref|sw|cref"
     r"|cw|oref|ow|hd|raw|stop|repeat|profile|p|exp|draft|fast|turbo|relax|video|motion|loop)"
 )
+#: Longer ones are none.
+_LONGEST_FLAGS = 1_000
 _FLAGS = re.compile(
-    rf"(?:\s--(?:no(?:\s(?!--)\S{{1,60}}){{1,20}}|{_FLAG}(?:\s[\w.:/?=&-]{{1,200}})?)){{1,20}}\s*\Z",
+    rf"(?:\s--(?:no(?:\s(?!--)\S{{1,60}}){{1,20}}|{_FLAG}(?:\s(?!--)[\w.:/?=&-]{{1,200}})?)){{1,20}}"
+    r"\s*\Z",
     re.IGNORECASE,
 )
 
@@ -108,7 +121,7 @@ def flags_start(text: str) -> int | None:
     >>> flags_start("a dog --ar 16:9 --no cats, text"), flags_start("a dog --nice")
     (5, None)
     """
-    match = _FLAGS.search(text) if " --" in text else None
+    match = _FLAGS.search(text, max(0, len(text) - _LONGEST_FLAGS)) if " --" in text else None
     return match.start() if match is not None and text[: match.start()].strip() else None
 
 

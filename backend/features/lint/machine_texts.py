@@ -64,7 +64,7 @@ def has_generator_settings(text: str) -> bool:
 #: What can be taken out beside flags: marks of models, and all that follows the prompt.
 _MARKS = re.compile(r"\s?<(?:lora|lyco|hypernet|embedding|wlr):[^<>]{1,200}>", re.IGNORECASE)
 _BEHIND = re.compile(
-    r"[\s,.]*(?:\bnegative prompt\s?:|\bsteps:\s{0,3}\d).*\Z", re.IGNORECASE | re.DOTALL
+    r"[\s,.]{0,20}(?:\bnegative prompt\s?:|\bsteps:\s{0,3}\d).*\Z", re.IGNORECASE | re.DOTALL
 )
 
 
