@@ -25,7 +25,7 @@ from backend.datasets.safe_files.containers import (
     Member,
     ZipMembers,
     file_of,
-    is_tar_position,
+    tar_position,
 )
 from backend.datasets.safe_files.foreign_names import (
     ForeignNames,
@@ -156,7 +156,7 @@ class ImagePaths:
             return Member(archive, f"{below}/{name}" if below else name)
         path = self._file(name)
         if separator and path is not None:
-            is_position = path.suffix.lower() == ".tar" and is_tar_position(inner)
+            is_position = path.suffix.lower() == ".tar" and tar_position(inner) is not None
             member = None if is_position else self._member(path, "", inner)
             return member or Member(path, inner)
         if separator or (path is not None and _exists(path)):

@@ -41,8 +41,8 @@ def tar_describers() -> tuple[TarDescriber, ...]:
 
 def describe_tars(source: Path, options: ReadOptions) -> TarDescription | None:
     """What the first that knows says about a tar or a folder. Raises DatasetFormatError."""
-    found = (describer.describe(source, options) for describer in tar_describers())
-    return next((description for description in found if description is not None), None)
+    descriptions = (describer.describe(source, options) for describer in tar_describers())
+    return next((each for each in descriptions if each is not None), None)
 
 
 def files_about_tars() -> list[str]:

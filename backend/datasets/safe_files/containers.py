@@ -255,14 +255,15 @@ def tar_member(offset: int, size: int, name: str) -> str:
     return f"{offset}+{size}/{name}"
 
 
-def is_tar_position(inner: str) -> bool:
-    """Whether it is as `tar_member` writes it.
+def tar_position(inner: str) -> tuple[int, int] | None:
+    """Where a picture starts in its tar and its size, in bytes; None if it is not as `tar_member`
+    writes it.
 
-    >>> is_tar_position("1536+20480/a.jpg"), is_tar_position("a+b/a.jpg")
-    (True, False)
+    >>> tar_position("1536+20480/a.jpg"), tar_position("a+b/a.jpg")
+    ((1536, 20480), None)
     """
     offset, _, size = inner.partition("/")[0].partition("+")
-    return offset.isdigit() and size.isdigit()
+    return (int(offset), int(size)) if offset.isdigit() and size.isdigit() else None
 
 
 class _ContainerPool:
@@ -413,16 +414,15 @@ _arrows = _ContainerPool(lambda path: ArrowRows(arrow_table(path, (path,))))
 
 
 def _from_tar(path: Path, inner: str) -> bytes:
-    place, _, _ = inner.partition("/")
-    offset, _, size = place.partition("+")
-    if not is_tar_position(inner):
-        raise ValueError(f"'{place}' is not a position in a tar")
-    if int(size) > MOST_BYTES:
-        raise ValueError(f"{int(size):,} bytes are too many")
+    if (position := tar_position(inner)) is None:
+        raise ValueError(f"'{inner.partition('/')[0]}' is not a position in a tar")
+    offset, size = position
+    if size > MOST_BYTES:
+        raise ValueError(f"{size:,} bytes are too many")
     with open_regular(path, is_resolved=True) as file:
-        file.seek(int(offset))
-        content = file.read(int(size))
-    if len(content) < int(size):
+        file.seek(offset)
+        content = file.read(size)
+    if len(content) < size:
         raise EOFError("the tar ends before it")
     return content
 

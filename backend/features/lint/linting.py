@@ -104,7 +104,8 @@ def lint(
     store: Store, dataset_id: int, author: str | None, progress: Progress = no_progress
 ) -> LintReport:
     """`author`: whose tags they are, None: nothing is tagged. Captions are read twice: what is
-    unlike the rest is known when all have been read."""
+    unlike the rest is known when all have been read. The first are read once more for their
+    pictures' files."""
     total = store.read(pair_queries.counts, dataset_id).total
     captions = partial(read_in_batches, store, queries.captions_in_use, dataset_id)
     comparison = Comparison()

@@ -10,8 +10,8 @@ from backend.datasets.cells import split_proof
 from backend.datasets.safe_files.containers import (
     Member,
     file_of,
-    is_tar_position,
     locate,
+    tar_position,
     with_proof,
 )
 from backend.errors import ImageError, UnsafePath
@@ -59,8 +59,8 @@ def _size(root: Path, name: str) -> int:
         image = locate(root, name)
         if not isinstance(image, Member):
             return file_of(image).stat().st_size
-        place = image.inner.partition("/")[0]
-        return int(place.partition("+")[2]) if is_tar_position(image.inner) else 0
+        _, size = tar_position(image.inner) or (0, 0)
+        return size
     except (OSError, UnsafePath):
         return 0
 
