@@ -14,6 +14,8 @@ IMAGE_NAMES = (
 )  # fmt: skip
 #: Ids that are the names of pictures without their ending, where no column is named as above.
 IMAGE_IDS = ("image_id", "img_id", "imageid", "picture_id", "photo_id")
+#: Common names of the columns that name pictures.
+PICTURE_NAMES = (*IMAGE_NAMES, *IMAGE_IDS)
 #: Common names of the caption column.
 CAPTION_NAMES = (
     "caption", "captions", "text", "texts", "sentence", "sentences", "description", "raw",
@@ -96,7 +98,7 @@ def find_columns(
             file,
             there + download,
             image,
-            (*IMAGE_NAMES, *IMAGE_IDS),
+            PICTURE_NAMES,
             "image path",
             "image_column",
         )

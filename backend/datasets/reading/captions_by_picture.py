@@ -54,19 +54,22 @@ def _beginnings(file: JsonFile, within: str) -> list[tuple[str, str, dict[str, s
 
 
 def _is_map(file: JsonFile, within: str, path: Path, pictures: PicturesBelow, is_row: bool) -> bool:
-    """Whether names are pictures' and the values texts, lists or records with a caption, as those
-    of trainers are by themselves."""
+    """Whether names are pictures' and the values texts, lists or records, or the values are records
+    with a caption: as those of trainers are by themselves, all others with their picture."""
     if within == _FIFTYONE and "classes" in file.kinds:
         return True
     names = []
+    name_pictures = not is_row
     for name, kind, fields in _beginnings(file, within):
         texts = {key.lower() for key, inner in fields.items() if inner in ("string", "start_array")}
         if texts & {"caption", "tags"} and not is_row:
             return True
-        if kind in ("string", "start_array") or texts & {*CAPTION_NAMES}:
+        name_pictures &= bool(texts & {*CAPTION_NAMES} and texts & {*IMAGE_NAMES})
+        is_named = kind == "start_map" and is_picture_name(name)
+        if kind in ("string", "start_array") or is_named or texts & {*CAPTION_NAMES}:
             names.append(name)
     return (
-        (within == _FIFTYONE and bool(names))
+        (bool(names) and (within == _FIFTYONE or name_pictures))
         or any(names_picture(path, name) for name in names)
         or any(pictures.ending_in(name) for name in names)
     )
@@ -106,7 +109,7 @@ def _rows_of_picture(
         tags = about.get("tags")
         tags = {"tags": tags} if isinstance(tags, list) else tags
         has_caption = any(key.lower() in CAPTION_NAMES for key in about)
-        fields = about if has_caption else {**about, "caption": tags}
+        fields = about if has_caption or tags is None else {**about, "caption": tags}
         stated = about.get(usual_name(about, IMAGE_NAMES))
         names_itself = not is_picture_name(name) and is_picture_name(str(stated))
         own = {"id": about.get("id", name)} if names_itself else {"file_name": name}

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from backend.datasets.cells import (
 )  # fmt: skip
 from backend.datasets.columns import (
     CAPTION_NAMES,
+    PICTURE_NAMES,
     WEAK_IDS,
     Columns,
     find_columns,
@@ -59,6 +60,7 @@ from backend.datasets.reading.caption_fields import FIELD_COLUMN, kind_of
 from backend.datasets.reading.caption_texts import TextReader
 from backend.datasets.reading.captions_txt import caption_list_rows, is_caption_list
 from backend.datasets.reading.conversations import AnswerRule, has_questions_in_text
+from backend.datasets.reading.guessed_columns import caption_columns, column_of_pictures
 from backend.datasets.reading.hub_datasets import SourceTables
 from backend.datasets.reading.image_paths import ImagePaths
 from backend.datasets.reading.named_pictures import PicturesBelow, names_picture
@@ -178,6 +180,8 @@ class DatasetReader:
     writer: Writer | None = None
     #: What lists of texts were in the tables read so far, by column.
     _forms: dict[str, ListForm] = field(default_factory=dict)
+    #: A table was read whose captions have a usual name: others are not guessed.
+    _has_usual_captions: bool = False
     _text_tars: TextTars | None = None
     _pictures: PicturesBelow | None = None
     _endings: CaptionEndings = field(default_factory=CaptionEndings)
@@ -186,6 +190,7 @@ class DatasetReader:
         self.problems.clear()
         self.notes[:] = self.source.notes
         self._forms.clear()
+        self._has_usual_captions = False
         self._endings = CaptionEndings()
         with closing(SeenIds()) as ids, ExitStack() as stack:
             self._pictures = stack.enter_context(closing(PicturesBelow(self.root)))
@@ -303,6 +308,7 @@ class DatasetReader:
         paths = ImagePaths(
             self.root, folders, lambda note: self._note(f"'{name}': {note}"),
             state_splits=table.name in METADATA, pictures=self._pictures,
+            foreign=self._folders_of_others(table),
         )  # fmt: skip
         # The columns are those of all the first rows together: in JSONL a row may lack some, which
         # is reported for that row.
@@ -346,6 +352,14 @@ class DatasetReader:
                 f"'{name}' holds no rows that can be read.{first}{notes}", **remedy
             )
 
+    def _folders_of_others(self, table: Path) -> list[Path]:
+        """The folders with a table of their own that this one is not in."""
+        return [folder for folder in self._table_folders if not table.is_relative_to(folder)]
+
+    @cached_property
+    def _table_folders(self) -> set[Path]:
+        return {table if table.is_dir() else table.parent for table in self.source.tables}
+
     def _rows(self, table: Path, name: str, ours: bool, choice: SampleChoice) -> Iterator[TableRow]:
         known_name = known_encoding(self.options.encoding) if self.options.encoding else None
 
@@ -386,12 +400,19 @@ class DatasetReader:
         self, rows: list[dict[str, Any]], name: str, ours: bool, captions: str
     ) -> tuple[Columns, CaptionColumn]:
         """The role of each column, and how captions are read; `captions`: as below."""
-        names = {key for row in rows for key in row}
+        names = dict.fromkeys(key for row in rows for key in row)
         captions, path = column_and_path(captions, names)
+        options = self.options
+        self._has_usual_captions |= bool(usual_name(names, CAPTION_NAMES))
+        if not (captions or options.uncaptioned or self._has_usual_captions):
+            guessed = caption_columns(names)
+            captions = guessed[0] if guessed else ""
+            if len(guessed) > 1 and options.caption_fields is None:
+                options = options.model_copy(update={"caption_fields": ",".join(guessed)})
+            if guessed:
+                self._note(f"'{name}': captions are read from {listed_names(guessed)}.")
         columns = self._detect_columns(rows, name, captions)
-        return caption_column(
-            rows, columns, name, self.options, ours, self._forms, self._note, path
-        )
+        return caption_column(rows, columns, name, options, ours, self._forms, self._note, path)
 
     def _detect_columns(self, rows: list[dict[str, Any]], name: str, captions: str) -> Columns:
         """Detect the role of each column; `captions`: the column of captions, "" to detect it. A
@@ -407,8 +428,14 @@ class DatasetReader:
         options = self.options
         if options.uncaptioned and not usual_name(names, CAPTION_NAMES):
             names.append("caption")  # a column without a text
+        image = options.image_column
+        if image is None and not picture_columns and not usual_name(names, PICTURE_NAMES):
+            assert self._pictures is not None
+            image = column_of_pictures(names, rows, self._pictures)
+            if image is not None:
+                self._note(f"'{name}': '{trim(image)}' names the pictures.")
         columns = find_columns(
-            names, name, options.image_column, captions or None, options.id_column,
+            names, name, image, captions or None, options.id_column,
             options.split_column, options.writer_column, picture_columns, unread,
         )  # fmt: skip
         if unread:

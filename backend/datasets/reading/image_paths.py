@@ -2,21 +2,22 @@
 
 All paths of a table are relative to one folder: its own, the dataset's, or the one that COCO's
 layout provides. It is chosen by the first rows, because a name that is missing in one folder may be
-another picture in the next. What no file has may be in a zip or tar beside the table. Paths that
-other systems wrote are found by `foreign_names`, in folders and in archives alike; nothing outside
-the dataset's folder is ever opened.
+another picture in the next. What no file has may be in a zip or tar beside the table. If no picture
+of the first rows is in any of these places, pictures are found by the ends of their paths. Paths
+that other systems wrote are found by `foreign_names`, in folders and in archives alike; nothing
+outside the dataset's folder is ever opened.
 """
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from backend.datasets.cells import BadCell, trim
 from backend.datasets.read_options import is_hidden
-from backend.datasets.reading.named_pictures import PicturesBelow
+from backend.datasets.reading.named_pictures import PicturesBelow, is_coco_name
 from backend.datasets.reading.source_tables import gzipped_tars
 from backend.datasets.reading.tar_members import TarPictures
 from backend.datasets.safe_files.containers import (
@@ -48,7 +49,8 @@ _SAMPLE = 200
 class ImagePaths:
     """Pictures of one table. `folders`: which its paths may be relative to, the likeliest first;
     `note` is called with what was done to paths of other systems. `state_splits`: the pictures'
-    folders state their splits, as in an image folder; `pictures`: those below the root."""
+    folders state their splits, as in an image folder; `pictures`: those below the root; `foreign`:
+    folders with the pictures of other tables."""
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class ImagePaths:
         note: Callable[[str], None] = lambda _: None,
         state_splits: bool = False,
         pictures: PicturesBelow | None = None,
+        foreign: Collection[Path] = (),
     ) -> None:
         self._root, self._note = root, note
         self._state_splits = state_splits
@@ -74,7 +77,9 @@ class ImagePaths:
         #: The container of the last embedded picture, and its resolved path; None: outside.
         self._container: tuple[Path, str] | None = None
         self._container_path: Path | None = None
-        self._pictures = pictures
+        self._pictures, self._foreign = pictures, foreign
+        #: No picture of the first rows is where a table's pictures are.
+        self._lack_folders = False
         self._noted: set[str] = set()
         self._hints = 0
 
@@ -88,7 +93,8 @@ class ImagePaths:
         del names[_SAMPLE:]
         candidates = [ForeignNames(_Files(self._files, folder)) for folder in self._folders]
         counts = [candidate.learn(names) for candidate in candidates]
-        if counts and max(counts) > (0, 0):
+        self._lack_folders = bool(names) and max(counts, default=(0, 0)) == (0, 0)
+        if counts and not self._lack_folders:
             place = counts.index(max(counts))
             self._folder, self._names = self._folders[place], candidates[place]
         else:
@@ -163,17 +169,22 @@ class ImagePaths:
             return path
         if (member := self._in_archive_beside(name)) is not None:
             return member
-        return (self._below(name, split) if is_anywhere else None) or path
+        if is_anywhere or self._lack_folders:
+            return self._below(name, split, is_anywhere) or path
+        return path
 
-    def _below(self, name: str, split: str) -> Path | None:
-        """The only picture below the root whose path ends in the name, or the only one of these
-        that is not in a folder of another split; None if there is none. Raises BadCell if there
-        are several."""
+    def _below(self, name: str, split: str, is_anywhere: bool) -> Path | None:
+        """The only picture below the root whose path ends in the name and is not in a folder of
+        another split, or, if it may be anywhere, the only one in those; None if there is none.
+        Raises BadCell if there are several."""
         every = self._pictures.ending_in(name) if self._pictures is not None else []
+        every = [path for path in every if not self._is_of_other_table(path)]
         own_split = split_in(split) or split
-        is_free = not own_split or _split_of(name)
+        is_free = not own_split or _split_of(name) or all(map(is_coco_name, every))
         own = [path for path in every if is_free or _split_of(path) in ("", own_split)]
-        pictures = own or every
+        pictures = own or (every if is_anywhere else [])
+        if not is_anywhere and len(pictures) > 1 and len({*map(os.path.dirname, pictures)}) == 1:
+            return None  # how their names differ is said where the table's folder is looked at
         if len(pictures) > 1:
             few = ", ".join(f"'{trim(each)}'" for each in pictures[:4])
             raise BadCell(
@@ -184,6 +195,9 @@ class ImagePaths:
         where = "" if own else ", which are in one of another split"
         self._record_rename_note(f"lack folders of their files{where}", name, pictures[0])
         return self._files.inside(self._root / pictures[0])
+
+    def _is_of_other_table(self, picture: str) -> bool:
+        return any((self._root / picture).is_relative_to(folder) for folder in self._foreign)
 
     def _in_archive_beside(self, name: str) -> Member | None:
         """The picture in a zip or tar beside the table; None if none has one of that name. Raises

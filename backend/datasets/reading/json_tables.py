@@ -15,9 +15,8 @@ from typing import Any
 from backend.datasets.cells import TableRow, UniqueNames, trim, unique_names
 from backend.datasets.columns import (
     CAPTION_NAMES,
-    IMAGE_IDS,
-    IMAGE_NAMES,
     OBJECT_NAMES,
+    PICTURE_NAMES,
     usual_name,
 )
 from backend.datasets.reading.conversations import TURN_COLUMNS
@@ -44,7 +43,7 @@ def table_rows(file: JsonFile, name: str) -> Iterator[TableRow] | None:
         return _split_rows(file, name)
     kinds = file.kinds
     caption = usual_name(kinds, CAPTION_NAMES)
-    images = usual_name(kinds, (*IMAGE_NAMES, *IMAGE_IDS))
+    images = usual_name(kinds, PICTURE_NAMES)
     if caption and images and set(kinds.values()) == {"start_array"}:
         # Objects say by an id which picture is theirs: their order means nothing.
         has_objects = any(isinstance(c, dict) for c in islice(file.objects(caption), _SAMPLE))
@@ -59,7 +58,7 @@ def table_rows(file: JsonFile, name: str) -> Iterator[TableRow] | None:
 
 def is_one_row(file: JsonFile, path: Path) -> bool:
     """Whether the file at `path` is an object that is a row by itself: one line of JSON lines."""
-    image = usual_name(file.kinds, (*IMAGE_NAMES, *IMAGE_IDS))
+    image = usual_name(file.kinds, PICTURE_NAMES)
     turns = usual_name(file.kinds, TURN_COLUMNS)
     of_objects = {name for name, first in file.arrays.items() if first == "start_map"}
     if not (turns or usual_name(file.kinds, OBJECT_NAMES)) or not of_objects <= {turns}:
@@ -115,7 +114,7 @@ def _is_table(value: Any) -> bool:
         )
     if all(isinstance(cell, dict) for cell in cells):
         return all(cell.keys() == cells[0].keys() for cell in cells)
-    names = usual_name(value, CAPTION_NAMES), usual_name(value, (*IMAGE_NAMES, *IMAGE_IDS))
+    names = usual_name(value, CAPTION_NAMES), usual_name(value, PICTURE_NAMES)
     lengths = {len(cell) if isinstance(cell, list) else 0 for cell in cells}
     return all(names) and len(lengths) == 1 and min(lengths) > 1
 
@@ -162,7 +161,7 @@ def _split_rows(file: JsonFile, name: str) -> Iterator[TableRow]:
         )
     # What pandas counts is no column; names of pictures that are its index are.
     index = list(file.objects(_INDEX)) if _INDEX in file.arrays else []
-    has_images = usual_name(names, (*IMAGE_NAMES, *IMAGE_IDS))
+    has_images = usual_name(names, PICTURE_NAMES)
     is_named = not has_images and any(isinstance(label, str) for label in index)
     for number, cells in enumerate(file.objects(_ROWS), 1):
         if not isinstance(cells, list) or len(cells) != len(names):

@@ -2,6 +2,7 @@
 may be that of, if it lacks folders."""
 
 import os
+import re
 from os.path import splitext
 from pathlib import Path, PurePosixPath
 
@@ -16,6 +17,9 @@ PICTURE_FOLDERS = (
     "Flicker8k_Dataset", "Flickr8k_Dataset", "flickr30k_images",
 )  # fmt: skip
 _LONGEST = 255
+#: COCO's names of pictures: a number of twelve digits, since 2017 alone, which no two of its splits
+#: share.
+_COCO_NAME, _COCO_DIGITS = re.compile(r"(?:COCO_[a-z]+\d{4}_)?(\d{12})"), 12
 
 
 def is_picture_name(name: str) -> bool:
@@ -37,6 +41,15 @@ def names_picture(table: Path, name: str, root: Path | None = None) -> bool:
     return any((place / f"{path}{ending}").is_file() for place in places for ending in PICTURES)
 
 
+def is_coco_name(path: str) -> bool:
+    """Whether a picture is called as COCO calls its own.
+
+    >>> is_coco_name("val2014/COCO_val2014_000000391895.jpg"), is_coco_name("val/0001.jpg")
+    (True, False)
+    """
+    return bool(_COCO_NAME.fullmatch(PurePosixPath(path).stem))
+
+
 class PicturesBelow:
     """The pictures below a folder by the ends of their paths, in a temporary file: looked for when
     the first is asked for."""
@@ -48,18 +61,13 @@ class PicturesBelow:
 
     def ending_in(self, name: str) -> list[str]:
         """The paths below the folder that end in the name, with or without their ending; those that
-        are written as it is, if there are any."""
+        are written as it is, if there are any. Of a number that no picture is called by, those of
+        COCO's picture."""
         name = name.replace("\\", "/").removeprefix("./")
         if not self._is_filled:
             self._fill()
         last = name.rpartition("/")[2]
-        paths = [
-            os.fsdecode(path)
-            for key in {last, splitext(last)[0]}
-            for (path,) in self._database.execute(
-                "SELECT path FROM pictures WHERE stem = ?", (_key(key),)
-            )
-        ]
+        paths = [path for stem in {last, splitext(last)[0]} for path in self._of_stem(stem)]
         for form in (str, fold_name):
             end = f"/{form(name)}"
             by_end = {path: form(f"/{path}") for path in paths}
@@ -68,7 +76,12 @@ class PicturesBelow:
                 p for p, text in by_end.items() if splitext(text)[0].endswith(end)
             ]:
                 return sorted(found)
-        return []
+        is_number = name.isascii() and name.isdecimal()
+        return sorted(self._of_stem(name.zfill(_COCO_DIGITS))) if is_number else []
+
+    def _of_stem(self, stem: str) -> list[str]:
+        query = "SELECT path FROM pictures WHERE stem = ?"
+        return [os.fsdecode(path) for (path,) in self._database.execute(query, (_key(stem),))]
 
     def close(self) -> None:
         self._database.close()
@@ -87,4 +100,6 @@ class PicturesBelow:
 
 
 def _key(stem: str) -> bytes:
+    if match := _COCO_NAME.fullmatch(stem):
+        stem = match[1]
     return fold_name(stem).encode("utf-8", "surrogatepass")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from backend.datasets.cells import EmbeddedImage, json_object, trim
-from backend.datasets.columns import IMAGE_IDS, IMAGE_NAMES, usual_name
+from backend.datasets.columns import IMAGE_NAMES, PICTURE_NAMES, usual_name
 from backend.datasets.export_row import MARK
 from backend.datasets.read_options import (
     CAPTIONS,
@@ -356,7 +356,7 @@ def _holds_pairs(table: Path) -> bool:
     except (DatasetFormatError, SettingsError):
         return False
     has_picture = any(isinstance(cell, EmbeddedImage) for cell in values.values())
-    names_picture = bool(usual_name(values, (*IMAGE_NAMES, *IMAGE_IDS)))
+    names_picture = bool(usual_name(values, PICTURE_NAMES))
     return (has_picture or names_picture) and any(map(is_caption_name, values))
 
 

@@ -163,7 +163,8 @@ OF_OTHERS = {
     "LabelMe": ({"b.json": '{"shapes": [{"label": "dog"}], "imagePath": "a.png"}'}, "LabelMe"),
     "the hub's viewer": ({"rows.json": '{"features": [], "rows": [{"row": {}}]}'}, "hf:"),
     "an object with objects": ({"b.json": json.dumps(
-        {"image": "a.png", "short_caption": "A dog.", "masks": {"1": {"caption": "An ear."}}}
+        {"image": "a.png", "short_caption": "A dog.", "extra_caption": "A black dog.",
+         "masks": {"1": {"caption": "An ear."}}}
     )}, "'short_caption'"),
     "addresses": ({"t.csv": "url,text\nhttps://x.org/a.png,A dog.\n"}, "'url' leads"),
     "boxes of COCO": ({"instances.json": json.dumps({
