@@ -272,7 +272,7 @@ def _model_choices(store: Store, settings: Settings) -> _ModelChoices:
     datasets = store.read(dataset_queries.list_datasets)
     for dataset in datasets:
         # Options add to what this command examines; they never replace a dataset's models.
-        models = settings_for(store, settings.for_datasets_without_models(), dataset.id)
+        models = settings_for(store, settings.for_datasets_without_models(), dataset)
         choices.setdefault(_models_in(models), ([], models))[0].append(dataset.name)
     choices.pop(_models_in(settings), None)
     return {tuple(names): models for names, models in choices.values()}

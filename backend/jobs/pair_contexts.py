@@ -42,10 +42,11 @@ class PairContexts:
         ModelMismatch for a dataset that another model has scored."""
         self.store, self.engine = store, engine
         self._reason_to_skip = reason_to_skip
-        self.run: RunRow = scored_by_this_model(store, engine, dataset_id)
+        dataset = store.read(dataset_queries.get_dataset, dataset_id)
+        self.run: RunRow = scored_by_this_model(store, engine, dataset)
         prepare_scorer(store, engine, dataset_id)
         self.classifier: Classifier | None = classifier_in_use(store, dataset_id)
-        self._root = Path(store.read(dataset_queries.get_dataset, dataset_id).root)
+        self._root = Path(dataset.root)
 
     def of(self, rows: Sequence[QueueRow]) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Each pair with its context, or with the reason why it cannot be corrected."""

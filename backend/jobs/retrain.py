@@ -108,13 +108,14 @@ def train_candidate(
     dataset is not scored with this session's model, and TrainingError if there are too few
     verdicts; the message says what is missing.
     """
-    run = scored_by_this_model(store, engine, dataset_id)
+    dataset = store.read(dataset_queries.get_dataset, dataset_id)
+    run = scored_by_this_model(store, engine, dataset)
     with store.reading() as session:
         sample = sample_to_learn(session, run.id, dataset_id)
         decided_ids = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
         claims = claim_labels.claim_labels(session, dataset_id)
     check_verdicts(_count_verdicts(decided_ids, claims))
-    prior = _prior(store, engine, run, sample, progress)
+    prior = _prior(store, engine, Path(dataset.root), run, sample, progress)
     if CAPTIONER in without:
         prior = replace(prior, classifier=prior.classifier.without_captioner())
     progress(0, 0, "Learning from verdicts")
@@ -180,7 +181,7 @@ class _Prior:
 
 
 def _prior(
-    store: Store, engine: Engine, run: RunRow, drawn_ids: list[int], progress: Progress
+    store: Store, engine: Engine, root: Path, run: RunRow, drawn_ids: list[int], progress: Progress
 ) -> _Prior:
     """The cold start behind the classifier in use; another one, trained now if need be, if the
     settings name another detector, if it is another scoring's or another captioner's, or if it
@@ -211,8 +212,6 @@ def _prior(
             break
     else:
         prepare_scorer(store, engine, dataset_id, progress)
-        with store.reading() as session:
-            root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         cold_start = start_cold(store, Workers(engine, root), run, drawn_ids, progress).detector
         store.write(add_cold_start, dataset_id, cold_start)
         prior, report = cold_start.classifier, cold_start.report

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from backend.jobs.scoring.workers import Devices
     from backend.loaded_models import Engine
     from backend.operations.context import Context
+    from db.queries.dataset_queries import DatasetRow
 
 
 class EstimateOptions(Options):
@@ -82,15 +83,17 @@ def score(
     `backend.jobs.scoring.score_dataset.score_dataset`."""
     from backend.jobs import model_download, notices
     from backend.jobs.scoring import score_dataset
+    from db.queries.dataset_queries import get_dataset
 
-    engine = _engine(context, dataset_id, options)
+    dataset = context.store.read(get_dataset, dataset_id)
+    engine = _engine(context, dataset, options)
     models = (options.model, engine.settings.captioner_model) if options.download else ()
     for name in models:
         if name and not context.models.view(name).is_here:
             model_download.download(name, progress)
     report = score_dataset.score_dataset(
-        context.store, engine, dataset_id, progress, options.suggestions, devices, options.anyway,
-        options.anew, _constant_choice(context, dataset_id, options),
+        context.store, engine, dataset, progress, options.suggestions, devices, options.anyway,
+        options.anew, _constant_choice(dataset, options),
     )  # fmt: skip
     if report.scored:
         notices.finish(context.store, engine, dataset_id, progress)
@@ -107,10 +110,12 @@ def estimate(
 ) -> "Estimate":
     """What `score` would take with the same options; see `jobs.scoring.estimate`."""
     from backend.jobs.scoring import estimate
+    from db.queries.dataset_queries import get_dataset
 
-    engine = _engine(context, dataset_id, options)
+    dataset = context.store.read(get_dataset, dataset_id)
+    engine = _engine(context, dataset, options)
     report = estimate.estimate(
-        context.store, engine, dataset_id, progress, options.anyway, options.suggestions, devices
+        context.store, engine, dataset, progress, options.anyway, options.suggestions, devices
     )
     return replace(report, warning=_warning(context, dataset_id, engine))
 
@@ -125,15 +130,13 @@ def run_estimate(
     return asdict(report) | {"seconds": report.seconds, "in_words": report.in_words()}
 
 
-def _constant_choice(
-    context: "Context", dataset_id: int, options: EstimateOptions
-) -> "ConstantChoice | None":
+def _constant_choice(dataset: "DatasetRow", options: EstimateOptions) -> "ConstantChoice | None":
     """None: as before."""
-    from backend.jobs.scoring.dataset_constants import ConstantChoice, choice_before
+    from backend.jobs.scoring.dataset_constants import ConstantChoice, choice_in
 
     if not options.constant and options.constants is None:
         return None
-    before = choice_before(context.store, dataset_id)
+    before = choice_in(dataset.models)
     is_off = options.constants is False
     stated = options.constant or (() if is_off else before.stated)
     are_searched = before.are_searched if options.constants is None else options.constants
@@ -144,17 +147,15 @@ def _warning(context: "Context", dataset_id: int, engine: "Engine") -> str:
     return context.warning_of(dataset_id, engine.settings.model, engine.settings.captioner_model)
 
 
-def _engine(context: "Context", dataset_id: int, options: EstimateOptions) -> "Engine":
+def _engine(context: "Context", dataset: "DatasetRow", options: EstimateOptions) -> "Engine":
     """The dataset's engine, or that of another model. Raises SettingsError."""
-    from backend.jobs.scoring import dataset_models
-
-    engine = context.engines.of_dataset(dataset_id, options.model)
+    engine = context.engines.of_record(dataset, options.model)
     changes: dict[str, Any] = {"captioner": options.captioner} if options.captioner else {}
     if options.claims is not None:
         changes["claims"] = parse_division(options.claims)
     if options.text is not None:
         changes["text"] = parse_reading(options.text)
-    elif not dataset_models.remembers_reading(context.store, dataset_id):
+    elif "text" not in dataset.models:  # it was scored before models read as in their training
         changes["text"] = context.settings.text
     if options.trajectories is not None:
         changes["trajectories"] = parse_depth(options.trajectories).name

@@ -5,12 +5,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.engine.constants.part import ConstantPart
-from backend.jobs.scoring.dataset_constants import (
-    ConstantChoice,
-    choice_before,
-    remember_constants,
-)
+from backend.jobs.scoring.dataset_constants import ConstantChoice, choice_in, remember_constants
 from backend.workspace import Workspace
+from db.queries.dataset_queries import get_dataset
 from tests.traced_ui.pages import Page
 from traced_ui import api, rooms
 from traced_ui.highlighting import highlighted_caption
@@ -48,7 +45,8 @@ def test_the_drawer_lists_them_and_switches_each(with_constants: Workspace) -> N
     page.send("switch-constant", name=TEXT)
     page.send("switch-constant", name="a dog")
     assert all(each.is_left_out for each in with_constants.review.constants(1))
-    assert choice_before(with_constants.store, 1) == ConstantChoice(("a dog",))
+    models = with_constants.store.read(get_dataset, 1).models
+    assert choice_in(models) == ConstantChoice(("a dog",))
 
 
 def test_a_program_reads_and_switches_them(with_constants: Workspace) -> None:

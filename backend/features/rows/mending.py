@@ -38,7 +38,8 @@ def look(
 ) -> RowsReport:
     """Find captions of other rows, and remember what was found."""
     search = find_moved(store, engine, dataset_id, progress)
-    remember_single_rows(store, engine, dataset_id, search)
+    if search.run is not None:
+        remember_single_rows(store, engine, search.run, search)
     return _plan_and_remember(store, engine, dataset_id, search)
 
 

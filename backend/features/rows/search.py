@@ -40,6 +40,7 @@ from backend.loaded_models import Engine
 from backend.progress import LastReport, Progress, no_progress
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries
+from db.queries.run_queries import RunRow
 from db.texts import is_blank
 
 #: Rows of a stretch; swaps are looked for within one.
@@ -78,7 +79,8 @@ class Search:
     was found for; `better`: of each stretch [pairs, 2], pairs outside of findings and the pair
     whose caption fits their picture better than their own; `elsewhere`: of each stretch [pairs, 4],
     pairs whose caption fits the picture of another one better (`Elsewhere`); `set_aside`: (first,
-    last) ids of pairs in findings of rows one after the other. Arrays: there may be millions."""
+    last) ids of pairs in findings of rows one after the other; `run`: the scoring whose vectors
+    were compared, None: a first look. Arrays: there may be millions."""
 
     pairs: int = 0
     compared: int = 0
@@ -89,6 +91,7 @@ class Search:
     better: list[Indices] = field(default_factory=list)
     elsewhere: list[Values] = field(default_factory=list)
     set_aside: list[tuple[int, int]] = field(default_factory=list)
+    run: RunRow | None = None
 
 
 @dataclass(frozen=True)
@@ -115,11 +118,12 @@ def find_moved(
     """Finds nothing of pictures that the model does not know: they are as unlike all captions.
     Raises NotScored if the dataset is not scored by this session's model, SettingsError if its
     scorer has no vectors."""
-    run = scored_by_this_model(store, engine, dataset_id)
-    with store.reading() as session:
-        if dataset_queries.get_dataset(session, dataset_id).is_unfamiliar:
-            reason = "The model does not know such pictures, so it cannot compare the rows."
-            return Search(pair_queries.totals(session, dataset_id)[0], reasons=[reason])
+    dataset = store.read(dataset_queries.get_dataset, dataset_id)
+    run = scored_by_this_model(store, engine, dataset)
+    if dataset.is_unfamiliar:
+        reason = "The model does not know such pictures, so it cannot compare the rows."
+        total = store.read(pair_queries.totals, dataset_id)[0]
+        return Search(total, reasons=[reason], run=run)
     if engine.scorer.info.compares_pairs:
         raise SettingsError(
             "LEMoN compares pairs with each other; rows are compared by the vectors of clip, "
@@ -130,7 +134,9 @@ def find_moved(
         raise NotScored("No picture of this dataset has a vector yet. Score it first.")
     with store.reading() as session:
         sequences = list(sequences_of(rows_of(session, dataset_id)))
-    return compare(store, engine, vectors, sequences, progress)
+    search = compare(store, engine, vectors, sequences, progress)
+    search.run = run
+    return search
 
 
 def compare(

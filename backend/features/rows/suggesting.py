@@ -11,7 +11,6 @@ from backend.features.rows.queries import CaptionState, forget_kind, prepared_pa
 from backend.features.rows.search import Elsewhere, Search
 from backend.jobs.pair_contexts import PairContexts
 from backend.jobs.queue_pages import pages
-from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.stored_rows import NAME, ORIGIN, to_save
 from backend.jobs.scoring.suggest import likely_wrong
 from backend.jobs.scoring.vectors import image_file
@@ -20,6 +19,7 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import suggestion_queries
 from db.queries.queue_filter import QueueFilter, QueueRow
+from db.queries.run_queries import RunRow
 from db.queries.suggestion_queries import ELSEWHERE, NewSuggestion
 from db.texts import is_blank
 
@@ -27,17 +27,16 @@ from db.texts import is_blank
 PROPOSER = "another row"
 
 
-def remember_single_rows(store: Store, engine: Engine, dataset_id: int, search: Search) -> None:
+def remember_single_rows(store: Store, engine: Engine, run: RunRow, search: Search) -> None:
     """Keep which captions fit which pictures better, until the pairs are ranked."""
     np.savez(
-        _file(store, engine, dataset_id),
+        _file(store, engine, run),
         better=np.concatenate([np.zeros((0, 2), np.int64), *search.better]),
         elsewhere=np.concatenate([np.zeros((0, 4)), *search.elsewhere]),
     )
 
 
-def _file(store: Store, engine: Engine, dataset_id: int) -> Path:
-    run = scored_by_this_model(store, engine, dataset_id)
+def _file(store: Store, engine: Engine, run: RunRow) -> Path:
     return image_file(store, engine, run).with_suffix(".rows.npz")
 
 
@@ -47,9 +46,9 @@ def suggest_captions(
     """Store for each pair that is likely wrong the caption that fits its picture better, judged
     like any other suggestion, and which picture its own caption fits better; returns how many
     captions."""
-    if not (file := _file(store, engine, dataset_id)).exists():
-        return 0
     pairs = PairContexts(store, engine, dataset_id)
+    if not (file := _file(store, engine, pairs.run)).exists():
+        return 0
     prepared = store.read(prepared_pairs, likely_wrong(store, dataset_id), pairs.run.id)
     with np.load(file) as arrays:
         better, elsewhere = (

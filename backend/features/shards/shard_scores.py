@@ -624,8 +624,9 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts |
         if task.detector is not None:
             _adopt(store, engine, source_rows.dataset_id, task.detector)
         report = score_dataset(
-            store, engine, source_rows.dataset_id, suggestions=False, devices=task.devices,
-            anyway=task.anyway, constant_choice=task.constant_choice,
+            store, engine, store.read(dataset_queries.get_dataset, source_rows.dataset_id),
+            suggestions=False, devices=task.devices, anyway=task.anyway,
+            constant_choice=task.constant_choice,
         )  # fmt: skip
         detector = task.detector or _detector_of(store, source_rows.dataset_id, shard.name)
         faults = [notice.text for notice in notices_of(store, source_rows.dataset_id)]

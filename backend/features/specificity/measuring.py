@@ -32,6 +32,7 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
 from db.queries import pair_queries, run_queries
+from db.queries.dataset_queries import get_dataset
 from db.queries.pair_queries import PairCaption
 from db.queries.run_queries import RunRow
 
@@ -93,7 +94,7 @@ def picture_vectors(store: Store, engine: Engine, dataset_id: int) -> StoredVect
 
     Raises NotScored if the dataset is not scored by it, SettingsError if it stores no vectors.
     """
-    run = scored_by_this_model(store, engine, dataset_id)
+    run = scored_by_this_model(store, engine, store.read(get_dataset, dataset_id))
     if engine.scorer.info.compares_pairs:
         raise SettingsError(
             "LEMoN compares pairs with each other; specificity needs the vectors of clip, siglip, "

@@ -81,20 +81,19 @@ def choose_constants(
 
 
 def count_suspected(
-    store: Store, dataset_id: int, parts: Iterable[ConstantPart]
+    store: Store, dataset: DatasetRow, parts: Iterable[ConstantPart]
 ) -> tuple[int, ...]:
     """In how many captions one of each part's words is most suspect now: what stands in most
     captions and is suspect in many would better be left out, if it is so of all pictures. 0 for
     what is left out, for parts of one writer, and where the model does not know the pictures."""
-    is_unfamiliar = store.read(dataset_queries.get_dataset, dataset_id).is_unfamiliar
 
     def number(part: ConstantPart) -> int:
-        if part.is_left_out or part.writer or is_unfamiliar:
+        if part.is_left_out or part.writer or dataset.is_unfamiliar:
             return 0
         with store.reading() as session:
             return sum(
                 part.expression.search(caption) is not None
-                for caption in signal_queries.captions_suspect_for(session, dataset_id, part.words)
+                for caption in signal_queries.captions_suspect_for(session, dataset.id, part.words)
             )
 
     return tuple(map(number, parts))
@@ -116,10 +115,6 @@ def constants_before(store: Store, dataset_id: int) -> tuple[ConstantPart, ...]:
 def constants_in(models: Mapping[str, Any]) -> tuple[ConstantPart, ...]:
     """Of what a dataset remembers."""
     return tuple(map(ConstantPart.from_stored, models.get(CONSTANTS, {}).get("parts", ())))
-
-
-def choice_before(store: Store, dataset_id: int) -> ConstantChoice:
-    return choice_in(store.read(dataset_queries.get_dataset, dataset_id).models)
 
 
 def choice_in(models: Mapping[str, Any]) -> ConstantChoice:
@@ -149,9 +144,12 @@ def remember_constants(
     """For later scoring, for edited captions and for the pages."""
     models = dict(dataset_queries.get_dataset(session, dataset_id).models)
     models.pop(CONSTANTS, None)
-    if parts or choice != ConstantChoice():
-        models[CONSTANTS] = choice.to_json(parts)
-    dataset_queries.remember_models(session, dataset_id, models)
+    dataset_queries.remember_models(session, dataset_id, models | to_remember(choice, parts))
+
+
+def to_remember(choice: ConstantChoice, parts: tuple[ConstantPart, ...]) -> dict[str, Any]:
+    """What a dataset remembers of them; {} where nothing was found and nobody has chosen."""
+    return {CONSTANTS: choice.to_json(parts)} if parts or choice != ConstantChoice() else {}
 
 
 def captions_and_writers(store: Store, dataset_id: int) -> Iterator[tuple[str, str]]:

@@ -52,7 +52,13 @@ class DatasetEngines:
         """`model`: a model to use instead, in the form accepted by `--model`."""
         if model:
             return self.of_dataset_or_session(None, model)
-        settings = settings_for(self._store, self.of_session.settings, dataset_id)
+        return self.of_record(self._store.read(dataset_queries.get_dataset, dataset_id))
+
+    def of_record(self, dataset: DatasetRow, model: str | None = None) -> Engine:
+        """`of_dataset`, of a dataset whose record is in hand."""
+        if model:
+            return self.of_dataset_or_session(None, model)
+        settings = settings_for(self._store, self.of_session.settings, dataset)
         return self.of_session.with_settings(settings)
 
     def of_dataset_or_session(self, dataset_id: int | None, model: str | None = None) -> Engine:
@@ -67,11 +73,9 @@ class DatasetEngines:
         return self.of_dataset(dataset_id)
 
 
-def settings_for(store: Store, settings: Settings, dataset_id: int) -> Settings:
-    """The session's settings with the dataset's own models. Raises NotFound."""
-    with store.reading() as session:
-        models = dict(dataset_queries.get_dataset(session, dataset_id).models)
-        models = models or _of_last_run(session, dataset_id)
+def settings_for(store: Store, settings: Settings, dataset: DatasetRow) -> Settings:
+    """The session's settings with the dataset's own models."""
+    models = dataset.models or store.read(_of_last_run, dataset.id)
     if not models and "model" not in settings.origins:  # the default may have changed
         plain = settings if "captioner" in settings.origins else replace(settings, captioner=None)
         settings = with_default(store, plain)
@@ -107,11 +111,6 @@ def models_by_dataset(store: Store) -> dict[str, str]:
     return {name: str(models["model"]) for name, models in choices.items() if "model" in models}
 
 
-def remembers_reading(store: Store, dataset_id: int) -> bool:
-    """Whether the dataset says how its model reads captions: none does that was scored before."""
-    return "text" in store.read(dataset_queries.get_dataset, dataset_id).models
-
-
 def reading_note(models: Mapping[str, Any], run: RunRow | None) -> str:
     """That a dataset was scored before its model read captions as in its training, in words; "" if
     it makes no difference. `models`: what the dataset remembers."""
@@ -124,26 +123,21 @@ def reading_note(models: Mapping[str, Any], run: RunRow | None) -> str:
     )
 
 
-def depth_for(store: Store, engine: Engine, dataset_id: int) -> Depth:
-    """Which pairs of the dataset get whole trajectories: as the settings or the dataset say; by its
-    size if it has never been scored, unless the requested detector needs whole ones."""
-    settings = engine.settings
+def depth_for(settings: Settings, pairs: int, is_new: bool) -> Depth:
+    """Which of a dataset's `pairs` get whole trajectories: as the settings, which are its own, say;
+    by their number if it has never been scored, unless the requested detector needs whole ones."""
     if settings.trajectories is not None:
         return parse_depth(settings.trajectories)
-    with store.reading() as session:
-        is_new = run_queries.latest_run(session, dataset_id, "score") is None
-        total = pair_queries.totals(session, dataset_id)[0]
     needs_steps = settings.detector not in ("best", *FIRST_STEP_DETECTORS)
-    return default_depth(total if is_new and not needs_steps else 0)
+    return default_depth(pairs if is_new and not needs_steps else 0)
 
 
-def division_for(store: Store, engine: Engine, dataset_id: int) -> Division:
-    """How captions of the dataset are divided into claims: as the settings or the dataset say; a
+def division_for(settings: Settings, is_new: bool) -> Division:
+    """How captions of a dataset are divided into claims: as the settings, which are its own, say; a
     new one by the form of its captions. One that was scored before there were claims stays as it
     is."""
-    if engine.settings.claims is not None:
-        return parse_division(engine.settings.claims)
-    is_new = store.read(run_queries.latest_run, dataset_id, "score") is None
+    if settings.claims is not None:
+        return parse_division(settings.claims)
     return "auto" if is_new else _EARLIER
 
 
@@ -154,26 +148,27 @@ def division_before(dataset: DatasetRow) -> Division:
 
 def remember(
     store: Store,
-    engine: Engine,
-    dataset_id: int,
-    anyway: bool,
+    dataset: DatasetRow,
+    settings: Settings,
     depth: Depth,
     division: Division,
-    is_unfamiliar: bool = False,
-) -> None:
-    """Store this engine's models, the depth of trajectories and the division into claims as the
-    dataset's own, used for scoring from now on. `is_unfamiliar`: the model does not know the
-    pictures that it is to score `anyway`."""
-    models = models_of(engine.settings, depth.name) | {"claims": division}
-    with store.writing() as session:
-        dataset = dataset_queries.get_dataset(session, dataset_id)
-        was_anyway = was_scored_anyway(dataset, engine.settings)
-        if anyway or was_anyway:
-            models[ANYWAY] = True
-        if is_unfamiliar or (was_anyway and dataset.is_unfamiliar):
-            models[dataset_queries.UNFAMILIAR] = True
-        if dict(dataset.models) != models:
-            dataset_queries.remember_models(session, dataset_id, models)
+    constants: Mapping[str, Any],
+    anyway: bool,
+    is_unfamiliar: bool,
+) -> DatasetRow:
+    """Store the models of these settings, the depth of trajectories, the division into claims and
+    the `constants` (`dataset_constants.to_remember`) as the dataset's own, used for scoring from
+    now on; returns its record with them. `is_unfamiliar`: the model does not know the pictures that
+    it is to score `anyway`."""
+    models = models_of(settings, depth.name) | {"claims": division, **constants}
+    was_anyway = was_scored_anyway(dataset, settings)
+    if anyway or was_anyway:
+        models[ANYWAY] = True
+    if is_unfamiliar or (was_anyway and dataset.is_unfamiliar):
+        models[dataset_queries.UNFAMILIAR] = True
+    if dataset.models != models:
+        store.write(dataset_queries.remember_models, dataset.id, models)
+    return replace(dataset, models=models)
 
 
 def models_of(settings: Settings, depth: str) -> dict[str, Any]:
@@ -239,11 +234,9 @@ def with_default(store: Store, settings: Settings) -> Settings:
     return settings.with_model(default_model(store))
 
 
-def scored_by_this_model(store: Store, engine: Engine, dataset_id: int) -> RunRow:
+def scored_by_this_model(store: Store, engine: Engine, dataset: DatasetRow) -> RunRow:
     """The dataset's newest scoring run; NotScored if there is none, or by another model."""
-    with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, "score")
-        dataset = dataset_queries.get_dataset(session, dataset_id)
+    run = store.read(run_queries.latest_run, dataset.id, "score")
     if run is None:
         raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
     if missing_packages():

@@ -49,12 +49,12 @@ from backend.store import Store
 from db.queries import (
     claim_queries,
     classifier_queries,
-    dataset_queries,
     detection_queries,
     signal_queries,
     trajectory_queries,
 )
 from db.queries.classifier_queries import ClassifierRow
+from db.queries.dataset_queries import DatasetRow
 from db.queries.detection_queries import DetectionRow
 from db.queries.pair_queries import PairRow
 from db.queries.run_queries import RunRow
@@ -139,17 +139,15 @@ class Copies(Stage):
         self.report = detect(scoring.store, scoring.workers, scoring.this_run, report, scoring.anew)
 
 
-def check_detector(store: Store, dataset_id: int) -> None:
+def check_detector(store: Store, dataset: DatasetRow) -> None:
     """Raise SettingsError if the classifier in use has learnt from verdicts: scoring does not
     replace such a one."""
-    with store.reading() as session:
-        active = classifier_queries.active(session, dataset_id)
-        name = dataset_queries.get_dataset(session, dataset_id).name
+    active = store.read(classifier_queries.active, dataset.id)
     if active is not None and active.basis != INJECTED:
         raise SettingsError(
-            f"'{name}' is ranked by '{active.name}', which has learnt from verdicts.",
-            terminal=f"To train another detector on them, run: train '{name}' --detector NAME "
-            "--adopt. To score new pairs with the classifier in use, leave out --detector.",
+            f"'{dataset.name}' is ranked by '{active.name}', which has learnt from verdicts.",
+            terminal=f"To train another detector on them, run: train '{dataset.name}' --detector "
+            "NAME --adopt. To score new pairs with the classifier in use, leave out --detector.",
         )
 
 

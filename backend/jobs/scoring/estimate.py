@@ -22,7 +22,8 @@ from backend.jobs.scoring.workers import Devices, Workers, choose_processes
 from backend.loaded_models import Engine
 from backend.progress import Progress, duration, no_progress
 from backend.store import Store
-from db.queries import dataset_queries, pair_queries, run_queries
+from db.queries import pair_queries, run_queries
+from db.queries.dataset_queries import DatasetRow
 
 
 @dataclass(frozen=True)
@@ -95,33 +96,33 @@ class Estimate:
 def estimate(
     store: Store,
     engine: Engine,
-    dataset_id: int,
+    dataset: DatasetRow,
     progress: Progress = no_progress,
     anyway: bool = False,
     suggestions: bool = True,
     devices: Devices | None = None,
 ) -> Estimate:
     """Measure `PAIRS` of the dataset's pairs, in this process alone; `anyway`, `suggestions` and
-    `devices` as for scoring. Raises ModelUnavailable, UnknownPictures, NotFound, and ImageError if
-    none of their pictures can be read."""
+    `devices` as for scoring. Raises ModelUnavailable, UnknownPictures, and ImageError if none of
+    their pictures can be read."""
     progress(0, PAIRS, "Loading the model")
-    depth = depth_for(store, engine, dataset_id)
-    detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
     with store.reading() as session:
-        dataset = dataset_queries.get_dataset(session, dataset_id)
-        total = pair_queries.counts(session, dataset_id).total
-        run = run_queries.find_run(session, **run_key(engine, dataset_id))
+        total = pair_queries.totals(session, dataset.id)[0]
+        is_new = run_queries.latest_run(session, dataset.id, "score") is None
+    depth = depth_for(engine.settings, total, is_new)
+    detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
+    run = store.read(run_queries.find_run, **run_key(engine, dataset.id))
     root = Path(dataset.root)
     workers = Workers(engine, root)
     scoring = Scoring(
-        store, engine, dataset_id, root, total, depth, run, workers, suggestions,
-        division=division_for(store, engine, dataset_id),
+        store, engine, dataset.id, root, total, depth, run, workers, suggestions,
+        division=division_for(engine.settings, is_new),
         constants=constants_in(dataset.models),
     )  # fmt: skip
     if not anyway:
         check_pictures(store, engine, dataset, scoring.run_id)
     unscored_count, pairs = pairs_to_measure(scoring, anyway)
-    prepare_scorer(store, engine, dataset_id, progress)
+    prepare_scorer(store, engine, dataset.id, progress)
     # Warm-up is not counted.
     Sample(engine, root, pairs[:1], scoring.division, scoring.constants).trajectories(
         depth.is_whole

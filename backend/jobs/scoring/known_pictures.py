@@ -97,9 +97,9 @@ def sample_names(names: Iterator[str]) -> list[str]:
     return paths
 
 
-def familiarity_for(engine: Engine, dataset: DatasetRow, anyway: bool) -> Familiarity | None:
+def familiarity_for(engine: Engine, dataset: DatasetRow) -> Familiarity | None:
     """The test by which single pictures of the dataset are left out; None: all are scored."""
-    if anyway or was_scored_anyway(dataset, engine.settings):
+    if was_scored_anyway(dataset, engine.settings):
         return None
     return Familiarity.of_model(engine.settings.model)
 

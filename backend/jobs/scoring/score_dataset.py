@@ -23,7 +23,7 @@ from backend.jobs.scoring.dataset_constants import (
     choose_constants,
     constants_in,
     count_suspected,
-    remember_constants,
+    to_remember,
 )
 from backend.jobs.scoring.dataset_models import depth_for, division_before, division_for, remember
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
@@ -62,6 +62,7 @@ from db.queries import (
     trajectory_queries,
 )
 from db.queries.claim_queries import ClaimRow
+from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow
 from db.queries.run_queries import RunRow
 
@@ -134,7 +135,7 @@ def stages_of(scoring: Scoring) -> list[Stage]:
 def score_dataset(
     store: Store,
     engine: Engine,
-    dataset_id: int,
+    dataset: DatasetRow,
     progress: Progress = no_progress,
     suggestions: bool = True,
     devices: Devices | None = None,
@@ -150,41 +151,42 @@ def score_dataset(
     `constant_choice`: which constant parts are left out, None: as before. Raises ModelUnavailable,
     UnknownPictures, NotFound, SettingsError.
     """
-    start = time.monotonic()
+    start, dataset_id = time.monotonic(), dataset.id
     if engine.captioner is None and engine.captioner_problem:  # not in an hour, nor in silence
         raise ModelUnavailable(engine.captioner_problem)
-    with store.reading() as session:
-        dataset = dataset_queries.get_dataset(session, dataset_id)
-        total = pair_queries.count_captions(session, dataset_id)
-    root = Path(dataset.root)
     earlier = store.read(run_queries.find_run, **run_key(engine, dataset_id))
     earlier_id = earlier.id if earlier is not None else 0
     if not anyway:
         check_pictures(store, engine, dataset, earlier_id)
     is_unfamiliar = anyway and bool(examine(store, engine, dataset, earlier_id).refusal)
     prepare_scorer(store, engine, dataset_id, progress)
-    depth = depth_for(store, engine, dataset_id)
+    with store.reading() as session:
+        # Again: somebody may have switched a constant part while the model was loaded.
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        total = pair_queries.count_captions(session, dataset_id)
+        pairs = pair_queries.totals(session, dataset_id)[0]
+        is_first = run_queries.latest_run(session, dataset_id, "score") is None
+    depth = depth_for(engine.settings, pairs, is_first)
     detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
     if anew:
-        check_detector(store, dataset_id)
-    division = division_for(store, engine, dataset_id)
+        check_detector(store, dataset)
+    division = division_for(engine.settings, is_first)
     progress(0, 0, "Looking for constant parts")
-    # Somebody may have switched one meanwhile.
-    dataset = store.read(dataset_queries.get_dataset, dataset_id)
-    former = constants_in(dataset.models)
-    is_first = store.read(run_queries.latest_run, dataset_id, "score") is None
+    root, former = Path(dataset.root), constants_in(dataset.models)
     choice, constants = choose_constants(store, dataset, constant_choice)
     is_divided_anew = division != division_before(dataset) or left_out(constants) != left_out(
         former
     )
-    remember(store, engine, dataset_id, anyway, depth, division, is_unfamiliar)
-    store.write(remember_constants, dataset_id, choice, constants)
+    dataset = remember(
+        store, dataset, engine.settings, depth, division, to_remember(choice, constants), anyway,
+        is_unfamiliar,
+    )  # fmt: skip
     run = run_of(store, engine, dataset_id)
     if is_divided_anew:
         forget_other_divisions(store, engine, run, division, constants)
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
-    familiarity = familiarity_for(engine, dataset, anyway)
+    familiarity = familiarity_for(engine, dataset)
     scoring = Scoring(
         store, engine, dataset_id, root, total, depth, run, Workers(engine, root), suggestions,
         anew, familiarity, division, constants,
@@ -227,7 +229,7 @@ def score_dataset(
         completed=completed_count,
         first_unreadable=tuple(first.first_unreadable),
         constants=constants,
-        suspected=count_suspected(store, dataset_id, constants),
+        suspected=count_suspected(store, dataset, constants),
         former_constants=None if is_first else tuple(part.text for part in former),
     )
 

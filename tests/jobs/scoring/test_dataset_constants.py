@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from backend.bundled import DEMO
 from backend.errors import SettingsError
@@ -145,6 +146,22 @@ def test_a_part_that_is_switched_off_is_judged_from_the_next_scoring_on(
     workspace.jobs.score(dataset, **options)
     again = scores(workspace, dataset, tmp_path / "d.jsonl")
     assert [row["s_0"] for row in again] == pytest.approx([row["s_0"] for row in left_out])
+
+
+def test_a_choice_of_parts_is_remembered_with_the_models_or_not_at_all(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill in between would lose it."""
+    stored: list[Any] = []
+    remember = dataset_queries.remember_models
+
+    def record(session: Session, dataset_id: int, models: Any) -> None:
+        stored.append(models)
+        remember(session, dataset_id, models)
+
+    monkeypatch.setattr(dataset_queries, "remember_models", record)
+    workspace.jobs.score(TRIGGER, anyway=True, suggestions=False, constant=("ohwx style",))
+    assert [models["constants"]["stated"] for models in stored] == [["ohwx style"]]
 
 
 def test_constant_parts_are_exported_beside_the_scores_and_on_the_card(
