@@ -27,7 +27,7 @@ from backend.engine.scoring.checkpoints import (
     load_weights,
 )
 from backend.engine.scoring.cleaning import BLIP_CAPTION
-from backend.engine.scoring.cosine import CosineSession, gains_of
+from backend.engine.scoring.cosine import CosineSession, gains_of, with_leaves
 from backend.engine.scoring.picture_views import PatchScorer
 from backend.engine.scoring.protocol import (
     BoolArray,
@@ -122,7 +122,7 @@ class ItcSession(CosineSession):
         self._budget = scorer.budget(self._tower.bytes_a_token)
         self._table = self._tower.open_table()
 
-    def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
+    def _read(self, groups: Sequence[Sequence[Tokens]]) -> dict[Tokens, FloatArray]:
         texts = sorted((text for group in groups for text in group), key=len)
         around = self._scorer.around(matching=False)
         vector_of: dict[Tokens, FloatArray] = {}
@@ -135,10 +135,7 @@ class ItcSession(CosineSession):
             vector_of.update(zip(batch, vectors.cpu().numpy(), strict=True))
 
         self._budget.each([len(text) + 2 for text in texts], compute)
-        return [
-            np.stack([vector_of[text] for text in group]) if group else np.zeros((0, 1), np.float32)
-            for group in groups
-        ]
+        return vector_of
 
     def vectors_with_gradients(
         self, texts: Sequence[Tokens]
@@ -255,15 +252,8 @@ def embed_texts(
     """Embeddings of packed texts with their special tokens, each text's own tokens as autograd
     leaves, and the embedding table."""
     table = tower.embeddings.word_embeddings.weight.detach()
-    rows = [torch.tensor((around[0], *text, around[1])) for text in texts]
-    leaves = [table[row[1:-1]].detach().requires_grad_() for row in rows]
-    words = torch.cat(
-        [
-            torch.cat([table[row[:1]], leaf, table[row[-1:]]])
-            for row, leaf in zip(rows, leaves, strict=True)
-        ]
-    )
-    return words, leaves, table
+    words, leaves = with_leaves([(around[0], *text, around[1]) for text in texts], table)
+    return torch.cat(words), leaves, table
 
 
 def load_blip(request: Request) -> BlipScorer:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from torch.nn.functional import normalize
 
@@ -14,7 +13,7 @@ from backend.engine.model_fit import check_image_processor, check_tokenizer
 from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request, info_of, load_weights
 from backend.engine.scoring.cleaning import CLIP_TEXT
-from backend.engine.scoring.cosine import CosineSession
+from backend.engine.scoring.cosine import CosineSession, with_leaves
 from backend.engine.scoring.picture_views import PatchScorer
 from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
 from backend.engine.scoring.stream_session import InStreams
@@ -61,11 +60,13 @@ class CausalSession(CosineSession):
         self._table = tower.open_table()
         self._prefixes = None if budget.pace.pads else PrefixReader(tower, budget, self.work)
 
-    def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
-        if self._prefixes is not None:
-            return [vectors.numpy() for vectors in self._prefixes.read(groups)]
-        texts = sorted((text for group in groups for text in group), key=len)
+    def _read(self, groups: Sequence[Sequence[Tokens]]) -> dict[Tokens, FloatArray]:
         vector_of: dict[Tokens, FloatArray] = {}
+        if self._prefixes is not None:
+            for group, vectors in zip(groups, self._prefixes.read(groups), strict=True):
+                vector_of.update(zip(group, vectors.numpy(), strict=True))
+            return vector_of
+        texts = sorted((text for group in groups for text in group), key=len)
 
         def compute(part: range) -> None:
             batch = texts[part.start : part.stop]
@@ -73,23 +74,15 @@ class CausalSession(CosineSession):
             vector_of.update(zip(batch, vectors, strict=True))
 
         self._budget.each([len(text) + 2 for text in texts], compute)
-        return [
-            np.stack([vector_of[text] for text in group]) if group else np.zeros((0, 1), np.float32)
-            for group in groups
-        ]
+        return vector_of
 
     def vectors_with_gradients(
         self, texts: Sequence[Tokens]
     ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
         table = self.tower.token_table
-        whole = [torch.tensor(self.tower.whole(text)) for text in texts]
-        leaves = [table[tokens[1:-1]].detach().requires_grad_() for tokens in whole]
-        rows = [
-            torch.cat([table[tokens[:1]], leaf, table[tokens[-1:]]])
-            for tokens, leaf in zip(whole, leaves, strict=True)
-        ]
-        batch = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-        return self.tower.read_embedded(batch, [len(row) for row in rows]), leaves, table
+        words, leaves = with_leaves([self.tower.whole(text) for text in texts], table)
+        batch = torch.nn.utils.rnn.pad_sequence(words, batch_first=True)
+        return self.tower.read_embedded(batch, [len(text) for text in words]), leaves, table
 
 
 def open_causal_session(tower: CausalText, budget: TokenBudget) -> CausalSession:

@@ -13,6 +13,20 @@ from backend.engine.scoring.protocol import FloatArray, ImageState, Tokens, Work
 _KEPT = 65_536
 
 
+def with_leaves(
+    texts: Sequence[Sequence[int]], table: torch.Tensor
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Embeddings [len, width] of texts with a special token before and after, by the embedding
+    `table`; and those of each text's own tokens, which are autograd leaves."""
+    ids = [torch.tensor(text) for text in texts]
+    leaves = [table[text[1:-1]].detach().requires_grad_() for text in ids]
+    words = [
+        torch.cat([table[text[:1]], leaf, table[text[-1:]]])
+        for text, leaf in zip(ids, leaves, strict=True)
+    ]
+    return words, leaves
+
+
 def gains_of(
     total: torch.Tensor, leaves: Sequence[torch.Tensor], table: torch.Tensor
 ) -> list[FloatArray]:
@@ -34,8 +48,8 @@ class CosineSession(ABC):
         self._known: OrderedDict[Tokens, FloatArray] = OrderedDict()
 
     @abstractmethod
-    def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
-        """Unit vectors [texts, d] of each group; texts are distinct, groups may be empty."""
+    def _read(self, groups: Sequence[Sequence[Tokens]]) -> dict[Tokens, FloatArray]:
+        """Each text's unit vector [d]; texts are distinct, groups may be empty."""
 
     @abstractmethod
     def vectors_with_gradients(
@@ -76,8 +90,7 @@ class CosineSession(ABC):
             texts_read.update(new)
             fresh.append(new)
         if texts_read:
-            for texts, vectors in zip(fresh, self._read(fresh), strict=True):
-                self._known.update(zip(texts, vectors, strict=True))
+            self._known.update(self._read(fresh))
         total = sum(map(len, groups))
         while len(self._known) > max(_KEPT, total):
             self._known.popitem(last=False)

@@ -37,18 +37,18 @@ class BlipDecoder:
     """The weights of a `BlipTextLMHeadModel`. `pads`: see `Pace`. Raises ValueError if its
     activation is not gelu."""
 
-    def __init__(self, model: Any, dtype: torch.dtype = torch.float32, pads: bool = False) -> None:
+    def __init__(self, model: Any, pads: bool = False) -> None:
         self.pads = pads
+        self.dtype = torch.float32
         head = model.cls.predictions
         self.embeddings = model.bert.embeddings
-        self.layers: list[BlipLayer] = [blip_layer(x, dtype) for x in model.bert.encoder.layer]
-        self.transform: Affine = affine(head.transform.dense, dtype=dtype)
-        self.transform_norm: Norm = norm(head.transform.LayerNorm, dtype)
+        self.layers: list[BlipLayer] = [blip_layer(x, self.dtype) for x in model.bert.encoder.layer]
+        self.transform: Affine = affine(head.transform.dense, dtype=self.dtype)
+        self.transform_norm: Norm = norm(head.transform.LayerNorm, self.dtype)
         self.vocabulary: Any = head.decoder  # not copied: it may be large
         self.heads = int(model.config.num_attention_heads)
         self.width = int(model.config.hidden_size)
         self.context = int(model.config.max_position_embeddings)
-        self.dtype = dtype
         self.device = model.bert.embeddings.word_embeddings.weight.device
         if model.config.hidden_act != "gelu":
             raise ValueError(f"BLIP's text decoder uses gelu, not {model.config.hidden_act}.")

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from backend.engine.scoring.protocol import Work
 
 IntArray = NDArray[np.int64]
+#: Rows that a `ProjectionTable` caches.
+_MOST_ROWS = 32_768
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,8 @@ class ProjectionTable:
     sequence.
     """
 
-    def __init__(self, vocabulary: int, positions: int, most: int = 32_768) -> None:
+    def __init__(self, vocabulary: int, positions: int) -> None:
         self._shape = (vocabulary, positions)
-        self._most = most
         self._clear()
 
     def _clear(self) -> None:
@@ -123,9 +124,9 @@ class ProjectionTable:
         cleared.
         """
         rows = self._row_of[ids, positions]
-        if self._used + len(ids) > self._most:
+        if self._used + len(ids) > _MOST_ROWS:
             distinct = len(np.unique(ids * self._shape[1] + positions))
-            if self._used + distinct > self._most:
+            if self._used + distinct > _MOST_ROWS:
                 self._clear()
                 rows = np.zeros_like(rows)
         missing = rows == 0

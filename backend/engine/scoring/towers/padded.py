@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch.nn.functional import normalize
 
@@ -43,21 +42,21 @@ class PaddedSession(CosineSession):
         self._precision = precision
         self._device = tower.embedding.weight.device
 
-    def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
+    def _read(self, groups: Sequence[Sequence[Tokens]]) -> dict[Tokens, FloatArray]:
         texts = [text for group in groups for text in group]
-        by_text: dict[Tokens, FloatArray] = {}
+        vector_of: dict[Tokens, FloatArray] = {}
 
         @torch.inference_mode()
         def compute(part: range) -> None:
             ids = self._ids(texts[part.start : part.stop])
             with self._precision():
                 vectors = normalize(self._tower.encode(ids).float(), dim=-1).cpu().numpy()
-            by_text.update(zip(texts[part.start : part.stop], vectors, strict=True))
+            vector_of.update(zip(texts[part.start : part.stop], vectors, strict=True))
             self.work.sequences += len(part)
             self.work.tokens += ids.numel()
 
         self._budget.each([self._tower.length] * len(texts), compute)
-        return [_stack([by_text[text] for text in group]) for group in groups]
+        return vector_of
 
     def vectors_with_gradients(
         self, texts: Sequence[Tokens]
@@ -88,10 +87,6 @@ class PaddedSession(CosineSession):
     def _ids(self, texts: Sequence[Tokens]) -> torch.Tensor:
         rows = [list(self._tower.whole(text)) for text in texts]
         return torch.tensor(rows, dtype=torch.long, device=self._device)
-
-
-def _stack(vectors: Sequence[FloatArray]) -> FloatArray:
-    return np.stack(vectors) if vectors else np.zeros((0, 1), np.float32)
 
 
 def padded_to(ids: Sequence[int], length: int, filler: int) -> list[int]:
