@@ -149,7 +149,7 @@ def _warning(context: "Context", dataset_id: int, engine: "Engine") -> str:
 
 def _engine(context: "Context", dataset: "DatasetRow", options: EstimateOptions) -> "Engine":
     """The dataset's engine, or that of another model. Raises SettingsError."""
-    engine = context.engines.of_record(dataset, options.model)
+    engine = context.engines.of_dataset(dataset, options.model)
     changes: dict[str, Any] = {"captioner": options.captioner} if options.captioner else {}
     if options.claims is not None:
         changes["claims"] = parse_division(options.claims)

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from PIL import Image
 
 from backend import plugins
 from backend.datasets.safe_files import images
+from backend.datasets.safe_files.containers import locate
 from backend.engine.claims.claim import Claim, without_repetitions
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim
 from backend.engine.concreteness.scoring import Contribution
@@ -24,17 +26,17 @@ from backend.jobs.scoring.classifiers import (
     complete_trajectories,
     judge_suggestions,
     steps_needed_by,
-    suspects_by,
     unjudged_suggestions,
 )
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.dataset_models import division_before
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
+from backend.jobs.scoring.detect import suspects_in
 from backend.jobs.scoring.known_pictures import check_picture_of
 from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
 from backend.jobs.scoring.suggest import suggest_for
 from backend.loaded_models import Engine
-from backend.review.pair import image_path, languages_read, view_of
+from backend.review.pair import languages_read, view_of
 from backend.review.verdicts import LONGEST_EDIT
 from backend.review.views import (
     Abstractness,
@@ -43,6 +45,8 @@ from backend.review.views import (
 )
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries, run_queries
+from db.queries.dataset_queries import DatasetRow
+from db.queries.pair_queries import PairRow
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -67,10 +71,11 @@ def suggest(
     the most suspicious one. Raises UnknownPictures for a picture without a caption that the model
     does not know."""
     view = view_of(store, pair_id, claim=claim)
-    run = store.read(run_queries.latest_run, view.dataset_id, "score")
+    with store.reading() as session:
+        pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
+        run = run_queries.latest_run(session, dataset.id, "score")
     if not view.caption and not view.suggestions.corrections:
-        pair = store.read(pair_queries.get_pair, pair_id)
-        check_picture_of(store, engine, pair, _open_picture(store, pair_id))
+        check_picture_of(store, engine, dataset, run, pair, _open_picture(dataset, pair))
     if run is None or view.opinion.trajectory is None:
         return view.helpful_suggestions
     if view.suggestions.corrections:
@@ -79,13 +84,13 @@ def suggest(
         if not view.opinion.trajectory.whole and complete(store, engine, pair_id):
             view = view_of(store, pair_id, claim=claim)
         assert view.opinion.trajectory is not None
-        prepare_scorer(store, engine, view.dataset_id)
-        classifier = classifier_in_use(store, view.dataset_id)
-        image = _open_picture(store, pair_id)
+        prepare_scorer(store, engine, dataset.id)
+        classifier = classifier_in_use(store, dataset.id)
+        image = _open_picture(dataset, pair)
         start = view.claim.start if view.claim is not None else None
         suggest_for(store, engine, run, pair_id, image, classifier, start)
     for source in plugins.load("suggestion_sources", SuggestionSource):
-        source.suggest(store, engine, view.dataset_id, pair_id)
+        source.suggest(store, engine, dataset.id, pair_id)
     return view_of(store, pair_id, claim=claim).helpful_suggestions
 
 
@@ -94,8 +99,8 @@ def complete(store: Store, engine: Engine, pair_id: int) -> bool:
     of which only the first is known, and the probabilities of corrections. Returns whether anything
     has changed. Gives up while the models are busy, because a page should not wait."""
     with store.reading() as session:
-        pair = pair_queries.get_pair(session, pair_id)
-        run = run_queries.latest_run(session, pair.dataset_id, "score")
+        pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
+        run = run_queries.latest_run(session, dataset.id, "score")
     if run is None:
         return False
     _, captions = scored_pairs(store, run, [pair_id])
@@ -104,11 +109,11 @@ def complete(store: Store, engine: Engine, pair_id: int) -> bool:
     waiting = unjudged_suggestions(store, run, pair_id)
     if captions[0].whole_steps and not waiting:
         return False
-    image = _open_picture(store, pair_id)
+    image = _open_picture(dataset, pair)
     if not engine.lock.acquire(timeout=PATIENCE):
         return False
     try:
-        prepare_scorer(store, engine, pair.dataset_id)
+        prepare_scorer(store, engine, dataset.id)
         state = engine.scorer.of_pair(engine.encode([image])[0], pair_id)
         complete_trajectories(store, engine, run, pair_id, state, captions[0])
         is_judged = judge_suggestions(store, engine, run, pair, image, state, waiting)
@@ -121,14 +126,13 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     """Score the curator's own edit of a pair's caption. Raises UnknownPictures for a picture of a
     kind that the model does not know, as scoring does."""
     with store.reading() as session:
-        pair = pair_queries.get_pair(session, pair_id)
-        run = run_queries.latest_run(session, pair.dataset_id, "score")
-        dataset = dataset_queries.get_dataset(session, pair.dataset_id)
-    image = _open_picture(store, pair_id)
-    check_picture_of(store, engine, pair, image)
-    prepare_scorer(store, engine, pair.dataset_id)
+        pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
+        run = run_queries.latest_run(session, dataset.id, "score")
+    image = _open_picture(dataset, pair)
+    check_picture_of(store, engine, dataset, run, pair, image)
+    prepare_scorer(store, engine, dataset.id)
     state = engine.encode([image])[0]
-    classifier = classifier_in_use(store, pair.dataset_id)
+    classifier = classifier_in_use(store, dataset.id)
     exploring = exploring_of(run) if run is not None else engine.exploring
     judgement = judge_text(
         engine, image, state, caption[:LONGEST_EDIT],
@@ -194,23 +198,9 @@ def judge_text(
                 for claim, p in zip(scored_caption.claims, of_claims, strict=True)
             )
         )
-    suspects = [
-        word
-        for i in scored_caption.deciding
-        for word in _suspects(classifier, text, scored_caption.claims[i])
-    ]
+    chances = [claim.p_error for claim in scored_caption.claims]
+    suspects = suspects_in(classifier, text, scored_caption, p_error, chances)
     return JudgedText(claims, scored_caption, p_error, sum(iccs) / len(iccs), tuple(suspects))
-
-
-def _suspects(
-    classifier: Classifier | None, text: str, scored_claim: ScoredClaim
-) -> list[SuspectWord]:
-    """The suspect words of a claim, in characters of its caption."""
-    words = []
-    for word in suspects_by(classifier, scored_claim.trajectory, scored_claim.p_error):
-        start, end = scored_claim.claim.in_caption(text, word.start, word.end)
-        words.append(replace(word, start=start, end=end))
-    return words
 
 
 def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | None:
@@ -226,8 +216,8 @@ def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | N
     return abstractness_view(caption, icc, gains)
 
 
-def _open_picture(store: Store, pair_id: int) -> Image.Image:
-    return images.load_image(image_path(store, pair_id))
+def _open_picture(dataset: DatasetRow, pair: PairRow) -> Image.Image:
+    return images.load_image(locate(Path(dataset.root), pair.image_path))
 
 
 def abstractness_view(caption: str, icc: float, words: Sequence[Contribution]) -> Abstractness:

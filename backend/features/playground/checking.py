@@ -99,7 +99,7 @@ def analyse(
     if not Caption.parse(caption).words:
         raise SettingsError("Type a caption first.")
     store = workspace.store
-    engine = workspace.engines.of_dataset_or_session(dataset_id, model)
+    engine = workspace.engines.of_dataset(dataset_id, model)
     image = images.to_rgb(image)
     is_unfamiliar = False
     try:

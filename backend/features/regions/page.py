@@ -64,7 +64,7 @@ def looking(workspace: Workspace) -> Callable[..., str]:
                 raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
             caption, image = text or "", load_image(Path(picture))
             spans = _spans(event_value(event, "spans", []), len(caption))
-            engine = workspace.engines.of_dataset_or_session(dataset_id, model or None)
+            engine = workspace.engines.of_dataset(dataset_id, model or None)
             regions = look_in(workspace.store, engine, image, caption, spans, dataset_id)
             answer["regions"] = [
                 {

@@ -22,7 +22,7 @@ from backend.jobs.scoring.stored_rows import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
 from backend.store import Store
-from db.queries import dataset_queries, pair_queries, run_queries, setting_queries
+from db.queries import dataset_queries, run_queries, setting_queries
 from db.queries.dataset_queries import DatasetRow
 from db.queries.run_queries import RunRow
 
@@ -48,29 +48,22 @@ class DatasetEngines:
     def __init__(self, store: Store, session_engine: Engine) -> None:
         self._store, self.of_session = store, session_engine
 
-    def of_dataset(self, dataset_id: int, model: str | None = None) -> Engine:
-        """`model`: a model to use instead, in the form accepted by `--model`."""
+    def of_dataset(self, dataset: DatasetRow | int | None, model: str | None = None) -> Engine:
+        """`dataset`: its record or id; None: the session's engine. `model`: a model to use instead,
+        in the form accepted by `--model`. Raises NotFound."""
+        settings = self.of_session.settings
         if model:
-            return self.of_dataset_or_session(None, model)
-        return self.of_record(self._store.read(dataset_queries.get_dataset, dataset_id))
-
-    def of_record(self, dataset: DatasetRow, model: str | None = None) -> Engine:
-        """`of_dataset`, of a dataset whose record is in hand."""
-        if model:
-            return self.of_dataset_or_session(None, model)
-        settings = settings_for(self._store, self.of_session.settings, dataset)
-        return self.of_session.with_settings(settings)
-
-    def of_dataset_or_session(self, dataset_id: int | None, model: str | None = None) -> Engine:
-        """Like `of_dataset`; the session's engine if `dataset_id` is None."""
-        if model:
-            return self.of_session.with_settings(self.of_session.settings.with_model(model))
-        return self.of_session if dataset_id is None else self.of_dataset(dataset_id)
+            return self.of_session.with_settings(settings.with_model(model))
+        if dataset is None:
+            return self.of_session
+        if isinstance(dataset, int):
+            dataset = self._store.read(dataset_queries.get_dataset, dataset)
+        return self.of_session.with_settings(settings_for(self._store, settings, dataset))
 
     def of_pair(self, pair_id: int) -> Engine:
         """Raises NotFound."""
-        dataset_id = self._store.read(pair_queries.get_pair, pair_id).dataset_id
-        return self.of_dataset(dataset_id)
+        _, dataset = self._store.read(dataset_queries.pair_and_dataset, pair_id)
+        return self.of_dataset(dataset)
 
 
 def settings_for(store: Store, settings: Settings, dataset: DatasetRow) -> Settings:

@@ -453,10 +453,10 @@ def _detections(
 
 
 def suspects_in(
-    classifier: Classifier,
+    classifier: Classifier | None,
     text: str,
     caption: ScoredCaption,
-    p_error: float,
+    p_error: float | None,
     of_claims: Sequence[float | None],
 ) -> list[SuspectWord]:
     """The suspect words of the claims that decide, in characters of the caption `text`.

@@ -17,9 +17,10 @@ from backend.jobs.scoring.dataset_models import model_name, was_scored_anyway
 from backend.jobs.scoring.image_batches import encode_opened, open_pictures
 from backend.loaded_models import Engine
 from backend.store import Store
-from db.queries import dataset_queries, pair_queries, run_queries, trajectory_queries
+from db.queries import dataset_queries, pair_queries, trajectory_queries
 from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 
 #: Number of pictures sampled.
 SAMPLE = 60
@@ -138,20 +139,24 @@ def check_picture(engine: Engine, image: Image.Image, name: str = "") -> None:
             raise UnknownPictures(why_unknown(engine.settings.model, picture))
 
 
-def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.Image) -> None:
-    """A pair's picture. Raises UnknownPictures, unless the pair has a score by this model or
-    the dataset is to be scored anyway."""
+def check_picture_of(
+    store: Store,
+    engine: Engine,
+    dataset: DatasetRow,
+    run: RunRow | None,
+    pair: PairRow,
+    image: Image.Image,
+) -> None:
+    """A pair's picture. `run`: the dataset's newest scoring. Raises UnknownPictures, unless the
+    pair has a score by this model or the dataset is to be scored anyway."""
+    if was_scored_anyway(dataset, engine.settings):
+        return
     info = engine.scorer.info
-    with store.reading() as session:
-        dataset = dataset_queries.get_dataset(session, pair.dataset_id)
-        if was_scored_anyway(dataset, engine.settings):
-            return
-        run = run_queries.latest_run(session, pair.dataset_id, "score")
-        is_scored = (
-            run is not None
-            and (run.scorer_kind, run.revision) == (info.kind, info.revision)
-            and bool(trajectory_queries.get_trajectories(session, pair.id, run.id))
-        )
+    is_scored = (
+        run is not None
+        and (run.scorer_kind, run.revision) == (info.kind, info.revision)
+        and bool(store.read(trajectory_queries.get_trajectories, pair.id, run.id))
+    )
     if not is_scored:
         check_picture(engine, image, split_proof(pair.image_path)[0])
 
