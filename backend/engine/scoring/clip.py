@@ -61,12 +61,10 @@ class CausalSession(CosineSession):
         self._prefixes = None if budget.pace.pads else PrefixReader(tower, budget, self.work)
 
     def _read(self, groups: Sequence[Sequence[Tokens]]) -> dict[Tokens, FloatArray]:
-        vector_of: dict[Tokens, FloatArray] = {}
         if self._prefixes is not None:
-            for group, vectors in zip(groups, self._prefixes.read(groups), strict=True):
-                vector_of.update(zip(group, vectors.numpy(), strict=True))
-            return vector_of
+            return self._prefixes.read(groups)
         texts = sorted((text for group in groups for text in group), key=len)
+        vector_of: dict[Tokens, FloatArray] = {}
 
         def compute(part: range) -> None:
             batch = texts[part.start : part.stop]

@@ -353,16 +353,14 @@ def _weights_in(folder: Path, files: Sequence[str]) -> Path | None:
 
 
 def hub_name_of(model: str) -> str:
-    """The hub repository of an open_clip model; "" if there is none.
+    """The hub repository of the weights that a model's tag names; "" if there is none.
 
-    >>> hub_name_of("open_clip:hf-hub:timm/ViT-B-16-SigLIP")
-    'timm/ViT-B-16-SigLIP'
+    >>> hub_name_of("open_clip:ViT-B-32@laion2b_s34b_b79k"), hub_name_of("open_clip:ViT-B-32")
+    ('laion/CLIP-ViT-B-32-laion2B-s34B-b79K', '')
     """
     import open_clip
 
     architecture, _, tag = model.removeprefix(PREFIX).partition("@")
-    if architecture.startswith("hf-hub:"):
-        return architecture.removeprefix("hf-hub:")
     settings = open_clip.get_pretrained_cfg(architecture, tag) if tag else {}
     return os.path.split(settings.get("hf_hub", ""))[0]  # OWNER/NAME/ or OWNER/NAME/FILE
 

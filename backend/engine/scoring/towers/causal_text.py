@@ -18,7 +18,7 @@ import torch
 from torch.nn import functional as F  # noqa: N812
 
 from backend.engine.scoring.batch_memory import TokenBudget
-from backend.engine.scoring.protocol import Tokens, Work
+from backend.engine.scoring.protocol import FloatArray, Tokens, Work
 from backend.engine.scoring.towers.packed_attention import PaddedAttention
 from backend.engine.scoring.towers.packing import Packing, ProjectionTable
 from backend.engine.scoring.towers.prefix_tree import PrefixTree, Slots
@@ -215,21 +215,20 @@ class PrefixReader:
             now[: len(before)] = before
 
     @torch.inference_mode()
-    def read(self, groups: Sequence[Sequence[Tokens]]) -> list[torch.Tensor]:
-        """One round: a unit vector per text, shape [texts in the group, out] for each group.
+    def read(self, groups: Sequence[Sequence[Tokens]]) -> dict[Tokens, FloatArray]:
+        """One round: each text's unit vector, [out].
 
         Texts of a group share attention calls, so group texts with common prefixes, such as one
         pair's candidates.
         """
-        ends: list[list[int]] = []
+        end_of: dict[Tokens, int] = {}
         slots: list[int] = []
         group_of: list[int] = []
         pending: set[int] = set()
         for number, texts in enumerate(groups):
-            ends.append([])
             for text in texts:
                 end, new = self.tree.insert(self.tower.whole(text))
-                ends[-1].append(end)
+                end_of[text] = end
                 if end not in pending and end not in new:
                     new.append(end)  # node known from an earlier round, but not its vector
                 pending.update(new)
@@ -237,9 +236,9 @@ class PrefixReader:
                 group_of += [number] * len(new)
         if self._memory[0].shape[0] < self.tree.capacity:
             self._grow()
-        end_slots = {end for ends_of_text in ends for end in ends_of_text}
+        end_slots = set(end_of.values())
         groups_of = np.array(group_of, np.int64)
-        vectors: dict[int, torch.Tensor] = {}
+        vectors: dict[int, FloatArray] = {}
 
         def compute(part: range) -> None:
             where = np.array(slots[part.start : part.stop], np.int64)
@@ -251,15 +250,10 @@ class PrefixReader:
             self.tree.drop(slots)
             raise
         self.tree.next_round()
-        return [
-            torch.stack([vectors[end] for end in ends_of_text])
-            if ends_of_text
-            else torch.zeros(0, self.tower.projection.shape[1])
-            for ends_of_text in ends
-        ]
+        return {text: vectors[end] for text, end in end_of.items()}
 
     def _compute(
-        self, slots: Slots, group_of: Slots, end_slots: set[int], vectors: dict[int, torch.Tensor]
+        self, slots: Slots, group_of: Slots, end_slots: set[int], vectors: dict[int, FloatArray]
     ) -> None:
         tower, tree, work = self.tower, self.tree, self.work
         is_end = np.array([slot in end_slots for slot in slots.tolist()])
@@ -283,10 +277,8 @@ class PrefixReader:
                 query = projections[:, : tower.width]
             states = states + layer.output(self._attend(query, memory, segments, last))
             states = tower.feed(layer, states)
-        for slot, vector in zip(
-            slots[is_end].tolist(), tower.vectors(states).cpu().unbind(), strict=True
-        ):
-            vectors[slot] = vector
+        new_vectors = tower.vectors(states).cpu().numpy()
+        vectors.update(zip(slots[is_end].tolist(), new_vectors, strict=True))
         depths = tree.depth[slots] + 1
         work.tokens += len(slots)
         work.sequences += int(is_end.sum())
