@@ -160,7 +160,7 @@ export function mix(is) {
   outbox.want();
 }
 /** The prefetched pairs may be outdated. */
-export function forget() {
+function forget() {
   drawing += 1;
   ahead.clear();
   board().dataset.ready = 0;

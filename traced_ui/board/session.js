@@ -7,7 +7,7 @@ const KEPT = "traced-session", SEEN = "traced-seen", HAS_DECIDED = "traced-has-d
 const session = JSON.parse(sessionStorage.getItem(KEPT) ?? '{"count":0,"busy":0,"last":0}');
 
 /** "12 verdicts this session · 9 a minute"; no pace before the fifth verdict. */
-export function describe({ count, busy }) {
+function describe({ count, busy }) {
   const pace = count >= 5 && busy ? ` · ${Math.round((60_000 * (count - 1)) / busy)} a minute` : "";
   return count ? `${count} ${count === 1 ? "verdict" : "verdicts"} this session${pace}` : "";
 }

@@ -5,7 +5,7 @@ import { all, listen, one, onPaint, reveal, stage } from "./page.js";
 let step = 0;
 
 /** Go to a step; it is kept within the trajectory. */
-export function goTo(wanted) {
+function goTo(wanted) {
   const points = all("#traced-chart .point");
   if (!points.length) return;
   step = Math.min(Math.max(wanted, 0), points.length - 1);

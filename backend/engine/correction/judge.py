@@ -40,23 +40,22 @@ def suggest_all(
     contexts: Sequence[CorrectionContext],
     captioner: "Captioner | None" = None,
     probability_of: ProbabilityOf | None = None,
-    count: int = 3,
     exploring: Exploring | None = None,
     classifier_captioner: "Captioner | None" = None,
     judged_count: int | None = None,
     suspects_of: SuspectsOf = suspect_words,
 ) -> list[list[Suggestion]]:
-    """At most `count` corrections per pair, each with a higher score than the caption it would
-    replace, ranked by gain against words lost. `probability_of` computes the probability of error
-    after the correction, from trajectories computed with `exploring` and the expectations of
+    """A few corrections per pair, each with a higher score than the caption it would replace,
+    ranked by gain against words lost. `probability_of` computes the probability of error after the
+    correction, from trajectories computed with `exploring` and the expectations of
     `classifier_captioner`, the captioner that the classifier depends on, for the first
     `judged_count` corrections of a pair (None: for all), and `suspects_of` names the words of these
     that the model doubts. Pairs are batched; the results are the same as for each pair alone."""
     contexts = encode_images(contexts, captioner)
     cases = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
     return judge_all(
-        scorer, cases, probability_of, count, exploring, False, classifier_captioner,
-        judged_count, suspects_of,
+        scorer, cases, probability_of, exploring=exploring, judged_count=judged_count,
+        classifier_captioner=classifier_captioner, suspects_of=suspects_of,
     )  # fmt: skip
 
 

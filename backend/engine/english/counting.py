@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from backend.engine.captions import Caption
 from backend.engine.english.negations import denials
 from backend.engine.english.nouns import is_plural, known_nouns, plural_of
-from backend.engine.english.phrases import Grammar, grammar_of, is_spaced
+from backend.engine.english.phrases import grammar_of, is_spaced
 from backend.engine.english.word_kinds import kind_of
 
 _DIGITS = dict(
@@ -53,14 +53,12 @@ def is_vague(number: str) -> bool:
     return number in _VAGUE
 
 
-def counted_in(caption: Caption, grammar: Grammar | None = None) -> tuple[CountedThing, ...]:
+def counted_in(caption: Caption) -> tuple[CountedThing, ...]:
     """Every thing whose number a caption states, in order; none in a script without spaces. What it
-    denies counts nothing.
-
-    `grammar`: of the caption, if already computed."""
+    denies counts nothing."""
     if not caption.words or not is_spaced(caption.text):
         return ()
-    grammar = grammar or grammar_of(caption)
+    grammar = grammar_of(caption)
     negation_scope = {place for denial in denials(caption, grammar) for place in denial.words}
     words = [word.lower() for word in caption.words]
     counts: dict[int, CountedThing] = {}

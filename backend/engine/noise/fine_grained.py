@@ -8,58 +8,45 @@ dataset itself. If word w is at a position and f is the frequency of each word, 
 
 makes the flow from w to v, f(w)·f(v)/Σ, equal to the reverse flow, so that the noise leaves word
 frequencies unchanged. Captions allow different numbers of edits, which causes a small bias; a few
-rounds of correction on the dataset's own captions (`rounds`) remove it.
+rounds of correction on the dataset's own captions remove it.
 """
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 from backend.engine.captions import Caption
 from backend.engine.languages.identification import language_in, usual_language
 from backend.engine.languages.language import ENGLISH, Language
-from backend.engine.noise.edits import OTHER, Edit, Rules, edits_by, frames, rules_in
+from backend.engine.noise.edits import Edit, edits_by, frames, rules_in
 from backend.engine.noise.noisy_caption import NoisyCaption, rewrite
-from backend.engine.noise.rules import FINE_GRAINED_KINDS, RULES
+from backend.engine.noise.rules import RULES
 
 #: Pseudo-count of words that the dataset does not use: chosen only if nothing else fits.
 _UNSEEN = 1e-3
 #: Maximum number of captions used for balancing; more make no difference.
 _BALANCED_ON = 1500
 _SECOND_EDIT = 0.3
+#: Rounds of correction on the dataset's own captions.
+_ROUNDS = 4
 
 
 class FineGrainedNoise:
     """A source of fine-grained errors, balanced to the word frequencies of one dataset."""
 
-    def __init__(
-        self,
-        captions: Iterable[str],
-        kinds: Sequence[str] | None = None,
-        rounds: int = 4,
-        seed: int = 0,
-    ) -> None:
-        """`captions` are the dataset's own; `kinds` limits what is changed (default: everything).
-
-        Raises ValueError for an unknown kind.
-        """
-        unknown = set(kinds or ()) - {*FINE_GRAINED_KINDS, OTHER}
-        if unknown:
-            kind_list = ", ".join(FINE_GRAINED_KINDS)
-            raise ValueError(f"Unknown kinds of change {sorted(unknown)}. There are: {kind_list}.")
-        self.kinds = tuple(kinds) if kinds is not None else (*FINE_GRAINED_KINDS, OTHER)
+    def __init__(self, captions: Iterable[str]) -> None:
+        """`captions` are the dataset's own."""
         texts = list(captions)
         #: Of most captions, and of those that do not tell.
         self.language = usual_language(texts)
         without = [text for text in texts if not has_words(self._language_of(text))]
         self._frames = frames(without)
-        self._rules: dict[str, Rules] = {}
         self._frequency = Counter(word for text in texts for word in _terms(text))
         self._factor: dict[str, float] = {}
         # Most edits of a dataset exchange words of the same few groups.
         self._group_frequency = lru_cache(maxsize=10_000)(self._count_uses)
-        self._balance(texts, rounds, random.Random(seed))
+        self._balance(texts, random.Random(0))
 
     def make(self, text: str, generator: random.Random) -> NoisyCaption | None:
         """`text` with one or two details changed, or None if no rule applies."""
@@ -81,10 +68,8 @@ class FineGrainedNoise:
 
     def _edits(self, caption: Caption) -> list[Edit]:
         language = self._language_of(caption.text)
-        if language.code not in self._rules:
-            rules = RULES if language is ENGLISH else rules_in(language) or self._frames
-            self._rules[language.code] = [rule for rule in rules if rule[0] in self.kinds]
-        return edits_by(self._rules[language.code], caption)
+        rules = RULES if language is ENGLISH else rules_in(language) or self._frames
+        return edits_by(rules, caption)
 
     def _choose(self, edits: list[Edit], generator: random.Random) -> list[Edit]:
         if not edits:
@@ -106,7 +91,7 @@ class FineGrainedNoise:
     def _count_uses(self, group: tuple[str, ...]) -> int:
         return sum(self._frequency.get(word, 0) for word in group)
 
-    def _balance(self, texts: list[str], rounds: int, generator: random.Random) -> None:
+    def _balance(self, texts: list[str], generator: random.Random) -> None:
         """Correct the weights of words that the noise makes rarer or more frequent.
 
         Counts are smoothed, so that words changed only a few times keep roughly their weight.
@@ -114,7 +99,7 @@ class FineGrainedNoise:
         if len(texts) > _BALANCED_ON:
             texts = generator.sample(texts, _BALANCED_ON)
         candidates = [edits for text in texts if (edits := self._edits(Caption.parse(text)))]
-        for _ in range(rounds):
+        for _ in range(_ROUNDS):
             gains: Counter[str] = Counter()
             losses: Counter[str] = Counter()
             for edits in candidates:

@@ -361,6 +361,3 @@ RULES: Rules = (
     ("setting", opposites("setting", ((["sunny"], lists.WEATHER[1:]),))),
     ("verb", verbs),
 )
-
-#: The kinds of change in fine-grained noise.
-FINE_GRAINED_KINDS: tuple[str, ...] = tuple(dict.fromkeys(kind for kind, _ in RULES))

@@ -299,11 +299,11 @@ def _rank(word: str, suffix: str, nonce: str) -> bytes:
 # ---------------------------------------------------------------- making the pools
 
 
-def make_pools(reader: TokenReader, embed: Embed | None, seed: int = SEED) -> NoncePools:
+def make_pools(reader: TokenReader, embed: Embed | None) -> NoncePools:
     """The pools of a scorer. `embed`: unit text vectors of token sequences, [texts, d]; without it,
     the first candidates are kept, which are in random order."""
     closed = is_closed(reader)
-    candidates = _candidates(reader, seed, closed)
+    candidates = _candidates(reader, closed)
     if closed or embed is None:
         return NoncePools({key: tuple(w[:KEPT]) for key, w in candidates.items()}, closed)
     return NoncePools({key: emptiest(words, key[1], reader, embed)
@@ -333,9 +333,7 @@ def emptiest(
     return tuple(words[i] for i in order[:KEPT])
 
 
-def _candidates(
-    reader: TokenReader, seed: int, is_closed: bool
-) -> dict[tuple[int, str, bool], list[str]]:
+def _candidates(reader: TokenReader, is_closed: bool) -> dict[tuple[int, str, bool], list[str]]:
     """Up to CANDIDATES nonces for every number of tokens, suffix and kind of initial letter; for
     a closed vocabulary only KEPT, since none is better than another; PER_PHRASE where single tokens
     in use have to complete a form."""
@@ -355,7 +353,7 @@ def _candidates(
         if not unclear and (article_for(nonce) == "an") == vowel:  # asked last: it is slow
             pool.append(nonce)
 
-    rng = random.Random(seed)
+    rng = random.Random(SEED)
     if not is_closed:
         for nonce in _single_tokens(reader, rng):
             take(1, _suffix_of(nonce), nonce, PER_PHRASE if frequency(nonce) else most)

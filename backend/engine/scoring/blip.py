@@ -18,14 +18,7 @@ from torch.nn.functional import normalize
 from backend.engine import hub
 from backend.engine.model_fit import check_image_processor, check_tokenizer
 from backend.engine.scoring.batch_memory import images_that_fit
-from backend.engine.scoring.checkpoints import (
-    ADVICE,
-    Family,
-    Request,
-    id_within,
-    info_of,
-    load_weights,
-)
+from backend.engine.scoring.checkpoints import ADVICE, Family, Request, info_of, load_weights
 from backend.engine.scoring.cleaning import BLIP_CAPTION
 from backend.engine.scoring.cosine import CosineSession, gains_of, with_leaves
 from backend.engine.scoring.picture_views import PatchScorer
@@ -264,9 +257,7 @@ def load_blip(request: Request) -> BlipScorer:
     model = load_weights(name, BlipForImageTextRetrieval)
     processor = hub.load(BlipProcessor, name, advice=ADVICE)
     text = model.config.text_config
-    check_tokenizer(
-        name, processor.tokenizer, int(text.vocab_size), ends=id_within(text, "sep_token_id")
-    )
+    check_tokenizer(name, processor.tokenizer, int(text.vocab_size), ends=_end_token(text))
     check_image_processor(name, processor.image_processor, model.config.vision_config)
     reader = HubReader(
         processor.tokenizer,
@@ -280,6 +271,13 @@ def load_blip(request: Request) -> BlipScorer:
         processor.image_processor,
         encoder_token(processor.tokenizer, int(text.vocab_size)),
     )
+
+
+def _end_token(text: Any) -> int | None:
+    """The id by a configuration; None if it is missing or outside the vocabulary, as the class's
+    default, made for another one, may be."""
+    value = getattr(text, "sep_token_id", None)
+    return int(value) if isinstance(value, int) and value < int(text.vocab_size) else None
 
 
 def encoder_token(tokenizer: Any, vocabulary: int) -> int:

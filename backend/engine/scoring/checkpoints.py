@@ -117,10 +117,3 @@ def info_of(
         precision=precision,
         auxiliary="ITC" if kind == "blip-itm" else "",
     )
-
-
-def id_within(text: Any, key: str) -> int | None:
-    """A special token id from a configuration; None if it is missing or outside the vocabulary,
-    as class defaults made for another vocabulary are."""
-    value = getattr(text, key, None)
-    return int(value) if isinstance(value, int) and value < int(text.vocab_size) else None
