@@ -229,7 +229,7 @@ def _prior(
 def _readable(store: Store, classifier_id: int) -> Classifier | None:
     """A stored classifier; None for one of a kind that this version no longer has."""
     try:
-        return stored_classifier(store, classifier_id)[1]
+        return stored_classifier(store, classifier_id)
     except TrainingError:
         return None
 
@@ -354,7 +354,8 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
     TrainingError for a classifier that needs whole trajectories if only the first step of some is
     known.
     """
-    row, classifier = stored_classifier(store, classifier_id)
+    row = store.read(classifier_queries.get_classifier, classifier_id)
+    classifier = stored_classifier(store, classifier_id)
     if row.active:
         # Its probabilities exist already; for its training pairs they come from cross-fitting, and
         # recomputing them would use a classifier that has seen these pairs.

@@ -92,8 +92,8 @@ class Context:
     def needs_model(self, dataset_id: int) -> str:
         """Why the model that would score the dataset cannot score its pictures; "" if it can, or if
         it cannot be loaded, which scoring reports."""
-        engine = self.engines.of_dataset(dataset_id)
         dataset = self.store.read(dataset_queries.get_dataset, dataset_id)
+        engine = self.engines.of_dataset(dataset)
         try:
             return known_pictures.recognise(self.store, engine, dataset).refusal
         except TracedError:
@@ -111,8 +111,8 @@ class Context:
         """How many of a sample of the dataset's pictures the model knows; None if it has no test of
         that, as general-purpose models, or if it or the pictures cannot be opened."""
         try:
-            engine = self.engines.of_dataset(dataset_id, model)
             dataset = self.store.read(dataset_queries.get_dataset, dataset_id)
+            engine = self.engines.of_dataset(dataset, model)
             recognition = known_pictures.examine(self.store, engine, dataset)
         except TracedError:
             return None

@@ -110,7 +110,7 @@ def test_marked_words_and_corrections_teach_which_words_are_suspect(
     assert [list(np.flatnonzero(each.truth)) for each, _ in captions] == [[1], [1]]
     assert [is_random for _, is_random in captions] == [True, False]
     assert trained.report["marked_captions"] == 2
-    _, classifier = stored_classifier(workspace.store, trained.classifier_id)
+    classifier = stored_classifier(workspace.store, trained.classifier_id)
     assert classifier.words == WordWeights(gain=7)
 
 

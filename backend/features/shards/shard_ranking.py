@@ -54,14 +54,15 @@ def check_saving(store: Store, dataset_id: int, detector: str) -> None:
         has_all_steps = run is None or not trajectory_queries.count_first_steps(session, run.id)
     if active is None or not has_all_steps or detector in FIRST_STEP_DETECTORS:
         return
-    if detector != "best" or stored_classifier(store, active.id)[1].needs_steps:
+    if detector != "best" or stored_classifier(store, active.id).needs_steps:
         raise _needs_steps(active.name)
 
 
 def save_detector(store: Store, classifier_id: int, file: Path) -> None:
     """Write a dataset's classifier as a file for `rank_shards`. Raises SettingsError if it judges
     whole trajectories only."""
-    row, classifier = stored_classifier(store, classifier_id)
+    row = store.read(classifier_queries.get_classifier, classifier_id)
+    classifier = stored_classifier(store, classifier_id)
     if classifier.needs_steps:
         raise _needs_steps(row.name)
     with replacement(file) as part:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
 
 from backend.engine.claims.scored_caption import ScoredCaption
 from backend.engine.detection.classifier import Classifier
@@ -15,24 +16,20 @@ from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights, suspect_words
 from backend.engine.detection.opinion_signs import with_opinions
 from backend.engine.detection.types import SuspectWord
+from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.loaded_models import Engine
-from backend.store import Store
-from db.queries import classifier_queries
-
-if TYPE_CHECKING:
-    from backend.engine.correction.captioner import Captioner
-
-from PIL import Image
-
-from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.word_expectations import with_expectations
 from backend.jobs.scoring.stored_rows import exploring_of, question_of, to_row, with_judgement
-from db.queries import suggestion_queries, trajectory_queries
+from backend.loaded_models import Engine
+from backend.store import Store
+from db.queries import classifier_queries, suggestion_queries, trajectory_queries
 from db.queries.pair_queries import PairRow
 from db.queries.run_queries import RunRow
 from db.queries.suggestion_queries import SuggestionRow
+
+if TYPE_CHECKING:
+    from backend.engine.correction.captioner import Captioner
 
 
 def classifier_in_use(store: Store, dataset_id: int) -> Classifier | None:
@@ -45,14 +42,9 @@ def classifier_in_use(store: Store, dataset_id: int) -> Classifier | None:
     return Classifier.from_bytes(payload)
 
 
-def stored_classifier(
-    store: Store, classifier_id: int
-) -> tuple[classifier_queries.ClassifierRow, Classifier]:
-    """A classifier and its database row, by id."""
-    with store.reading() as session:
-        row = classifier_queries.get_classifier(session, classifier_id)
-        payload = classifier_queries.get_payload(session, classifier_id)
-    return row, Classifier.from_bytes(payload)
+def stored_classifier(store: Store, classifier_id: int) -> Classifier:
+    """A classifier by its id. Raises NotFound."""
+    return Classifier.from_bytes(store.read(classifier_queries.get_payload, classifier_id))
 
 
 def probabilities(classifier: Classifier, trajectories: Sequence[Trajectory]) -> list[float]:

@@ -49,7 +49,7 @@ class DatasetPairs:
         self._progress = progress
         with store.reading() as session:
             self._root = Path(dataset_queries.get_dataset(session, dataset_id).root)
-            self._total = pair_queries.counts(session, dataset_id).total
+            self._total = pair_queries.totals(session, dataset_id)[0]
 
     @property
     def identity(self) -> Hashable:

@@ -171,7 +171,7 @@ def detect(
         return {}
     fits = True
     if active is not None and active.basis == INJECTED and lacks_steps:
-        fits = not stored_classifier(store, active.id)[1].needs_steps
+        fits = not stored_classifier(store, active.id).needs_steps
     if anew and active is not None and active.report.get("requested", "best") != detector:
         fits = False
     if active is not None and fits and (is_all_judged or active.report.get("run") == run.id):
@@ -353,27 +353,34 @@ def judge(
         if (pair.s_0, pair.gain) != trajectory_queries.numbers_of(of_pair):
             rows += of_pair
     trajectory_queries.save_trajectories(session, run.id, rows)
-    batch = [
-        (pair, DetectionRow(pair.id, each.p_error, each.suspects, run.id, classifier_id))
-        for pair, each in zip(pairs, detections, strict=True)
-    ]
-    detection_queries.save_detections(session, [row for _, row in batch])
-    _save_claims(session, pairs, detections)
-    signal_queries.save_suspect_words(
-        session, {pair.id: _most_suspect(pair.caption, row) for pair, row in batch}
+    detection_queries.save_detections(
+        session,
+        [
+            DetectionRow(pair.id, each.p_error, each.suspects, run.id, classifier_id)
+            for pair, each in zip(pairs, detections, strict=True)
+        ],
     )
+    _save_claims_and_words(session, pairs, detections)
 
 
-def _save_claims(
+def _save_claims_and_words(
     session: Session, pairs: Sequence[PairRow], detections: Sequence[DetectedPair]
 ) -> None:
-    """Store the probabilities of the claims of captions that have several."""
+    """Store the probabilities of the claims of captions that have several, and the most suspect
+    word of each caption."""
     claim_queries.save_numbers(
         session,
         {
             (pair.id, start): {"p_error": p_error}
             for pair, each in zip(pairs, detections, strict=True)
             for start, p_error in each.of_claims.items()
+        },
+    )
+    signal_queries.save_suspect_words(
+        session,
+        {
+            pair.id: _most_suspect(pair.caption, each.suspects)
+            for pair, each in zip(pairs, detections, strict=True)
         },
     )
 
@@ -385,7 +392,7 @@ def renew_suspects(
     these, with this classifier's own weights, from the probabilities in use, which are its own;
     those of an earlier classifier are replaced. Stops if another one is adopted meanwhile.
     Idempotent, so it can be repeated after a kill."""
-    _, classifier = stored_classifier(store, classifier_id)
+    classifier = stored_classifier(store, classifier_id)
     batches = scored_batches(store, run) if among is None else [scored_pairs(store, run, among)]
     for batch, batch_captions in batches:
         in_use = [i for i, pair in enumerate(batch) if pair.p_error is not None]
@@ -411,17 +418,12 @@ def _renew(
             return False
         lock_pairs(session, ids)
         earlier = detection_queries.detections_of(session, ids)
-        rows = {}
+        rows = []
         for pair, each in batch:
             run_id = earlier[pair.id].run_id if pair.id in earlier else run.id
-            rows[pair.id] = DetectionRow(
-                pair.id, each.p_error, each.suspects, run_id, classifier_id
-            )
-        detection_queries.save_suspects(session, list(rows.values()))
-        _save_claims(session, [pair for pair, _ in batch], [each for _, each in batch])
-        signal_queries.save_suspect_words(
-            session, {pair.id: _most_suspect(pair.caption, rows[pair.id]) for pair, _ in batch}
-        )
+            rows.append(DetectionRow(pair.id, each.p_error, each.suspects, run_id, classifier_id))
+        detection_queries.save_suspects(session, rows)
+        _save_claims_and_words(session, [pair for pair, _ in batch], [each for _, each in batch])
     return True
 
 
@@ -471,9 +473,11 @@ def suspects_in(
     return words
 
 
-def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:
-    """The most suspect word of a pair, in lower case, and its kind; (None, None) if none is."""
-    start, end, score = max(row.suspects, key=lambda span: span[2], default=(0, 0, 0.0))
+def _most_suspect(
+    caption: str, suspects: Sequence[tuple[int, int, float]]
+) -> tuple[str | None, str | None]:
+    """The most suspect word of a caption, in lower case, and its kind; (None, None) if none is."""
+    start, end, score = max(suspects, key=lambda span: span[2], default=(0, 0, 0.0))
     if score < VISIBLE:
         return None, None
     word = caption[start:end].lower()

@@ -73,7 +73,6 @@ MEASURED_FROM = 50 * PAIRS
 #: Captions whose concreteness is computed and committed together.
 _CAPTIONS = 500
 
-
 #: A pair and the claims of its caption; none: it is one claim.
 _Divided = tuple[PairRow, list[ClaimRow]]
 

@@ -32,6 +32,9 @@ from db.queries.statements import chunks
 from db.queries.suggestion_queries import ELSEWHERE, NewSuggestion, SuggestionRow
 from db.queries.trajectory_queries import ExpectationRow, TrajectoryRow
 
+#: Pairs read from the store per batch if no model is involved.
+AT_ONCE = 500
+
 
 def expectation_row(expectation: Expectation, alternatives: bool = True) -> ExpectationRow:
     """`alternatives`: whether to store them; only needed if they may be shown."""
@@ -39,10 +42,6 @@ def expectation_row(expectation: Expectation, alternatives: bool = True) -> Expe
     return ExpectationRow(
         expectation.log_p, expectation.distance, alternative_words, expectation.captioner
     )
-
-
-#: Pairs read from the store per batch if no model is involved.
-AT_ONCE = 500
 
 
 def exploring_of(run: RunRow) -> Exploring:
