@@ -20,6 +20,7 @@ from backend.engine.scoring.protocol import (
     ImageState,
     Independent,
     ScorerInfo,
+    TokenReader,
     Tokens,
     Work,
 )
@@ -39,7 +40,7 @@ def scorer_family(kind: str, score: ScoreFunction, revision: str = "") -> Family
     return Family((kind,), load, named=lambda model: model.partition(":")[0] == kind)
 
 
-class WordReader:
+class WordTokens:
     """Every word is a token."""
 
     def __init__(self) -> None:
@@ -71,8 +72,7 @@ class FunctionScorer(Independent):
 
     def __init__(self, info: ScorerInfo, function: ScoreFunction) -> None:
         self.info = info
-        self._words = WordReader()
-        self.reader = self._words
+        self.reader = WordTokens()
         self.function = function
 
     def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
@@ -82,13 +82,13 @@ class FunctionScorer(Independent):
         return None
 
     def open_session(self) -> "FunctionSession":
-        return FunctionSession(self._words, self.function, self.info.kind)
+        return FunctionSession(self.reader, self.function, self.info.kind)
 
 
 class FunctionSession:
     live = 16
 
-    def __init__(self, reader: WordReader, function: ScoreFunction, kind: str) -> None:
+    def __init__(self, reader: TokenReader, function: ScoreFunction, kind: str) -> None:
         self._reader, self._function, self._kind = reader, function, kind
         self.work, self.embedding_work = Work(), Work()
 
