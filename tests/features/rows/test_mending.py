@@ -53,6 +53,8 @@ def test_each_picture_gets_its_caption_by_a_rule_in_one_step(
     author = rows[0].decided_by or ""
     assert (is_rule(author), person_of(author)) == (True, "Ada")
     assert rows[-1].decision is None
+    assert not look(store, engine, dataset_id).findings
+    assert not sentences(store, dataset_id)
     rest = undo(store.opened, dataset_id)
     while rest is not None and rest.rest_before is not None:
         rest = undo(store.opened, dataset_id, rest_of=rest)
@@ -86,13 +88,6 @@ def test_a_notice_is_given_until_it_is_mended_and_after_an_undo(
     assert not sentences(store, dataset_id)
     undo(store.opened, dataset_id)
     assert len(sentences(store, dataset_id)) == 1
-
-
-def test_after_mending_nothing_is_found(store: Store, tmp_path: Path) -> None:
-    engine, dataset_id, _ = store_pairs(store, tmp_path, shifted())
-    mend(store, engine, dataset_id, "Ada")
-    assert not look(store, engine, dataset_id).findings
-    assert not sentences(store, dataset_id)
 
 
 def test_right_rows_give_no_notice(store: Store, tmp_path: Path) -> None:

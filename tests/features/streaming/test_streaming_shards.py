@@ -315,44 +315,36 @@ def test_packed_litdata_is_refused_by_what_it_is(tmp_path: Path, what: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [("column_sizes", ["8", None, None, None]), ("column_sizes", [-8, None, None, None]),
-     ("column_names", [["caption"], "image", "n", "tags"]), ("column_names", ["caption"]),
-     ("column_encodings", [None, "jpeg", "int", "json"]), ("samples", float("inf")),
-     ("samples", 3)],
-)  # fmt: skip
-def test_an_index_that_contradicts_its_shard_is_refused(
-    tmp_path: Path, key: str, value: object
-) -> None:
-    write_mds(tmp_path / "set", ENCODINGS, [samples()])
-    path = tmp_path / "set/index.json"
-    index = json.loads(path.read_text())
-    index["shards"][0][key] = value
-    path.write_text(json.dumps(index))
-    with pytest.raises(DatasetFormatError):
-        read(tmp_path / "set")
-
-
-@pytest.mark.parametrize(
     ("place", "value", "field"),
     [
         (("shards", 0, "column_names"), None, "shards[0].column_names"),
         (("shards", 0, "column_names"), "caption", "shards[0].column_names"),
         (("shards", 0, "column_names"), ["caption"], "shards[0].column_names"),
+        (("shards", 0, "column_names"), [["caption"], "image", "n", "tags"], ""),
+        (("shards", 0, "column_encodings"), [None, "jpeg", "int", "json"], ""),
         (("shards", 0, "column_sizes"), ["8", None, None, None], "shards[0].column_"),
+        (("shards", 0, "column_sizes"), [-8, None, None, None], ""),
         (("shards", 0, "samples"), "3", "shards[0].samples"),
         (("shards", 0, "samples"), True, "shards[0].samples"),
+        (("shards", 0, "samples"), float("inf"), ""),
+        (("shards", 0, "samples"), 3, ""),  # fewer than it has
         (("shards", 0, "raw_data"), None, "shards[0].raw_data"),
         (("shards", 0, "raw_data", "basename"), 7, "shards[0].raw_data.basename"),
         (("shards", 0, "zip_data"), {"basename": "x.zstd"}, "shards[0].compression"),
         (("shards", 1), None, "shards[1]"),
         (("shards",), [], "index.json"),
+        (("chunks", 0, "chunk_size"), None, "chunks[0].chunk_size"),
+        (("config", "data_spec"), "[]", ""),
     ],
 )
 def test_a_damaged_index_is_named_by_file_and_field(
     tmp_path: Path, place: tuple[Any, ...], value: Any, field: str
 ) -> None:
-    write_mds(tmp_path / "set", ENCODINGS, [samples(), samples()])
+    if place[0] == "shards":
+        parts = [samples(), samples()] if place == ("shards", 1) else [samples()]
+        write_mds(tmp_path / "set", ENCODINGS, parts)
+    else:
+        write_litdata(tmp_path / "set", ["str"], [None], [{"0": b"red"}])
     path = tmp_path / "set/index.json"
     index = record = json.loads(path.read_text())
     for key in place[:-1]:
@@ -364,8 +356,8 @@ def test_a_damaged_index_is_named_by_file_and_field(
     path.write_text(json.dumps(index))
     with pytest.raises(DatasetFormatError) as refusal:
         read(tmp_path / "set")
-    assert "index.json" in str(refusal.value)
     assert field in str(refusal.value)
+    assert not field or "index.json" in str(refusal.value)
 
 
 @pytest.mark.parametrize("part", [0, 0.5, 0.99])
@@ -378,24 +370,3 @@ def test_a_cut_index_is_named(tmp_path: Path, part: float) -> None:
         with pytest.raises(DatasetFormatError) as refusal:
             read(source)
         assert "index.json" in str(refusal.value)
-
-
-def test_an_index_of_litdata_names_the_field_of_a_chunk(tmp_path: Path) -> None:
-    write_litdata(tmp_path / "set", ["str"], [None], [{"0": b"red"}])
-    path = tmp_path / "set/index.json"
-    index = json.loads(path.read_text())
-    del index["chunks"][0]["chunk_size"]
-    path.write_text(json.dumps(index))
-    with pytest.raises(DatasetFormatError) as refusal:
-        read(tmp_path / "set")
-    assert "chunks[0].chunk_size" in str(refusal.value)
-
-
-def test_an_index_of_litdata_without_its_form_is_refused(tmp_path: Path) -> None:
-    write_litdata(tmp_path / "set", ["str"], [None], [{"0": b"red"}])
-    path = tmp_path / "set/index.json"
-    index = json.loads(path.read_text())
-    index["config"]["data_spec"] = "[]"
-    path.write_text(json.dumps(index))
-    with pytest.raises(DatasetFormatError):
-        read(tmp_path / "set")

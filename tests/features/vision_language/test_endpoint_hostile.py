@@ -68,14 +68,8 @@ def test_picture_and_caption_never_reach_another_port(status: int) -> None:
         ("application/json", b"<html>", "web page.*/v1"),
         ("text/plain", b"hello", "empty answer: hello"),
         ("application/json", b"", "not a chat completion|empty answer"),
-        ("application/json", b"[]", "empty answer"),
-        ("application/json", b"null", "empty answer"),
-        ("application/json", b'{"choices": []}', "empty answer"),
-        ("application/json", b'{"choices": 3}', "empty answer"),
-        ("application/json", b'{"choices": [{}]}', "empty answer"),
         ("application/json", b'{"error": "no model loaded"}', "no model loaded"),
         ("application/json", b"\xff\xfe{}", "empty answer"),
-        ("application/json", b"[" * 100_000, "empty answer"),
     ],
 )
 def test_answers_that_are_not_completions_are_reported(

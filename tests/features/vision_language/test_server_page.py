@@ -252,25 +252,6 @@ def test_whether_who_only_answers_differently_sees_is_not_known(answers: tuple[s
     assert Trial("small", answers, 0, 0, 1.0, None).sees is None
 
 
-def test_a_server_that_dies_between_test_and_use_is_not_used(opened: Workspace) -> None:
-    handler = handlers(opened)
-    with chat_server(seeing) as running:
-        handler("try_form")(NOBODY, running.url, "", "small", None, None, None, None)
-    with pytest.raises(ModelUnavailable):
-        handler("use_form")(NOBODY, running.url, "", "small", None, None, None, None)
-    assert not file_of(opened).exists()
-
-
-def test_a_server_that_dies_later_says_so_where_it_is_asked(opened: Workspace) -> None:
-    with chat_server(seeing) as running:
-        handlers(opened)("use_form")(NOBODY, running.url, "", "small", None, None, None, None)
-    model = opened.engine.chat_model
-    assert model is not None
-    model._client = model._client.with_options(max_retries=0)  # type: ignore[attr-defined]
-    with pytest.raises(ModelUnavailable):
-        model.ask(page_question())
-
-
 @pytest.mark.parametrize("status", [401, 403, 500])
 def test_a_wrong_key_is_said_without_it(status: int, opened: Workspace) -> None:
     def refuse(body: dict[str, Any]) -> tuple[int, str]:

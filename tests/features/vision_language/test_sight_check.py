@@ -4,7 +4,6 @@ import base64
 import io
 import json
 import math
-import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -85,11 +84,6 @@ def honest() -> Respond:
     return lambda body: (200, answer(model.p_yes(model.number_of(body), body)))
 
 
-def exchanged() -> Respond:
-    model = Seeing()
-    return lambda body: (200, answer(1 - model.p_yes(model.number_of(body), body)))
-
-
 def always_the_first() -> Respond:
     model, numbers = Seeing(), list[int]()
 
@@ -103,11 +97,6 @@ def always_the_first() -> Respond:
 def by_length(body: dict[str, Any]) -> tuple[int, dict[str, float]]:
     text = str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
     return 200, answer(1 / (1 + np.exp((40 - len(text)) / 12)))
-
-
-def at_random() -> Respond:
-    numbers = random.Random(2)
-    return lambda body: (200, answer(numbers.random()))
 
 
 def by_brightness(body: dict[str, Any]) -> tuple[int, dict[str, float]]:
@@ -156,8 +145,6 @@ def test_a_server_that_sees_is_asked_after_a_few_questions(scored: Path, tmp_pat
         (lambda body: (200, answer(0.5)), "blind"),
         (by_length, "blind"),
         (always_the_first(), "stale"),
-        (exchanged(), "reversed"),
-        (at_random(), "unclear"),
         (by_brightness, "unclear"),
         (one_behind(), "unclear"),
     ],
