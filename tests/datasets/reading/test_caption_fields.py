@@ -16,7 +16,6 @@ from backend.datasets.writing.dataset_writer import write_dataset
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import (
     csv_file,
-    encoded,
     json_lines,
     picture,
     read,
@@ -290,14 +289,6 @@ def test_a_list_and_a_text_that_two_kinds_share(tmp_path: Path) -> None:
     pairs, reader = read(write(tmp_path / "r.jsonl", json_lines([row])), caption_fields="all")
     assert by_field(pairs) == {"caption": ["A dog."], "tags": ["dog, red"], "short": ["A dog."]}
     assert reader.problems == []
-
-
-def test_texts_in_a_zip(tmp_path: Path) -> None:
-    members = {"a.png": encoded(), "a_tags.txt": TAGS, "a_description.txt": DESCRIPTION}
-    path = write(tmp_path / "0.zip", zip_bytes(members))
-    assert by_field(read(path)[0]) == {"description": [DESCRIPTION]}
-    pairs, _ = read(path, caption_fields="all")
-    assert by_field(pairs) == {"description": [DESCRIPTION], "tags": [TAGS]}
 
 
 @pytest.mark.parametrize(

@@ -1,36 +1,13 @@
 """What of a text is the caption: lists as text, line ends and byte order marks, picture markers."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from backend.datasets.export_row import ExportRow
-from backend.datasets.reading.caption_texts import listed_captions
 from backend.datasets.writing.dataset_writer import write_dataset
-from tests.datasets.folders import csv_file, encoded, make_tar, picture, read, write
+from tests.datasets.folders import encoded, make_tar, picture, read, write
 from tests.fixtures.features import needs
-
-
-@pytest.mark.parametrize("texts", [["A dog.", 'It says "no".'], ["[x]", "日本 'é'\n"]])
-@pytest.mark.parametrize("form", [json.dumps, repr])
-def test_lists_written_as_text_are_captions(tmp_path: Path, texts: list[str], form: object) -> None:
-    assert callable(form)
-    picture(tmp_path / "a.png")
-    rows = [{"image": "a.png", "id": "7", "raw": form(texts)}, {"image": "a.png", "raw": ""}]
-    pairs, reader = read(csv_file(tmp_path / "pairs.csv", rows))
-    assert [(pair.id, pair.caption) for pair in pairs] == [("7#0", texts[0]), ("7#1", texts[1])]
-    assert any("'raw'" in note for note in reader.notes)
-
-
-def test_a_column_of_texts_keeps_what_only_looks_like_a_list(tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
-    captions = ['["A sign."', "[blurred] a dog", "A dog."]
-    rows = [{"image": "a.png", "text": caption} for caption in captions]
-    pairs, _ = read(csv_file(tmp_path / "pairs.csv", rows))
-    assert [pair.caption for pair in pairs] == captions
-    assert listed_captions("[1, 2]") is None
-
 
 #: A caption in a file, and what is read of it.
 FILES = {b"A dog.\n": "A dog.", b"A dog.\r\n": "A dog.", b"\xef\xbb\xbfA dog.": "A dog.",

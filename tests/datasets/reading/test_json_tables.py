@@ -37,6 +37,7 @@ def contents(pairs: list[SourcePair]) -> list[tuple[str, str, int]]:
     [
         *(FRAME.to_json(orient=orient) for orient in ("columns", "index", "split", "table")),
         *(INDEXED.to_json(orient=orient) for orient in ("columns", "index", "split", "table")),
+        FRAME.set_axis(["r1", "r2"]).to_json(orient="split"),  # the labels replace no picture
         FRAME.to_json(orient="records"),
         FRAME.to_json(orient="records", lines=True),
         *(json.dumps(FRAME.to_dict(orient)) for orient in ("list", "split", "tight")),
@@ -130,22 +131,39 @@ def renamed(frame: dict[str, Any]) -> None:
     frame["caption"] = {"1": "A cat.", "0": "A dog."}
 
 
+@pytest.mark.parametrize("columns", [0, 300])
 @pytest.mark.parametrize("change", [without_a_name, renamed])
 def test_columns_of_different_rows_are_never_joined(
-    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], columns: int
 ) -> None:
     frame = json.loads(FRAME.to_json())
+    frame |= {f"c{number}": frame["width"] for number in range(columns)}
     change(frame)
     with pytest.raises(DatasetFormatError):
         read(table(tmp_path, json.dumps(frame)))
 
 
-def test_rows_after_the_ones_that_tell_a_table_are_checked_too(tmp_path: Path) -> None:
-    names = [f"{n}.png" for n in range(30)]
+def with_another_name(frame: dict[str, Any]) -> None:
+    frame["caption"]["other"] = frame["caption"].pop("25")
+
+
+def with_fewer_pictures(frame: dict[str, Any]) -> None:
+    del frame["image"]["25"]
+
+
+def with_fewer_captions(frame: dict[str, Any]) -> None:
+    del frame["caption"]["25"]
+
+
+@pytest.mark.parametrize("change", [with_another_name, with_fewer_pictures, with_fewer_captions])
+def test_rows_after_the_ones_that_tell_a_table_are_checked_too(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    names = [f"{n}.png" for n in range(26)]
     for name in names:
         write(tmp_path / name, encoded((8, 8 + len(name))))
     frame = json.loads(pd.DataFrame({"image": names, "caption": names}).to_json())
-    frame["caption"]["other"] = frame["caption"].pop("25")
+    change(frame)
     pairs, reader = read(table(tmp_path, json.dumps(frame)))
     assert [Path(str(pair.image_path)).name for pair in pairs] == names[:25]
     assert [pair.caption for pair in pairs] == names[:25]
@@ -162,13 +180,6 @@ def test_lists_of_linked_objects_are_no_columns(tmp_path: Path) -> None:
     }
     with pytest.raises(DatasetFormatError):
         read(table(tmp_path, json.dumps(linked)))
-
-
-def test_labels_of_rows_replace_no_picture(tmp_path: Path) -> None:
-    frame = FRAME.set_axis(["r1", "r2"]).to_json(orient="split")
-    pairs, reader = read(table(tmp_path, frame))
-    assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
-    assert reader.problems == []
 
 
 def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -191,34 +202,11 @@ def test_tables_with_more_columns_than_files_may_be_open(tmp_path: Path, orient:
     assert reader.problems == []
 
 
-@pytest.mark.parametrize("change", [without_a_name, renamed])
-def test_many_columns_of_different_rows_are_never_joined(
-    tmp_path: Path, change: Callable[[dict[str, Any]], None]
-) -> None:
-    frame = json.loads(FRAME.to_json())
-    frame |= {f"c{number}": frame["width"] for number in range(300)}
-    change(frame)
-    with pytest.raises(DatasetFormatError):
-        read(table(tmp_path, json.dumps(frame)))
-
-
 def test_many_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     frame = {f"c{number}": [1] for number in range(300)} | {"image": ["a.png"], "caption": ["A."]}
     twice = json.dumps(frame)[:-1] + ', "caption": ["B."]}'
     with pytest.raises(DatasetFormatError, match="caption"):
         read(table(tmp_path, twice))
-
-
-@pytest.mark.parametrize("shorter", ["image", "caption"])
-def test_rows_at_which_a_column_ends_are_reported(tmp_path: Path, shorter: str) -> None:
-    names = [f"{n}.png" for n in range(23)]
-    for name in names:
-        write(tmp_path / name, encoded((8, 8 + len(name))))
-    frame = json.loads(pd.DataFrame({"image": names, "caption": names}).to_json())
-    del frame[shorter]["22"]
-    pairs, reader = read(table(tmp_path, json.dumps(frame)))
-    assert [pair.caption for pair in pairs] == names[:22]
-    assert [problem.row for problem in reader.problems] == [23]
 
 
 @pytest.mark.parametrize(

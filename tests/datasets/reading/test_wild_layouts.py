@@ -8,10 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import ImageColor
 
-from backend.datasets.safe_files.containers import locate, relative_name
-from backend.datasets.safe_files.images import load_image
 from backend.datasets.writing.export_images import image_and_ending
 from tests.datasets.folders import encoded, json_lines, picture, read, write, zip_bytes
 
@@ -179,37 +176,3 @@ def test_the_number_of_no_class_of_fiftyone_is_no_caption(tmp_path: Path) -> Non
     pairs, reader = read(tmp_path)
     assert [pair.caption for pair in pairs] == ["A dog.", "A cat."]
     assert [problem.row for problem in reader.problems] == [1, 2]
-
-
-@pytest.mark.parametrize("table", ["metadata.jsonl", "pairs.csv", "pairs.json"])
-def test_pictures_may_be_in_zips_beside_their_table(tmp_path: Path, table: str) -> None:
-    colours = ("red", "blue", "green", "yellow")
-    for number, part in enumerate((colours[:2], colours[2:])):
-        members = {f"imgs/{colour}.png": encoded(colour=colour) for colour in part}
-        write(tmp_path / f"images-{number}.zip", zip_bytes(members))
-    rows = [{"file_name": f"imgs/{c}.png", "caption": f"A {c} square."} for c in colours]
-    if table.endswith("csv"):
-        lines = (f"{row['file_name']},{row['caption']}\n" for row in rows)
-        write(tmp_path / table, "".join(("file_name,caption\n", *lines)))
-    else:
-        write(tmp_path / table, json.dumps(rows) if table.endswith("json") else json_lines(rows))
-    source = tmp_path if table.startswith("metadata") else tmp_path / table
-    pairs, reader = read(source)
-    assert not reader.problems
-    for pair, colour in zip(pairs, colours, strict=True):
-        place = relative_name(pair.image_path, tmp_path)
-        assert load_image(locate(tmp_path, place)).getpixel((1, 1)) == ImageColor.getrgb(colour)
-        assert pair.caption == f"A {colour} square."
-
-
-def test_a_name_in_two_zips_is_not_guessed_at_and_a_file_comes_first(tmp_path: Path) -> None:
-    for number in range(2):
-        members = {"a.png": encoded(), "b.png": encoded()}
-        write(tmp_path / f"{number}.zip", zip_bytes(members))
-    picture(tmp_path / "b.png")
-    rows = [{"file_name": n, "caption": n} for n in ("a.png", "b.png", "1.zip!/a.png")]
-    write(tmp_path / "metadata.jsonl", json_lines(rows))
-    pairs, reader = read(tmp_path)
-    places = [relative_name(pair.image_path, tmp_path).partition("#")[0] for pair in pairs]
-    assert places == ["b.png", "1.zip!/a.png"]
-    assert [(problem.row, problem.kind) for problem in reader.problems] == [(1, "unusable row")]

@@ -212,11 +212,6 @@ def test_imagefolder_keeps_captions_and_splits(source: Path, tmp_path: Path, for
     assert set(loaded) == {"train", "test"}
     whole = datasets.load_dataset(str(out))
     assert set(whole) == set(splits)
-    note = (
-        '`load_dataset("imagefolder", data_dir=FOLDER)` supports train, validation and test only, '
-        "and skips: holdout."
-    )
-    assert note in (out / "README.md").read_text("utf-8")
     for split, table in [*loaded.items(), *whole.items()]:
         wanted = splits[split]
         check_pairs(table["caption"], table["image"], wanted)
@@ -314,12 +309,6 @@ def test_parquet_has_an_image_feature(source: Path, tmp_path: Path) -> None:
     assert set(loaded) == set(splits)
     frame = pd.read_parquet(out / "test-00000.parquet")
     assert list(frame["caption"]) == [row.caption for row in splits["test"]]
-
-
-def test_a_saved_dataset_is_loaded_from_disk(source: Path, tmp_path: Path) -> None:
-    loaded = datasets.load_from_disk(str(write(source, tmp_path / "out", "huggingface")))
-    assert set(loaded) == set(by_split(source))
-    check_pairs(loaded["train"]["caption"], loaded["train"]["image"], by_split(source)["train"])
 
 
 @pytest.mark.parametrize("name", ["a::memory:", "a*", "a[b]"])
