@@ -71,18 +71,16 @@ class Scenario(ABC):
 
 
 def workspace(folder: Path, **settings: str) -> Workspace:
-    return Workspace(
-        load_settings(
-            {
-                "data_directory": str(folder / "state"),
-                "model": str(MODELS / "scenes-clip"),
-                "detector": "nine signs",
-                "author": "Ada",
-                **settings,
-            },
-            {},
-        )
-    )
+    usual = {
+        "data_directory": str(folder / "state"), "model": str(MODELS / "scenes-clip"),
+        "detector": "nine signs", "author": "Ada",
+    }  # fmt: skip
+    return Workspace(load_settings(usual | settings, {}))
+
+
+def ids_of(opened: Workspace, dataset: int) -> list[int]:
+    with opened.store.reading() as session:
+        return [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
 
 
 def check_database(folder: Path) -> None:
@@ -198,8 +196,7 @@ class Deciding(Scenario):
     def work(self, folder: Path) -> None:
         opened = workspace(folder)
         dataset = opened.find("photos")
-        with opened.store.reading() as session:
-            ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)][:20]
+        ids = ids_of(opened, dataset)[:20]
         with (folder / "confirmed").open("a", encoding="ascii", buffering=1) as confirmed:
             for pair_id in ids:
                 if opened.review.open_pair(pair_id).verdict.decision is None:
@@ -237,9 +234,7 @@ class Retraining(Scenario):
         opened = workspace(folder)
         dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
         opened.jobs.score(dataset, suggestions=False)
-        with opened.store.reading() as session:
-            ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
-        for number, pair_id in enumerate(ids[:16]):
+        for number, pair_id in enumerate(ids_of(opened, dataset)):
             opened.review.decide(pair_id, 0, "drop" if number % 2 else "correct")
         opened.store.close()
 

@@ -12,10 +12,11 @@ from sqlalchemy import text
 from backend.errors import NotFound, TracedError
 from backend.jobs.scoring.trajectory_stages import TrajectoryStage
 from backend.review.charts import progress_of
-from backend.settings import MODELS, load_settings
+from backend.settings import load_settings
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from research.bench.generated_store import generate
 from research.scenes import demo
+from tests.faults import scenarios
 from tests.fixtures.sizes import Sizes
 
 PAIRS = 400
@@ -107,14 +108,10 @@ def test_a_dataset_that_another_program_deletes_ends_its_scoring(
 ) -> None:
     """As a command does, beside which a page deletes it: commands are no jobs of the server."""
     demo.write(tmp_path / "pairs", 6, 0, 96, seed=8)
-    settings = {
-        "data_directory": str(tmp_path / "state"), "model": str(MODELS / "scenes-clip"),
-        "detector": "nine signs",
-    }  # fmt: skip
-    scoring = Workspace(load_settings(settings, {}))
+    scoring = scenarios.workspace(tmp_path)
     scoring.jobs.import_dataset(tmp_path / "pairs")
     sizes(BATCH=2)
-    save, another = TrajectoryStage.save, Workspace(load_settings(settings, {}))
+    save, another = TrajectoryStage.save, scenarios.workspace(tmp_path)
 
     def saved(*arguments: Any) -> None:
         save(*arguments)

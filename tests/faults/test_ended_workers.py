@@ -19,11 +19,11 @@ from backend.jobs.scoring import score_dataset
 from backend.jobs.scoring.trajectory_stages import TrajectoryStage
 from backend.jobs.scoring.workers import Devices, Opened, Workers
 from backend.loaded_models import Engine
-from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.models import Verdict
 from db.queries.pair_queries import PairCaption
 from research.scenes import demo
+from tests.faults import scenarios
 from tests.faults.stored_scores import stored
 from tests.fixtures.sizes import Sizes
 
@@ -46,11 +46,7 @@ class OnlyOthers(Workers):
 @pytest.fixture
 def workspace(tmp_path: Path, sizes: Sizes) -> Iterator[Workspace]:
     demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=7)
-    settings = {
-        "data_directory": str(tmp_path / "state"), "model": str(MODELS / "scenes-clip"),
-        "detector": "nine signs",
-    }  # fmt: skip
-    opened = Workspace(load_settings(settings, {}))
+    opened = scenarios.workspace(tmp_path)
     opened.jobs.import_dataset(tmp_path / "pairs")
     sizes(BATCH=2)
     yield opened

@@ -10,9 +10,9 @@ from fastapi.testclient import TestClient
 from backend.cli.doctor import examine
 from backend.errors import ExportError
 from backend.jobs.export_choice import ExportChoice
-from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from research.scenes import demo
+from tests.faults import scenarios
 from tests.traced_ui.pages import Page
 from traced_ui.server import create_app
 
@@ -20,15 +20,7 @@ from traced_ui.server import create_app
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     demo.write(tmp_path / "pairs", 6, 0, 96, seed=3)
-    opened = Workspace(
-        load_settings(
-            {
-                "data_directory": str(tmp_path / "state"), "author": "Ada",
-                "model": str(MODELS / "scenes-clip"), "detector": "nine signs",
-            },
-            {},
-        )
-    )  # fmt: skip
+    opened = scenarios.workspace(tmp_path)
     opened.jobs.import_dataset(tmp_path / "pairs")
     yield opened
     opened.store.close()

@@ -12,13 +12,12 @@ from sqlalchemy.engine import make_url
 
 from backend.errors import StoreError
 from backend.jobs.scoring.trajectory_stages import TrajectoryStage
-from backend.settings import MODELS, load_settings
 from backend.store import Store, open_database
-from backend.workspace import Workspace
 from db.queries import trajectory_queries, verdict_queries
 from research.bench.generated_store import generate
 from research.scenes import demo
 from tests.db.building import decided_pairs
+from tests.faults import scenarios
 from tests.faults.stored_scores import stored
 from tests.fixtures.postgresql import Server, find_binaries, restartable_server
 from tests.fixtures.sizes import Sizes
@@ -202,11 +201,7 @@ def test_a_scoring_job_outlives_a_restart(
 ) -> None:
     """The server really stops and starts again; "immediate" is like a crash."""
     demo.write(tmp_path / "pairs", 6, 0, 96, seed=8)
-    settings = {
-        "data_directory": str(tmp_path / "state"), "database": server.url,
-        "model": str(MODELS / "scenes-clip"), "detector": "nine signs",
-    }  # fmt: skip
-    workspace = Workspace(load_settings(settings, {}))
+    workspace = scenarios.workspace(tmp_path, database=server.url)
     workspace.jobs.import_dataset(tmp_path / "pairs")
     sizes(BATCH=2, _TRY_EVERY=0.1)
     save = trajectory_queries.save_trajectories

@@ -9,8 +9,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from backend.engine.captions import Caption
-from backend.engine.scoring.batch_memory import ACCELERATOR, CPU, CUDA
-from backend.engine.scoring.blip import BlipScorer
+from backend.engine.scoring.batch_memory import CPU, CUDA
 from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
@@ -122,23 +121,6 @@ def test_unloadable_models_and_unknown_names_are_reported(folder: Path, tmp_path
         load_scorer(str(folder / "blip"), "melon", "cpu")
     with pytest.raises(SettingsError, match="no device 'abacus'"):
         load_scorer(str(folder / "blip"), None, "abacus")
-
-
-def test_all_images_in_one_padded_call_give_the_same_scores(folder: Path) -> None:
-    """The way an accelerator attends to them, including gradients."""
-    scorer = load_scorer(str(folder / "blip"), "blip-itm", "cpu")
-    assert isinstance(scorer, BlipScorer)
-    states = scorer.encode_images([image for image, _ in drawn_pairs(3)])
-    requests = [(state, CAPTIONS[: 2 + number]) for number, state in enumerate(states)]
-    texts = scorer.reader.tokenise(CAPTIONS[2:3] + CAPTIONS[:1])
-    results = []
-    for pace in (CPU, ACCELERATOR):
-        scorer.pace = pace
-        vars(scorer).pop("tower", None)
-        gains = scorer.open_session().replacement_gains(list(zip(states, texts, strict=False)))
-        results.append([*scorer.score(requests), *gains])
-    for separate, joint in zip(*results, strict=True):
-        np.testing.assert_allclose(joint, separate, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["blip-itm", "blip-itc", "clip"])
