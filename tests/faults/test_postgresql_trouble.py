@@ -42,13 +42,11 @@ def with_option(url: str, option: str) -> str:
 
 
 def decide(store: Store, pair_id: int) -> None:
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, pair_id, 0, "correct", author="Ada")
+    store.write(verdict_queries.add_verdict, pair_id, 0, "correct", author="Ada")
 
 
 def decided(store: Store) -> int:
-    with store.reading() as session:
-        return len(decided_pairs(session, 1))
+    return len(store.read(decided_pairs, 1))
 
 
 def test_a_server_that_became_read_only_takes_no_verdict_and_says_so(url: str) -> None:
@@ -94,8 +92,7 @@ def test_verdicts_survive_the_end_of_all_connections(url: str) -> None:
         except StoreError:
             continue
         confirmed.append(pair_id)
-    with store.reading() as session:
-        held = {row.id for row in decided_pairs(session, 1)}
+    held = {row.id for row in store.read(decided_pairs, 1)}
     assert set(confirmed) <= held
     assert len(confirmed) > PAIRS / 2
     store.close()
@@ -133,8 +130,7 @@ def test_verdicts_survive_a_crash_of_the_server() -> None:
             for curator in curators:
                 curator.join()
             server.start()
-        with store.reading() as session:
-            held = {row.id for row in decided_pairs(session, 1)}
+        held = {row.id for row in store.read(decided_pairs, 1)}
         store.close()
     assert set(confirmed) <= held
     assert len(confirmed) > 3

@@ -274,13 +274,11 @@ def check(store: Store, folder: Path, path: Path) -> tuple[ImportReport, list[An
     try:
         report, pairs = imported(store, path, image_root=folder)
     except DatasetError:
-        with store.reading() as session:
-            assert dataset_queries.list_datasets(session) == []
+        assert store.read(dataset_queries.list_datasets) == []
         return None
     for pair in pairs:
         json.dumps(pair.extra, allow_nan=False, ensure_ascii=False).encode("utf-8")
-    with store.writing() as session:
-        dataset_queries.delete_dataset(session, report.dataset_id)
+    store.write(dataset_queries.delete_dataset, report.dataset_id)
     return report, pairs
 
 

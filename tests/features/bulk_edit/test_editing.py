@@ -40,8 +40,7 @@ def test_vague_claims_are_counted_and_removed_in_one_step(workspace: Workspace) 
 
 
 def test_a_caption_of_nothing_but_vague_claims_is_left(workspace: Workspace) -> None:
-    with workspace.store.writing() as session:
-        claim_queries.save_numbers(session, {(1, span[0]): {"icc": 0.1} for span in ICC})
+    workspace.store.write(claim_queries.save_numbers, {(1, span[0]): {"icc": 0.1} for span in ICC})
     filter = workspace.review.filter_of(1, from_text("review=all"))
     done = edit_queue(workspace.store, filter, BulkEdit(remove_vague=True))
     assert (done.changed, done.refused) == (1, 1)

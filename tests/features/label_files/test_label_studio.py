@@ -238,8 +238,7 @@ def test_annotations_of_two_people_are_two_readings_where_these_are_wanted(
         "red": ["correct", "wrong"], "blue": ["wrong", "wrong"], "green": ["wrong"],
         "pink": ["correct"],
     }  # fmt: skip
-    with workspace.store.reading() as session:
-        assert opinion_queries.count_disputed(session, 1) == 1
+    assert workspace.store.read(opinion_queries.count_disputed, 1) == 1
     again = apply(workspace, tmp_path, tasks, "tasks.json")
     assert (again.agreeing, again.by_decision) == (6, {})
     undone = undo_labels(workspace.store, 1, "tasks.json")

@@ -144,14 +144,6 @@ def test_a_mend_is_previewed_undone_and_no_fault_any_more(
     assert (status, "markup" in err) == (2, True), "it says what can be mended"
 
 
-def test_words_that_all_captions_share_are_reported(tmp_path: Path) -> None:
-    workspace = opened(tmp_path / "state")
-    workspace.jobs.import_dataset(written(tmp_path / "pairs", "A photo in sks style. "))
-    report = workspace.jobs.run("lint", 1, tag=False)
-    assert ("begin", "a photo in sks style a") in report.shared_words
-    assert workspace.review.tags(1) == {}
-
-
 def test_pictures_in_several_splits_are_tagged(tmp_path: Path) -> None:
     workspace = opened(tmp_path / "leaking_state")
     workspace.jobs.import_dataset(with_splits(tmp_path / "leaking", SPLIT_ROWS))

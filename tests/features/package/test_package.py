@@ -308,15 +308,16 @@ def test_edits_labels_of_claims_and_suggestions_come_home(home: Home) -> None:
         dataset, review = workspace.start(), workspace.review
         (row,) = review.suggestions(home.ids[1])
         review.decide(home.ids[1], 0, "correction", suggestion_id=row.id)
-        with workspace.store.writing() as session:
-            edit_queries.rewrite(session, [Rewrite(home.ids[2], 0, "A small dog")], author="Ben")
-        with workspace.store.writing() as session:
-            claim_label_queries.add_claim_label(
-                session, home.ids[3], 0, (0, 5), False, author="Ben"
-            )
+        workspace.store.write(
+            edit_queries.rewrite, [Rewrite(home.ids[2], 0, "A small dog")], author="Ben"
+        )
+        workspace.store.write(
+            claim_label_queries.add_claim_label, home.ids[3], 0, (0, 5), False, author="Ben"
+        )
         review.decide(home.ids[4], 0, "correct")
-        with workspace.store.writing() as session:
-            edit_queries.rewrite(session, [Rewrite(home.ids[4], 1, "A big dog")], author="Ben")
+        workspace.store.write(
+            edit_queries.rewrite, [Rewrite(home.ids[4], 1, "A big dog")], author="Ben"
+        )
         expected = rows_of(workspace.store.opened, home.ids)
         assert workspace.summary(dataset).reviewed == 3
     assert home.merge(package).counts == {"merged": 4}

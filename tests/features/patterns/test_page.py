@@ -34,7 +34,7 @@ def generated(tmp_path: Path) -> Workspace:
 def test_a_search_says_how_many_verdicts_it_takes_yet(generated: Workspace) -> None:
     judge(generated, FEWEST - 1, "correct")
     assert verdicts_missing(generated.store, 1) == (1, FEWEST_WRONG)
-    with pytest.raises(TooFewVerdicts):
+    with pytest.raises(TooFewVerdicts, match=f"^{FEWEST - 1} captions"):
         find_blind_spots(generated.store, 1, None)
     judge(generated, FEWEST_WRONG, "wrong")
     assert verdicts_missing(generated.store, 1) == (0, 0)

@@ -9,12 +9,11 @@ from urllib.parse import parse_qs
 import pytest
 from PIL import Image
 
-from backend.errors import SettingsError, TooFewVerdicts
+from backend.errors import SettingsError
 from backend.features.patterns.page import last_report, report_html
 from backend.features.patterns.search import FEWEST_AT_RANDOM, PatternsReport
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
-from tests.cli.invoking import as_json
 from tests.datasets.folders import json_lines
 from tests.jobs.opening import opened
 
@@ -60,6 +59,7 @@ def test_a_blind_spot_is_a_queue_with_an_estimate(workspace: Workspace) -> None:
     report: PatternsReport = workspace.jobs.run("patterns", 1)
     (spot,) = report.spots
     assert (spot.pattern.name, spot.pattern.captions, spot.pattern.wrong) == ("smiling", 25, 20)
+    assert spot.pattern.random == 25 >= FEWEST_AT_RANDOM
     queue = workspace.review.filter_of(1, {"tag": spot.tag, "review": "all"})
     tagged = {row.external_id for row in workspace.review.queue_page(queue, limit=PAIRS).rows}
     assert tagged == {f"p{n}" for n in range(PAIRS) if n % 4 == 0}
@@ -89,21 +89,6 @@ def test_writers_are_told_apart_by_a_column(workspace: Workspace) -> None:
     assert {spot.pattern.writer for spot in report.spots} <= {"m0", "m1"}
     with pytest.raises(SettingsError, match="no-such"):
         workspace.jobs.run("patterns", 1, by="no-such")
-
-
-def test_too_few_verdicts_are_counted(workspace: Workspace) -> None:
-    with pytest.raises(TooFewVerdicts, match=r"^0 captions"):
-        workspace.jobs.run("patterns", 1)
-
-
-def test_the_command_prints_what_the_operation_returns(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    judge(workspace, smiles, AT_RANDOM)
-    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    (spot,) = as_json(environment, "patterns", "pairs")["spots"]
-    assert spot["pattern"]["name"] == "smiling"
-    assert spot["pattern"]["random"] == 25 >= FEWEST_AT_RANDOM
 
 
 def spots_html(workspace: Workspace) -> str:

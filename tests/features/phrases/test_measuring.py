@@ -257,11 +257,11 @@ def test_pages_say_that_phrases_are_recognised_in_english_only(
     assert shown() == (is_shown, is_shown or not spaced)
     # After adding captions, the note follows the next measurement.
     more = ["A cat on a mat."] * 7 if is_shown else ["Ein Hund auf einer Bank."] * 7
-    with bare.store.writing() as session:
-        pair_queries.add_pairs(
-            session, dataset,
-            [pair_queries.NewPair(f"more-{i}", "a.png", text) for i, text in enumerate(more)],
-        )  # fmt: skip
+    bare.store.write(
+        pair_queries.add_pairs,
+        dataset,
+        [pair_queries.NewPair(f"more-{i}", "a.png", text) for i, text in enumerate(more)],
+    )
     bare.jobs.run("support", dataset)
     assert shown() == (not is_shown, not is_shown or not spaced)
 

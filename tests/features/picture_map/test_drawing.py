@@ -1,7 +1,5 @@
 """The map of a whole dataset, from the vectors stored by scoring."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -9,9 +7,7 @@ from backend.errors import SettingsError
 from backend.features.picture_map.drawing import draw_map
 from backend.features.picture_map.views import map_of, region_of
 from backend.workspace import Workspace
-from tests.datasets.folders import image_folder
 from tests.jobs.copied_pictures import PAIRS, listed, workspace
-from tests.jobs.opening import OpenWorkspace
 
 __all__ = ["workspace"]
 
@@ -56,14 +52,3 @@ def test_a_cancelled_map_keeps_the_old_one(workspace: Workspace) -> None:
     after = map_of(workspace.store, 1)
     assert after is not None
     assert after.run_id == before.run_id
-
-
-def test_a_dataset_without_vectors_must_be_scored_first(
-    open_workspace: OpenWorkspace, tmp_path: Path
-) -> None:
-    image_folder(tmp_path / "pairs", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
-    workspace = open_workspace()
-    workspace.find_or_import(str(tmp_path / "pairs"))
-    with pytest.raises(SettingsError, match="not been scored") as raised:
-        workspace.jobs.run("map", 1)
-    assert "score NAME" in raised.value.remedies["terminal"]

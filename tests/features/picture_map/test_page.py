@@ -170,8 +170,7 @@ def test_what_the_borders_show_is_said_of_the_chosen_colour(
     hints = {c: event.fn(1, ALIKE, c)[2] for c in COLOURS}  # pyrefly: ignore[not-callable]
     assert [name for name, hint in hints.items() if "average" not in hint] == ["verdict"]
     assert not any("warning" in hint for hint in hints.values())
-    with mapped.store.writing() as session:
-        dataset_queries.remember_models(session, 1, {dataset_queries.UNFAMILIAR: True})
+    mapped.store.write(dataset_queries.remember_models, 1, {dataset_queries.UNFAMILIAR: True})
     assert "warning" in event.fn(1, ALIKE, "chance of error")[2]  # pyrefly: ignore[not-callable]
 
 

@@ -81,8 +81,7 @@ def test_accepted_enrichments_set_the_threshold_for_generic_captions(
     assert "share of 0.57 or less" in html
     fields = clean_fields({"order": "specificity", "specificity_to": f"{lowest.at:.4f}"})
     assert f"specificity_to={lowest.at:.4f}" in html
-    with store.reading() as session:
-        assert queue_queries.count(session, from_fields(dataset, fields)) == lowest.waiting
+    assert store.read(queue_queries.count, from_fields(dataset, fields)) == lowest.waiting
 
 
 def test_why_there_is_no_threshold(enriched: tuple[Store, int]) -> None:

@@ -90,13 +90,6 @@ def test_a_notice_is_given_until_it_is_mended_and_after_an_undo(
     assert len(sentences(store, dataset_id)) == 1
 
 
-def test_right_rows_give_no_notice(store: Store, tmp_path: Path) -> None:
-    engine, dataset_id, _ = store_pairs(store, tmp_path, DrawnPairs(ROWS))
-    assert not look(store, engine, dataset_id).findings
-    assert not sentences(store, dataset_id)
-    assert mend(store, engine, dataset_id, "Ada").moved == 0
-
-
 def test_rows_of_a_second_import_stand_where_the_source_has_them(
     store: Store, tmp_path: Path
 ) -> None:

@@ -58,23 +58,20 @@ def test_a_shifted_block_is_left_out_until_it_is_mended(store: Store, tmp_path: 
     learnt = learnt_from(store, dataset_id)
     assert not learnt & inside
     assert set(ids[: FIRST - 2]) | set(ids[LAST + 2 :]) <= learnt
-    with store.reading() as session:
-        left = errors_left(session, dataset_id, ROWS)
+    left = store.read(errors_left, dataset_id, ROWS)
     assert left.set_aside == ROWS - len(learnt)
     assert left.expected == pytest.approx(CHANCE * len(learnt))
     assert left.unscored == 0
     mend(store, engine, dataset_id, "Ada")
     assert learnt_from(store, dataset_id) == set(ids)
-    with store.reading() as session:
-        assert errors_left(session, dataset_id, ROWS).set_aside == 0
+    assert store.read(errors_left, dataset_id, ROWS).set_aside == 0
 
 
 def test_if_too_few_are_left_a_detector_learns_from_all(store: Store, tmp_path: Path) -> None:
     engine, dataset_id, ids = dataset(store, tmp_path, 0, ROWS)
     look(store, engine, dataset_id)
     assert learnt_from(store, dataset_id) == set(ids)
-    with store.reading() as session:
-        left = errors_left(session, dataset_id, ROWS)
+    left = store.read(errors_left, dataset_id, ROWS)
     assert left.set_aside >= ROWS - 2
     assert (left.expected or 0.0) <= CHANCE * 2
 

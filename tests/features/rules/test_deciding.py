@@ -58,8 +58,7 @@ def verdicts(store: Store) -> Verdicts:
 
 
 def decide(store: Store, pair: int, version: int, decision: str, author: str = "Ben") -> None:
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, pair, version, decision, author=author)
+    store.write(verdict_queries.add_verdict, pair, version, decision, author=author)
 
 
 def test_a_rule_decides_what_is_free_and_is_no_person(opened: Store, store: db.Store) -> None:
@@ -108,8 +107,7 @@ def test_one_undo_takes_all_back_but_what_others_changed(opened: Store, store: d
     assert [len(given) for given in inserts] == [5, 5, 5, 5, 2]
     now = {row.id: row.decision for row in rows(opened, ids) if row.decision}
     assert now == {ids[4]: "correct", ids[20]: "correct"}
-    with opened.reading() as session:
-        assert {o.author for o in opinion_queries.of_pair(session, ids[20])} == {"Ada"}
+    assert {o.author for o in opened.read(opinion_queries.of_pair, ids[20])} == {"Ada"}
     redone = verdicts(opened).redo(dataset, "Ada")
     assert redone is not None
     assert redone.together == 22
@@ -122,8 +120,7 @@ def test_one_undo_takes_all_back_but_what_others_changed(opened: Store, store: d
 def test_an_interrupted_undo_goes_on(opened: Store, store: db.Store) -> None:
     dataset, ids = add_dataset(store, 12)
     decide_all(opened, dataset, "drop")
-    with opened.writing() as session:
-        undo_queries.undo_last(session, dataset, "Ada", request_id="a")
+    opened.write(undo_queries.undo_last, dataset, "Ada", request_id="a")
     undone = verdicts(opened).undo(dataset, "Ada", request_id="a")
     assert undone is not None
     assert undone.left_alone == 0
@@ -163,8 +160,7 @@ def test_verdicts_are_replaced_on_request_where_they_may_be_known(
     done = decide_all(opened, dataset, "drop", replaces=True)
     assert (done.given, done.left_alone) == (5, 1), "one has this verdict"
     assert rows(opened, ids[1:2])[0].decided_by == "Ben"
-    with opened.writing() as session:
-        dataset_queries.set_overlap(session, dataset, 1.0, 2)
+    opened.write(dataset_queries.set_overlap, dataset, 1.0, 2)
     blind = opened.seen_by("Ada")
     plan = deciding.preview(blind, QueueFilter(dataset), "Ada", True)
     assert plan.number == 6

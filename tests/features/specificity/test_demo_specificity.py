@@ -13,8 +13,7 @@ def test_a_second_measurement_of_the_demo_has_nothing_to_do(tmp_path: Path) -> N
     assert scored_demo.unpack(settings)
     workspace = Workspace(settings)
     (dataset,) = workspace.datasets()
-    with workspace.store.reading() as session:
-        run = run_queries.latest_run(session, dataset.id, "specificity")
+    run = workspace.store.read(run_queries.latest_run, dataset.id, "specificity")
     assert run is not None
     assert workspace.jobs.run("specificity", dataset.id).run_id == run.id
     workspace.store.close()

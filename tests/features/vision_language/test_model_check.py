@@ -97,8 +97,7 @@ def test_what_the_model_doubts_becomes_more_likely_wrong(workspace: Workspace) -
     assert report.requests == len(served.requests) == PAIRS + 3 * 6
     assert served.requests[0]["max_tokens"] == 1
     doubted = next(pair for pair in after if pair.id % 2 == 0)
-    with workspace.store.reading() as session:
-        (opinion,) = signal_queries.latest_opinions(session, [doubted.id]).values()
+    (opinion,) = workspace.store.read(signal_queries.latest_opinions, [doubted.id]).values()
     assert opinion.p_yes == pytest.approx(0.2)
     assert [p for *_, p in opinion.deletions] == pytest.approx([0.9] * 3, abs=0.01)
     view = workspace.review.open_pair(doubted.id)

@@ -69,8 +69,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     richer = NewSuggestion(
         queue.rows[-5].pair_id, "vlm · blend v1", "An enriched text", 0.1, 0.2, kind="boost"
     )
-    with opened.store.writing() as session:
-        suggestion_queries.save_suggestions(session, [richer])
+    opened.store.write(suggestion_queries.save_suggestions, [richer])
     (accepted,) = opened.review.suggestions(richer.pair_id, "boost")
     opened.review.decide(richer.pair_id, 0, "correction", suggestion_id=accepted.id)
     yield opened
