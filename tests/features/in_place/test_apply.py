@@ -5,11 +5,11 @@ import shutil
 import subprocess
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from backend.datasets.read_options import ReadOptions
+from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.errors import DatasetError, SettingsError
 from backend.features.in_place import writing
 from backend.features.in_place.report import ApplyReport
@@ -19,7 +19,7 @@ from backend.workspace import Workspace
 from db.queries import pair_queries
 from db.queries.pair_queries import PairRow
 from tests.cli.invoking import as_json, invoked
-from tests.datasets.folders import picture, write
+from tests.datasets.folders import encoded, picture, tar_bytes, write
 from tests.features.in_place.conftest import captioned
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import opened
@@ -46,69 +46,64 @@ def apply(workspace: Workspace, **options: Any) -> ApplyReport:
     return workspace.jobs.run("apply", 1, **options)
 
 
-def check_round_trip(
-    workspace: Workspace, folder: Path, changes: dict[str, str], expected: dict[str, bytes]
-) -> None:
-    """The files are as expected afterwards, a second run changes nothing, an undo restores all."""
-    before = contents(folder)
-    correct(workspace, changes)
-    plan = apply(workspace, dry_run=True)
-    assert contents(folder) == before
-    assert not (folder / COPIES).exists()
-    report = apply(workspace)
-    assert (plan.captions, plan.files) == (report.captions, report.files)
-    assert report.left_alone == ()
-    assert contents(folder) == before | expected
-    again = apply(workspace)
-    assert (again.captions, again.already_there) == (0, report.captions)
-    assert contents(folder) == before | expected
-    undone = apply(workspace, undo=True)
-    assert (undone.files, undone.left_alone) == (report.files, ())
-    assert contents(folder) == before
-    assert not (folder / COPIES).exists()
+class Case(NamedTuple):
+    """Files beside pictures, captions that are corrected, and how the files read then."""
+
+    files: dict[str, bytes]
+    changes: dict[str, str]
+    expected: dict[str, bytes]
+    pictures: tuple[str, ...] = ("a.png", "b.png")
+    options: ReadOptions = DETECTED
 
 
-SIDECARS: dict[str, tuple[bytes, str, str, bytes]] = {
-    "last line end": (b"a dog\r\n", "a dog", "a r\u00e9d cat", "a r\u00e9d cat\r\n".encode()),
-    "no line end": (b"a red dog", "a red dog", "a cat", b"a cat"),
-    "mark": (b"\xef\xbb\xbfa dog\n", "a dog", "a cat", b"\xef\xbb\xbfa cat\n"),
-    "utf-16": (
+def text(content: bytes, before: str, after: str, expected: bytes) -> Case:
+    files = {"in/a.txt": content, "in/b.caption": b"something else"}
+    return Case(files, {before: after}, {"in/a.txt": expected}, ("in/a.png", "in/b.png"))
+
+
+def table(name: str, content: bytes, changes: dict[str, str], expected: bytes) -> Case:
+    return Case({name: content}, changes, {name: expected})
+
+
+def kinds_in_rows(*ids: str) -> Case:
+    """Captions of several columns; `ids`: of the rows, with the comma behind each."""
+    head, first, second = ("id,", *ids) if ids else ("", "", "")
+    content = (
+        f'{head}file_name,"wd14_tags",caption,alt_text\r\n{first}a.png,"dog, red",A dog.,dog\r\n'
+        f'{second}a.png,"fox, red",A fox.,A dog.\r\n'
+    ).encode()
+    expected = content.replace(b"fox, red", b"cat, red").replace(b"A fox.", b"A cat.")
+    changes = {"A fox.": "A cat.", "fox, red": "cat, red"}
+    files = {"metadata.csv": content}
+    return Case(files, changes, {"metadata.csv": expected}, ("a.png",), ALL_FIELDS)
+
+
+ALL_FIELDS = ReadOptions(caption_fields="all")
+#: Rows, and before them one that is not text.
+DOGS = (
+    b'{"image": "a.png", "caption": "\xff\xfe"}\n'
+    + "".join(f'{{"image": "a.png", "caption": "dög {n}"}}\n' for n in range(3)).encode()
+)
+ROUND_TRIPS = {
+    "last line end": text(b"a dog\r\n", "a dog", "a r\u00e9d cat", "a r\u00e9d cat\r\n".encode()),
+    "no line end": text(b"a red dog", "a red dog", "a cat", b"a cat"),
+    "mark": text(b"\xef\xbb\xbfa dog\n", "a dog", "a cat", b"\xef\xbb\xbfa cat\n"),
+    "utf-16": text(
         "\ufeffa dog\n".encode("utf-16-le"), "a dog", "a cat",
         "\ufeffa cat\n".encode("utf-16-le"),
     ),
-    "object": (
+    "object": text(
         b'{ "n": 1.0,\n\t"caption" : "a dog", "alt": "a dog" }\n', "a dog", 'a "cat"',
         b'{ "n": 1.0,\n\t"caption" : "a \\"cat\\"", "alt": "a dog" }\n',
     ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SIDECARS)
-def test_texts_beside_pictures(workspace: Workspace, tmp_path: Path, name: str) -> None:
-    content, before, after, expected = SIDECARS[name]
-    folder = tmp_path / "pairs"
-    for stem in ("a", "b"):
-        picture(folder / "in" / f"{stem}.png")
-    write(folder / "in" / "a.txt", content)
-    write(folder / "in" / "b.caption", "something else")
-    workspace.jobs.import_dataset(folder)
-    check_round_trip(workspace, folder, {before: after}, {"in/a.txt": expected})
-
-
-def test_the_json_beside_a_picture_keeps_its_other_keys(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    content = b'{"label": "a dog", "caption":"a dog","score": 1e-3,\r\n "tags": ["a dog"]}'
-    write(folder / "a.json", content)
-    workspace.jobs.import_dataset(folder)
-    expected = content.replace(b'"caption":"a dog"', b'"caption":"a \\u00e9lan"')
-    check_round_trip(workspace, folder, {"a dog": "a \u00e9lan"}, {"a.json": expected})
-
-
-TABLES: dict[str, tuple[str, bytes, dict[str, str], bytes]] = {
-    "csv": (
+    "JSON with other keys": Case(
+        {"a.json": b'{"label": "a dog", "caption":"a dog","score": 1e-3,\r\n "tags": ["a dog"]}'},
+        {"a dog": "a élan"},
+        {"a.json": b'{"label": "a dog", "caption":"a \\u00e9lan","score": 1e-3,\r\n'
+                   b' "tags": ["a dog"]}'},
+        ("a.png",),
+    ),
+    "csv": table(
         "t.csv",
         b'file_name,caption,"other, one"\r\na.png,a dog,"x ""y"""\r\n\r\n'
         b'b.png,"two\nlines",\' 1\r\na.png,a cow,\r\n',
@@ -116,7 +111,7 @@ TABLES: dict[str, tuple[str, bytes, dict[str, str], bytes]] = {
         b'file_name,caption,"other, one"\r\na.png,"a ""big"", cat","x ""y"""\r\n\r\n'
         b'b.png,"one",\' 1\r\na.png,a goat,\r\n',
     ),
-    "cp1252": (
+    "cp1252": table(
         "t.csv",
         "image;caption\na.png;ein grüner Hund läuft über die Straße\nb.png;früh blüht es draußen\n"
         "a.png;schöne Bäume stehen für müde Männer\n".encode("cp1252"),
@@ -124,11 +119,11 @@ TABLES: dict[str, tuple[str, bytes, dict[str, str], bytes]] = {
         "image;caption\na.png;ein grüner Hund läuft über die Straße\nb.png;spät, grün\n"
         "a.png;schöne Bäume stehen für müde Männer\n".encode("cp1252"),
     ),
-    "tsv": (
+    "tsv": table(
         "t.tsv", b"image\tcaption\na.png\ta dog\nb.png\ta cow", {"a cow": "a cat"},
         b"image\tcaption\na.png\ta dog\nb.png\ta cat",
     ),
-    "jsonl": (
+    "jsonl": table(
         "t.jsonl",
         b'{"id": 7, "image": "a.png", "caption": "a dog", "was": "a dog"}\n\n'
         b'{"image":"b.png","n":1.50,"caption":"a c\xc3\xb6w"}\n',
@@ -136,45 +131,128 @@ TABLES: dict[str, tuple[str, bytes, dict[str, str], bytes]] = {
         b'{"id": 7, "image": "a.png", "caption": "a cat", "was": "a dog"}\n\n'
         b'{"image":"b.png","n":1.50,"caption":"a b\xc3\xa4ll"}\n',
     ),
-    "lists whose captions change places": (
+    "lists whose captions change places": table(
         "t.jsonl",
         b'{"image": "a.png", "captions": ["a dog runs here", "a cow stands there"]}\n',
         {"a dog runs here": "a cow stands there", "a cow stands there": "a dog runs here"},
         b'{"image": "a.png", "captions": ["a cow stands there", "a dog runs here"]}\n',
     ),
-    "JSON in a cell": (
+    "JSON in a cell": table(
         "t.csv",
         b'image,caption\na.png,"{""caption"": ""a dog"", ""n"": 1}"\n', {"a dog": 'a "cat"'},
         b'image,caption\na.png,"{""caption"": ""a \\""cat\\"""", ""n"": 1}"\n',
     ),
-    "printed by Python": (
+    "printed by Python": table(
         "t.csv", b"image,caption\na.png,\"['a dog runs', 'a cow stands']\"\n",
         {"a dog runs": "a dog sits"},
         b"image,caption\na.png,\"['a dog sits', 'a cow stands']\"\n",
     ),
+    "a line that is not text": table(
+        "t.jsonl", DOGS, {"dög 1": "cat"}, DOGS.replace("dög 1".encode(), b"cat")
+    ),
+    "a new caption": Case(
+        {}, {"": "a cat"}, {"a.txt": b"a cat"}, ("a.png",), ReadOptions(uncaptioned=True)
+    ),
+    "another normal form": Case(
+        {"caf\u00e9.txt": b"a dog"}, {"a dog": "a cat"}, {"caf\u00e9.txt": b"a cat"},
+        ("cafe\u0301.png",),
+    ),
+    "hidden files": Case(
+        {"a.txt": b"a dog", "._a.png": b"attributes", "._a.txt": b"attributes"},
+        {"a dog": "a cat"}, {"a.txt": b"a cat"}, ("a.png",),
+    ),
+    "kinds in files": Case(
+        {"a.txt": b"A dog.\n", "a_tags.txt": b"dog, red\r\n", "a_short.txt": b"Dog."},
+        {"A dog.": "A cat.", "dog, red": "cat, red"},
+        {"a.txt": b"A cat.\n", "a_tags.txt": b"cat, red\r\n"}, ("a.png",), ALL_FIELDS,
+    ),
+    "kinds in a row": kinds_in_rows(),
+    "kinds in a row with an id": kinds_in_rows("7,", "8,"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_tables(workspace: Workspace, tmp_path: Path, name: str) -> None:
-    file, content, changes, expected = TABLES[name]
-    folder = tmp_path / "pairs"
-    for stem in ("a", "b"):
-        picture(folder / f"{stem}.png")
-    write(folder / file, content)
-    workspace.jobs.import_dataset(folder / file)
-    check_round_trip(workspace, folder, changes, {file: expected})
+def imported(workspace: Workspace, folder: Path, case: Case) -> None:
+    for place in case.pictures:
+        picture(folder / place)
+    for name, content in case.files.items():
+        write(folder / name, content)
+    workspace.jobs.import_dataset(next(folder.glob("t.*"), folder), options=case.options)
 
 
-def test_a_line_that_is_not_text_is_kept(workspace: Workspace, tmp_path: Path) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    rows = "".join(f'{{"image": "a.png", "caption": "dög {n}"}}\n' for n in range(3)).encode()
-    strange = b'{"image": "a.png", "caption": "\xff\xfe"}\n'
-    write(folder / "t.jsonl", strange + rows)
-    workspace.jobs.import_dataset(folder / "t.jsonl")
-    expected = strange + rows.replace("dög 1".encode(), b"cat")
-    check_round_trip(workspace, folder, {"dög 1": "cat"}, {"t.jsonl": expected})
+@pytest.mark.parametrize("name", ROUND_TRIPS)
+def test_files_are_written_and_put_back(workspace: Workspace, tmp_path: Path, name: str) -> None:
+    """A second run changes nothing, and an undo restores all."""
+    case, folder = ROUND_TRIPS[name], tmp_path / "pairs"
+    imported(workspace, folder, case)
+    before = contents(folder)
+    correct(workspace, case.changes)
+    plan = apply(workspace, dry_run=True)
+    assert contents(folder) == before
+    assert not (folder / COPIES).exists()
+    report = apply(workspace)
+    assert (plan.captions, plan.files) == (report.captions, report.files)
+    assert report.left_alone == ()
+    assert contents(folder) == before | case.expected
+    again = apply(workspace)
+    assert (again.captions, again.already_there) == (0, report.captions)
+    assert contents(folder) == before | case.expected
+    undone = apply(workspace, undo=True)
+    assert (undone.files, undone.left_alone) == (report.files, ())
+    assert contents(folder) == before
+    assert not (folder / COPIES).exists()
+
+
+#: What is not written, how it reads when it is to be, and what is said of it.
+LEFT_ALONE = {
+    "moved rows": (
+        table(
+            "t.csv", b"image,caption\na.png,a dog\nb.png,a cow\n", {"a dog": "a cat"},
+            b"image,caption\nb.png,a dog\na.png,a hen\n",
+        ), "",
+    ),
+    "another field with the same text": (
+        table(
+            "t.jsonl", b'{"image": "a.png", "caption": "dog", "label": "dog"}\n', {"dog": "cat"},
+            b'{"image": "a.png", "caption": "a hen", "label": "dog"}\n',
+        ), "",
+    ),
+    "letters that the encoding lacks": (
+        Case(
+            {"t.csv": "image,caption\na.png,ein süßer Hund\n".encode("cp1252")},
+            {"ein süßer Hund": "犬"}, {}, options=ReadOptions(encoding="cp1252"),
+        ), "犬",
+    ),
+    "another format": (
+        Case({"t.tar": tar_bytes([("a.png", encoded()), ("a.txt", b"a dog")])},
+             {"a dog": "a cat"}, {}, ()), "",
+    ),
+    "a list that is called like JSON lines": (
+        Case({"t.jsonl": b'[{"image": "a.png", "caption": "dog a"}]'}, {"dog a": "cat a"}, {}), "",
+    ),
+    "a part of a cell": (
+        Case(
+            {"t.csv": b"file_name,caption\na.png,a dog | a cow\n"}, {"a dog": "a cat"}, {},
+            options=ReadOptions(captions_separator="|"),
+        ), "parts of one text",  # it has not changed
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_what_cannot_be_written_is_left_alone(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    (case, reason), folder = LEFT_ALONE[name], tmp_path / "pairs"
+    imported(workspace, folder, case)
+    correct(workspace, case.changes)
+    for file, content in case.expected.items():
+        write(folder / file, content)
+    before = contents(folder)
+    (left,) = apply(workspace, encoding=case.options.encoding).left_alone
+    assert (left.file, left.captions) == (next(iter(case.files)), 1)
+    assert reason in left.reason
+    assert contents(folder) == before
+    assert not (folder / COPIES).exists()
 
 
 def test_a_dry_run_is_a_diff_that_patch_applies(workspace: Workspace, tmp_path: Path) -> None:
@@ -210,59 +288,6 @@ def test_files_that_have_changed_are_left_alone_and_named(
     assert (undone.files, [left.file for left in undone.left_alone]) == (1, ["d.txt"])
     copy = Path(undone.copies) / "files" / "d.txt"
     assert copy.read_bytes() == b"a dog d"
-
-
-def test_a_table_whose_rows_have_moved_is_left_alone(workspace: Workspace, tmp_path: Path) -> None:
-    folder = tmp_path / "pairs"
-    for stem in "ab":
-        picture(folder / f"{stem}.png")
-    write(folder / "t.csv", "image,caption\na.png,a dog\nb.png,a cow\n")
-    workspace.jobs.import_dataset(folder / "t.csv")
-    correct(workspace, {"a dog": "a cat"})
-    moved = write(folder / "t.csv", "image,caption\nb.png,a dog\na.png,a hen\n").read_bytes()
-    report = apply(workspace)
-    assert [(left.file, left.captions) for left in report.left_alone] == [("t.csv", 1)]
-    assert contents(folder)["t.csv"] == moved
-    assert not (folder / COPIES).exists()
-
-
-def test_another_field_with_the_same_text_is_never_written(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "t.jsonl", '{"image": "a.png", "caption": "dog", "label": "dog"}\n')
-    workspace.jobs.import_dataset(folder / "t.jsonl")
-    correct(workspace, {"dog": "cat"})
-    changed = write(
-        folder / "t.jsonl", '{"image": "a.png", "caption": "a hen", "label": "dog"}\n'
-    ).read_bytes()
-    assert apply(workspace).captions == 0
-    assert contents(folder)["t.jsonl"] == changed
-
-
-def test_a_new_caption_gets_a_file_of_its_own(workspace: Workspace, tmp_path: Path) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    workspace.jobs.import_dataset(folder, options=read_options(uncaptioned=True))
-    check_round_trip(workspace, folder, {"": "a cat"}, {"a.txt": b"a cat"})
-
-
-def test_letters_that_the_encoding_lacks(workspace: Workspace, tmp_path: Path) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    content = write(folder / "t.csv", "image,caption\na.png,ein süßer Hund\n".encode("cp1252"))
-    workspace.jobs.import_dataset(content, options=read_options(encoding="cp1252"))
-    correct(workspace, {"ein süßer Hund": "犬"})
-    before = contents(folder)
-    report = apply(workspace, encoding="cp1252")
-    assert [left.file for left in report.left_alone] == ["t.csv"]
-    assert "犬" in report.left_alone[0].reason
-    assert contents(folder) == before
-
-
-def read_options(**options: Any) -> Any:
-    return ReadOptions(**options)
 
 
 @pytest.mark.parametrize("last", range(1, 9))
@@ -340,22 +365,6 @@ def test_a_folder_that_cannot_be_written(
     assert contents(folder)["a.txt"] == b"a dog"
 
 
-def test_names_in_another_normal_form(workspace: Workspace, tmp_path: Path) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "cafe\u0301.png")
-    write(folder / "caf\u00e9.txt", "a dog")
-    workspace.jobs.import_dataset(folder)
-    check_round_trip(workspace, folder, {"a dog": "a cat"}, {"caf\u00e9.txt": b"a cat"})
-
-
-def test_hidden_files_are_not_taken_for_captions(workspace: Workspace, tmp_path: Path) -> None:
-    folder = captioned(tmp_path / "pairs", a="a dog")
-    write(folder / "._a.png", "attributes")
-    write(folder / "._a.txt", "attributes")
-    workspace.jobs.import_dataset(folder)
-    check_round_trip(workspace, folder, {"a dog": "a cat"}, {"a.txt": b"a cat"})
-
-
 def test_exports_and_copies_of_the_program_are_refused(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -418,7 +427,7 @@ def test_a_new_caption_is_written_through_no_link_out_of_the_source(
 ) -> None:
     folder = tmp_path / "pairs"
     picture(folder / "in" / "a.png")
-    workspace.jobs.import_dataset(folder, options=read_options(uncaptioned=True))
+    workspace.jobs.import_dataset(folder, options=ReadOptions(uncaptioned=True))
     correct(workspace, {"": "a cat"})
     (folder / "in").rename(tmp_path / "elsewhere")
     (folder / "in").symlink_to(tmp_path / "elsewhere")
@@ -437,43 +446,6 @@ def test_of_several_curators_adjudicators_alone_write_into_the_source(
         with pytest.raises(SettingsError):
             workspace.jobs.seen_by("Bea").run("apply", 1, undo=is_undo)
     assert contents(folder)["a.txt"] == b"a dog"
-
-
-def test_other_formats_are_left_alone(workspace: Workspace, tmp_path: Path) -> None:
-    from tests.datasets.folders import encoded, make_tar
-
-    make_tar(tmp_path / "t.tar", {"a.png": encoded(), "a.txt": b"a dog"})
-    workspace.jobs.import_dataset(tmp_path / "t.tar")
-    correct(workspace, {"a dog": "a cat"})
-    report = apply(workspace)
-    assert [(left.file, left.captions) for left in report.left_alone] == [("t.tar", 1)]
-
-
-def test_one_list_that_is_called_like_json_lines_is_left_alone(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    for stem in ("a", "b"):
-        picture(tmp_path / "pairs" / f"{stem}.png")
-    rows = [{"image": f"{stem}.png", "caption": f"dog {stem}"} for stem in ("a", "b")]
-    table = write(tmp_path / "pairs" / "t.jsonl", json.dumps(rows))
-    workspace.jobs.import_dataset(table)
-    correct(workspace, {"dog a": "cat a", "dog b": "cat b"})
-    report = apply(workspace)
-    assert [(left.file, left.captions) for left in report.left_alone] == [("t.jsonl", 2)]
-
-
-def test_a_caption_that_is_a_part_of_a_cell_is_left_alone(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    table = write(folder / "t.csv", "file_name,caption\na.png,a dog | a cow\n")
-    workspace.jobs.import_dataset(table, options=ReadOptions(captions_separator="|"))
-    correct(workspace, {"a dog": "a cat"})
-    before = contents(folder)
-    (left,) = apply(workspace).left_alone
-    assert (left.captions, "parts of one text" in left.reason) == (1, True), "it has not changed"
-    assert contents(folder) == before
 
 
 def test_an_import_afterwards_sees_the_same_pairs(workspace: Workspace, tmp_path: Path) -> None:
@@ -578,39 +550,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert (folder / "a.txt").read_text() == "a cat"
     assert as_json(environment, "apply", "pairs", "--undo")["files"] == 1
     assert (folder / "a.txt").read_text() == "a dog"
-
-
-def test_kinds_of_captions_are_written_where_each_stands(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    folder = tmp_path / "photos"
-    picture(folder / "a.png")
-    for name, text in (("a", "A dog.\n"), ("a_tags", "dog, red\r\n"), ("a_short", "Dog.")):
-        write(folder / f"{name}.txt", text)
-    workspace.jobs.import_dataset(folder, options=ReadOptions(caption_fields="all"))
-    changes = {"A dog.": "A cat.", "dog, red": "cat, red"}
-    expected = {"a.txt": b"A cat.\n", "a_tags.txt": b"cat, red\r\n", "a_short.txt": b"Dog."}
-    before = contents(folder)
-    check_round_trip(workspace, folder, changes, before | expected)
-
-
-@pytest.mark.parametrize("has_ids", [True, False])
-def test_kinds_of_captions_in_one_row(workspace: Workspace, tmp_path: Path, has_ids: bool) -> None:
-    folder = tmp_path / "photos"
-    picture(folder / "a.png")
-    text = (
-        'file_name,"wd14_tags",caption,alt_text\r\na.png,"dog, red",A dog.,dog\r\n'
-        'a.png,"fox, red",A fox.,A dog.\r\n'
-    )
-    if has_ids:
-        text = text.replace("file_name,", "id,file_name,").replace("a.png,", "7,a.png,", 1)
-        text = text.replace("\na.png,", "\n8,a.png,")
-    table = write(folder / "metadata.csv", text)
-    workspace.jobs.import_dataset(folder, options=ReadOptions(caption_fields="all"))
-    changes = {"A fox.": "A cat.", "fox, red": "cat, red"}
-    new = text.replace("fox, red", "cat, red").replace("A fox.", "A cat.")
-    before = contents(folder)
-    check_round_trip(workspace, folder, changes, before | {table.name: new.encode()})
 
 
 @pytest.mark.parametrize(
