@@ -1,6 +1,5 @@
 """Pictures and texts in tars of their own, joined by the names of their members."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,6 @@ def pictures(path: Path, *names: str) -> Path:
 
 def texts(path: Path, **captions: str) -> Path:
     return make_tar(path, {f"{name}.txt": text.encode() for name, text in captions.items()})
-
-
-def captions_of(folder: Path, **options: object) -> list[tuple[str, str]]:
-    """The shard and the caption of each pair, in order of both."""
-    pairs, _ = read(folder, **options)
-    return sorted((pair.file, pair.caption) for pair in pairs)
 
 
 @pytest.mark.parametrize(
@@ -65,15 +58,6 @@ def test_texts_have_the_endings_that_they_have_in_one_tar(
     assert reader.problems == []
 
 
-def test_a_third_tar_holds_metadata(tmp_path: Path) -> None:
-    pictures(tmp_path / "images/0.tar", "a")
-    texts(tmp_path / "texts/0.tar", a="A dog.")
-    make_tar(tmp_path / "meta/0.tar", {"a.json": json.dumps({"licence": "CC0"}).encode()})
-    pairs, reader = read(tmp_path)
-    assert [(pair.caption, pair.extra["licence"]) for pair in pairs] == [("A dog.", "CC0")]
-    assert reader.problems == []
-
-
 @pytest.mark.parametrize("shards_of_texts", [1, 2, 4])
 def test_one_side_may_have_more_shards(tmp_path: Path, shards_of_texts: int) -> None:
     for shard in range(2):
@@ -87,96 +71,90 @@ def test_one_side_may_have_more_shards(tmp_path: Path, shards_of_texts: int) -> 
     assert reader.problems == []
 
 
-def test_names_that_begin_again_in_each_shard_join_shards_of_one_name(tmp_path: Path) -> None:
-    for shard in ("00000", "00001"):
-        pictures(tmp_path / f"images/{shard}.tar", "a", "b")
-    texts(tmp_path / "texts/00000.tar", a="First a.", b="First b.")
-    texts(tmp_path / "texts/00001.tar", a="Second a.")
+PNG = encoded()
+#: Tars with their members, the captions that are read, and the places of problems.
+SETS: dict[str, tuple[dict[str, dict[str, bytes]], list[str], list[tuple[str, int]]]] = {
+    "a third tar holds metadata": (
+        {"images/0.tar": {"a.png": PNG}, "texts/0.tar": {"a.txt": b"A dog."},
+         "meta/0.tar": {"a.json": b'{"licence": "CC0"}'}},
+        ["A dog."], [],
+    ),
+    "names that begin again in each shard": (
+        {"images/0.tar": {"a.png": PNG, "b.png": PNG}, "texts/1.tar": {"a.txt": b"1a"},
+         "images/1.tar": {"a.png": PNG, "b.png": PNG},
+         "texts/0.tar": {"a.txt": b"0a", "b.txt": b"0b"}},
+        ["0a", "0b", "1a"], [("images/1.tar", 2)],
+    ),
+    # Both pictures have its name, and no shard of the texts has the name of one of theirs.
+    "one text for two pictures": (
+        {"images/x-1.tar": {"a.png": PNG}, "images/x-2.tar": {"a.png": PNG},
+         "texts/everything.tar": {"a.txt": b"A dog."}},
+        [], [("images/x-1.tar", 1), ("images/x-2.tar", 1), ("texts/everything.tar", 1)],
+    ),
+    "splits": (
+        {"images/train/0.tar": {"a.png": PNG, "b.png": PNG},
+         "texts/train/0.tar": {"a.txt": b"A dog."},
+         "images/val/0.tar": {"a.png": PNG},
+         "texts/val/0.tar": {"a.txt": b"A cat.", "b.txt": b"A cow."}},
+        ["A dog.", "A cat."], [("images/train/0.tar", 2), ("texts/val/0.tar", 2)],
+    ),
+    "no partner": (
+        {"images/0.tar": {"a.png": PNG, "alone.png": PNG, "c.png": PNG},
+         "texts/0.tar": {"a.txt": b"A dog.", "unseen.txt": b"A cat.", "c.txt": b"A cow."}},
+        ["A dog.", "A cow."], [("images/0.tar", 2), ("texts/0.tar", 2)],
+    ),
+    "several texts of a picture": (
+        {"images/0.tar": {"a.png": PNG, "b.png": PNG},
+         "texts/0.tar": {"a.txt": b"A dog.", "b.txt": b"A cat."},
+         "captions/0.tar": {"a.txt": b"A red dog."}},
+        ["A cat."], [("images/0.tar", 1)],
+    ),
+    "a caption beside the picture": (
+        {"whole/0.tar": {"a.png": PNG, "a.txt": b"A dog."}, "more/0.tar": {"a.txt": b"Else."}},
+        ["A dog."], [("more/0.tar", 1)],
+    ),
+    "the folder that was packed": (
+        {"images.tar": {"images/x/a.png": PNG, "images/y/a.png": PNG},
+         "texts.tar": {"texts/y/a.txt": b"A cat.", "texts/x/a.txt": b"A dog."}},
+        ["A dog.", "A cat."], [],
+    ),
+    "another normal form": (
+        {"images/0.tar": {"cafe\u0301.png": PNG}, "texts/0.tar": {"caf\u00e9.txt": b"A cup."}},
+        ["A cup."], [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_texts_join_the_pictures_of_their_names(tmp_path: Path, name: str) -> None:
+    tars, captions, problems = SETS[name]
+    for place, members in tars.items():
+        make_tar(tmp_path / place, members)
     pairs, reader = read(tmp_path)
-    assert [pair.caption for pair in pairs] == ["First a.", "First b.", "Second a."]
-    assert [(p.file, p.row) for p in reader.problems] == [("images/00001.tar", 2)]
-
-
-def test_one_text_for_two_pictures_is_given_to_neither(tmp_path: Path) -> None:
-    """Both pictures have its name, and no shard of the texts has the name of one of theirs."""
-    for shard in ("x-1", "x-2"):
-        pictures(tmp_path / f"images/{shard}.tar", "a")
-    texts(tmp_path / "texts/everything.tar", a="A dog.")
-    pairs, reader = read(tmp_path)
-    assert pairs == []
-    assert {p.file for p in reader.problems} == {
-        "images/x-1.tar", "images/x-2.tar", "texts/everything.tar",
-    }  # fmt: skip
-
-
-def test_splits_are_never_mixed(tmp_path: Path) -> None:
-    for split, text in (("train", "A dog."), ("val", "A cat.")):
-        pictures(tmp_path / f"images/{split}/0.tar", "a")
-        texts(tmp_path / f"texts/{split}/0.tar", a=text)
-    pictures(tmp_path / "images/train/1.tar", "only-in-train")
-    make_tar(tmp_path / "texts/val/1.tar", {"only-in-train.txt": b"Of another split."})
-    pairs, reader = read(tmp_path)
-    assert {pair.split: pair.caption for pair in pairs} == {
-        "train": "A dog.", "validation": "A cat.",
-    }  # fmt: skip
-    assert {(p.file, p.row) for p in reader.problems} == {
-        ("images/train/1.tar", 1), ("texts/val/1.tar", 1),
-    }  # fmt: skip
-
-
-def test_what_has_no_partner_is_listed_with_file_and_row(tmp_path: Path) -> None:
-    pictures(tmp_path / "images/0.tar", "a", "alone", "c")
-    texts(tmp_path / "texts/0.tar", a="A dog.", unseen="A cat.", c="A cow.")
-    pairs, reader = read(tmp_path)
-    assert [pair.caption for pair in pairs] == ["A dog.", "A cow."]
-    assert [(p.file, p.row, p.kind) for p in reader.problems] == [
-        ("images/0.tar", 2, "unreadable row"), ("texts/0.tar", 2, "no image"),
-    ]  # fmt: skip
-    assert "alone" in reader.problems[0].message
-    assert "unseen" in reader.problems[1].message
-
-
-def test_several_texts_of_a_picture_are_left_out(tmp_path: Path) -> None:
-    pictures(tmp_path / "images/0.tar", "a", "b")
-    texts(tmp_path / "texts/0.tar", a="A dog.", b="A cat.")
-    texts(tmp_path / "captions/0.tar", a="A red dog.")
-    pairs, reader = read(tmp_path)
-    assert [pair.caption for pair in pairs] == ["A cat."]
-    assert [(p.file, p.row) for p in reader.problems] == [("images/0.tar", 1)]
-    for name in ("texts/0.tar", "captions/0.tar"):
-        assert name in reader.problems[0].message
-
-
-def test_a_caption_in_the_tar_of_the_picture_comes_first(tmp_path: Path) -> None:
-    make_tar(tmp_path / "whole/0.tar", {"a.png": encoded(), "a.txt": b"A dog."})
-    texts(tmp_path / "more/0.tar", a="Something else.")
-    pairs, reader = read(tmp_path)
-    assert [pair.caption for pair in pairs] == ["A dog."]
-    assert [(p.file, p.row) for p in reader.problems] == [("more/0.tar", 1)]
-
-
-def test_the_folder_that_was_packed_is_no_part_of_a_name(tmp_path: Path) -> None:
-    make_tar(tmp_path / "images.tar", {"images/x/a.png": encoded(), "images/y/a.png": encoded()})
-    make_tar(tmp_path / "texts.tar", {"texts/y/a.txt": b"A cat.", "texts/x/a.txt": b"A dog."})
-    pairs, reader = read(tmp_path)
-    assert [pair.caption for pair in pairs] == ["A dog.", "A cat."]
-    assert reader.problems == []
-
-
-def test_names_in_another_normal_form_join(tmp_path: Path) -> None:
-    make_tar(tmp_path / "images/0.tar", {"cafe\u0301.png": encoded()})
-    make_tar(tmp_path / "texts/0.tar", {"caf\u00e9.txt": b"A cup."})
-    assert captions_of(tmp_path) == [("images/0.tar", "A cup.")]
+    assert [pair.caption for pair in pairs] == captions
+    assert [(problem.file, problem.row) for problem in reader.problems] == problems
+    if name == "a third tar holds metadata":
+        assert pairs[0].extra["licence"] == "CC0"
+    if name == "several texts of a picture":
+        assert all(place in reader.problems[0].message for place in ("texts/0", "captions/0"))
+    if name == "no partner":
+        assert ["alone" in p.message for p in reader.problems] == [True, False]
 
 
 def test_pictures_behind_many_texts_are_seen(tmp_path: Path) -> None:
     """A tar that is not sorted by sample is no tar of texts."""
     members = {f"{n}.txt": b"A text." for n in range(300)}
-    make_tar(tmp_path / "x/0.tar", {**members, "0.png": encoded()})
-    make_tar(tmp_path / "y/0.tar", {"a.png": encoded(), "a.txt": b"A dog."})
+    make_tar(tmp_path / "x/0.tar", {**members, "0.png": PNG})
+    make_tar(tmp_path / "y/0.tar", {"a.png": PNG, "a.txt": b"A dog."})
     pairs, reader = read(tmp_path)
     assert [pair.caption for pair in pairs] == ["A dog."]
     assert "x/0.tar" in {p.file for p in reader.problems}
+
+
+def test_pictures_alone_will_do_where_that_is_stated(tmp_path: Path) -> None:
+    pictures(tmp_path / "images/0.tar", "a", "b")
+    texts(tmp_path / "texts/0.tar", a="A dog.")
+    assert sorted(pair.caption for pair in read(tmp_path, uncaptioned=True)[0]) == ["", "A dog."]
 
 
 def test_a_damaged_tar_of_texts_is_said(tmp_path: Path) -> None:
@@ -186,14 +164,6 @@ def test_a_damaged_tar_of_texts_is_said(tmp_path: Path) -> None:
     pairs, reader = read(tmp_path)
     assert [pair.caption for pair in pairs] == ["A dog."]
     assert {p.file for p in reader.problems} == {"images/0.tar", "texts/0.tar"}
-
-
-def test_pictures_alone_will_do_where_that_is_stated(tmp_path: Path) -> None:
-    pictures(tmp_path / "images/0.tar", "a", "b")
-    texts(tmp_path / "texts/0.tar", a="A dog.")
-    assert captions_of(tmp_path, uncaptioned=True) == [
-        ("images/0.tar", ""), ("images/0.tar", "A dog."),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
