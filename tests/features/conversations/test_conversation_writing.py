@@ -258,20 +258,6 @@ def test_llava_turns_keep_their_other_fields(tmp_path: Path) -> None:
     assert line["conversations"][1] == {"from": "gpt", "value": RIGHT, "loss": "1"}
 
 
-def test_conversations_are_one_question_and_the_caption(tmp_path: Path) -> None:
-    """As LLaVA's trainer reads them: a list of turns, of which the first names the image."""
-    image, caption = picture(tmp_path / "source" / "a.png"), 'A dog.\n"Hi"'
-    row = ExportRow("1", image, caption, "before", "train", "correction")
-    out = tmp_path / "o"
-    write_dataset([row], out, format="conversations", card="", source_root=image.parent)
-    (line,) = (out / "data.jsonl").read_text(encoding="utf-8").splitlines()
-    entry = json.loads(line)
-    question, answer = entry["conversations"]
-    assert (question["from"], question["value"].count("<image>")) == ("human", 1)
-    assert answer == {"from": "gpt", "value": caption}
-    assert (out / entry["image"]).resolve() == image
-
-
 def test_conversations_have_one_marker_for_each_picture(tmp_path: Path) -> None:
     image = picture(tmp_path / "source" / "a.png")
     texts = ["<image>\nA dog.", "a <video> b", "A sign <EXIT>."]
