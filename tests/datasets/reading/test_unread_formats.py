@@ -12,18 +12,17 @@ from tests.datasets.folders import encoded, make_tar, picture, read, write, zip_
 
 
 @pytest.mark.parametrize(
-    ("files", "name"),
+    ("source", "file", "name"),
     [
-        ({"train.beton": "x"}, "FFCV"),
-        ({"train-00000.tfrecord": "x"}, "TFRecord"),
-        ({"data.mdb": "x", "lock.mdb": "x"}, "LMDB"),
+        ("", "train.beton", "FFCV"), ("", "train-00000.tfrecord", "TFRecord"),
+        ("", "data.mdb", "LMDB"), ("annotations.xml", "annotations.xml", "CVAT"),
+        ("all.yaml", "all.yaml", "Energon"), ("all.yml", "all.yml", "Energon"),
     ],
-)
-def test_the_format_is_named(tmp_path: Path, files: dict[str, str], name: str) -> None:
-    for path, content in files.items():
-        write(tmp_path / "set" / path, content)
+)  # fmt: skip
+def test_the_format_is_named(tmp_path: Path, source: str, file: str, name: str) -> None:
+    write(tmp_path / file, "x")
     with pytest.raises(UnsupportedFormat) as refusal:
-        read(tmp_path / "set")
+        read(tmp_path / source)
     assert name in str(refusal.value)
     assert not refusal.value.remedies
 
@@ -40,40 +39,6 @@ def test_an_index_of_pictures_is_a_table(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     write(tmp_path / "index.json", json.dumps([{"image": "a.png", "caption": "A dog."}]))
     assert [pair.caption for pair in read(tmp_path / "index.json")[0]] == ["A dog."]
-
-
-@pytest.mark.parametrize(
-    ("name", "word"), [("annotations.xml", "CVAT"), ("all.yaml", "Energon"), ("all.yml", "Energon")]
-)
-def test_a_file_of_another_format_is_named(tmp_path: Path, name: str, word: str) -> None:
-    with pytest.raises(UnsupportedFormat) as refusal:
-        read(write(tmp_path / name, "x"))
-    assert word in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("files", "words"),
-    [
-        ({"annotations.xml": "<annotations/>"}, ("metadata.jsonl", "annotations.xml", "CVAT")),
-        ({"dataset.yaml": "names: [dog]"}, ("metadata.jsonl",)),
-        ({"trainval.txt": "images/a.png\n", "notes.txt": "Two\nlines.\n"}, ("metadata.jsonl",)),
-        ({"t.xlsx": "x", "README.txt": "images/a.png"}, ("t.xlsx", "Excel")),
-        (
-            {"images.txt": "images/a.png\n", "prompts.txt": "A dog.\n"},
-            ("images.txt", "prompts.txt", "TSV"),
-        ),
-    ],
-)
-def test_files_beside_pictures_that_are_not_read_are_named(
-    tmp_path: Path, files: dict[str, str], words: tuple[str, ...]
-) -> None:
-    picture(tmp_path / "images" / "a.png")
-    for name, content in files.items():
-        write(tmp_path / name, content)
-    with pytest.raises(DatasetFormatError) as refusal:
-        read(tmp_path)
-    for word in words:
-        assert word in str(refusal.value)
 
 
 def test_texts_and_pictures_in_archives_of_their_own_are_to_be_unpacked(tmp_path: Path) -> None:
@@ -158,29 +123,44 @@ def test_a_table_that_is_named_after_a_picture_is_read(
 
 #: Files beside a.png, and what their refusal names.
 OF_OTHERS = {
-    "labels of YOLO": ({"a.txt": "0 0.5 0.25 1 .1\n12 0.5 1e 0 0 1\n".replace("1e", "1")}, "boxes"),
-    "texts in another folder": ({"captions/a.txt": "A dog."}, "captions/a.txt"),
-    "LabelMe": ({"b.json": '{"shapes": [{"label": "dog"}], "imagePath": "a.png"}'}, "LabelMe"),
-    "the hub's viewer": ({"rows.json": '{"features": [], "rows": [{"row": {}}]}'}, "hf:"),
+    "CVAT": ({"annotations.xml": "x"}, ("metadata.jsonl", "annotations.xml", "CVAT")),
+    "names of classes": ({"dataset.yaml": "names: [dog]"}, ("metadata.jsonl",)),
+    "list of files": (
+        {"trainval.txt": "a.png\n", "notes.txt": "Two\nlines.\n"}, ("metadata.jsonl",)
+    ),
+    "sheet": ({"t.xlsx": "x", "README.txt": "a.png"}, ("t.xlsx", "Excel")),
+    "names and texts": (
+        {"images.txt": "a.png\n", "prompts.txt": "A dog.\n"}, ("images.txt", "prompts.txt", "TSV")
+    ),
+    "labels of YOLO": ({"a.txt": "0 0.5 0.25 1 .1\n12 0.5 1 0 0 1\n"}, ("boxes",)),
+    "texts in another folder": ({"captions/a.txt": "A dog."}, ("captions/a.txt",)),
+    "LabelMe": (
+        {"b.json": '{"shapes": [{"label": "dog"}], "imagePath": "a.png"}'}, ("LabelMe",)
+    ),
+    "the hub's viewer": ({"rows.json": '{"features": [], "rows": [{"row": {}}]}'}, ("hf:",)),
     "an object with objects": ({"b.json": json.dumps(
         {"image": "a.png", "short_caption": "A dog.", "extra_caption": "A black dog.",
          "masks": {"1": {"caption": "An ear."}}}
-    )}, "'short_caption'"),
-    "addresses": ({"t.csv": "url,text\nhttps://x.org/a.png,A dog.\n"}, "'url' leads"),
+    )}, ("'short_caption'",)),
+    "addresses": ({"t.csv": "url,text\nhttps://x.org/a.png,A dog.\n"}, ("'url' leads",)),
     "boxes of COCO": ({"instances.json": json.dumps({
         "images": [{"id": 1, "file_name": "a.png"}],
-        "annotations": [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 1, 1]}]})}, "object"),
+        "annotations": [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 1, 1]}]})}, ("object",)),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("files", "named"), OF_OTHERS.values(), ids=OF_OTHERS.keys())
-def test_what_has_no_captions_is_named(tmp_path: Path, files: dict[str, str], named: str) -> None:
+def test_what_has_no_captions_is_named(
+    tmp_path: Path, files: dict[str, str], named: tuple[str, ...]
+) -> None:
     """Numbers of boxes were captions, and refusals spoke of columns that nobody has."""
     picture(tmp_path / "a.png")
     for name, content in files.items():
         write(tmp_path / name, content)
-    with pytest.raises(DatasetFormatError, match=named):
+    with pytest.raises(DatasetFormatError) as refusal:
         read(tmp_path)
+    for word in named:
+        assert word in str(refusal.value)
 
 
 def test_a_text_with_the_name_of_its_picture_is_of_one_kind(tmp_path: Path) -> None:

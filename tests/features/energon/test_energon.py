@@ -80,50 +80,33 @@ def test_a_part_of_the_dataset_is_read_likewise(tmp_path: Path, source: str) -> 
     assert "A blue square." not in [pair.caption for pair in pairs]
 
 
-def test_a_whole_shard_may_be_excluded(tmp_path: Path) -> None:
-    split = (
-        "exclude: ['shards/shard_{001,007}.tar']\n"
-        "split_parts: {train: ['shards/shard_{000..001}.tar']}"
-    )
-    rows, reader = captions(dataset(tmp_path, split=split))
-    assert [caption for caption, _ in rows] == ["A red square.", "A blue square."]
-    assert len(reader.notes) == 2  # what is left out, and what is not there
+ALL = "split_parts: {train: ['shards/shard_{000..001}.tar']}\n"
 
 
-def test_a_shard_whose_samples_are_all_excluded_is_no_problem(tmp_path: Path) -> None:
-    split = (
-        "exclude: ['shards/shard_000.tar/{red,blue}']\n"
-        "split_parts: {train: ['shards/shard_{000..001}.tar']}"
-    )
-    rows, reader = captions(dataset(tmp_path, split=split))
-    assert len(rows) == 2
+#: A split, the samples that are read, and the number of notes.
+SPLITS: dict[str, tuple[str | None, tuple[str, ...], int]] = {
+    "whole shard": (f"exclude: ['shards/shard_{{001,007}}.tar']\n{ALL}", COLOURS[:2], 2),
+    "all of a shard": (f"exclude: ['shards/shard_000.tar/{{red,blue}}']\n{ALL}", COLOURS[2:], 1),
+    "no split": (None, COLOURS, 1),
+    "shard gone": ("split_parts: {train: ['shards/shard_{000..002}.tar']}", COLOURS, 1),
+    "shard of no split": ("split_parts: {train: [shards/shard_000.tar]}", COLOURS, 1),
+    "of two splits": (
+        "split_parts: {a: [shards/shard_000.tar], b: ['shards/shard_{000..001}.tar']}",
+        COLOURS,
+        1,
+    ),
+    "no such sample": (f"exclude: [shards/shard_000.tar/pink]\n{ALL}", COLOURS, 2),
+    "neither shard nor sample": (f"exclude: [blue]\n{ALL}", COLOURS, 1),
+}
+
+
+@pytest.mark.parametrize(("split", "colours", "notes"), SPLITS.values(), ids=SPLITS.keys())
+def test_what_is_left_out_and_what_does_not_fit_the_tars_is_said(
+    tmp_path: Path, split: str | None, colours: tuple[str, ...], notes: int
+) -> None:
+    pairs, reader = read(dataset(tmp_path, split=split))
+    assert [pair.caption for pair in pairs] == [f"A {colour} square." for colour in colours]
     assert reader.problems == []
-
-
-@pytest.mark.parametrize(
-    ("split", "notes"),
-    [
-        pytest.param(None, 1, id="no split"),
-        pytest.param("split_parts: {train: ['shards/shard_{000..002}.tar']}", 1, id="shard gone"),
-        pytest.param("split_parts: {train: [shards/shard_000.tar]}", 1, id="shard of no split"),
-        pytest.param(
-            "split_parts: {a: [shards/shard_000.tar], b: ['shards/shard_{000..001}.tar']}",
-            1, id="of two splits",
-        ),
-        pytest.param(
-            "exclude: [shards/shard_000.tar/pink]\n"
-            "split_parts: {train: ['shards/shard_{000..001}.tar']}",
-            2, id="no such sample",
-        ),
-        pytest.param(
-            "exclude: [blue]\nsplit_parts: {train: ['shards/shard_{000..001}.tar']}",
-            1, id="neither shard nor sample",
-        ),
-    ],
-)  # fmt: skip
-def test_what_does_not_fit_the_tars_is_said(tmp_path: Path, split: str | None, notes: int) -> None:
-    rows, reader = captions(dataset(tmp_path, split=split))
-    assert len(rows) == 4
     assert len(reader.notes) == notes
 
 
@@ -229,8 +212,7 @@ def test_what_says_which_samples_of_tars_count_is_copied_with_them(
     """Without it, samples would be imported that the dataset leaves out."""
     source = dataset(
         tmp_path / "set",
-        split="split_parts: {train: ['shards/shard_{000..001}.tar']}\n"
-        "exclude: ['shards/shard_000.tar/blue']\n",
+        split=f"{ALL}exclude: ['shards/shard_000.tar/blue']\n",
     )
     expected = copied_captions(source)
     assert "A blue square." not in dict(expected).values()
