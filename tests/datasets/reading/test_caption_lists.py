@@ -216,16 +216,22 @@ def test_a_shard_that_leaves_it_open_is_read_like_those_before(tmp_path: Path) -
     assert ([pair.caption for pair in pairs], len(reader.problems)) == (["A dog."], 1)
 
 
+def texts(folder: Path, cells: list[str]) -> tuple[list[str], DatasetReader]:
+    """The captions of a CSV file with these cells."""
+    picture(folder / "a.png")
+    rows = [{"image": "a.png", "caption": cell} for cell in cells]
+    pairs, reader = read(csv_file(folder / "t.csv", rows))
+    return [pair.caption for pair in pairs], reader
+
+
 @pytest.mark.parametrize(
     "cell", ['["A dog.", "A cat."]', "['A dog.' 'A cat.']", "['A dog.', 'A cat.']"]
 )
-@pytest.mark.parametrize("texts", [0, 3, 40])
-def test_each_cell_tells_whether_it_is_a_list(tmp_path: Path, cell: str, texts: int) -> None:
-    picture(tmp_path / "a.png")
-    plain = [f"Dog {n} runs." for n in range(texts)]
-    rows = [{"image": "a.png", "caption": text} for text in [*plain, cell]]
-    pairs, reader = read(csv_file(tmp_path / "t.csv", rows))
-    assert [pair.caption for pair in pairs] == [*plain, "A dog.", "A cat."]
+@pytest.mark.parametrize("count", [0, 3, 40])
+def test_each_cell_tells_whether_it_is_a_list(tmp_path: Path, cell: str, count: int) -> None:
+    plain = [f"Dog {n} runs." for n in range(count)]
+    captions, reader = texts(tmp_path, [*plain, cell])
+    assert captions == [*plain, "A dog.", "A cat."]
     assert (reader.problems, bool(reader.notes)) == ([], True)
 
 
@@ -233,19 +239,15 @@ def test_each_cell_tells_whether_it_is_a_list(tmp_path: Path, cell: str, texts: 
     "cell", ["['A dog.' 'A cat.' ... 'A bird.']", '["A dog.", "A ca', "['A dog.', 'A cat.'"]
 )
 def test_a_list_of_which_a_part_is_gone_is_no_caption(tmp_path: Path, cell: str) -> None:
-    picture(tmp_path / "a.png")
-    rows = [{"image": "a.png", "caption": text} for text in ("A dog.", cell)]
-    pairs, reader = read(csv_file(tmp_path / "t.csv", rows))
-    assert [pair.caption for pair in pairs] == ["A dog."]
+    captions, reader = texts(tmp_path, ["A dog.", cell])
+    assert captions == ["A dog."]
     assert [(problem.row, problem.kind) for problem in reader.problems] == [(3, "unusable row")]
 
 
 def test_brackets_and_quotes_alone_make_no_list(tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
-    texts = ['["Stop"] on a sign', "[laughs]", "['til dawn", "[a dog, a cat]", '"A", "B"', "['A'"]
-    rows = [{"image": "a.png", "caption": text} for text in texts]
-    pairs, reader = read(csv_file(tmp_path / "t.csv", rows))
-    assert ([pair.caption for pair in pairs], reader.problems) == (texts, [])
+    cells = ['["Stop"] on a sign', "[laughs]", "['til dawn", "[a dog, a cat]", '"A", "B"', "['A'"]
+    captions, reader = texts(tmp_path, cells)
+    assert (captions, reader.problems) == (cells, [])
 
 
 def test_a_list_in_a_text_beside_a_picture_is_one(tmp_path: Path) -> None:

@@ -76,6 +76,35 @@ def test_only_answers_to_a_request_to_describe_are_captions(
     assert [pair.caption for pair in pairs] == ["No."]
 
 
+def test_all_answers_to_choices_are_their_texts(tmp_path: Path) -> None:
+    row = {"question": "Which?", "choices": ["dog", "cat"], "answer": 1}
+    assert [pair.caption for pair in lines(tmp_path, [row], answers="all")[0]] == ["cat"]
+
+
+def test_a_dataset_of_other_questions_alone_says_what_keeps_them(tmp_path: Path) -> None:
+    with pytest.raises(DatasetFormatError) as refusal:
+        lines(tmp_path, [{"question": "How many?", "answer": "2"}])
+    assert "--answers all" in refusal.value.remedies["terminal"]
+    assert "How many?" in str(refusal.value)
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    _, reader = lines(tmp_path, [{"conversations": llava(TURNS)}] * 3)
+    assert any("6 answers" in note for note in reader.notes)
+
+
+def _of_b_then_a(first: Any, second: Any) -> dict[str, Any]:
+    """A row that asks about its second picture first."""
+    contents = [("user", first), ("assistant", "Of b."), ("user", second), ("assistant", "Of a.")]
+    turns = [{"role": role, "content": content} for role, content in contents]
+    return {"images": ["a.png", "b.png"], "messages": turns}
+
+
+def _parts(index: Any, **rest: Any) -> list[dict[str, Any]]:
+    picture = {"type": "image", "text": None, "index": index, **rest}
+    return [picture, {"type": "text", "text": "Describe it.", "index": None}]
+
+
 @pytest.mark.parametrize(
     ("row", "captions"),
     [
@@ -109,44 +138,32 @@ def test_only_answers_to_a_request_to_describe_are_captions(
         ({"query": "Is it red?", "response": "Yes."}, []),
         ({"questions": ["Describe it.", "Why?"], "answers": [CAPTION, "So."]}, [CAPTION]),
         ({"question": "How many?", "answer": "2", "caption": "A dog."}, ["A dog."]),
+        ({"texts": [DESCRIBE]}, []),
+        ({"texts": ["A red square.", DESCRIBE, "red"]}, []),
+        ({"texts": ["user: Describe it.", "assistant: A square."]}, []),
+        ({"captions": ["Describe the image.", CAPTION]}, []),
+        ({"text": "How many squares?", "answer": "2"}, []),
+        ({"conversations": "[{'from': 'human'}\n {'from': 'gpt'}]"}, []),
+        ({"conversations": json.dumps(llava(TURNS))[:-9]}, []),
+        ({"messages": [openai(TURNS), openai(TURNS)]}, []),
+        ({"messages": [{"role": "user", "content": "Describe it."}, *openai(TURNS)[2:4]]}, []),
+        # Pictures that are named in no way, or in two.
+        (_of_b_then_a(_parts(0.5), _parts(1)), []),
+        (_of_b_then_a(_parts("b"), _parts("a")), []),
+        (_of_b_then_a(_parts(True), _parts(False)), []),
+        (_of_b_then_a(_parts("9" * 5000), _parts(1)), []),
+        (_of_b_then_a(_parts(0, image="b.png"), _parts(1, image="a.png")), []),
+        (_of_b_then_a(_parts(None, image="b.png"), _parts(None)), []),
     ],
 )
-def test_questions_and_answers_in_columns(
+def test_a_row_has_the_answers_to_its_requests_or_is_a_problem(
     tmp_path: Path, row: dict[str, Any], captions: list[str]
 ) -> None:
+    """Questions were imported, or the row was refused for another reason."""
     good = {"id": "x", "question": "Describe the picture.", "answer": "Fine."}
     pairs, reader = lines(tmp_path, [good, {"id": "y", **row}])
     assert [pair.caption for pair in pairs] == ["Fine.", *captions]
     assert [problem.row for problem in reader.problems] == ([] if captions else [2])
-
-
-def test_all_answers_to_choices_are_their_texts(tmp_path: Path) -> None:
-    row = {"question": "Which?", "choices": ["dog", "cat"], "answer": 1}
-    assert [pair.caption for pair in lines(tmp_path, [row], answers="all")[0]] == ["cat"]
-
-
-def test_a_dataset_of_other_questions_alone_says_what_keeps_them(tmp_path: Path) -> None:
-    with pytest.raises(DatasetFormatError) as refusal:
-        lines(tmp_path, [{"question": "How many?", "answer": "2"}])
-    assert "--answers all" in refusal.value.remedies["terminal"]
-    assert "How many?" in str(refusal.value)
-
-
-def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
-    _, reader = lines(tmp_path, [{"conversations": llava(TURNS)}] * 3)
-    assert any("6 answers" in note for note in reader.notes)
-
-
-def _of_b_then_a(first: Any, second: Any) -> dict[str, Any]:
-    """A row that asks about its second picture first."""
-    contents = [("user", first), ("assistant", "Of b."), ("user", second), ("assistant", "Of a.")]
-    turns = [{"role": role, "content": content} for role, content in contents]
-    return {"images": ["a.png", "b.png"], "messages": turns}
-
-
-def _parts(index: Any, **rest: Any) -> list[dict[str, Any]]:
-    picture = {"type": "image", "text": None, "index": index, **rest}
-    return [picture, {"type": "text", "text": "Describe it.", "index": None}]
 
 
 NUMBERED = [
@@ -181,25 +198,6 @@ def test_numbers_that_name_not_each_picture_pair_none(
 ) -> None:
     with pytest.raises(DatasetFormatError, match="2 images"):
         lines(tmp_path, [_of_b_then_a(first, second)])
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (_parts(0.5), _parts(1)),
-        (_parts("b"), _parts("a")),
-        (_parts(True), _parts(False)),
-        (_parts("9" * 5000), _parts(1)),
-        (_parts(0, image="b.png"), _parts(1, image="a.png")),
-        (_parts(None, image="b.png"), _parts(None)),
-    ],
-)
-def test_what_names_pictures_in_no_or_two_ways_pairs_none(
-    tmp_path: Path, first: Any, second: Any
-) -> None:
-    pairs, reader = lines(tmp_path, [_of_b_then_a(first, second), {"caption": "A square."}])
-    assert [pair.caption for pair in pairs] == ["A square."]
-    assert [problem.row for problem in reader.problems] == [1]
 
 
 def test_a_call_of_a_tool_is_no_answer(tmp_path: Path) -> None:
@@ -265,28 +263,6 @@ def test_a_conversation_beside_its_picture_is_read(tmp_path: Path) -> None:
     write(tmp_path / "a.json", json.dumps({"conversations": turns}))
     pairs, _ = read(tmp_path)
     assert [pair.caption for pair in pairs] == ["A red dog."]
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"texts": [DESCRIBE]},
-        {"texts": ["A red square.", DESCRIBE, "red"]},
-        {"texts": ["user: Describe it.", "assistant: A square."]},
-        {"captions": ["Describe the image.", CAPTION]},
-        {"text": "How many squares?", "answer": "2"},
-        {"conversations": "[{'from': 'human'}\n {'from': 'gpt'}]"},
-        {"conversations": json.dumps(llava(TURNS))[:-9]},
-        {"messages": [openai(TURNS), openai(TURNS)]},
-        {"messages": [{"role": "user", "content": "Describe it."}, *openai(TURNS)[2:4]]},
-    ],
-)
-def test_a_question_is_no_caption(tmp_path: Path, row: dict[str, Any]) -> None:
-    """Each was imported, or its row was refused for another reason."""
-    good = {"question": "Describe the picture.", "answer": "Fine."}
-    pairs, reader = lines(tmp_path, [good, row])
-    assert [pair.caption for pair in pairs] == ["Fine."]
-    assert [problem.row for problem in reader.problems] == [2]
 
 
 def test_captions_that_begin_like_requests_are_captions(tmp_path: Path) -> None:

@@ -246,11 +246,8 @@ def test_of_two_different_captions_is_said_which_was_taken(
 
 def test_pictures_with_and_without_a_caption_in_their_metadata(tmp_path: Path) -> None:
     for name, value in (("a", {"caption": "A dog."}), ("b", {"tags": ["1girl", "solo"]})):
-        source(tmp_path / "x", json.dumps(value), "json").joinpath("a.json").rename(
-            tmp_path / f"{name}.json"
-        )
         picture(tmp_path / f"{name}.png")
-    (tmp_path / "x" / "a.png").unlink()
+        write(tmp_path / f"{name}.json", json.dumps(value))
     pairs, reader = read(tmp_path)
     assert [pair.caption for pair in pairs] == ["A dog.", "1girl, solo"]
     assert reader.problems == []

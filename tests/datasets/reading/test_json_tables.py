@@ -123,26 +123,6 @@ def test_a_table_in_another_encoding(tmp_path: Path) -> None:
     assert len(contents(pairs)) == 2
 
 
-def without_a_name(frame: dict[str, Any]) -> None:
-    del frame["caption"]["1"]
-
-
-def renamed(frame: dict[str, Any]) -> None:
-    frame["caption"] = {"1": "A cat.", "0": "A dog."}
-
-
-@pytest.mark.parametrize("columns", [0, 300])
-@pytest.mark.parametrize("change", [without_a_name, renamed])
-def test_columns_of_different_rows_are_never_joined(
-    tmp_path: Path, change: Callable[[dict[str, Any]], None], columns: int
-) -> None:
-    frame = json.loads(FRAME.to_json())
-    frame |= {f"c{number}": frame["width"] for number in range(columns)}
-    change(frame)
-    with pytest.raises(DatasetFormatError):
-        read(table(tmp_path, json.dumps(frame)))
-
-
 def with_another_name(frame: dict[str, Any]) -> None:
     frame["caption"]["other"] = frame["caption"].pop("25")
 
@@ -170,24 +150,6 @@ def test_rows_after_the_ones_that_tell_a_table_are_checked_too(
     assert [problem.row for problem in reader.problems] == [26]
 
 
-def test_lists_of_linked_objects_are_no_columns(tmp_path: Path) -> None:
-    linked = {
-        "image": [{"id": 1, "path": "a.png"}, {"id": 2, "path": "b.png"}],
-        "captions": [
-            {"image_id": 2, "caption": "A cat."},
-            {"image_id": 1, "caption": "A dog."},
-        ],
-    }
-    with pytest.raises(DatasetFormatError):
-        read(table(tmp_path, json.dumps(linked)))
-
-
-def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    frame = {"columns": ["image", "caption", "caption"], "data": [["a.png", "A dog.", "A cat."]]}
-    with pytest.raises(DatasetFormatError, match="caption"):
-        read(table(tmp_path, json.dumps(frame)))
-
-
 @pytest.mark.parametrize("orient", ["columns", "list"])
 def test_tables_with_more_columns_than_files_may_be_open(tmp_path: Path, orient: str) -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -200,27 +162,6 @@ def test_tables_with_more_columns_than_files_may_be_open(tmp_path: Path, orient:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert contents(pairs) == [("a.png", "A dog.", 3), ("b.png", "A cat.", 4)]
     assert reader.problems == []
-
-
-def test_many_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    frame = {f"c{number}": [1] for number in range(300)} | {"image": ["a.png"], "caption": ["A."]}
-    twice = json.dumps(frame)[:-1] + ', "caption": ["B."]}'
-    with pytest.raises(DatasetFormatError, match="caption"):
-        read(table(tmp_path, twice))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        json.dumps({"image": ["a.png", "b.png"], "caption": ["A cat."], "width": [3, 4]}),
-        FRAME.to_json(orient="values"),
-        json_lines(ROWS) + "[]",
-        json_lines(ROWS) + "{",
-    ],
-)
-def test_tables_that_cannot_be_read_are_refused(tmp_path: Path, content: str) -> None:
-    with pytest.raises(DatasetFormatError):
-        read(table(tmp_path, content))
 
 
 def test_rows_of_another_length_are_left_out(tmp_path: Path) -> None:
@@ -241,7 +182,42 @@ def test_an_object_with_a_list_for_each_split(tmp_path: Path) -> None:
     ]
 
 
-def test_lists_named_otherwise_are_no_splits(tmp_path: Path) -> None:
-    content = json.dumps({"test_images": [{"id": 1}], "test_captions": ROWS})
-    with pytest.raises(DatasetFormatError):
+IMAGES, WIDTHS = {"0": "a.png", "1": "b.png"}, {"0": 3, "1": 4}
+FEWER = {"image": IMAGES, "caption": {"0": "A dog."}, "width": WIDTHS}
+TURNED = {"image": IMAGES, "caption": {"1": "A cat.", "0": "A dog."}, "width": WIDTHS}
+MANY = {f"c{number}": WIDTHS for number in range(300)}
+MANY_LISTS = {f"c{number}": [1] for number in range(300)}
+
+#: What is in a file, and what its refusal names.
+REFUSED: dict[str, tuple[str, str]] = {
+    "columns of different rows": (json.dumps(FEWER), ""),
+    "many columns of different rows": (json.dumps(FEWER | MANY), ""),
+    "columns of another order": (json.dumps(TURNED), ""),
+    "many columns of another order": (json.dumps(TURNED | MANY), ""),
+    "lists of linked objects": (json.dumps({
+        "image": [{"id": 1, "path": "a.png"}, {"id": 2, "path": "b.png"}],
+        "captions": [{"image_id": 2, "caption": "A cat."}, {"image_id": 1, "caption": "A dog."}],
+    }), ""),
+    "lists that are no splits": (
+        json.dumps({"test_images": [{"id": 1}], "test_captions": ROWS}), ""
+    ),
+    "columns of one name": (json.dumps(
+        {"columns": ["image", "caption", "caption"], "data": [["a.png", "A dog.", "A cat."]]}
+    ), "caption"),
+    "one name among many columns": (json.dumps(
+        MANY_LISTS | {"image": ["a.png"], "caption": ["A."]}
+    )[:-1] + ', "caption": ["B."]}', "caption"),
+    "a shorter list": (
+        json.dumps({"image": ["a.png", "b.png"], "caption": ["A cat."], "width": [3, 4]}), ""
+    ),
+    "no names of columns": (FRAME.to_json(orient="values"), ""),
+    "a list after lines": (json_lines(ROWS) + "[]", ""),
+    "half an object after lines": (json_lines(ROWS) + "{", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "named"), REFUSED.values(), ids=REFUSED.keys())
+def test_tables_that_cannot_be_read_are_refused(tmp_path: Path, content: str, named: str) -> None:
+    """Also those whose columns would be joined by other rows."""
+    with pytest.raises(DatasetFormatError, match=named or None):
         read(table(tmp_path, content))
