@@ -49,6 +49,13 @@ def image_folder(folder: Path, rows: list[dict[str, Any]], pictures: tuple[str, 
     return folder
 
 
+def unlike_pictures(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    """These rows, with a picture of its own for each name of a file."""
+    for number, name in enumerate(dict.fromkeys(row["file_name"] for row in rows)):
+        write(folder / name, encoded((8, 8), f"rgb({number % 256}, {number // 256}, 0)"))
+    return image_folder(folder, rows, ())
+
+
 def dogs(path: Path, count: int, splits: Sequence[str | None] = ()) -> Path:
     """One picture with the captions "A dog 0", "A dog 1" … of the pairs p0, p1 …"""
     rows: list[dict[str, object]] = [

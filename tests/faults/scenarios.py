@@ -43,6 +43,7 @@ from db.queries import (
     verdict_acts,
 )
 from research.scenes import demo
+from tests.datasets.folders import image_folder
 from tests.db.building import decided_pairs, write_oldest
 from tests.faults.stored_scores import stored
 from tests.fixtures.hub_server import PublishedModel, hub_server, set_constants, use_hub
@@ -104,13 +105,10 @@ class Importing(Scenario):
     name = "import"
 
     def prepare(self, folder: Path) -> None:
-        source = folder / "photos"
-        source.mkdir()
-        Image.new("RGB", (8, 8), "red").save(source / "a.png")
         rows = [{"file_name": "a.png", "id": f"row-{i}", "caption": f"A {i}"} for i in range(ROWS)]
         for i in GONE:
             rows[i]["file_name"] = "gone.png"
-        (source / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        image_folder(folder / "photos", rows, ("a.png",))
 
     def work(self, folder: Path) -> None:
         import backend.jobs.import_dataset as importing

@@ -1,27 +1,20 @@
 """What works with any feature and without: pairs of the demo, from import to export."""
 
-import itertools
-import json
-import shutil
 from pathlib import Path
 
-from backend.bundled import DEMO
 from backend.settings import load_settings
 from backend.workspace import ExportChoice, Workspace
 from tests.cli.invoking import invoked
+from tests.fixtures.demo import demo_pairs, true_captions
+
+PAIRS = 4
 
 
 def test_pairs_of_the_demo_are_scored_reviewed_and_exported(tmp_path: Path) -> None:
-    with (DEMO / "metadata.jsonl").open(encoding="utf-8") as file:
-        pairs = [json.loads(line) for line in itertools.islice(file, 4)]
-    folder = tmp_path / "pairs"
-    (folder / "images").mkdir(parents=True)
-    for pair in pairs:
-        shutil.copy(DEMO / pair["file_name"], folder / "images")
-    (folder / "metadata.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    folder = demo_pairs(tmp_path / "pairs", true_captions(PAIRS))
     workspace = Workspace(load_settings({"data_directory": tmp_path / "state", "device": "cpu"}))
     dataset = workspace.jobs.import_dataset(folder).dataset_id
-    assert workspace.jobs.score(dataset).scored == len(pairs)
+    assert workspace.jobs.score(dataset).scored == PAIRS
     review = workspace.review
     pair_id = review.first_pair(review.filter_of(dataset, {}))
     assert pair_id is not None
@@ -30,7 +23,7 @@ def test_pairs_of_the_demo_are_scored_reviewed_and_exported(tmp_path: Path) -> N
     review.suggest(pair_id)
     review.decide(pair_id, view.verdict.version, "correct")
     report = workspace.jobs.export(dataset, ExportChoice(), tmp_path / "out", "csv")
-    assert report.written == len(pairs)
+    assert report.written == PAIRS
 
 
 def test_the_help_reads_every_operation_and_command() -> None:

@@ -1,7 +1,6 @@
 """Answers of Label Studio become verdicts: tasks (JSON), and rows (JSON-MIN, CSV)."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +14,22 @@ from db.authors import label_author
 from db.queries import blind_review, opinion_queries, pair_queries
 from tests.datasets.folders import image_folder
 from tests.features.label_files.test_labels import decisions, table
-from tests.traced_ui.conftest import workspace_in
+from tests.jobs.opening import OpenWorkspace
 
 COLOURS = ("red", "blue", "green", "pink", "grey", "tan")
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     rows: list[dict[str, Any]] = [
         {"file_name": f"{c}.png", "id": c, "caption": f"A {c} square."} for c in COLOURS
     ]
     rows.append({"file_name": "red.png", "id": "red-2", "caption": "It is red."})
-    opened = workspace_in(tmp_path)
+    opened = open_workspace()
     opened.jobs.import_dataset(
         image_folder(tmp_path / "pairs", rows, tuple(f"{c}.png" for c in COLOURS))
     )
-    yield opened
-    opened.store.close()
+    return opened
 
 
 def choice(word: str, name: str = "verdict") -> dict[str, Any]:

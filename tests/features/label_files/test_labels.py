@@ -1,8 +1,6 @@
 """Verdicts from files of labels, in the forms that other tools write."""
 
-import csv
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +12,19 @@ from backend.jobs.export_choice import ExportChoice
 from backend.review.charts import progress_of
 from backend.workspace import QueueFilter, Workspace
 from tests.cli.invoking import as_json, invoked
-from tests.datasets.folders import image_folder
-from tests.traced_ui.conftest import workspace_in
+from tests.datasets.folders import csv_file, image_folder, json_lines, write
+from tests.jobs.opening import OpenWorkspace
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     names = tuple(f"{n}.png" for n in range(5))
     rows = [
         {"file_name": name, "id": f"p{name[0]}", "caption": f"A dog {name[0]}"} for name in names
     ]
-    opened = workspace_in(tmp_path)
+    opened = open_workspace()
     opened.jobs.import_dataset(image_folder(tmp_path / "pairs", rows, names))
-    yield opened
-    opened.store.close()
+    return opened
 
 
 def decisions(workspace: Workspace) -> dict[str, str]:
@@ -37,15 +34,8 @@ def decisions(workspace: Workspace) -> dict[str, str]:
 
 def table(path: Path, rows: list[dict[str, Any]]) -> Path:
     if path.suffix == ".csv":
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    elif path.suffix == ".json":
-        path.write_text(json.dumps(rows))
-    else:
-        path.write_text("\n".join(json.dumps(row) for row in rows))
-    return path
+        return csv_file(path, rows)
+    return write(path, json.dumps(rows) if path.suffix == ".json" else json_lines(rows))
 
 
 def label_studio(id: str, *choices: str) -> dict[str, Any]:
@@ -123,11 +113,8 @@ def test_a_column_without_a_name_says_nothing(workspace: Workspace, tmp_path: Pa
     page = workspace.review.queue_page(QueueFilter(1, order="position", review="all"))
     pairs = {row.external_id: row.pair_id for row in page.rows}
     wrong = workspace.review.open_pair(pairs["p0"])
-    assert (wrong.verdict.decision, wrong.verdict.note, wrong.verdict.corrected_caption) == (
-        "wrong",
-        "",
-        None,
-    )
+    verdict = wrong.verdict
+    assert (verdict.decision, verdict.note, verdict.corrected_caption) == ("wrong", "", None)
 
 
 def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
@@ -137,24 +124,17 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
     ids = {row.external_id: row.pair_id for row in page.rows}
     workspace.review.decide(ids["p0"], 0, "correct", author="Ada")
     workspace.review.decide(ids["p1"], 0, "drop", author="Ada")
-    path = table(
-        tmp_path / "labels.csv",
-        [
-            {"id": id, "verdict": verdict, "caption": caption, "note": note}
-            for id, verdict, caption, note in (
-                ("p0", "wrong", "", ""),
-                ("p1", "wrong", "", ""),
-                ("p2", "wrong", "A cat 2", "seen twice"),
-                ("p3", "drop", "A dog 3", ""),
-                ("p4", "", "", ""),
-                ("p9", "wrong", "", ""),
-                ("p3", "correct", "", ""),
-                ("p4", "maybe", "", ""),
-                ("p4", "correct", "A cow", ""),
-                ("p4", "corrected", " ", ""),
-            )
-        ],
-    )
+    labels = [
+        ("p0", "wrong", "", ""), ("p1", "wrong", "", ""),
+        ("p2", "wrong", "A cat 2", "seen twice"), ("p3", "drop", "A dog 3", ""),
+        ("p4", "", "", ""), ("p9", "wrong", "", ""), ("p3", "correct", "", ""),
+        ("p4", "maybe", "", ""), ("p4", "correct", "A cow", ""), ("p4", "corrected", " ", ""),
+    ]  # fmt: skip
+    rows = [
+        {"id": id, "verdict": verdict, "caption": caption, "note": note}
+        for id, verdict, caption, note in labels
+    ]
+    path = table(tmp_path / "labels.csv", rows)
     report = apply_labels(workspace.store, 1, path, preview=False)
     assert report.by_decision == {"correction": 1, "drop": 1}
     assert (report.agreeing, report.empty, report.conflict_count) == (1, 1, 1)
@@ -174,9 +154,8 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
 
 
 def test_a_label_takes_no_pair_out_of_the_export(workspace: Workspace, tmp_path: Path) -> None:
-    path = table(
-        tmp_path / "labels.csv", [{"id": "p1", "is_wrong": 1}, {"id": "p2", "is_wrong": 0}]
-    )
+    rows = [{"id": "p1", "is_wrong": 1}, {"id": "p2", "is_wrong": 0}]
+    path = table(tmp_path / "labels.csv", rows)
     apply_labels(workspace.store, 1, path, preview=False)
     workspace.jobs.export(1, ExportChoice(drop_above=0.0), tmp_path / "out", "jsonl")
     rows = [json.loads(line) for line in (tmp_path / "out/data.jsonl").read_text().splitlines()]
@@ -198,23 +177,16 @@ def test_a_label_takes_no_pair_out_of_the_export(workspace: Workspace, tmp_path:
     ],
 )
 def test_a_file_without_labels_is_refused(
-    workspace: Workspace,
-    tmp_path: Path,
-    name: str,
-    text: str,
-    options: dict[str, str],
-    message: str,
+    workspace: Workspace, tmp_path: Path, name: str, text: str, options: Any, message: str
 ) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(SettingsError, match=message):
-        apply_labels(workspace.store, 1, tmp_path / name, **options)  # pyrefly: ignore[bad-argument-type]
+        apply_labels(workspace.store, 1, tmp_path / name, **options)
 
 
 def test_annotators_who_disagree_give_no_label(workspace: Workspace, tmp_path: Path) -> None:
-    path = table(
-        tmp_path / "studio.json",
-        [label_studio("p1", "Wrong"), label_studio("p0", "Wrong", "Correct")],
-    )
+    rows = [label_studio("p1", "Wrong"), label_studio("p0", "Wrong", "Correct")]
+    path = table(tmp_path / "studio.json", rows)
     report = apply_labels(workspace.store, 1, path)
     assert (report.by_decision, report.problem_count) == ({"wrong": 1}, 1)
 

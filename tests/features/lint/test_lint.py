@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from backend import plugins
 from backend.errors import StoreError
@@ -16,6 +15,7 @@ from backend.jobs.notices import Notice, Sentence
 from backend.plugins import Plugin
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
+from tests.datasets.folders import picture, unlike_pictures, write
 from tests.fixtures.features import needs
 from tests.jobs.opening import opened
 from tests.jobs.test_shared_pictures import ROWS as SPLIT_ROWS
@@ -32,18 +32,16 @@ FAULTY = {
 
 
 def written(folder: Path, beginning: str = "") -> Path:
-    folder.mkdir()
     captions = {
         f"fine{a}{b}": f"{beginning}A {THINGS[a]} stands near the {THINGS[b]} in a park."
         for a in range(10)
         for b in range(10)
     } | FAULTY
-    rows = []
-    for number, (name, caption) in enumerate(captions.items()):
-        Image.new("RGB", (8, 8), (number, 0, 0)).save(folder / f"{name}.png")
-        rows.append(json.dumps({"file_name": f"{name}.png", "id": name, "caption": caption}))
-    (folder / "metadata.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    return folder
+    rows = [
+        {"file_name": f"{name}.png", "id": name, "caption": caption}
+        for name, caption in captions.items()
+    ]
+    return unlike_pictures(folder, rows)
 
 
 def pairs_with(workspace: Workspace, tag: str) -> set[str]:
@@ -89,12 +87,11 @@ def test_one_picture_under_many_names_is_a_placeholder(tmp_path: Path, in_tar: b
     """Ten with different captions; not nine, and not as many copies beside one caption."""
     shown = {"gone": 10, "nine": 9, "copies": 10}
     folder = tmp_path / "pairs"
-    folder.mkdir()
     for place, (name, copies) in enumerate(shown.items()):
         for number in range(copies):
-            Image.new("RGB", (8 + place, 8), "red").save(folder / f"{name}{number}.png")
+            image = picture(folder / f"{name}{number}.png", (8 + place, 8))
             caption = f"A {THINGS[number]} in a park." if name != "copies" else "A dog runs."
-            (folder / f"{name}{number}.txt").write_text(caption, encoding="utf-8")
+            write(image.with_suffix(".txt"), caption)
     if in_tar:
         with tarfile.open(tmp_path / "pairs.tar", "w") as tar:
             for path in sorted(folder.iterdir()):

@@ -7,14 +7,13 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from PIL import Image
 
 from backend.errors import SettingsError
 from backend.features.patterns.page import last_report, report_html
 from backend.features.patterns.search import FEWEST_AT_RANDOM, PatternsReport
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
-from tests.datasets.folders import json_lines
+from tests.datasets.folders import image_folder
 from tests.jobs.opening import opened
 
 THINGS = ("dog", "cat", "horse", "bus", "boat", "tree", "lamp")
@@ -28,16 +27,12 @@ def caption(number: int) -> str:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    folder = tmp_path / "pairs"
-    folder.mkdir()
-    Image.new("RGB", (8, 8)).save(folder / "a.png")
     rows = [
         {"file_name": "a.png", "id": f"p{n}", "caption": caption(n), "model": f"m{n % 2}"}
         for n in range(PAIRS)
     ]  # fmt: skip
-    (folder / "metadata.jsonl").write_text(json_lines(rows), encoding="utf-8")
     made = opened(tmp_path / "state")
-    made.jobs.import_dataset(folder)
+    made.jobs.import_dataset(image_folder(tmp_path / "pairs", rows, ("a.png",)))
     return made
 
 

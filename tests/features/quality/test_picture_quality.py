@@ -11,6 +11,7 @@ from backend.errors import SettingsError
 from backend.features.quality import picture_quality, queries
 from backend.review.queue_form import from_fields, from_text
 from backend.workspace import ExportChoice, Workspace
+from tests.datasets.folders import image_folder
 from tests.fixtures.interrupting import stop_at
 from tests.jobs.opening import OpenWorkspace
 
@@ -44,7 +45,7 @@ def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     rows.append({"id": "alike", "file_name": "alike.jpg", "caption": "Squares once more."})
     # A second caption of a picture is not a duplicate.
     rows.append({"id": "second", "file_name": "plain-5.png", "caption": "A second caption."})
-    (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    image_folder(folder, rows, ())
     workspace = open_workspace()
     workspace.jobs.import_dataset(folder)
     return workspace
@@ -104,7 +105,7 @@ def test_one_first_frame_or_one_ramp_makes_no_exact_duplicate(
     brightness.save(folder / "ramp.jpg")
     names = ["one.webp", "other.webp", "same.webp", "low.png", "high.png", "ramp.png", "ramp.jpg"]
     rows = [{"id": name, "file_name": name, "caption": f"Of {name}."} for name in names + plain]
-    (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    image_folder(folder, rows, ())
     workspace = open_workspace()
     workspace.jobs.import_dataset(folder)
     workspace.jobs.run("quality", 1)

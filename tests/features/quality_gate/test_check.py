@@ -5,13 +5,13 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from PIL import Image
 
 from backend.errors import NOTICED, NotFound
 from backend.features.quality_gate.acceptance import Outcome
 from backend.features.quality_gate.operation import CheckReport
 from backend.workspace import Workspace
 from tests.cli.invoking import invoked
+from tests.datasets.folders import unlike_pictures
 from tests.jobs.opening import opened
 from tests.jobs.test_shared_pictures import ROWS, written
 
@@ -21,16 +21,12 @@ PAIRS = 60
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Pairs of which every tenth is in the split "val"."""
-    pairs = tmp_path / "pairs"
-    pairs.mkdir()
-    rows = []
-    for n in range(PAIRS):
-        Image.new("RGB", (8, 8), (4 * n, 0, 0)).save(pairs / f"{n}.png")
-        split = "val" if n % 10 == 0 else "train"
-        rows.append({"file_name": f"{n}.png", "caption": f"A picture, number {n}.", "split": split})
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (pairs / "metadata.jsonl").write_text(lines, encoding="utf-8")
-    return pairs
+    rows = [
+        {"file_name": f"{n}.png", "caption": f"A picture, number {n}.",
+         "split": "train" if n % 10 else "val"}
+        for n in range(PAIRS)
+    ]  # fmt: skip
+    return unlike_pictures(tmp_path / "pairs", rows)
 
 
 def judge(workspace: Workspace, count: int, wrong: int, decision: str = "drop") -> None:

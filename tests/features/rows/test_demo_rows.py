@@ -1,12 +1,11 @@
 """The demo as it is, and with its captions one row off; from the command line."""
 
 import json
-import shutil
 from pathlib import Path
 
-from backend.bundled import DEMO
 from backend.workspace import Workspace
 from tests.cli.invoking import invoked
+from tests.fixtures.demo import demo_pairs, true_captions
 from tests.fixtures.features import has_feature
 
 #: Fewer pairs tell less, more take longer to score.
@@ -25,16 +24,8 @@ def test_nothing_is_found_in_the_demo(
 
 
 def test_captions_one_row_off_are_said_and_moved_back(tmp_path: Path) -> None:
-    rows = [json.loads(line) for line in (DEMO / "metadata.jsonl").open(encoding="utf-8")]
-    truths = [json.loads(line) for line in (DEMO / "truth.jsonl").open(encoding="utf-8")]
-    captions = [truth["original"] for truth in truths[:PAIRS]]
-    folder = tmp_path / "pairs"
-    (folder / "images").mkdir(parents=True)
-    lines = []
-    for row, caption in zip(rows[:PAIRS], captions[-1:] + captions[:-1], strict=True):
-        shutil.copy(DEMO / row["file_name"], folder / "images")
-        lines.append(json.dumps({**row, "caption": caption}) + "\n")
-    (folder / "metadata.jsonl").write_text("".join(lines), encoding="utf-8")
+    captions = true_captions(PAIRS)
+    folder = demo_pairs(tmp_path / "pairs", captions[-1:] + captions[:-1])
     environment = {
         "TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "TRACED_TRAJECTORIES": "first-step",
         "TRACED_CAPTIONER": "none", "TRACED_DETECTOR": "eight signs",

@@ -1,6 +1,5 @@
 """Right after an import, the first rows are looked at, before anything is scored."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from backend.bundled import DEMO
 from backend.features.rows.page import last_report
 from backend.operations.registry import OPERATIONS
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
+from tests.fixtures.demo import demo_pairs, true_captions
 from traced_ui.dataset_jobs import DatasetJobs
 
 PAIRS = 60
@@ -24,16 +23,9 @@ PAIRS = 60
 
 def write_source(folder: Path, by: int = 1, pairs: int = PAIRS) -> str:
     """The demo's first pictures with true captions, each with the one so many rows before."""
-    rows = [json.loads(line) for line in (DEMO / "metadata.jsonl").open(encoding="utf-8")]
-    truths = [json.loads(line) for line in (DEMO / "truth.jsonl").open(encoding="utf-8")]
-    (folder / "pairs" / "images").mkdir(parents=True)
-    lines = []
-    for place, row in enumerate(rows[:pairs]):
-        shutil.copy(DEMO / row["file_name"], folder / "pairs" / "images")
-        caption = truths[(place - by) % pairs]["original"]
-        lines.append(json.dumps({**row, "caption": caption}) + "\n")
-    (folder / "pairs" / "metadata.jsonl").write_text("".join(lines), encoding="utf-8")
-    return str(folder / "pairs")
+    truths = true_captions(pairs)
+    captions = [truths[(place - by) % pairs] for place in range(pairs)]
+    return str(demo_pairs(folder / "pairs", captions))
 
 
 @pytest.fixture(scope="module")

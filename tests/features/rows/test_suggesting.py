@@ -1,17 +1,14 @@
 """The caption of another row is suggested, and accepting it asks whether to swap."""
 
-import json
-import shutil
-
 import pytest
 
-from backend.bundled import DEMO
 from backend.errors import SettingsError
 from backend.features.rows.suggesting import PROPOSER
 from backend.jobs.scoring.suggest import likely_wrong
 from backend.review.views import BetterPicture
 from backend.settings import load_settings
 from backend.workspace import Workspace
+from tests.fixtures.demo import demo_pairs, true_captions
 from tests.jobs.opening import VECTORS
 from traced_ui.api_records import Pair
 from traced_ui.review_page import stage
@@ -25,27 +22,14 @@ PAIRS, RING = 100, (10, 35, 60, 85, 20, 45, 70, 95, 30, 55)
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The demo's true captions, ten of them in a ring; scored with suggestions."""
     folder = tmp_path_factory.mktemp("ring")
-    (folder / "pairs" / "images").mkdir(parents=True)
-    captions = true_captions()
+    captions = true_captions(PAIRS)
     for row, following in zip(RING, (*RING[1:], RING[0]), strict=True):
-        captions[row] = true_captions()[following]
-    lines = []
-    for line, caption in zip(
-        (DEMO / "metadata.jsonl").open(encoding="utf-8"), captions, strict=False
-    ):
-        row = json.loads(line)
-        shutil.copy(DEMO / row["file_name"], folder / "pairs" / "images")
-        lines.append(json.dumps({**row, "caption": caption}) + "\n")
-    (folder / "pairs" / "metadata.jsonl").write_text("".join(lines), encoding="utf-8")
+        captions[row] = true_captions(PAIRS)[following]
+    demo_pairs(folder / "pairs", captions)
     settings = {**VECTORS, "captioner": "none"}
     workspace = Workspace(load_settings({"data_directory": str(folder / "state"), **settings}))
     workspace.jobs.score(workspace.find_or_import(str(folder / "pairs")))
     return workspace
-
-
-def true_captions() -> list[str]:
-    lines = (DEMO / "truth.jsonl").open(encoding="utf-8")
-    return [json.loads(line)["original"] for line, _ in zip(lines, range(PAIRS), strict=False)]
 
 
 def test_a_caption_points_to_the_picture_that_it_fits_better(workspace: Workspace) -> None:
@@ -81,7 +65,7 @@ def better_pictures(workspace: Workspace) -> dict[int, BetterPicture | None]:
 
 
 def test_own_captions_are_suggested_and_may_be_swapped(workspace: Workspace) -> None:
-    truths = true_captions()
+    truths = true_captions(PAIRS)
     right = 0
     swapped_ids = set[int]()
     for row in RING:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 from sqlalchemy import update
 
 from backend.errors import SettingsError, UnknownPictures
@@ -25,7 +24,7 @@ from db.models import Dataset, Pair
 from db.queries import job_queries
 from db.queries.dataset_queries import UNFAMILIAR
 from tests.cli.invoking import as_json
-from tests.datasets.folders import json_lines
+from tests.datasets.folders import unlike_pictures
 from tests.hostile.markup import check_escaping
 from tests.jobs.opening import opened
 
@@ -35,26 +34,20 @@ BOTH = PICTURES - WITHOUT
 
 
 def import_rows(folder: Path, rows: list[dict[str, Any]]) -> Workspace:
-    for name in {row["file_name"] for row in rows}:
-        number = int(name.partition(".")[0])
-        Image.new("RGB", (8, 8), (number, 0, 0)).save(folder / name)
-    (folder / "metadata.jsonl").write_text(json_lines(rows), encoding="utf-8")
     made = opened(folder.parent / "state")
-    made.jobs.import_dataset(folder)
+    made.jobs.import_dataset(unlike_pictures(folder, rows))
     return made
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    folder = tmp_path / "pairs"
-    folder.mkdir()
     rows = [
         {"file_name": f"{n}.png", "id": f"{model}-{n}", "caption": f"A {model} {n}", "model": model}
         for n in range(PICTURES)
         for model in ("qwen", "blip")
         if model == "qwen" or n >= WITHOUT
     ]
-    return import_rows(folder, rows)
+    return import_rows(tmp_path / "pairs", rows)
 
 
 def ids_of(workspace: Workspace) -> dict[str, int]:
