@@ -8,10 +8,9 @@ import gradio as gr
 from backend.features.in_place import page
 from backend.features.in_place.report import ApplyReport, LeftAlone
 from backend.workspace import Workspace
-from tests.datasets.folders import picture, write
+from tests.features.in_place.conftest import captioned
 from tests.features.in_place.test_apply import correct
 from tests.hostile.markup import check_escaping
-from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.test_verdicts_to_go import functions_named
 from traced_ui.page_dataset import PageDataset
 
@@ -22,11 +21,8 @@ def run_job(workspace: Workspace, **options: bool) -> None:
     assert workspace.jobs.job(job_id).status == "done"
 
 
-def test_it_writes_only_what_it_has_shown(tmp_path: Path) -> None:
-    workspace = workspace_in(tmp_path)
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+def test_it_writes_only_what_it_has_shown(workspace: Workspace, tmp_path: Path) -> None:
+    folder = captioned(tmp_path / "pairs", a="a dog")
     workspace.jobs.import_dataset(folder)
     correct(workspace, {"a dog": "a cat"})
     with gr.Blocks() as blocks:
@@ -46,7 +42,6 @@ def test_it_writes_only_what_it_has_shown(tmp_path: Path) -> None:
     assert (folder / "a.txt").read_text() == "a cat"
     run_job(workspace, undo=True)
     assert not draw(1, request)[3].visible
-    workspace.store.close()
 
 
 def test_hostile_text_is_escaped() -> None:
@@ -62,11 +57,10 @@ def decision_of(markup: str) -> list[str]:
     return re.findall(r'class="decision">(.*?)</p>', markup)
 
 
-def test_a_source_that_is_not_written_is_said_before_a_press(tmp_path: Path) -> None:
-    workspace = workspace_in(tmp_path)
-    folder = tmp_path / "pairs"
-    picture(folder / "a.png")
-    write(folder / "a.txt", "a dog")
+def test_a_source_that_is_not_written_is_said_before_a_press(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = captioned(tmp_path / "pairs", a="a dog")
     workspace.jobs.import_dataset(folder)
     with gr.Blocks() as blocks:
         page.build(workspace, PageDataset("1"))
@@ -79,4 +73,3 @@ def test_a_source_that_is_not_written_is_said_before_a_press(tmp_path: Path) -> 
     of_curator, *_ = draw(1, gr.Request(username="Ada"))
     assert str(folder) not in of_curator
     assert 'class="hint"' in of_curator
-    workspace.store.close()

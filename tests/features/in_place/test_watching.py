@@ -162,11 +162,10 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_a_caption_written_while_the_source_is_read_makes_no_second_pair(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import reads all rows twice: compared, then written."""
     folder = captioned(tmp_path / "pairs", a="a dog", b="a cow")
-    workspace = opened(tmp_path / "state")
     workspace.jobs.import_dataset(folder)
     before = rows_of(workspace)
     compare = import_dataset._compare
@@ -186,7 +185,6 @@ def test_a_caption_written_while_the_source_is_read_makes_no_second_pair(
     assert [(row.id, row.caption) for row in after] == [
         (before[0].id, "a cat"), (before[1].id, "a cow"),
     ]  # fmt: skip
-    workspace.store.close()
 
 
 #: A tool that writes captions as many do: the file is emptied, and filled by and by.
@@ -209,9 +207,7 @@ for turn in itertools.count():
 def test_two_tools_write_while_it_is_killed(tmp_path: Path) -> None:
     folder, state, end = tmp_path / "pairs", tmp_path / "state", tmp_path / "end"
     stems = [f"p{number}" for number in range(8)]
-    for stem in stems:
-        picture(folder / f"{stem}.png")
-        write(folder / f"{stem}.txt", f"a dog {stem}")
+    captioned(folder, **{stem: f"a dog {stem}" for stem in stems})
     workspace = opened(state)
     workspace.jobs.import_dataset(folder)
     correct(workspace, {"a dog p0": "a cat", "a dog p1": "a cow"})

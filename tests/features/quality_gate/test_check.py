@@ -12,21 +12,23 @@ from backend.features.quality_gate.operation import CheckReport
 from backend.workspace import Workspace
 from tests.cli.invoking import invoked
 from tests.datasets.folders import unlike_pictures
-from tests.jobs.opening import opened
+from tests.jobs.opening import OpenWorkspace
 from tests.jobs.test_shared_pictures import ROWS, written
 
 PAIRS = 60
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     """Pairs of which every tenth is in the split "val"."""
     rows = [
         {"file_name": f"{n}.png", "caption": f"A picture, number {n}.",
          "split": "train" if n % 10 else "val"}
         for n in range(PAIRS)
     ]  # fmt: skip
-    return unlike_pictures(tmp_path / "pairs", rows)
+    workspace = open_workspace()
+    workspace.jobs.import_dataset(unlike_pictures(tmp_path / "pairs", rows))
+    return workspace
 
 
 def judge(workspace: Workspace, count: int, wrong: int, decision: str = "drop") -> None:
@@ -38,9 +40,7 @@ def judge(workspace: Workspace, count: int, wrong: int, decision: str = "drop") 
         workspace.review.decide(pair, 0, decision if number < wrong else "correct")
 
 
-def test_right_captions_pass_and_wrong_ones_fail(tmp_path: Path, folder: Path) -> None:
-    workspace = opened(tmp_path / "state")
-    workspace.jobs.import_dataset(folder)
+def test_right_captions_pass_and_wrong_ones_fail(workspace: Workspace) -> None:
     nothing = workspace.jobs.run("check", 1, at_most="10%")
     assert (nothing.outcome, nothing.sample, nothing.errors) == ("undecided", 0, None)
     assert 0 < nothing.more < PAIRS
@@ -48,27 +48,23 @@ def test_right_captions_pass_and_wrong_ones_fail(tmp_path: Path, folder: Path) -
     passed = workspace.jobs.run("check", 1, at_most="10%")
     assert (passed.outcome, passed.allowed, passed.more) == ("passed", 6, 0)
     assert passed.low == 0
-    workspace.store.close()
 
 
+@pytest.mark.parametrize(
+    ("decision", "outcome", "left"), [("drop", "passed", PAIRS - 12), ("wrong", "failed", PAIRS)]
+)
 def test_what_was_mended_is_no_error_and_what_was_only_called_wrong_is_one(
-    tmp_path: Path, folder: Path
+    workspace: Workspace, decision: str, outcome: str, left: int
 ) -> None:
-    for decision, outcome in (("drop", "passed"), ("wrong", "failed")):
-        workspace = opened(tmp_path / decision)
-        workspace.jobs.import_dataset(folder)
-        judge(workspace, PAIRS, wrong=12, decision=decision)
-        report = workspace.jobs.run("check", 1, at_most="10%")
-        left = {"drop": PAIRS - 12, "wrong": PAIRS}[decision]
-        assert (report.outcome, report.pairs) == (outcome, left)
-        workspace.store.close()
+    judge(workspace, PAIRS, wrong=12, decision=decision)
+    report = workspace.jobs.run("check", 1, at_most="10%")
+    assert (report.outcome, report.pairs) == (outcome, left)
 
 
-def test_a_pipeline_reads_the_exit_status_and_the_test_case(tmp_path: Path, folder: Path) -> None:
-    workspace = opened(tmp_path / "state")
-    workspace.jobs.import_dataset(folder)
+def test_a_pipeline_reads_the_exit_status_and_the_test_case(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     judge(workspace, 20, wrong=12, decision="wrong")
-    workspace.store.close()
 
     def run(*options: str) -> tuple[int, dict[str, object]]:
         environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
@@ -89,14 +85,11 @@ def test_a_pipeline_reads_the_exit_status_and_the_test_case(tmp_path: Path, fold
     assert status == 2
 
 
-def test_a_split_is_checked_alone(tmp_path: Path, folder: Path) -> None:
-    workspace = opened(tmp_path / "state")
-    workspace.jobs.import_dataset(folder)
+def test_a_split_is_checked_alone(workspace: Workspace) -> None:
     report = workspace.jobs.run("check", 1, at_most="50%", split="val")
     assert (report.pairs, report.allowed) == (PAIRS // 10, PAIRS // 20)
     with pytest.raises(NotFound):
         workspace.jobs.run("check", 1, at_most="50%", split="dev")
-    workspace.store.close()
 
 
 @pytest.mark.parametrize(
@@ -112,8 +105,10 @@ def test_check_fails_by_a_notice_if_it_is_to(outcome: Outcome, heeds: bool, stat
     assert ("<failure" in report.as_junit()) == (status in (1, NOTICED))
 
 
-def test_pictures_in_several_splits_are_counted_and_fail_if_asked(tmp_path: Path) -> None:
-    workspace = opened(tmp_path / "state")
+def test_pictures_in_several_splits_are_counted_and_fail_if_asked(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    workspace = open_workspace()
     workspace.jobs.import_dataset(written(tmp_path / "leaking", ROWS))
     report = workspace.jobs.run("check", 1, at_most="10%")
     assert (report.shared_pictures, report.exit_status) == (3, 4)
@@ -126,4 +121,3 @@ def test_pictures_in_several_splits_are_counted_and_fail_if_asked(tmp_path: Path
     assert pair is not None
     workspace.review.decide(pair, 0, "drop")
     assert workspace.jobs.run("check", 1, at_most="10%").shared_pictures == 2
-    workspace.store.close()

@@ -12,7 +12,6 @@ import pytest
 from backend.errors import UnsafePath
 from backend.features.selection.options import TwoStage
 from backend.jobs.export_choice import ExportChoice
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder
@@ -25,19 +24,16 @@ __all__ = ["team"]
 
 
 @pytest.fixture
-def sample(tmp_path: Path) -> dict[str, str]:
+def sample(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
     """Variables for the dataset *pairs* with simple scores: s decreases with the number of a pair,
     support increases."""
-    workspace = Workspace(load_settings({"data_directory": str(tmp_path / "made")}, {}))
     rows = [
         {"id": str(i), "file_name": "a.png", "caption": f"a dog beside word{i:03d}"}
         for i in range(COUNT)
     ]
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    workspace.find_or_import(str(tmp_path / "pairs"))
+    workspace.jobs.import_dataset(image_folder(tmp_path / "pairs", rows, ("a.png",)))
     save_scores(workspace)
-    workspace.store.close()
-    return {"TRACED_DATA_DIRECTORY": str(tmp_path / "made"), "COLUMNS": "200"}
+    return {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
 
 
 def exported(environment: dict[str, str], out: Path, *options: str) -> list[dict[str, Any]]:

@@ -3,25 +3,21 @@
 import json
 from pathlib import Path
 
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import suggestion_queries
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder
 
 
-def test_enriched_captions_are_exported_on_request(tmp_path: Path) -> None:
-    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "made")}
-    workspace = Workspace(load_settings({"data_directory": str(tmp_path / "made")}, {}))
+def test_enriched_captions_are_exported_on_request(workspace: Workspace, tmp_path: Path) -> None:
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
     rows = [{"id": f"{i}", "file_name": "a.png", "caption": f"a dog {i}"} for i in range(2)]
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    workspace.find_or_import(str(tmp_path / "pairs"))
+    workspace.jobs.import_dataset(image_folder(tmp_path / "pairs", rows, ("a.png",)))
     with workspace.store.writing() as session:
         richer = suggestion_queries.NewSuggestion(
             2, "boost", "a brown dog", 0.5, 0.6, kind="boost", provenance={"boost": "blend"}
         )
         suggestion_queries.save_suggestions(session, [richer])
-    workspace.store.close()
 
     def kinds(folder: str, *options: str) -> list[tuple[str, str]]:
         out = tmp_path / folder

@@ -1,6 +1,5 @@
 """Captions that the model cannot read are tagged, counted, and not accused on their pages."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,6 @@ from backend.features.unread_languages.notice import PREFIX, look
 from backend.jobs import notices
 from backend.progress import no_progress
 from backend.review.pair import view_of
-from backend.settings import load_settings
 from backend.store import Store
 from backend.workspace import QueueFilter, Workspace
 from db.queries import tag_queries
@@ -56,9 +54,8 @@ def test_captions_in_another_language_are_found_until_a_model_reads_it(store: St
     assert view_of(store, ids[-1]).unread_language == ""
 
 
-def test_no_list_shows_a_chance_of_a_caption_that_is_not_read(tmp_path: Path) -> None:
+def test_no_list_shows_a_chance_of_a_caption_that_is_not_read(workspace: Workspace) -> None:
     """Both are captions of one picture; the grid, the table and beside the pair."""
-    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
     store = workspace.store
     rows = [NewPair(f"{i}", "1.png", text) for i, text in enumerate((ENGLISH[0], GERMAN[0]))]
     dataset_id, ids = add_pairs(store.opened, "mixed", rows)
@@ -75,7 +72,6 @@ def test_no_list_shows_a_chance_of_a_caption_that_is_not_read(tmp_path: Path) ->
         assert "90 %" not in markup
     listed = workspace.review.queue_page(QueueFilter(dataset_id)).rows
     assert workspace.review.languages_not_read(dataset_id, listed) == {ids[1]: "German"}
-    store.close()
 
 
 def test_where_nothing_is_known_of_the_model_nothing_is_said(store: Store) -> None:

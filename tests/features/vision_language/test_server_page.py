@@ -30,6 +30,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from research.chat_server import RunningServer, chat_server
 from tests.hostile.markup import check_escaping
+from tests.jobs.opening import OpenWorkspace
 from tests.traced_ui.test_verdicts_to_go import functions_named
 from traced_ui.messages import explain_on_page
 from traced_ui.page_dataset import PageDataset
@@ -53,11 +54,9 @@ def server() -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+def opened(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.delenv(KEY, raising=False)
-    workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    yield workspace
-    workspace.store.close()
+    return workspace
 
 
 def handlers(workspace: Workspace) -> Callable[[str], Callable[..., Any]]:
@@ -129,16 +128,14 @@ def test_the_chosen_server_is_asked_at_once_and_by_another_program(
     assert not file_of(opened).exists()
 
 
-def test_settings_come_first(tmp_path: Path, server: RunningServer) -> None:
-    values = {"data_directory": str(tmp_path), "corrector": "mine", "corrector_url": server.url}
-    workspace = Workspace(load_settings(values, {}))
+def test_settings_come_first(open_workspace: OpenWorkspace, server: RunningServer) -> None:
+    workspace = open_workspace(corrector="mine", corrector_url=server.url)
     handlers(workspace)("use_form")(NOBODY, server.url, "", "small", None, None, None, None)
     assert workspace.engine.chat_model_name == "mine"
     model = workspace.engine.chat_model
     assert model is not None
     assert model.name == "mine"
     assert "mine" in page.state_html(workspace, True)
-    workspace.store.close()
 
 
 def test_the_key_is_its_owners_alone_and_never_sent_to_a_browser(
