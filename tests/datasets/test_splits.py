@@ -1,6 +1,5 @@
 """Splits that sources state: every reader and every export keeps them, by one rule."""
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +8,6 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
 
 from backend.datasets.export_row import ExportRow
 from backend.datasets.splits import split_in, splits_of
@@ -37,9 +35,7 @@ READ = {
 
 
 def png(name: str) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (8 + [*READ].index(name), 8)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded((8 + [*READ].index(name), 8))
 
 
 def metadata_folders(folder: Path) -> Path:

@@ -6,7 +6,6 @@ same work ends where it would have ended without a kill.
 """
 
 import hashlib
-import io
 import json
 import os
 import random
@@ -23,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from backend.datasets.safe_files.fetching import Limits
 from backend.engine import hub_cache
@@ -43,7 +41,7 @@ from db.queries import (
     verdict_acts,
 )
 from research.scenes import demo
-from tests.datasets.folders import image_folder
+from tests.datasets.folders import encoded, image_folder
 from tests.db.building import decided_pairs, write_oldest
 from tests.faults.stored_scores import stored
 from tests.fixtures.hub_server import PublishedModel, hub_server, set_constants, use_hub
@@ -493,9 +491,7 @@ class DownloadingImages(Scenario):
 
 def picture_of(row: int) -> bytes:
     """A picture of its own for each row."""
-    file = io.BytesIO()
-    Image.new("RGB", (16, 16), (row, 255 - row, 7)).save(file, "PNG")
-    return file.getvalue()
+    return encoded((16, 16), f"rgb({row}, {255 - row}, 7)")
 
 
 SCENARIOS = (

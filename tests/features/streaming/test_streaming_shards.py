@@ -13,16 +13,14 @@ from PIL import Image, ImageColor
 from backend.datasets.safe_files.containers import Member, locate, relative_name, with_proof
 from backend.errors import DatasetFormatError, ImageError
 from backend.features.streaming.nested_values import nested_value
-from tests.datasets.folders import json_lines, picture, read, write
+from tests.datasets.folders import encoded, json_lines, picture, read, write
 from tests.features.streaming.shard_writer import with_table, write_litdata, write_mds
 
 COLOURS = ("red", "blue", "green", "yellow")
 
 
 def jpeg(colour: str, form: str = "JPEG") -> bytes:
-    file = io.BytesIO()
-    Image.new("RGB", (8, 6), colour).save(file, form)
-    return file.getvalue()
+    return encoded((8, 6), colour, form)
 
 
 def pixels(colour: str, mode: str = "RGB") -> bytes:
