@@ -31,7 +31,7 @@ from db.queries.pair_queries import PairRow
 from db.queries.trajectory_queries import TrajectoryRow
 from tests.checkpoints import drawn_folder
 from tests.datasets.folders import image_folder
-from tests.db.building import add_dataset
+from tests.db.building import add_dataset, start_run
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import QUICK_CLIP, OpenWorkspace, opened
@@ -201,15 +201,12 @@ def scored_without_a_model(workspace: Workspace, path: Path, captions: list[str]
     image_folder(path, rows, ("a.png",))
     dataset = workspace.find_or_import(str(path))
     info = workspace.engine.scorer.info
+    run = start_run(workspace.store.opened, dataset, info.revision, model=info.model)
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
-        run = run_queries.start_run(
-            session, kind="score", dataset_id=dataset, scorer_kind=info.kind, model=info.model,
-            revision=info.revision, explorer="elimination", parameters={}, code_version="1",
-        )  # fmt: skip
         single, nothing = np.ones(1, np.float32), np.zeros(0, np.float32)
         trajectory_queries.save_trajectories(
-            session, run.id, [TrajectoryRow(i, single, single, (), nothing) for i in ids]
+            session, run, [TrajectoryRow(i, single, single, (), nothing) for i in ids]
         )
     return dataset
 

@@ -30,7 +30,7 @@ from backend.workspace import Workspace
 from db.queries import dataset_queries, detection_queries, run_queries, signal_queries
 from db.queries.detection_queries import DetectionRow
 from db.queries.pair_queries import NewPair
-from tests.db.building import add_pairs
+from tests.db.building import add_pairs, start_run
 from tests.hostile.markup import check_escaping
 from tests.traced_ui.conftest import imported, workspace
 from tests.traced_ui.samples import pair, row
@@ -118,14 +118,11 @@ def test_every_pair_is_a_point_at_its_coordinates(colour: str) -> None:
 def mapped(workspace: Workspace) -> Workspace:
     """Three pairs of the workspace's dataset have places: the first has p and ICC and is dropped,
     the second has p alone, the third neither."""
+    run = start_run(workspace.store.opened, 1, kind="map")
     with workspace.store.writing() as session:
-        run = run_queries.start_run(
-            session, kind="map", dataset_id=1, scorer_kind="s", model="m", revision="r",
-            explorer="", parameters={}, code_version="1",
-        )  # fmt: skip
         places = [queries.PlaceRow(n, n / 10, n / 20) for n in (1, 2, 3)]
         queries.replace_places(session, 1, places)
-        run_queries.finish_run(session, run.id)
+        run_queries.finish_run(session, run)
         signal_queries.save_icc(session, {1: 0.25})
         rows = [DetectionRow(1, 0.75, ()), DetectionRow(2, 0.5, ())]
         detection_queries.save_detections(session, rows)

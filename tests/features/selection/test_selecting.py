@@ -25,6 +25,7 @@ from db.queries.statements import set_columns
 from db.queries.trajectory_queries import TrajectoryRow
 from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder
+from tests.db.building import start_run
 from tests.fixtures.features import needs
 from tests.jobs.opening import OpenWorkspace, opened
 
@@ -56,30 +57,22 @@ def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
 
 
 def score(workspace: Workspace, s_0: list[float] | None = None) -> None:
-    what: dict[str, Any] = {
-        "dataset_id": 1, "scorer_kind": "clip", "model": "m", "revision": "r", "explorer": "",
-        "parameters": {}, "code_version": "1",
-    }  # fmt: skip
+    runs = {kind: start_run(workspace.store.opened, 1, kind=kind) for kind in ("score", "support")}
+    scores = s_0 or [1 - i / COUNT for i in range(COUNT)]
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
-        run = run_queries.start_run(session, kind="score", **what)
-        scores = s_0 or [1 - i / COUNT for i in range(COUNT)]
-        trajectory_queries.save_trajectories(
-            session,
-            run.id,
-            [
-                TrajectoryRow(i, np.array([s], np.float32), np.ones(1, np.float32), (),
-                              np.zeros(0, np.float32))
-                for i, s in zip(ids, scores, strict=True)
-            ],
-        )  # fmt: skip
-        support = run_queries.start_run(session, kind="support", **what)
+        single, nothing = np.ones(1, np.float32), np.zeros(0, np.float32)
+        rows = [
+            TrajectoryRow(i, np.array([s], np.float32), single, (), nothing)
+            for i, s in zip(ids, scores, strict=True)
+        ]
+        trajectory_queries.save_trajectories(session, runs["score"], rows)
         for n, i in enumerate(ids):
             phrases = [PhraseRow(0, 1, 0, 1, n % 3, n / 100, 0.0, n / 100)] * (1 + n % 2)
-            session.add(PhraseScore(pair_id=i, run_id=support.id, phrases=pack(phrases)))
+            session.add(PhraseScore(pair_id=i, run_id=runs["support"], phrases=pack(phrases)))
         values = {i: {"support": n / 10, "weakest": n / 20} for n, i in enumerate(ids)}
         set_columns(session, values)
-        for run_id in (run.id, support.id):
+        for run_id in runs.values():
             run_queries.finish_run(session, run_id)
 
 
