@@ -1,6 +1,6 @@
 """Text files with the name of a picture and a caption on each line, as Flickr8k has them:
 `name.jpg,caption` below a header (`captions.txt`), or `name.jpg#0` and a tab before the caption
-(`Flickr8k.token.txt`)."""
+(`Flickr8k.token.txt`); as people write them, also `name.jpg: caption` and `name.jpg caption`."""
 
 import csv
 import re
@@ -10,17 +10,21 @@ from pathlib import Path
 
 from backend.datasets.cells import TableRow
 from backend.datasets.read_options import PICTURES
+from backend.datasets.reading.caption_lists import is_sentence
 from backend.datasets.safe_files.text_files import decoded_lines, encoding_of, open_in_folders
 from backend.errors import DatasetFormatError
 
 _ENDINGS = "|".join(re.escape(ending) for ending in PICTURES)
 _LINE = re.compile(
-    rf"\s*([^\t,|]+?(?:{_ENDINGS}))(?:#\d+)?\s*[\t,|]\s*(?:\d+\s*\|)?(.*)",
+    rf"([^\t,|]+?(?:{_ENDINGS}))(?:#\d+)?(?:\s*[\t,|:]|\s)\s*(?:\d+\s*\|)?(.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_NAMES = ("captions.txt", "*.token.txt", "*.token")
+_NUMBER = re.compile(r"\d[\d.]*")
+_NAMES = ("captions.txt", "*.token.txt", "*.token", "*.txt")
 #: Lines of which one has to name a picture: the first may be a header.
 _FIRST = 3
+#: Of a text of another name: lines that all have to, with a sentence behind it.
+_FIRST_OF_ANY = 10
 
 
 def caption_lists(folder: Path) -> list[Path]:
@@ -33,10 +37,13 @@ def caption_lists(folder: Path) -> list[Path]:
 
 def is_caption_list(path: Path) -> bool:
     try:
-        first = [row.values for row in islice(caption_list_rows(path), _FIRST)]
+        first = [row.values for row in islice(caption_list_rows(path), _FIRST_OF_ANY)]
     except DatasetFormatError:
         return False
-    return any(first)
+    if any(map(path.match, _NAMES[:-1])):
+        return any(first[:_FIRST])
+    words = [_NUMBER.sub("", (row or {}).get("caption", "")) for row in first]  # not of boxes
+    return len(words) > 1 and all(map(is_sentence, words))
 
 
 def caption_list_rows(
@@ -47,7 +54,7 @@ def caption_list_rows(
         lines = decoded_lines(raw, encoding_of(raw, path.name, encoding).name)
         for number, line in enumerate(lines, 1):
             text = (line.text or "").rstrip("\r\n")
-            match = _LINE.fullmatch(text)
+            match = _LINE.fullmatch(text.lstrip())
             if match is not None:
                 yield TableRow(number, {"file_name": match[1], "caption": _unquote(match[2])})
             elif number > 1 and (text.strip() or line.text is None):

@@ -17,7 +17,12 @@ from pathlib import Path, PurePosixPath
 
 from backend.datasets.cells import BadCell, trim
 from backend.datasets.read_options import is_hidden
-from backend.datasets.reading.named_pictures import PicturesBelow, is_coco_name
+from backend.datasets.reading.named_pictures import (
+    PICTURE_FOLDERS,
+    PicturesBelow,
+    coco_names,
+    is_coco_name,
+)
 from backend.datasets.reading.source_tables import gzipped_tars
 from backend.datasets.reading.tar_members import TarPictures
 from backend.datasets.safe_files.containers import (
@@ -113,14 +118,16 @@ class ImagePaths:
 
     def _learn_archive(self, archive: Path, below: str, names: Sequence[str] = ()) -> None:
         """Choose the folder of an archive that names are relative to: that of its table, none above
-        it, or one that all of it is in."""
+        it, one that all of it is in, or one for pictures beside the table."""
         present = NamesByFolder(())
         with suppress(ImageError):  # said when the picture is opened
             members = self._members_of(archive)
             if members is None:
                 return
             present = members.names
-        folders = list(dict.fromkeys((below, "", *_packed_folders(present))))
+        names = [other for name in names for other in (name, *coco_names(name))]
+        usual = (f"{below}/{name}".lstrip("/") for name in PICTURE_FOLDERS)
+        folders = list(dict.fromkeys((below, "", *_packed_folders(present), *usual)))
         candidates = [ForeignNames(NamesBelow(present, folder)) for folder in folders]
         counts = [candidate.learn(names) for candidate in candidates]
         place = counts.index(max(counts))
@@ -167,8 +174,9 @@ class ImagePaths:
             return member or Member(path, inner)
         if separator or (path is not None and _exists(path)):
             return path
-        if (member := self._in_archive_beside(name)) is not None:
-            return member
+        for other in (name, *coco_names(name)):
+            if (member := self._in_archive_beside(other)) is not None:
+                return member
         if is_anywhere or self._lack_folders:
             return self._below(name, split, is_anywhere) or path
         return path

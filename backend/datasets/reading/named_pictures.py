@@ -19,7 +19,8 @@ PICTURE_FOLDERS = (
 _LONGEST = 255
 #: COCO's names of pictures: a number of twelve digits, since 2017 alone, which no two of its splits
 #: share.
-_COCO_NAME, _COCO_DIGITS = re.compile(r"(?:COCO_[a-z]+\d{4}_)?(\d{12})"), 12
+_COCO_NAME, _COCO_DIGITS = re.compile(r"(?:COCO_[a-z]+\d{4}_)?\d{12}"), 12
+_COCO_PARTS = ("train2014", "val2014", "test2014", "test2015")
 
 
 def is_picture_name(name: str) -> bool:
@@ -50,6 +51,18 @@ def is_coco_name(path: str) -> bool:
     return bool(_COCO_NAME.fullmatch(PurePosixPath(path).stem))
 
 
+def coco_names(name: str) -> list[str]:
+    """What COCO may call the picture of a number, without its ending; empty for another name.
+
+    >>> coco_names("391895")[:2], coco_names("a1")
+    (['000000391895', 'COCO_train2014_000000391895'], [])
+    """
+    if not (name.isascii() and name.isdecimal() and len(name) <= _COCO_DIGITS):
+        return []
+    digits = name.zfill(_COCO_DIGITS)
+    return [digits, *(f"COCO_{part}_{digits}" for part in _COCO_PARTS)]
+
+
 class PicturesBelow:
     """The pictures below a folder by the ends of their paths, in a temporary file: looked for when
     the first is asked for."""
@@ -61,13 +74,22 @@ class PicturesBelow:
 
     def ending_in(self, name: str) -> list[str]:
         """The paths below the folder that end in the name, with or without their ending; those that
-        are written as it is, if there are any. Of a number that no picture is called by, those of
+        are written as it is, if there are any. Of a number that no picture is called by, that of
         COCO's picture."""
-        name = name.replace("\\", "/").removeprefix("./")
         if not self._is_filled:
             self._fill()
+        name = name.replace("\\", "/").removeprefix("./")
+        return next(filter(None, map(self._ending_in, (name, *coco_names(name)))), [])
+
+    def _ending_in(self, name: str) -> list[str]:
         last = name.rpartition("/")[2]
-        paths = [path for stem in {last, splitext(last)[0]} for path in self._of_stem(stem)]
+        paths = [
+            os.fsdecode(path)
+            for key in {last, splitext(last)[0]}
+            for (path,) in self._database.execute(
+                "SELECT path FROM pictures WHERE stem = ?", (_key(key),)
+            )
+        ]
         for form in (str, fold_name):
             end = f"/{form(name)}"
             by_end = {path: form(f"/{path}") for path in paths}
@@ -76,12 +98,7 @@ class PicturesBelow:
                 p for p, text in by_end.items() if splitext(text)[0].endswith(end)
             ]:
                 return sorted(found)
-        is_number = name.isascii() and name.isdecimal()
-        return sorted(self._of_stem(name.zfill(_COCO_DIGITS))) if is_number else []
-
-    def _of_stem(self, stem: str) -> list[str]:
-        query = "SELECT path FROM pictures WHERE stem = ?"
-        return [os.fsdecode(path) for (path,) in self._database.execute(query, (_key(stem),))]
+        return []
 
     def close(self) -> None:
         self._database.close()
@@ -100,6 +117,4 @@ class PicturesBelow:
 
 
 def _key(stem: str) -> bytes:
-    if match := _COCO_NAME.fullmatch(stem):
-        stem = match[1]
     return fold_name(stem).encode("utf-8", "surrogatepass")

@@ -16,7 +16,7 @@ from typing import Any
 
 from backend.datasets.cells import TableRow, trim
 from backend.datasets.export_row import MARK
-from backend.datasets.read_options import ReadOptions, is_hidden
+from backend.datasets.read_options import JSON_LINES, TEXT_TABLES, ReadOptions, is_hidden
 from backend.datasets.reading.caption_texts import TextReader
 from backend.datasets.reading.csv_table import csv_rows
 from backend.datasets.reading.on_disk import SeenIds
@@ -215,24 +215,31 @@ def _zip_tables(
 ) -> Iterator[TableRow]:
     members = ZipMembers(archive)
     by_folder: dict[PurePosixPath, list[str]] = {}
-    for name in sorted(name for name in members.names if PurePosixPath(name).name in _METADATA):
-        if not is_hidden(name):
+    visible = sorted(name for name in members.names if not is_hidden(name))
+    for name in visible:
+        if PurePosixPath(name).name in _METADATA:
             by_folder.setdefault(PurePosixPath(name).parent, []).append(name)
+    for tables in by_folder.values():
+        tables.sort(key=lambda name: _METADATA.index(PurePosixPath(name).name))
     if beside := {} if by_folder else _texts_by_folder(archive, members):
         choice = sidecar_choice(beside.values(), options, captions, texts)
         if choice.ending:
             beside = _texts_by_folder(archive, members, choice.ending)
         yield from _zip_sidecars(path, texts, choice, beside)
         return
+    every = [name for name in visible if name.lower().endswith(TEXT_TABLES)]
+    if not by_folder and len(every) == 1:
+        by_folder[PurePosixPath(every[0]).parent] = every
     if not by_folder:
         raise DatasetFormatError(
-            f"'{path.name}' holds no metadata.jsonl or metadata.csv, and no text beside a picture. "
-            "Unpack it and give its folder, or a table beside it whose image paths begin with "
+            f"'{path.name}' holds no metadata.jsonl or metadata.csv, no text beside a picture, and "
+            f"{len(every) or 'no'} other tables (CSV, TSV, JSON lines), of which a zip may have "
+            "one. Unpack it and give its folder, or a table beside it whose image paths begin with "
             f"'{path.name}{SEPARATOR}'."
         )
     folders = SplitFolders(by_folder)
     for folder, tables in by_folder.items():
-        table, *others = sorted(tables, key=lambda name: _METADATA.index(PurePosixPath(name).name))
+        table, *others = tables
         for other in others:
             texts.note(
                 f"'{trim(other)}' is not read, because '{trim(table)}' is in the same folder."
@@ -329,10 +336,11 @@ def _zip_table(
             if table_encoding.note:
                 note(table_encoding.note)
             lines = decoded_lines(raw, table_encoding.name)
-            if table.endswith(".jsonl"):
+            if table.lower().endswith(JSON_LINES):
                 yield from jsonl_rows(lines)
             else:
-                yield from csv_rows(lines, delimiter, trim(table))
+                tab = "\t" if table.lower().endswith(".tsv") else None
+                yield from csv_rows(lines, delimiter or tab, trim(table))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError,
             RuntimeError, ValueError) as problem:  # fmt: skip
         yield TableRow(

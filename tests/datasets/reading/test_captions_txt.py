@@ -17,6 +17,9 @@ from tests.datasets.folders import picture, read, write
          "a.jpg#0\tA dog .\r\na.jpg#1\tA dog, running .\r\nb.jpg#0\tA cat\r\n"),
         ("captions.txt",
          "image| number| caption\na.jpg| 0|A dog .\na.jpg|1|A dog, running .\nb.jpg|0|A cat"),
+        ("captions.txt", "a.jpg: A dog .\na.jpg: A dog, running .\nb.jpg: A cat\n"),
+        ("labels.txt", "a.jpg\tA dog .\na.jpg\tA dog, running .\nb.jpg\tA cat\n"),
+        ("train.txt", "a.jpg A dog .\na.jpg A dog, running .\nb.jpg A cat\n"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("folder", ["Images", ""])
@@ -42,9 +45,18 @@ def test_a_line_without_a_picture_is_reported(tmp_path: Path) -> None:
     assert [problem.row for problem in reader.problems] == [3]
 
 
-def test_another_text_is_no_list(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("captions.txt", "These are the captions of my pictures.\n"),
+        ("val.txt", "a.jpg 65\na.jpg 970\n"),
+        ("boxes.txt", "a.jpg dog 3 14 15 92.1\na.jpg 2 7 1 8 0\n"),
+        ("notes.txt", "Notes.\nOf a.jpg nobody has asked us so far.\nNor of others.\n"),
+    ],
+)
+def test_another_text_is_no_list(tmp_path: Path, name: str, text: str) -> None:
     picture(tmp_path / "a.jpg")
-    write(tmp_path / "captions.txt", "These are the captions of my pictures.\n")
-    for source in (tmp_path, tmp_path / "captions.txt"):
+    write(tmp_path / name, text)
+    for source in (tmp_path, tmp_path / name):
         with pytest.raises(DatasetFormatError):
             read(source)

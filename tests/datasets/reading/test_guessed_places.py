@@ -2,6 +2,7 @@
 have them."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from backend.errors import DatasetFormatError
-from tests.datasets.folders import csv_file, json_lines, picture, read, write
+from tests.datasets.folders import csv_file, encoded, json_lines, picture, read, write
 
 NUMBERS = (391_895, 522_418)
 
@@ -67,13 +68,16 @@ def test_numbers_of_coco_are_its_pictures(
     assert captions == {number: f"Caption {number}." for number in NUMBERS}
 
 
-def test_a_number_of_two_pictures_is_not_guessed(tmp_path: Path) -> None:
-    picture(tmp_path / "train2014/COCO_train2014_000000000007.jpg")
-    picture(tmp_path / "train2017/000000000007.jpg", (9, 9))
-    write(tmp_path / "results.json", json.dumps([{"image_id": 7, "caption": "A dog."}]))
-    pairs, reader = read(tmp_path / "results.json")
-    assert not pairs
-    assert "train2014" in reader.problems[0].message
+@pytest.mark.parametrize("name", ["val2014/COCO_val2014_{:012d}.jpg", "{:012d}.jpg"])
+def test_numbers_of_coco_in_a_zip(tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / "pictures.zip", "w") as archive:
+        for size, number in enumerate(NUMBERS):
+            archive.writestr(name.format(number), encoded((8, 8 + size), format="JPEG"))
+    rows = [{"image_id": number, "caption": f"Caption {number}."} for number in NUMBERS]
+    write(tmp_path / "results.json", json.dumps(rows))
+    pairs, _ = read(tmp_path / "results.json")
+    captions = {int(str(pair.image_path)[-16:-4]): pair.caption for pair in pairs}
+    assert captions == {number: f"Caption {number}." for number in NUMBERS}
 
 
 def test_a_table_takes_no_pictures_of_another(tmp_path: Path) -> None:
@@ -185,3 +189,29 @@ def test_records_by_picture_whose_caption_has_another_name(tmp_path: Path) -> No
         read(tmp_path / "part.json")
     ((pair,), _) = read(tmp_path / "part.json", caption_column="p")
     assert pair.caption == "A dog."
+
+
+@pytest.mark.parametrize("file", ["captions.csv", "set/pairs.TSV", "a.jsonlines"])
+@pytest.mark.parametrize("folder", ["", "images/"])
+def test_the_only_table_of_a_zip_may_have_any_name(tmp_path: Path, file: str, folder: str) -> None:
+    rows = [{"image": f"{n}.png", "caption": f"A {n}."} for n in range(2)]
+    mark = "\t" if file.endswith("TSV") else ","
+    lines = [mark.join(row.values()) for row in ({"": "image", " ": "caption"}, *rows)]
+    content = json_lines(rows) if file.endswith("jsonlines") else "\n".join(lines)
+    place = file.rpartition("/")[0]
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        for n in range(2):
+            archive.writestr(f"{place}/{folder}{n}.png".lstrip("/"), encoded((8, 8 + n)))
+        archive.writestr(file, content)
+    pairs, reader = read(tmp_path / "set.zip")
+    assert [pair.caption for pair in pairs] == ["A 0.", "A 1."]
+    assert reader.problems == []
+
+
+def test_which_of_two_tables_of_a_zip_is_meant_is_asked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        archive.writestr("0.png", encoded())
+        for name in ("a.csv", "b.csv"):
+            archive.writestr(name, "image,caption\n0.png,A dog.\n")
+    with pytest.raises(DatasetFormatError, match="2 other tables"):
+        read(tmp_path / "set.zip")
