@@ -8,6 +8,7 @@ import pytest
 
 from backend.settings import load_settings
 from backend.workspace import Workspace
+from research.bench.generated_store import generate
 from tests.datasets.folders import malformed
 from tests.fixtures.shared import SharedFolder
 from tests.fixtures.small_cold_start import small_cold_start
@@ -22,8 +23,8 @@ def import_malformed(folder: Path) -> None:
     opened.store.close()
 
 
-def workspace_in(folder: Path) -> Workspace:
-    return Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
+def workspace_in(folder: Path, **settings: object) -> Workspace:
+    return Workspace(load_settings({"data_directory": str(folder / "state"), **settings}, {}))
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +38,15 @@ def imported(shared_folder: SharedFolder) -> Path:
 def workspace(imported: Path, tmp_path: Path) -> Iterator[Workspace]:
     shutil.copytree(imported / "state", tmp_path / "state")
     opened = workspace_in(tmp_path)
+    yield opened
+    opened.store.close()
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Iterator[Workspace]:
+    """Forty pairs with scores that no model computed."""
+    opened = workspace_in(tmp_path)
+    generate(opened.store, 40)
     yield opened
     opened.store.close()
 

@@ -1,6 +1,7 @@
 """An open review page without a browser: it sends what the browser would."""
 
 import json
+import re
 from typing import Any
 
 from backend.review.views import PairView
@@ -26,6 +27,11 @@ class Page:
         """The pair that the page shows."""
         assert self.state.pair is not None
         return self.state.pair
+
+    @property
+    def listed(self) -> list[int]:
+        """The pairs of the left column, in order."""
+        return [int(pair) for pair in re.findall(r'id="row-(\d+)"', self.shown["queue"])]
 
     def send(self, action: str, **more: Any) -> str:
         """Let the server perform an action; returns the message on the page afterwards."""

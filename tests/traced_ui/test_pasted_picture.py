@@ -36,11 +36,6 @@ def picture_of(workspace: Workspace, pair: int) -> Image.Image:
     return Image.open(str(workspace.review.image_path(pair))).convert("RGB")
 
 
-def listed(page: Page) -> list[int]:
-    parts = page.shown["queue"].split('id="row-')[1:]
-    return [int(part.partition('"')[0]) for part in parts]
-
-
 def test_the_pair_with_the_same_picture_comes_first(workspace: Workspace) -> None:
     ids = [row.pair_id for row in workspace.review.queue_page(QueueFilter(1, "all")).rows]
     page = Page(workspace)
@@ -48,8 +43,8 @@ def test_the_pair_with_the_same_picture_comes_first(workspace: Workspace) -> Non
     for pair in ids[:3]:
         page.press("find-picture", text=as_text(picture_of(workspace, pair)))
         assert page.pair == pair
-        assert listed(page)[0] == pair
-        assert set(listed(page)) == set(ids)
+        assert page.listed[0] == pair
+        assert set(page.listed) == set(ids)
         assert 'data-action="clear-search"' in page.shown["queue"]
     page.press("clear-search")
     assert page.pair == before

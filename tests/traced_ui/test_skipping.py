@@ -5,63 +5,48 @@ from typing import Any
 import pytest
 
 from backend.workspace import QueueFilter, Workspace
-from research.bench.generated_store import generate
-from tests.traced_ui.conftest import workspace_in
-from tests.traced_ui.pages import Page
+from tests.traced_ui.pages import Page, decisions
 from traced_ui.page_state import PageState
 from traced_ui.templates import render
-
-
-@pytest.fixture
-def opened(tmp_path: Any) -> Workspace:
-    workspace = workspace_in(tmp_path)
-    generate(workspace.store, 40)
-    return workspace
-
-
-def listed(page: Page) -> list[int]:
-    """The pairs of the left column, in order."""
-    parts = page.shown["queue"].split('id="row-')[1:]
-    return [int(part.partition('"')[0]) for part in parts]
 
 
 def in_order(workspace: Workspace) -> list[int]:
     return [row.pair_id for row in workspace.review.queue_page(QueueFilter(1), None, 100).rows]
 
 
-def test_a_skipped_pair_is_not_met_again_before_the_end(opened: Workspace) -> None:
-    order = in_order(opened)
-    page = Page(opened)
+def test_a_skipped_pair_is_not_met_again_before_the_end(generated: Workspace) -> None:
+    order = in_order(generated)
+    page = Page(generated)
     page.press("skip")
     assert page.pair == order[1]
     assert page.state.skipped == [order[0]]
-    assert listed(page)[0] == order[1]
+    assert page.listed[0] == order[1]
     assert 'data-action="skipped"' in page.shown["queue"]
     page.press("drop")
     assert page.pair == order[2]
-    assert opened.review.open_pair(order[0]).verdict.decision is None
+    assert generated.review.open_pair(order[0]).verdict.decision is None
 
 
-def test_a_skipped_pair_is_not_prefetched_nor_drawn_at_random(opened: Workspace) -> None:
-    order = in_order(opened)
-    page = Page(opened)
+def test_a_skipped_pair_is_not_prefetched_nor_drawn_at_random(generated: Workspace) -> None:
+    order = in_order(generated)
+    page = Page(generated)
     page.state.skipped = [order[1], order[2]]
     ahead = page.post(shown=order[0])["ahead"]["order"]
     assert not {order[1], order[2]} & set(ahead)
     assert order[3] in ahead
 
 
-def test_skipped_pairs_come_back_when_nothing_else_is_left(opened: Workspace) -> None:
-    order = in_order(opened)
-    page = Page(opened)
+def test_skipped_pairs_come_back_when_nothing_else_is_left(generated: Workspace) -> None:
+    order = in_order(generated)
+    page = Page(generated)
     page.press("skip")
     page.press("skip")
     for pair in order[2:]:
-        opened.review.decide(pair, 0, "correct")
+        generated.review.decide(pair, 0, "correct")
     page.send("end")
     assert page.state.shows_skipped
     assert page.pair == order[0]
-    assert listed(page) == order[:2]
+    assert page.listed == order[:2]
     page.press("correct")
     assert page.pair == order[1]
     page.press("correct")
@@ -70,38 +55,38 @@ def test_skipped_pairs_come_back_when_nothing_else_is_left(opened: Workspace) ->
     assert "data-pair" not in page.shown["stage"]
 
 
-def test_the_count_opens_them_as_a_queue_and_the_queue_again(opened: Workspace) -> None:
-    order = in_order(opened)
-    page = Page(opened)
+def test_the_count_opens_them_as_a_queue_and_the_queue_again(generated: Workspace) -> None:
+    order = in_order(generated)
+    page = Page(generated)
     for _ in range(3):
         page.press("skip")
     assert page.pair == order[3]
-    opened.review.decide(order[1], 0, "correct")  # in another tab
+    generated.review.decide(order[1], 0, "correct")  # in another tab
     page.request(redraw=True)
     assert ">2 skipped<" in page.shown["queue"]
     page.press("skipped")
-    assert listed(page) == [order[0], order[2]]
+    assert page.listed == [order[0], order[2]]
     page.press("skip")  # again: behind the others
     assert page.pair == order[2]
-    assert listed(page) == [order[2], order[0]]
+    assert page.listed == [order[2], order[0]]
     page.press("skipped")
     assert page.pair == order[3]
 
 
 @pytest.mark.parametrize("state", [{"shows_skipped": True}, {"found": [1, 2]}])
 def test_what_is_done_to_a_queue_is_not_done_to_such_a_list(
-    opened: Workspace, state: dict[str, Any]
+    generated: Workspace, state: dict[str, Any]
 ) -> None:
-    page = Page(opened)
+    page = Page(generated)
     page.press("skip")
     page.state = page.state.model_copy(update=state)
     assert "error" in page.press("save-view", filter={"review": "all"}, name="mine")
-    assert {row.decision for row in opened.review.queue_page(QueueFilter(1, "all")).rows} == {None}
-    assert opened.review.saved_views(1) == []
+    assert set(decisions(generated)) == {None}
+    assert generated.review.saved_views(1) == []
 
 
-def test_the_only_skipped_pair_stays(opened: Workspace) -> None:
-    page = Page(opened)
+def test_the_only_skipped_pair_stays(generated: Workspace) -> None:
+    page = Page(generated)
     first = page.pair
     page.press("skip")
     page.press("skipped")
@@ -109,8 +94,8 @@ def test_the_only_skipped_pair_stays(opened: Workspace) -> None:
     assert page.pair == first
 
 
-def test_another_queue_is_not_of_skipped_pairs(opened: Workspace) -> None:
-    page = Page(opened)
+def test_another_queue_is_not_of_skipped_pairs(generated: Workspace) -> None:
+    page = Page(generated)
     page.press("skip")
     page.press("skipped")
     page.send("filter", filter={"review": "all", "order": "position"})
@@ -118,8 +103,8 @@ def test_another_queue_is_not_of_skipped_pairs(opened: Workspace) -> None:
     assert page.state.pair not in page.state.skipped
 
 
-def test_a_pair_with_a_verdict_is_not_skipped(opened: Workspace) -> None:
-    page = Page(opened)
+def test_a_pair_with_a_verdict_is_not_skipped(generated: Workspace) -> None:
+    page = Page(generated)
     first = page.pair
     page.press("drop")
     page.press("open", target=first)
@@ -127,31 +112,30 @@ def test_a_pair_with_a_verdict_is_not_skipped(opened: Workspace) -> None:
     assert (page.pair, page.state.skipped) == (first, [])
 
 
-def test_skipping_the_last_pair_brings_it_back(opened: Workspace) -> None:
-    *others, last = in_order(opened)
+def test_skipping_the_last_pair_brings_it_back(generated: Workspace) -> None:
+    *others, last = in_order(generated)
     for pair in others:
-        opened.review.decide(pair, 0, "correct")
-    page = Page(opened)
+        generated.review.decide(pair, 0, "correct")
+    page = Page(generated)
     page.press("skip")
     assert (page.pair, page.state.shows_skipped) == (last, True)
 
 
-def test_a_page_that_is_loaded_again_does_not_open_on_a_skipped_pair(opened: Workspace) -> None:
-    order = in_order(opened)
-    page = Page(opened)
+def test_a_page_that_is_loaded_again_does_not_open_on_a_skipped_pair(generated: Workspace) -> None:
+    order = in_order(generated)
+    page = Page(generated)
     page.state = PageState(skipped=[order[0]])
     page.send("visit", dataset=1, address={})
     assert page.pair != order[0]
 
 
-def test_skipping_changes_nothing_in_the_sample_that_estimates_go_by(opened: Workspace) -> None:
+def test_skipping_changes_nothing_in_the_sample_that_estimates_go_by(generated: Workspace) -> None:
     """A pair put aside leaves a gap in the random order, as one that is passed does."""
-    page = Page(opened)
+    page = Page(generated)
     page.press("skip")
     view = page.pair
     page.press("drop")
-    assert opened.store is not None
-    (verdict,) = opened.review.list_undoable(1, None, 5)
+    (verdict,) = generated.review.list_undoable(1, None, 5)
     assert (verdict.pair_id, verdict.sampling) == (view, "queue")
 
 
@@ -159,10 +143,12 @@ def undoable(page: Page) -> list[str]:
     return page.shown["queue"].partition("undo-list")[2].partition("</div>")[0].split("<li>")[1:]
 
 
-def test_what_can_be_undone_is_listed_in_the_order_of_undo(opened: Workspace) -> None:
-    page = Page(opened)
+def test_what_can_be_undone_is_listed_in_the_order_of_undo(generated: Workspace) -> None:
+    page = Page(generated)
     first = page.pair
+    assert 'data-action="history"' not in page.shown["queue"]
     page.press("drop")
+    assert 'data-action="history"' in page.shown["queue"]
     second = page.pair
     page.press("tag-add", edit={"of": f"{first},{second}", "name": "odd"})
     page.press("correct")
@@ -172,7 +158,7 @@ def test_what_can_be_undone_is_listed_in_the_order_of_undo(opened: Workspace) ->
     assert targets == [second, first, first]
     assert "odd" in entries[1]
     assert all("<time" in entry for entry in entries)
-    assert opened.review.open_pair(first).external_id in entries[2]
+    assert generated.review.open_pair(first).external_id in entries[2]
     for left in (2, 1, 0):
         page.press("undo")
         assert len(undoable(page)) == left
@@ -180,46 +166,18 @@ def test_what_can_be_undone_is_listed_in_the_order_of_undo(opened: Workspace) ->
     assert "undo-list" not in page.shown["queue"]
 
 
-def test_verdicts_given_together_are_one_entry(opened: Workspace) -> None:
-    page = Page(opened)
-    rows = opened.review.queue_page(QueueFilter(1), None, 100).rows
+def test_verdicts_given_together_are_one_entry(generated: Workspace) -> None:
+    page = Page(generated)
+    rows = generated.review.queue_page(QueueFilter(1), None, 100).rows
     pairs = [(row.pair_id, row.verdict_version) for row in rows]
-    opened.review.decide_many(pairs, "correct", author=page.state.author)
+    generated.review.decide_many(pairs, "correct", author=page.state.author)
     page.press("history")
     (entry,) = undoable(page)
     assert "40 pairs" in entry
-    assert len(opened.review.list_undoable(1, page.state.author, 10)) == 1
+    assert len(generated.review.list_undoable(1, page.state.author, 10)) == 1
     page.press("undo")
     assert undoable(page) == []
 
 
-def test_a_press_opens_the_pair(opened: Workspace) -> None:
-    page = Page(opened)
-    first = page.pair
-    page.press("drop")
-    page.press("history")
-    page.press("open", target=first)
-    assert page.pair == first
-
-
-def test_undo_follows_the_list(opened: Workspace) -> None:
-    page = Page(opened)
-    for action in ("drop", "correct", "unsure", "wrong"):
-        page.press(action)
-    expected = [row.pair_id for row in opened.review.list_undoable(1, page.state.author, 10)]
-    undone = []
-    while (verdict := opened.review.undo(1, page.state.author)) is not None:
-        undone.append(verdict.pair_id)
-    assert undone == expected
-    assert len(expected) == 4
-
-
 def test_an_empty_list_says_so() -> None:
     assert "<ol>" not in render("review/undo_list.html", acts=[])
-
-
-def test_what_can_be_undone_is_offered_once_something_can(opened: Workspace) -> None:
-    page = Page(opened)
-    assert 'data-action="history"' not in page.shown["queue"]
-    page.press("drop")
-    assert 'data-action="history"' in page.shown["queue"]

@@ -1,7 +1,5 @@
 """The database cost of a verdict: statements and transactions, on a scored store."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +8,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from backend.review.operations import Review
 from backend.review.queue_form import from_fields
-from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
-from research.bench.generated_store import generate
 from tests.db.building import Statements, watching
 from tests.traced_ui.pages import Page
 from traced_ui import queue_panel
@@ -34,13 +30,10 @@ def reading_curators(statements: Statements) -> int:
 
 
 @pytest.fixture
-def scored(tmp_path: Path) -> Iterator[Workspace]:
-    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
-    generate(workspace.store, 40)
+def scored(generated: Workspace) -> Workspace:
     for name, role in (("Ada", "curator"), ("Ben", "adjudicator")):
-        workspace.accounts.add(name, "a long password", role)
-    yield workspace
-    workspace.store.close()
+        generated.accounts.add(name, "a long password", role)
+    return generated
 
 
 #: Statements before `decide` was changed to write only the verdict: 41 on a page, 47 for one of

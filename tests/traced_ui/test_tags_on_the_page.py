@@ -50,16 +50,6 @@ def test_several_pairs_are_tagged_in_the_grid(workspace: Workspace) -> None:
     assert workspace.review.queue_count(filter) == 2
 
 
-def test_a_verdict_after_a_tag_is_undone_first(workspace: Workspace) -> None:
-    page = Page(workspace)
-    first = page.pair
-    page.press("tag-add", **edit([first], "odd"))
-    page.press("drop")
-    page.press("undo")
-    assert workspace.review.open_pair(first).verdict.decision is None
-    assert workspace.review.tags(1) == {"odd": 1}
-
-
 def test_tags_and_verdicts_are_undone_and_redone_in_their_order(workspace: Workspace) -> None:
     page = Page(workspace)
     first = page.pair

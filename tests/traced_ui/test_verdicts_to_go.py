@@ -1,7 +1,6 @@
 """Learn: how many verdicts its button, disabled until then, takes yet."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -11,18 +10,9 @@ from backend.engine.detection.verdict_learning import FEWEST_VERDICTS, check_ver
 from backend.errors import TrainingError
 from backend.jobs import retrain
 from backend.workspace import QueueFilter, Workspace
-from research.bench.generated_store import generate
-from tests.traced_ui.conftest import workspace_in
 from traced_ui import retrain as retrain_page
 from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
-
-
-@pytest.fixture
-def generated(tmp_path: Path) -> Workspace:
-    workspace = workspace_in(tmp_path)
-    generate(workspace.store, 40)
-    return workspace
 
 
 def judge(workspace: Workspace, count: int, decision: str) -> None:
